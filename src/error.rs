@@ -1,8 +1,10 @@
-//! What can go wrong, in the API's terms. Rooms answer with it; `http::error` alone turns it into a
-//! status and a body. The private cause reaches only the log, never a client.
+//! Errors in the API's terms. Only `http::error` turns them into a status and a body. The cause of an error is logged and
+//! never sent to a client.
 
 use std::error::Error;
-use std::fmt;
+
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::catalog::Standing;
 use crate::limits::{FAULTS_SHOWN_MAX, NAMES_SHOWN_MAX};
@@ -20,22 +22,22 @@ pub enum ErrorKind {
     NotFound,
     /// 405: the route exists, this method of it does not.
     MethodNotAllowed,
-    /// 409: it contradicts what is stored.
+    /// 409: the request contradicts what is stored.
     Conflict,
     /// 413: the body is over the route's limit.
     PayloadTooLarge,
-    /// 415: the body's encoding is not understood.
+    /// 415: the body's encoding is not supported.
     UnsupportedMediaType,
     /// 429: too many attempts, or the quota is used up.
     TooManyRequests,
     /// 500: a fault of the server.
     Internal,
-    /// 503: saturated, out of time, or the log takes no writes.
+    /// 503: overload, a timeout, or the log accepts no writes.
     Unavailable,
 }
 
 impl ErrorKind {
-    /// All of them, by status.
+    /// All kinds, ordered by status.
     pub const ALL: [Self; 11] = [
         Self::Validation,
         Self::Unauthorized,
@@ -51,43 +53,55 @@ impl ErrorKind {
     ];
 }
 
-/// One fault of a request, at the place it is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A fault of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ErrorDetail)]
 pub struct Detail {
-    /// Member names from the outside in, array indexes as decimal strings; empty for the body itself.
+    /// Path of the faulty value: member names from the outermost inward, array indexes as decimal strings.
     pub path: Vec<String>,
-    /// What is wrong and what to send instead.
+    /// Description of the fault.
     pub message: String,
 }
 
-/// What an error tells beside its message.
+impl Detail {
+    /// A fault of the value at this path; the empty path is the body itself.
+    pub fn at(path: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            path: path.iter().map(|member| (*member).to_owned()).collect(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Additional members of an error's body.
 #[derive(Debug)]
 pub enum ErrorExtra {
-    /// All entries of a batch are at fault.
+    /// The entries of a batch, which are all at fault.
     Batch(Vec<EntryError>),
-    /// Where the rule of a refused verdict stands.
+    /// The state of the rule whose verdict was refused.
     Standing(Box<Standing>),
 }
 
 /// An entry of a batch that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntryError {
-    /// Its place in the batch, from 0.
+    /// Index in the batch, from 0.
     pub index: u32,
-    /// All its faults.
+    /// All faults of the entry.
     pub error: String,
 }
 
 /// A request that ends without success.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct ServiceError {
-    /// Which of the API's error types.
+    /// The API's error type.
     pub kind: ErrorKind,
     /// What happened and what to change: shown to the client.
     pub message: String,
-    /// The faults of the request together, [`FAULTS_SHOWN_MAX`] at most; empty when there is no single place.
+    /// The faults of the request, at most [`FAULTS_SHOWN_MAX`]; empty if they have no path.
     pub details: Vec<Detail>,
-    /// What else the client is told.
+    /// Additional members of the body.
     pub extra: Option<ErrorExtra>,
     /// Value of `Retry-After`.
     pub retry_after_seconds: Option<u32>,
@@ -107,7 +121,7 @@ impl ServiceError {
         }
     }
 
-    /// 400 without a place.
+    /// 400 without details.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Validation, message)
     }
@@ -139,7 +153,7 @@ impl ServiceError {
         Self::new(ErrorKind::Forbidden, message)
     }
 
-    /// 404; `what` is the resource's word, as in `bucket`.
+    /// 404; `what` names the resource, such as `bucket`.
     pub fn not_found(what: &str) -> Self {
         Self::new(ErrorKind::NotFound, format!("{what} not found"))
     }
@@ -175,7 +189,7 @@ impl ServiceError {
         }
     }
 
-    /// 500; the cause goes to the log, the client gets the request's id to quote.
+    /// 500; the cause is logged, and the client gets the request's id to quote.
     pub fn internal(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(
             ErrorKind::Internal,
@@ -184,14 +198,14 @@ impl ServiceError {
         .caused_by(source)
     }
 
-    /// The same with a private cause for the log.
+    /// Adds a cause for the log.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The same with the places that it is about, of very many the first.
+    /// Adds the faults, at most [`FAULTS_SHOWN_MAX`].
     #[must_use]
     pub fn with_details(mut self, mut details: Vec<Detail>) -> Self {
         details.truncate(FAULTS_SHOWN_MAX);
@@ -199,20 +213,20 @@ impl ServiceError {
         self
     }
 
-    /// The same telling more.
+    /// Adds members of the body.
     #[must_use]
     pub fn with_extra(mut self, extra: Option<ErrorExtra>) -> Self {
         self.extra = extra;
         self
     }
 
-    /// The private cause.
+    /// The cause, for the log only.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.source.as_deref()
     }
 }
 
-/// Names that a client could have meant, in a message: the first few, and how many more there are.
+/// Lists names for a message: the first few, and the number of the others.
 pub fn shown_names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
     let shown: Vec<&str> = names.take(NAMES_SHOWN_MAX).collect();
@@ -220,20 +234,6 @@ pub fn shown_names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String 
         (true, _) => "none".to_owned(),
         (false, 0) => shown.join(", "),
         (false, more) => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-impl fmt::Display for ServiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for ServiceError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|cause| cause as &(dyn Error + 'static))
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_very_many_faults_the_first_are_listed_and_all_are_counted() {
+    fn the_first_faults_are_listed_and_all_are_counted() {
         let faults = |count: usize| {
             let detail = |index: usize| Detail {
                 path: vec![index.to_string()],
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_names_the_first_are_shown() {
+    fn only_the_first_of_many_names_are_shown() {
         let names: Vec<String> = (0..NAMES_SHOWN_MAX + 3).map(|n| n.to_string()).collect();
         let shown = |count: usize| shown_names(names[..count].iter().map(String::as_str));
         assert_eq!(shown(0), "none");

@@ -26,6 +26,15 @@ impl ObjectId {
         Self(bytes)
     }
 
+    /// The id of a point: four bytes of its bucket's ordinal and eight of its sequence. It is derived, so it costs no
+    /// storage, and unique, because neither number is ever reused.
+    pub fn of_point(bucket: u32, sequence: u64) -> Self {
+        let mut bytes = [0; ID_BYTES];
+        bytes[..4].copy_from_slice(&bucket.to_be_bytes());
+        bytes[4..].copy_from_slice(&sequence.to_be_bytes());
+        Self(bytes)
+    }
+
     /// The twelve bytes.
     pub const fn as_bytes(&self) -> &[u8; ID_BYTES] {
         &self.0
@@ -170,6 +179,12 @@ mod tests {
         let packed = rmp_serde::to_vec_named(&id).unwrap();
         assert_eq!(packed.len(), 2 + ID_BYTES);
         assert_eq!(rmp_serde::from_slice::<ObjectId>(&packed).unwrap(), id);
+    }
+
+    #[test]
+    fn point_ids_are_24_hex_characters_in_order_of_arrival() {
+        assert_eq!(&ObjectId::of_point(1, 255).to_hex(), b"0000000100000000000000ff");
+        assert!(ObjectId::of_point(7, u64::MAX) < ObjectId::of_point(8, 0));
     }
 
     #[test]

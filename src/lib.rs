@@ -2,16 +2,15 @@
 //!
 //! ARCHITECTURE.md is the map, with a picture. The rooms, from the outside in:
 //! - [`startup`], [`config`]: from a configuration to a serving process, and back
-//! - [`http`]: listener, endpoints, bodies, answers; translates and decides nothing
+//! - [`http`]: listener, endpoints, bodies, answers; translates between HTTP and [`service`]
 //! - [`service`]: one function per endpoint, free of HTTP
 //! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate
 //! - [`alerts`]: conditions, due rules, verdicts; [`delivery`]: webhooks
-//! - [`catalog`]: what exists, as a pure state machine
+//! - [`catalog`]: organizations, buckets, rules and webhooks, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points
 //! - [`ledger`]: rule histories, finished deliveries, idempotency answers, catalog objects
 //! - [`checkpoint`]: recovery and checkpoints; [`check`]: verify and repair; [`backup`]: copies of a running server
 //! - [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large ones written once
-//! - [`evaluator`]: evaluates due rules, as a client; [`demo`]: a server with something in it
 //! - [`metrics`]: counters without locks, and the Prometheus text format
 //! - [`error`], [`limits`], [`ids`], [`clock`], [`timestamp`], [`random`], [`priority`], [`open_files`]: shared by all rooms
 
@@ -25,9 +24,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod config;
 pub mod delivery;
-pub mod demo;
 pub mod error;
-pub mod evaluator;
 pub mod http;
 pub mod ids;
 pub mod ingest;

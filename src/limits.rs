@@ -1,6 +1,6 @@
-//! Every limit that the specification and the contract state, once.
+//! All limits of the specification and the contract.
 
-/// Body of `POST /api/data`, counted after decompression like all of them.
+/// Body of `POST /api/data`. All limits of bodies apply to the decompressed size.
 pub const INGEST_BODY_BYTES_MAX: usize = 102_400;
 /// Body of `POST /api/data/batch`.
 pub const BATCH_BODY_BYTES_MAX: usize = 10_485_760;
@@ -11,33 +11,33 @@ pub const BATCH_ENTRIES_MAX: usize = 1_000;
 pub const METADATA_BYTES_MAX: usize = 16_384;
 /// Age of a batch entry.
 pub const BATCH_AGE_DAYS_MAX: i64 = 30;
-/// Characters of an `Idempotency-Key`.
+/// Length of an `Idempotency-Key`.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
-/// Faults listed in one error answer; its message counts them all.
+/// Faults listed in an error; the message has the total number.
 pub const FAULTS_SHOWN_MAX: usize = 100;
-/// Names shown in a message of those that a client could have meant.
+/// Names listed in a message.
 pub const NAMES_SHOWN_MAX: usize = 8;
 
-/// Different names in a query's `fields`: as many as a schema has.
+/// Distinct names in a query's `fields`: the maximum of a schema.
 pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 /// Entries of each array of a query.
 pub const QUERY_ENTRIES_MAX: usize = 10_000;
 /// Members of a query's metadata filter.
 pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
 
-/// `limit` of a list when absent.
+/// Default `limit` of a list.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;
 pub const LIST_LIMIT_MAX: u64 = 1_000;
-/// `limit` of raw rows when absent.
+/// Default `limit` of raw rows.
 pub const QUERY_LIMIT_DEFAULT: u64 = 100;
 pub const QUERY_LIMIT_MAX: u64 = 10_000;
-/// Least of what `maxPoints` may ask for; the most is [`QUERY_LIMIT_MAX`].
+/// Minimum of `maxPoints`; the maximum is [`QUERY_LIMIT_MAX`].
 pub const QUERY_POINTS_MIN: u64 = 100;
 
 /// Characters of a bucket's or a key's name.
 pub const NAME_CHARS_MAX: usize = 100;
-/// Characters of names the specification leaves open: users, organizations, data sources, types, units.
+/// Characters of names without a limit in the specification: users, organizations, data sources, types, units.
 pub const OPEN_NAME_CHARS_MAX: usize = 200;
 /// Characters of a description.
 pub const DESCRIPTION_CHARS_MAX: usize = 4_096;
@@ -48,21 +48,21 @@ pub const PASSWORD_CHARS_MIN: usize = 10;
 /// Characters of a password.
 pub const PASSWORD_CHARS_MAX: usize = 128;
 
-/// Fields of a schema, fields added while ingesting included.
+/// Fields of a schema, including fields added while ingesting.
 pub const SCHEMA_FIELDS_MAX: usize = 256;
 /// Characters of a field's name.
 pub const FIELD_NAME_CHARS_MAX: usize = 128;
 
-/// Largest `retentionDays` anywhere: past it, 64-bit nanoseconds are past every possible timestamp.
+/// Maximum `retentionDays`. It is longer than the range of timestamps in 64-bit nanoseconds.
 pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
 /// `retentionDays` of a new bucket on a plan without a maximum.
 pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
 
 /// Characters of a rule's condition.
 pub const CONDITION_CHARS_MAX: usize = 1_000;
-/// Seconds after which a rule is due again, least and most.
+/// Minimum and maximum seconds after which a rule is due again.
 pub const INTERVAL_SECONDS: (u64, u64) = (60, 86_400);
-/// Seconds that a rule or an input observes, least and most.
+/// Minimum and maximum seconds that a rule or an input observes.
 pub const WINDOW_SECONDS: (u64, u64) = (60, 31_536_000);
 /// Inputs of a rule.
 pub const EVALUATION_INPUTS_MAX: usize = 10;
@@ -72,11 +72,11 @@ pub const EVALUATION_KIND_CHARS_MAX: usize = 64;
 pub const INPUT_KEY_CHARS_MAX: usize = 128;
 /// Parameters of a rule.
 pub const PARAMETERS_MAX: usize = 256;
-/// Characters of a parameter's name, and of a parameter that is a text.
+/// Characters of a parameter's name, and of a text parameter.
 pub const PARAMETER_CHARS_MAX: usize = 4_096;
 /// Evidence of a verdict, as sent.
 pub const EVIDENCE_BYTES_MAX: usize = 65_536;
-/// Seconds of a claim, least and most.
+/// Minimum and maximum seconds of a claim.
 pub const CLAIM_SECONDS: (u64, u64) = (5, 3_600);
 /// Days that a rule's history is kept.
 pub const HISTORY_DAYS: i64 = 90;
@@ -84,7 +84,7 @@ pub const HISTORY_DAYS: i64 = 90;
 pub const DELIVERIES_DAYS: i64 = 7;
 /// Attempts after the first.
 pub const RETRIES_MAX: u64 = 10;
-/// Base of the waits between attempts, least and most.
+/// Minimum and maximum base of the waits between attempts.
 pub const BACKOFF_MULTIPLIER: (u64, u64) = (1, 10);
 /// Characters of a webhook's URL.
 pub const URL_CHARS_MAX: usize = 2_048;
@@ -95,7 +95,7 @@ pub const SECRET_CHARS_MAX: usize = 512;
 pub const TOKEN_HOURS: i64 = 12;
 /// Hours for which a session can be renewed: 30 days.
 pub const SESSION_HOURS_MAX: i64 = 30 * 24;
-/// Log-outs of a user within the life of a token that are remembered one by one.
+/// Log-outs of a user, within the lifetime of a token, that are stored individually.
 pub const ENDED_SESSIONS_MAX: usize = 1_024;
 /// Failed logins of one email within the window before it is locked.
 pub const LOGIN_FAILURES_PER_EMAIL_MAX: usize = 10;

@@ -1,18 +1,22 @@
 //! The command line of tidewatch.
 
+use std::error::Error;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, value_parser};
+use demo::Demo;
+use evaluator::Backoff;
 use tidewatch::backup::{self, OnDamage};
-use tidewatch::check::{self, Wish};
+use tidewatch::check::{self, Mode};
 use tidewatch::clock::SystemClock;
-use tidewatch::config::{self, Config, Flags};
-use tidewatch::demo;
-use tidewatch::evaluator::{self, Options, Pace, Stop};
-use tidewatch::startup::{self, StopSignals};
+use tidewatch::config::{self, Config, ConfigError, Flags};
+use tidewatch::startup::{self, StartupError, StopSignals};
+use tokio_util::sync::CancellationToken;
 
 /// Requests allocate on one thread and free on another, and merges allocate by the megabyte. With both, glibc's
 /// allocator causes page faults, which stop all threads of the process.
@@ -21,6 +25,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The environment variable with the key of `evaluate`, if the command line has none.
 const KEY_VARIABLE: &str = "TIDEWATCH_KEY";
+
+/// Settings of the demo's server. No file and no environment variable is read.
+const DEMO_SETTINGS: [(&str, &str); 3] = [
+    ("accounts.default_plan", "Enterprise"),
+    // The receiver runs on this machine.
+    ("webhooks.allow_private_networks", "true"),
+    ("log.filter", "warn,demo=info,actix_http=off"),
+];
 
 /// A time-series monitoring service.
 #[derive(Parser)]
@@ -45,14 +57,13 @@ enum Command {
     /// Restores a backup into an empty data directory, and verifies every checksum
     Restore(RestoreArguments),
     /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
-    #[command(after_long_help = format!("The recorded series in the demo are under this licence:\n\n{}", demo::LICENCE))]
     Demo(DemoArguments),
 }
 
 #[derive(Args)]
 struct ServeArguments {
     #[command(flatten)]
-    shared: SharedArguments,
+    flags: Flags,
     /// Address and port to listen on (server.listen)
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
@@ -61,7 +72,7 @@ struct ServeArguments {
 #[derive(Args)]
 struct CheckArguments {
     #[command(flatten)]
-    shared: SharedArguments,
+    flags: Flags,
     /// Removes or sets aside what is damaged, and reports what is lost
     #[arg(long)]
     repair: bool,
@@ -74,7 +85,7 @@ struct CheckArguments {
 #[derive(Args)]
 struct BackupArguments {
     #[command(flatten)]
-    shared: SharedArguments,
+    flags: Flags,
     /// The target: an archive if it ends in .tar or .tar.zst, a directory otherwise; never overwritten
     #[arg(long, value_name = "TARGET")]
     to: PathBuf,
@@ -86,7 +97,7 @@ struct BackupArguments {
 #[derive(Args)]
 struct RestoreArguments {
     #[command(flatten)]
-    shared: SharedArguments,
+    flags: Flags,
     /// The backup: a directory or an archive
     #[arg(long, value_name = "BACKUP")]
     from: PathBuf,
@@ -128,17 +139,12 @@ struct DemoArguments {
     /// Directory that is empty or absent, and is kept; default: a temporary one, removed when the demo ends
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Directory with the recorded series; default: where the repository or the package has them
+    #[arg(long, value_name = "DIR")]
+    series: Option<PathBuf>,
 }
 
-#[derive(Args)]
-struct SharedArguments {
-    /// TOML file with config keys
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Directory that holds everything (storage.data_dir)
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<String>,
-}
+type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let CommandLine { command, serve } = CommandLine::parse();
@@ -150,49 +156,44 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => run_restore(arguments),
         Command::Demo(arguments) => run_demo(arguments),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(message) => {
-            eprintln!("tidewatch: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        eprintln!("tidewatch: {error}");
+        ExitCode::FAILURE
+    })
 }
 
-fn run_server(arguments: ServeArguments) -> Result<ExitCode, String> {
-    let config = load(arguments.shared, arguments.listen)?;
+fn run_server(arguments: ServeArguments) -> Outcome {
+    let flags = Flags {
+        listen: arguments.listen,
+        ..arguments.flags
+    };
+    let config = load(&flags)?;
     startup::start_logging(&config.log);
-    let serving = startup::serve(config, Arc::new(SystemClock));
-    actix_web::rt::System::new()
-        .block_on(serving)
-        .map_err(|error| error.to_string())?;
+    actix_web::rt::System::new().block_on(startup::serve(config, Arc::new(SystemClock)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
-    let nothing = SharedArguments {
-        config: None,
-        data_dir: None,
-    };
-    startup::start_logging(&load(nothing, None)?.log);
+fn run_evaluator(arguments: &EvaluateArguments) -> Outcome {
+    startup::start_logging(&load(&Flags::default())?.log);
     let key = arguments.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok());
     let key =
         key.ok_or_else(|| format!("an integration key is needed: set {KEY_VARIABLE}, or give --key"))?;
-    let options = Options {
+    let options = evaluator::Options {
         limit: arguments.limit as usize,
         claim: Duration::from_secs(arguments.claim),
         poll: Duration::from_secs(arguments.poll),
         concurrency: arguments.concurrency as usize,
         once: arguments.once,
-        pace: Pace::default(),
+        backoff: Backoff::default(),
     };
     let evaluating = async {
-        let signals = StopSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let (stopper, stop) = Stop::new();
+        let signals = listen_for_signals()?;
+        let stop = CancellationToken::new();
+        let cancel = stop.clone();
         actix_web::rt::spawn(async move {
             let signal = signals.received().await;
             tracing::info!(signal, "stopping: finishing the rules in progress");
-            stopper.tell();
+            cancel.cancel();
         });
         evaluator::run(&arguments.url, &key, options, stop)
             .await
@@ -202,56 +203,55 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_check(arguments: CheckArguments) -> Result<ExitCode, String> {
-    let config = load(arguments.shared, None)?;
-    let wish = match (arguments.adopt, arguments.repair) {
-        (Some(email), _) => Wish::Adopt(email),
-        (None, true) => Wish::Repair,
-        (None, false) => Wish::Report,
+fn run_check(arguments: CheckArguments) -> Outcome {
+    let config = load(&arguments.flags)?;
+    let mode = match (arguments.adopt, arguments.repair) {
+        (Some(email), _) => Mode::Adopt(email),
+        (None, true) => Mode::Repair,
+        (None, false) => Mode::Report,
     };
-    check::run(&config, wish, &SystemClock)
+    Ok(check::run(&config, mode, &SystemClock)?)
 }
 
-fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
-    let data_dir = load(arguments.shared, None)?.storage.data_dir;
+fn run_backup(arguments: BackupArguments) -> Outcome {
+    let data_dir = load(&arguments.flags)?.storage.data_dir;
     let on_damage = match arguments.allow_damage {
         true => OnDamage::Copy,
         false => OnDamage::Refuse,
     };
-    let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock);
-    let made = made.map_err(|error| error.to_string())?;
+    let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock)?;
     println!(
         "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until its contents were fixed)",
         data_dir.display(),
         arguments.to.display(),
-        made.files,
-        made.bytes,
+        made.manifest.files.len(),
+        made.manifest.bytes(),
         made.written_bytes,
-        made.last_record,
+        made.manifest.last_record,
         made.took,
         made.fixed_after
     );
-    print_damages(&made.damages);
+    print_damages(&made.manifest.damages);
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_restore(arguments: RestoreArguments) -> Result<ExitCode, String> {
-    let done = if arguments.verify {
-        backup::verify(&arguments.from).map(|read| (read, "whole".to_owned()))
+fn run_restore(arguments: RestoreArguments) -> Outcome {
+    let started = Instant::now();
+    let (read, outcome) = if arguments.verify {
+        (backup::verify(&arguments.from)?, "whole".to_owned())
     } else {
-        let data_dir = load(arguments.shared, None)?.storage.data_dir;
-        let restored = backup::restore(&arguments.from, &data_dir);
-        restored.map(|read| (read, format!("restored to {}", data_dir.display())))
+        let data_dir = load(&arguments.flags)?.storage.data_dir;
+        let restored = backup::restore(&arguments.from, &data_dir)?;
+        (restored, format!("restored to {}", data_dir.display()))
     };
-    let (read, outcome) = done.map_err(|error| error.to_string())?;
     println!(
         "{}, taken at {}: {} files, {} bytes, up to record {}, in {:.2?}: {outcome}",
         arguments.from.display(),
         read.created_at,
-        read.files,
-        read.bytes,
+        read.files.len(),
+        read.bytes(),
         read.last_record,
-        read.took
+        started.elapsed()
     );
     print_damages(&read.damages);
     Ok(ExitCode::SUCCESS)
@@ -268,25 +268,57 @@ fn print_damages(damages: &[String]) {
     }
 }
 
-fn run_demo(arguments: DemoArguments) -> Result<ExitCode, String> {
-    let options = demo::Options {
-        listen: arguments.listen,
-        data_dir: arguments.data_dir,
+fn run_demo(arguments: DemoArguments) -> Outcome {
+    let running = async {
+        let signals = listen_for_signals()?;
+        let demo = Demo::prepare(arguments.data_dir.as_deref(), arguments.series.as_deref())?;
+        let config = demo_config(&demo, arguments.listen)?;
+        startup::start_logging(&config.log);
+        let server = startup::start(config, Arc::new(SystemClock))
+            .await
+            .map_err(demo_server_fault)?;
+        let signal = signals.received();
+        let outcome = demo.run(server.address(), signal, &mut std::io::stdout()).await;
+        let stopped = server.stop().await;
+        demo.end().await;
+        outcome?;
+        stopped?;
+        Ok(ExitCode::SUCCESS)
     };
-    actix_web::rt::System::new()
-        .block_on(demo::run(options, &mut std::io::stdout()))
-        .map_err(|error| error.to_string())?;
-    Ok(ExitCode::SUCCESS)
+    actix_web::rt::System::new().block_on(running)
 }
 
-fn load(shared: SharedArguments, listen: Option<String>) -> Result<Config, String> {
+fn demo_config(demo: &Demo, listen: Option<String>) -> Result<Config, Box<dyn Error>> {
+    let data_dir = demo.data_dir();
+    let unicode = data_dir.to_str();
+    let unicode = unicode.ok_or_else(|| format!("{} is not a Unicode path", data_dir.display()))?;
     let flags = Flags {
-        config: shared.config,
+        config: None,
         listen,
-        data_dir: shared.data_dir,
+        data_dir: Some(unicode.to_owned()),
     };
+    let settings = DEMO_SETTINGS.map(|(key, value)| (config::environment_name(key), value.to_owned()));
+    Ok(config::load(&flags, settings)?)
+}
+
+/// The message for a demo whose server does not start. An address in use is the most common cause.
+fn demo_server_fault(error: StartupError) -> String {
+    match error {
+        StartupError::Bind { address, source } if source.kind() == ErrorKind::AddrInUse => format!(
+            "something listens on {address} already; give another with --listen, or a free one with --listen {}",
+            SocketAddr::new(address.ip(), 0)
+        ),
+        error => error.to_string(),
+    }
+}
+
+fn listen_for_signals() -> Result<StopSignals, String> {
+    StopSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))
+}
+
+fn load(flags: &Flags) -> Result<Config, ConfigError> {
     // Names and values that are not Unicode cannot be config keys.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    config::load(&flags, environment).map_err(|error| error.to_string())
+    config::load(flags, environment)
 }

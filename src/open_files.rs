@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_keep_their_part_of_the_descriptors() {
+    fn some_descriptors_are_reserved_for_files() {
         let cases = [(1, 1), (40, 20), (1_024, 512), (4_096, 3_072), (65_536, 64_512)];
         for (limit, connections) in cases {
             assert_eq!(left_for_connections(limit), connections, "{limit}");

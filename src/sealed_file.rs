@@ -1,11 +1,129 @@
-//! Large files that are written once, synced, and then mapped: segments, answers files, runs of the ledger. A file is
-//! in use when a manifest names it; the caller writes the manifest afterwards.
+//! Large files that are written once, synced, and then mapped: segments, and runs of the ledger. Each kind has a
+//! directory, in which the files are named by number. A file is in use when a manifest names it; the caller writes the
+//! manifest afterwards. Files that no manifest names are leftovers and are removed. Numbers are never reused, so that
+//! an object store would need no more than a prefix for the shard and the epoch.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use disk::{Bytes, Disk, DiskFile};
+use disk::{Bytes, Disk, DiskFile, list_existing};
+
+/// A directory of sealed files of one kind.
+#[derive(Clone, Debug)]
+pub struct SealedDir {
+    path: PathBuf,
+    suffix: &'static str,
+}
+
+/// The contents of the directory, by kind of name.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Numbers of the files, in ascending order.
+    pub ids: Vec<u64>,
+    /// Names that are not those of such files.
+    pub others: Vec<OsString>,
+}
+
+impl SealedDir {
+    /// The directory at `path` with the files whose names end in `suffix`.
+    pub fn new(path: PathBuf, suffix: &'static str) -> Self {
+        Self { path, suffix }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn file_path(&self, id: u64) -> PathBuf {
+        self.path.join(format!("{id:012}{}", self.suffix))
+    }
+
+    /// Lists the directory; empty if it does not exist.
+    ///
+    /// # Errors
+    /// A disk error.
+    pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        for name in list_existing(disk, &self.path)? {
+            let id = name.to_str().and_then(|name| name.strip_suffix(self.suffix));
+            match id.and_then(|id| id.parse().ok()) {
+                Some(id) => listing.ids.push(id),
+                None => listing.others.push(name),
+            }
+        }
+        listing.ids.sort_unstable();
+        Ok(listing)
+    }
+}
+
+/// The files that exist in a directory. Owned by the only writer of the directory.
+pub struct SealedFiles {
+    disk: Arc<dyn Disk>,
+    dir: SealedDir,
+    present: BTreeSet<u64>,
+    next: u64,
+}
+
+impl SealedFiles {
+    /// Lists the directory. A new file gets at least the number `next`, and one above those of the files that are
+    /// listed or `named` by the manifest.
+    ///
+    /// # Errors
+    /// A disk error.
+    pub fn list(disk: Arc<dyn Disk>, dir: SealedDir, named: &[u64], next: u64) -> io::Result<Self> {
+        let listed = dir.list(&*disk)?.ids;
+        let present: BTreeSet<u64> = listed.into_iter().chain(named.iter().copied()).collect();
+        Ok(Self {
+            disk,
+            dir,
+            next: next.max(present.last().map_or(1, |last| last + 1)),
+            present,
+        })
+    }
+
+    pub fn dir(&self) -> &SealedDir {
+        &self.dir
+    }
+
+    /// Allocates the number of a new file.
+    pub fn take_id(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// The number that the next new file will get.
+    pub fn next_id(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds a file that was written.
+    pub fn add(&mut self, id: u64) {
+        self.present.insert(id);
+    }
+
+    /// Removes the files that are not `used`: leftovers of a crash, and files that were replaced. A failed removal is
+    /// only logged and retried by the next call.
+    pub fn retain(&mut self, used: impl Fn(u64) -> bool) {
+        let (disk, dir) = (&self.disk, &self.dir);
+        self.present.retain(|id| {
+            if used(*id) {
+                return true;
+            }
+            let path = dir.file_path(*id);
+            // Readers may have the file mapped: its bytes remain until they unmap it.
+            match disk.remove(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(path = %path.display(), %error, "an obsolete file could not be removed; it is retried later");
+                    true
+                }
+                _ => false,
+            }
+        });
+    }
+}
 
 /// Writes a new file and makes it and its directory entry durable. Returns its bytes.
 ///

@@ -4,17 +4,17 @@ mod lock;
 mod logging;
 mod signals;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, CatalogHandle, Command};
-use crate::checkpoint::{self, Checkpointer};
+use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::{self, Deliveries};
@@ -27,7 +27,6 @@ use crate::service::Service;
 
 pub use lock::{DirectoryLock, LockError};
 pub use logging::start_logging;
-use signals::ReloadSignals;
 pub use signals::StopSignals;
 
 /// During a recovery that takes no longer than this, clients wait in the socket's backlog and none is refused.
@@ -50,54 +49,45 @@ pub struct Running {
     server: RunningServer,
     tls: Option<Tls>,
     service: Data<Service>,
-    deliveries: Deliveries,
-    checkpointer: Checkpointer,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
 
 /// Why the server does not start, or did not stop cleanly.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartupError {
     /// The data directory cannot be locked.
-    Lock(LockError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The data on disk cannot be opened.
-    Rooms(checkpoint::OpenError),
+    #[error(transparent)]
+    Rooms(#[from] checkpoint::OpenError),
     /// The last checkpoint failed, or the log could not be closed. What was acknowledged is in the log nevertheless.
+    #[error(transparent)]
     Close(checkpoint::CheckpointError),
     /// The address cannot be bound.
+    #[error("cannot listen on {address} (server.listen): {source}")]
     Bind {
         address: std::net::SocketAddr,
         source: std::io::Error,
     },
     /// The certificate or its key cannot be used.
-    Tls(TlsError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The operating system cannot deliver signals.
+    #[error("cannot listen for signals: {0}")]
     Signals(std::io::Error),
     /// The rooms cannot be started.
-    Service(ServiceError),
+    #[error("cannot start: {}", with_cause(.0))]
+    Service(#[from] ServiceError),
 }
 
-impl fmt::Display for StartupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lock(cause) => cause.fmt(f),
-            Self::Rooms(cause) => cause.fmt(f),
-            Self::Close(cause) => cause.fmt(f),
-            Self::Bind { address, source } => {
-                write!(f, "cannot listen on {address} (server.listen): {source}")
-            }
-            Self::Tls(cause) => cause.fmt(f),
-            Self::Signals(source) => write!(f, "cannot listen for signals: {source}"),
-            Self::Service(error) => match error.cause() {
-                Some(cause) => write!(f, "cannot start: {error}: {cause}"),
-                None => write!(f, "cannot start: {error}"),
-            },
-        }
+fn with_cause(error: &ServiceError) -> String {
+    match error.cause() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
-
-impl std::error::Error for StartupError {}
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
 ///
@@ -105,7 +95,7 @@ impl std::error::Error for StartupError {}
 /// As [`start`], or the last checkpoint failed.
 pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
     let signals = StopSignals::listen().map_err(StartupError::Signals)?;
-    let reloads = ReloadSignals::listen().map_err(StartupError::Signals)?;
+    let reloads = signal(SignalKind::hangup()).map_err(StartupError::Signals)?;
     let running = start(config, clock).await?;
     reload_at_signals(reloads, running.tls.clone());
     let received = signals.received().await;
@@ -121,9 +111,9 @@ pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupE
 pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, StartupError> {
     let config = Arc::new(config);
     let tls = config.server.tls().map(|files| Tls::read(&files));
-    let tls = tls.transpose().map_err(StartupError::Tls)?;
+    let tls = tls.transpose()?;
     open_files::raise_limit();
-    let lock = DirectoryLock::take(&config.storage.data_dir).map_err(StartupError::Lock)?;
+    let lock = DirectoryLock::take(&config.storage.data_dir)?;
     let bind_error = |source| StartupError::Bind {
         address: config.server.listen,
         source,
@@ -131,8 +121,8 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let listener = http::listen(&config.server).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut starting = pin!(start_rooms(&config, clock));
-    let started = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
-        Ok(started) => started,
+    let service = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
+        Ok(service) => service,
         Err(_) => {
             let recovering = http::start_recovering(&config.server, &listener, tls.as_ref());
             let recovering = recovering.map_err(bind_error)?;
@@ -141,19 +131,14 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
                 "recovering; /health answers on {scheme}://{}",
                 listener.address
             );
-            let started = starting.await;
+            let service = starting.await;
             recovering.stop().await;
-            started
+            service
         }
     };
-    let Started {
-        service,
-        deliveries,
-        checkpointer,
-    } = started?;
+    let service = service?;
     let lock = Arc::new(lock);
-    watch_directory(&lock, service.clone())
-        .map_err(|error| StartupError::Service(ServiceError::internal(error)))?;
+    watch_directory(&lock, service.clone()).map_err(ServiceError::internal)?;
     let server = http::start(service.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
     flush_key_touches_every_minute(service.clone());
     save_calls_every_second(service.clone());
@@ -167,23 +152,13 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         server,
         tls,
         service,
-        deliveries,
-        checkpointer,
         _lock: lock,
     })
 }
 
-/// The parts of the server behind the API.
-struct Started {
-    service: Data<Service>,
-    deliveries: Deliveries,
-    checkpointer: Checkpointer,
-}
-
-/// Recovers, and starts the parts of the server behind the API.
-async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Started, StartupError> {
-    let rooms = checkpoint::start(config, Arc::clone(&clock)).await;
-    let rooms = rooms.map_err(StartupError::Rooms)?;
+/// Recovers, and starts the service behind the API.
+async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Data<Service>, StartupError> {
+    let rooms = checkpoint::start(config, Arc::clone(&clock)).await?;
     tracing::info!(
         records = rooms.recovered.log.records,
         points = rooms.recovered.points,
@@ -194,39 +169,23 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Star
         replay = ?rooms.recovered.times.replay,
         "recovered"
     );
-    make_server_secret(&rooms.catalog, &rooms.journal)
-        .await
-        .map_err(StartupError::Service)?;
-    let neighbours = delivery::Neighbours {
+    make_server_secret(&rooms.catalog, &rooms.journal).await?;
+    let dependencies = delivery::Dependencies {
         catalog: rooms.catalog.clone(),
         journal: rooms.journal.clone(),
         clock: Arc::clone(&clock),
     };
-    let deliveries = Deliveries::start(neighbours, config.webhooks.allow_private_networks)
-        .map_err(|error| StartupError::Service(error.into()))?;
+    let deliveries = Deliveries::start(dependencies, config.webhooks.allow_private_networks)
+        .map_err(ServiceError::from)?;
     let owed = deliveries.clone();
-    let alerts = Alerts::start(alerts::Neighbours {
+    let alerts = Alerts::start(alerts::Dependencies {
         catalog: rooms.catalog.clone(),
         journal: rooms.journal.clone(),
         clock: Arc::clone(&clock),
         owed: Box::new(move |ids| owed.queued(ids)),
     });
-    let service = Service::new(
-        Arc::clone(config),
-        clock,
-        rooms.catalog.clone(),
-        rooms.journal.clone(),
-        rooms.buckets.clone(),
-        rooms.ledger.clone(),
-        rooms.checkpointer.clone(),
-        alerts,
-        deliveries.clone(),
-    );
-    Ok(Started {
-        service: Data::new(service.map_err(StartupError::Service)?),
-        deliveries,
-        checkpointer: rooms.checkpointer,
-    })
+    let service = Service::new(Arc::clone(config), clock, rooms, alerts, deliveries);
+    Ok(Data::new(service?))
 }
 
 impl Running {
@@ -241,14 +200,18 @@ impl Running {
     /// The last checkpoint failed. What was acknowledged is in the log nevertheless.
     pub async fn stop(self) -> Result<(), StartupError> {
         self.server.stop().await;
-        self.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
+        self.service.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
         if let Err(error) = self.service.flush_key_touches().await {
             tracing::warn!(%error, "the last uses of keys could not be stored");
         }
         if let Err(error) = self.service.save_calls().await {
             tracing::warn!(%error, "the last call counts could not be stored");
         }
-        self.checkpointer.close().await.map_err(StartupError::Close)?;
+        self.service
+            .checkpointer
+            .close()
+            .await
+            .map_err(StartupError::Close)?;
         tracing::info!("stopped");
         Ok(())
     }
@@ -290,10 +253,11 @@ async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) ->
         .await
 }
 
-fn reload_at_signals(mut signals: ReloadSignals, tls: Option<Tls>) {
+/// Reads the certificate again at every SIGHUP, which then does not end the process.
+fn reload_at_signals(mut signals: Signal, tls: Option<Tls>) {
     actix_web::rt::spawn(async move {
         loop {
-            signals.received().await;
+            signals.recv().await;
             match tls.as_ref().map(Tls::reload) {
                 None => tracing::info!("SIGHUP: nothing to reload without TLS"),
                 Some(Ok(())) => tracing::info!("SIGHUP: the certificate was reloaded"),

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use jiff::Span;
+use jiff::civil::Date;
 use serde::{Serialize, Serializer};
 
 use crate::clock::{DAY_NS, SECOND_NS};
@@ -57,13 +59,13 @@ impl TimestampFormatter {
     pub fn format(&mut self, timestamp_ns: i64) -> TimestampText {
         let day = timestamp_ns.div_euclid(DAY_NS);
         if day != self.day {
-            let (year, month, date) = civil_from_days(day);
+            let date = date(day);
             self.day = day;
             // Years of i64 nanoseconds have four digits, and none is negative.
-            pair(&mut self.midnight, 0, year as u32 / 100);
-            pair(&mut self.midnight, 2, year as u32 % 100);
-            pair(&mut self.midnight, 5, month as u32);
-            pair(&mut self.midnight, 8, date as u32);
+            pair(&mut self.midnight, 0, date.year() as u32 / 100);
+            pair(&mut self.midnight, 2, date.year() as u32 % 100);
+            pair(&mut self.midnight, 5, date.month() as u32);
+            pair(&mut self.midnight, 8, date.day() as u32);
         }
         let of_day_ns = timestamp_ns.rem_euclid(DAY_NS);
         let (second, fraction_ns) = ((of_day_ns / SECOND_NS) as u32, (of_day_ns % SECOND_NS) as u32);
@@ -71,18 +73,16 @@ impl TimestampFormatter {
         pair(&mut bytes, 11, second / 3_600);
         pair(&mut bytes, 14, second / 60 % 60);
         pair(&mut bytes, 17, second % 60);
-        let end = match fraction_ns {
-            0 => WHOLE_SECONDS_BYTES,
-            ns => {
-                let (milliseconds, microseconds) = (ns / 1_000_000, ns / 1_000);
-                digits(&mut bytes[20..29], ns);
-                match (ns - milliseconds * 1_000_000, ns - microseconds * 1_000) {
-                    (0, _) => WHOLE_SECONDS_BYTES + 4,
-                    (_, 0) => WHOLE_SECONDS_BYTES + 7,
-                    _ => WHOLE_SECONDS_BYTES + 10,
-                }
-            }
+        let fraction_bytes = match fraction_ns {
+            0 => 0,
+            ns if ns % 1_000_000 == 0 => 4,
+            ns if ns % 1_000 == 0 => 7,
+            _ => 10,
         };
+        if fraction_bytes > 0 {
+            digits(&mut bytes[20..29], fraction_ns);
+        }
+        let end = WHOLE_SECONDS_BYTES + fraction_bytes;
         bytes[end] = b'Z';
         TimestampText {
             bytes,
@@ -120,22 +120,9 @@ fn digits(place: &mut [u8], mut value: u32) {
     }
 }
 
-/// Proleptic Gregorian date of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms": eras of 400 years that start in March).
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+/// The date of a day, counted from 1970-01-01. Days of i64 nanoseconds are far within the range of dates.
+fn date(day: i64) -> Date {
+    Date::constant(1970, 1, 1).saturating_add(Span::new().days(day))
 }
 
 #[cfg(test)]
@@ -143,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fraction_is_the_shortest_that_loses_nothing() {
+    fn the_fraction_is_the_shortest_exact_one() {
         for (ns, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (1_700_000_000_000_000_000, "2023-11-14T22:13:20Z"),
@@ -183,14 +170,18 @@ mod tests {
 
     #[test]
     fn every_day_of_four_centuries_follows_the_one_before() {
-        let mut before = civil_from_days(-1);
+        let civil = |day| {
+            let date = date(day);
+            (date.year(), date.month(), date.day())
+        };
+        let mut before = civil(-1);
         for day in 0..146_097 {
-            let (year, month, date) = civil_from_days(day);
+            let (year, month, date) = civil(day);
             let next = match before {
                 (y, 12, 31) => (y + 1, 1, 1),
                 (y, m, d) if date == 1 => {
                     let leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-                    let length = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+                    let length = [31, 28 + i8::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
                     assert_eq!(d, length[(m - 1) as usize], "{y}-{m}");
                     (y, m + 1, 1)
                 }

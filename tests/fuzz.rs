@@ -1,8 +1,8 @@
-//! The inputs that fuzzing kept, `fuzz/corpus`, through the functions that it ran them through: what was found once stays
-//! found, and every branch that the fuzzer knows is taken without it. `make fuzz` looks for more.
+//! Replays the fuzzing corpus, `fuzz/corpus`, through the fuzz targets, so that faults once found stay
+//! fixed and every known branch is covered without the fuzzer. `make fuzz` looks for more.
 //!
-//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input. A few
-//! inputs more are made of those that are kept, others with each run; `FUZZ_SEED` makes those of another run again.
+//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input. Some
+//! further inputs are mutated from the corpus, differently in each run; `FUZZ_SEED` repeats those of another run.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"
@@ -27,7 +27,7 @@ fn corpus_of(target: &str) -> PathBuf {
     corpus.join(target)
 }
 
-/// In an order of their own, which a directory has not: a seed is to give the same inputs again.
+/// Sorted, because the order of a directory is unspecified and a seed must repeat its inputs.
 fn kept_inputs(target: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(corpus_of(target)).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -54,13 +54,13 @@ fn the_kept_corpus_passes() {
     assert!(failed.is_empty(), "inputs that fail:\n  {}", failed.join("\n  "));
 }
 
-/// Made of the kept inputs, of each target.
+/// Number of mutated inputs for each target.
 const MADE: usize = 2_000;
-/// Longer ones take long, and say no more.
+/// Longer inputs take long and cover no more.
 const MADE_BYTES_MAX: usize = 1 << 16;
 
 #[test]
-fn inputs_made_of_the_kept_ones_pass() {
+fn inputs_mutated_from_the_corpus_pass() {
     let seed = env::var("FUZZ_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("FUZZ_SEED={seed}");
     let mut failed = Vec::new();
@@ -85,7 +85,7 @@ fn inputs_made_of_the_kept_ones_pass() {
     );
 }
 
-/// An input with some changes: bits turned over, a part cut out, said twice or taken from the other one, or noise.
+/// A mutated input: bits flipped, a part removed, duplicated or taken from the other input, or noise.
 fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = one.to_vec();
     for _ in 0..random.usize(1..=4) {
@@ -117,7 +117,7 @@ fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 
 /// A target that no binary runs, or a binary that no test replays, would be forgotten.
 #[test]
-fn every_target_has_a_binary_and_the_other_way_round() {
+fn every_target_has_a_binary_and_vice_versa() {
     let binaries = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/binaries");
     let mut found: Vec<String> = fs::read_dir(binaries)
         .unwrap()

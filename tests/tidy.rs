@@ -1,4 +1,4 @@
-//! House rules that no compiler checks: who may import whom, how long a file grows, what is never committed.
+//! House rules that no compiler checks: allowed imports, length of files, forbidden content.
 //! Reads the sources as text; a message names the file and the rule.
 #![expect(
     clippy::unwrap_used,

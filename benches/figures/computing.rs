@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use engine::Store;
 use engine::rows::RowsWriter;
-use serde_json::Value;
 use tidewatch::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceStatus};
 use tidewatch::ids::ObjectId;
 use tidewatch::ingest::{Batch, Scratch, SourceView, parse_batch};
@@ -14,12 +13,13 @@ use tidewatch::journal::IngestRecord;
 
 use crate::Outcome;
 use crate::points::{BATCH, FIELDS, SECOND_NS, Series};
+use crate::sonic;
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
 pub const PARSE: Experiment = Experiment {
     figures: &[Figure {
-        what: "parse of a 1,000-point body into columns against serde_json::Value",
-        bar: Bar::AtLeast(4.0),
+        what: "parse of a 1,000-point body into columns against a visitor on sonic-rs",
+        bar: Bar::AtLeast(1.5),
         unit: "× faster",
     }],
     run: parse,
@@ -71,15 +71,18 @@ fn bodies(source: &Source, count: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Reads a body as the server does; all its points must be in order.
-fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut RowsWriter) -> Outcome<()> {
-    let mut lookup = |id: ObjectId| {
+fn lookup(source: &Arc<Source>) -> impl FnMut(ObjectId) -> Option<SourceView> {
+    move |id| {
         (id == source.id).then(|| SourceView {
             source: Arc::clone(source),
             oldest_ns: 0,
         })
-    };
-    match parse_batch(body, NOW_NS, &mut lookup, scratch, rows) {
+    }
+}
+
+/// Reads a body as the server does; all its points must be in order.
+fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut RowsWriter) -> Outcome<()> {
+    match parse_batch(body, NOW_NS, &mut lookup(source), scratch, rows) {
         Ok(Batch::Ready(outcome)) if outcome.errors.is_empty() && rows.rows() as usize == BATCH => Ok(()),
         other => Err(format!("the body is not taken: {other:?}").into()),
     }
@@ -89,24 +92,25 @@ fn parse() -> Outcome<Vec<Measured>> {
     let source = source();
     let body = bodies(&source, 1).remove(0);
     let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
-    let (mut columns_us, mut tree_us) = (Vec::new(), Vec::new());
+    let mut sonic_rows = RowsWriter::new();
+    let (mut columns_us, mut sonic_us) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let started = Instant::now();
         read(black_box(&body), &source, &mut scratch, &mut rows)?;
         columns_us.push(started.elapsed().as_secs_f64() * 1e6);
         let started = Instant::now();
-        drop(black_box(serde_json::from_slice::<Value>(black_box(&body))?));
-        tree_us.push(started.elapsed().as_secs_f64() * 1e6);
+        sonic::parse_batch(black_box(&body), NOW_NS, &mut lookup(&source), &mut sonic_rows)?;
+        sonic_us.push(started.elapsed().as_secs_f64() * 1e6);
     }
-    let (columns, tree) = (median(&mut columns_us), median(&mut tree_us));
+    let (columns, sonic) = (median(&mut columns_us), median(&mut sonic_us));
     let note = format!(
-        "{} KB; columns {} µs, Value {} µs (medians of {ROUNDS}, taken in turns)",
+        "{} KB; our scanner {} µs, sonic-rs {} µs (medians of {ROUNDS}, taken in turns)",
         body.len() / 1_000,
         significant(columns),
-        significant(tree)
+        significant(sonic)
     );
     Ok(vec![Measured {
-        value: tree / columns,
+        value: sonic / columns,
         note,
     }])
 }

@@ -34,6 +34,8 @@ mod restart;
 mod rules;
 mod scans;
 mod server;
+#[path = "../sonic/mod.rs"]
+mod sonic;
 mod storage;
 mod table;
 mod wide;

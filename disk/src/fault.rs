@@ -157,9 +157,9 @@ mod tests {
 
     use super::super::{Disk, StdDisk};
 
-    /// The server crashed, and crashed again each time the page was read.
+    /// Regression: the server crashed each time the page was read.
     #[test]
-    fn a_page_that_cannot_be_read_reads_as_zeros_and_the_others_as_they_are() {
+    fn an_unreadable_page_reads_as_zeros_and_others_unchanged() {
         let path = std::env::temp_dir().join(format!("tidewatch-fault-{}", std::process::id()));
         let mut file = File::create(&path).unwrap();
         file.write_all(&[7; 3 * 4096]).unwrap();

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_files_are_for_the_owner_alone() {
+    fn new_files_are_accessible_to_the_owner_only() {
         let path = std::env::temp_dir().join(format!("tidewatch-mode-{}", std::process::id()));
         drop(StdDisk.create(&path).unwrap());
         let mode = fs::metadata(&path).unwrap().permissions().mode();

@@ -192,7 +192,7 @@ fn breadth(criterion: &mut Criterion) {
             bencher.iter(|| reaching((newest_ns, i64::MAX)));
         });
         group.bench_function(format!("points of {sources}"), |bencher| {
-            bencher.iter(|| view.stats(i64::MIN, &|| false).unwrap().points);
+            bencher.iter(|| view.stats(i64::MIN, &|| false, &mut Err).unwrap().points);
         });
         group.bench_function(format!("all of {sources}"), |bencher| {
             bencher.iter(|| view.select(0..sources).series.len());

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_parts_does_not_show() {
+    fn the_order_of_merging_does_not_change_the_sum() {
         let values = [1e16, 1.0, -1e16, 0.1, 1e-3, 5.0];
         let mut whole = Aggregate::default();
         values.iter().for_each(|value| whole.add(*value));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_beyond_the_doubles_come_back() {
+    fn sums_that_overflow_a_double_recover() {
         let of = |values: &[f64]| {
             let mut aggregate = Aggregate::default();
             values.iter().for_each(|value| aggregate.add(*value));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_give_the_aggregate_back() {
+    fn an_aggregate_is_rebuilt_from_its_parts() {
         for values in [
             &[1e16, 1.0][..],
             &[f64::MAX, f64::MAX, 1.0],
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_a_time_are_as_good_as_one_by_one() {
+    fn adding_values_in_bulk_equals_adding_them_singly() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);

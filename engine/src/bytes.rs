@@ -55,11 +55,7 @@ impl<'a> Reader<'a> {
 
     /// The error for the current position.
     pub(crate) fn corrupt(&self, expected: &'static str) -> EngineError {
-        EngineError::Corrupt {
-            what: self.what,
-            offset: self.position,
-            expected,
-        }
+        EngineError::corrupt(self.what, self.position, expected)
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
@@ -127,10 +123,20 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], EngineError> {
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], EngineError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
+    }
+
+    /// Four bytes, little-endian.
+    pub(crate) fn le_u32(&mut self) -> Result<u32, EngineError> {
+        Ok(u32::from_le_bytes(self.fixed()?))
+    }
+
+    /// Eight bytes, little-endian.
+    pub(crate) fn le_u64(&mut self) -> Result<u64, EngineError> {
+        Ok(u64::from_le_bytes(self.fixed()?))
     }
 
     pub(crate) fn f64(&mut self) -> Result<f64, EngineError> {

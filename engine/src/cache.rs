@@ -7,7 +7,7 @@ use quick_cache::sync::DefaultLifecycle;
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::aggregate::Aggregate;
-use crate::block::{BlockId, BlockSummary, FieldSummary};
+use crate::block::{BlockId, BlockSummary, FieldSummary, KeptCells};
 use crate::segment::FooterEntry;
 
 /// Minimum size of a shard in bytes: each has its own lock and its own part of the bound, and an entry must fit into
@@ -60,10 +60,7 @@ pub(crate) enum Value {
     /// `None`: the block does not store row counts.
     Rows(Option<Arc<[u64]>>),
     /// Includes the start times, so that a query of one field needs only this entry.
-    Aggregates {
-        starts_ns: Arc<[i64]>,
-        aggregates: Arc<[Aggregate]>,
-    },
+    Aggregates(KeptCells),
 }
 
 #[derive(Clone)]
@@ -78,10 +75,9 @@ impl Weighter<Key, Value> for Weigh {
             Value::Starts(starts) => starts.as_deref().map_or(0, size_of_val),
             Value::Rows(rows) => rows.as_deref().map_or(0, size_of_val),
             // The start times are shared, but the other owners may already have been evicted.
-            Value::Aggregates {
-                starts_ns,
-                aggregates,
-            } => size_of_val::<[i64]>(starts_ns) + size_of_val::<[Aggregate]>(aggregates),
+            Value::Aggregates(cells) => {
+                size_of_val::<[i64]>(&cells.starts_ns) + size_of_val::<[Aggregate]>(&cells.aggregates)
+            }
         };
         (ENTRY_OVERHEAD_BYTES + bytes) as u64
     }

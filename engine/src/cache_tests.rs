@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::calendar::Unit;
 use crate::entry::BlockEntry;
-use crate::query::{GroupQuery, HourCounts, ScanQuery, Selection, count, group, scan};
+use crate::query::{GroupQuery, HourCounts, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
 use crate::saved::{checkpoint, part};
 use crate::series::Series;
@@ -58,7 +58,10 @@ fn answers(store: &Store, range_ns: (i64, i64)) -> String {
     }
     let mut hours = HourCounts::new(range_ns);
     let rows = hours.add(series, &stop).unwrap();
-    assert_eq!(rows, count(series, range_ns, &stop, &mut Err).unwrap());
+    assert_eq!(
+        rows,
+        series.stats_within(range_ns, &stop, &mut Err).unwrap().points
+    );
     text += &format!("{:?}", hours.hours().collect::<Vec<_>>());
     for fields in [None, Some(Arc::from([1]))] {
         let query = ScanQuery {
@@ -79,7 +82,7 @@ fn answers(store: &Store, range_ns: (i64, i64)) -> String {
 
 /// Summaries and levels that were kept for good once grew with everything that was ever asked.
 #[test]
-fn a_cache_that_holds_few_blocks_changes_no_answer_and_keeps_its_bound() {
+fn a_small_cache_changes_no_result_and_keeps_its_bound() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -116,7 +119,7 @@ fn a_cache_that_holds_few_blocks_changes_no_answer_and_keeps_its_bound() {
 
 /// The bound holds for all stores and threads together, and at every moment.
 #[test]
-fn the_bound_is_that_of_all_stores() {
+fn all_stores_share_one_bound() {
     let segments = segments();
     let cache = Cache::new(20 << 10);
     std::thread::scope(|scope| {

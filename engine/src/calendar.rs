@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn months_know_leap_years_and_centuries() {
+    fn months_follow_leap_years_and_centuries() {
         // 2000-02-01 is day 10,988 and 2000-02-29 day 11,016; 1900-02-01 is day -25,536.
         assert_eq!(
             Unit::Month.start_ns(day(11_016)),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_begins_where_the_one_before_ends() {
+    fn every_cell_begins_at_the_end_of_the_previous() {
         for unit in Unit::ALL {
             let mut at = unit.start_ns(day(-800));
             for _ in 0..200 {

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_as_many_as_the_logarithm_of_the_data() {
+    fn the_number_of_files_is_logarithmic_in_the_data() {
         const CHECKPOINT_BYTES: u64 = 1 << 20;
         let (mut segments, mut next, mut written) = (Vec::new(), 0, 0);
         for checkpoint in 1..=4_000u64 {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mostly_dead_goes_first_and_what_is_large_or_alive_stays() {
+    fn mostly_dead_segments_are_merged_and_large_live_ones_are_not() {
         let large = 8 << 30;
         let mut segments: Vec<SegmentUse> = (0..5).map(|id| segment(id, large, 50)).collect();
         assert_eq!(choose_merge(&segments), None);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_footer_that_could_not_be_opened_is_not_made() {
+    fn segments_whose_footer_would_be_too_large_are_not_merged() {
         let mut segments: Vec<SegmentUse> = (0..4).map(|id| segment(id, 3 << 30, 100)).collect();
         assert!(choose_merge(&segments).is_some());
         segments.iter_mut().for_each(|it| it.footer_bytes = 1 << 30);
@@ -128,7 +128,7 @@ mod tests {
 
     /// Regression: it would be chosen again and again, because no bucket has anything to write of it.
     #[test]
-    fn what_nobody_uses_is_not_merged() {
+    fn unused_segments_are_not_merged() {
         let mut segments: Vec<SegmentUse> = (0..4).map(|id| segment(id, 1, 100)).collect();
         segments[2].live_rows = 0;
         assert_eq!(choose_merge(&segments), None);

@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
+use crate::block::FieldKind;
 use crate::columns::Columns;
-use crate::rows::{NOT_DECIMAL, TableColumn, TableValues};
+use crate::rows::{NOT_DECIMAL, Scalar, TableColumn, TableValues};
 
 /// The column of one field.
 #[derive(Debug, Clone)]
@@ -43,6 +44,16 @@ pub enum Values {
     Texts(Box<Texts>),
 }
 
+impl Values {
+    pub(crate) fn kind(&self) -> FieldKind {
+        match self {
+            Values::Numbers { .. } => FieldKind::Number,
+            Values::Booleans(_) => FieldKind::Boolean,
+            Values::Texts(_) => FieldKind::String,
+        }
+    }
+}
+
 /// Memory of a distinct text in bytes, besides its content: pointers in dictionary and index, reference counts, code.
 pub(crate) const TEXT_BYTES: usize = 64;
 
@@ -73,22 +84,15 @@ impl Texts {
     }
 
     fn code(&mut self, text: &str) -> u32 {
-        match self.codes_by_text.get(text) {
-            Some(code) => *code,
-            None => self.add(text.into()),
-        }
+        self.code_of(text, || text.into())
     }
 
-    /// The same for a text shared with other columns, which is not copied.
-    fn code_shared(&mut self, text: &Arc<str>) -> u32 {
-        match self.codes_by_text.get(text) {
-            Some(code) => *code,
-            None => self.add(Arc::clone(text)),
+    /// The code of a text. Adds it if it is new; `share` returns the text to store.
+    fn code_of(&mut self, text: &str, share: impl FnOnce() -> Arc<str>) -> u32 {
+        if let Some(code) = self.codes_by_text.get(text) {
+            return *code;
         }
-    }
-
-    fn add(&mut self, text: Arc<str>) -> u32 {
-        let code = self.dictionary.len() as u32;
+        let (code, text) = (self.dictionary.len() as u32, share());
         self.text_bytes += text.len();
         self.dictionary.push(Arc::clone(&text));
         self.codes_by_text.insert(text, code);
@@ -108,6 +112,16 @@ impl Column {
         self.present.as_ref().is_none_or(|present| present.get(row))
     }
 
+    /// The value of `row`, if it has one.
+    #[inline]
+    pub fn value(&self, row: usize) -> Option<Scalar<'_>> {
+        self.has(row).then(|| match &self.values {
+            Values::Numbers { values, .. } => Scalar::Number(values[row]),
+            Values::Booleans(values) => Scalar::Boolean(values[row]),
+            Values::Texts(texts) => Scalar::Text(texts.get(row)),
+        })
+    }
+
     /// Approximate heap memory in bytes; computed without visiting the rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         match &self.values {
@@ -125,37 +139,22 @@ impl Column {
         self.present.as_ref().map_or(rows, |present| present.ones())
     }
 
-    /// A column of `rows` rows without values, of the same type as `like`.
-    pub(crate) fn absent(rows: usize, like: &Values) -> Self {
-        let values = match like {
-            Values::Numbers { .. } => Values::Numbers {
-                values: vec![0.0; rows],
+    /// A column of `rows` rows without values.
+    pub(crate) fn absent(rows: usize, kind: FieldKind) -> Self {
+        let values = match kind {
+            FieldKind::Number => Values::Numbers {
+                values: Vec::new(),
                 decimals: 0,
             },
-            Values::Booleans(_) => Values::Booleans(vec![false; rows]),
-            Values::Texts(_) => {
-                let mut texts = Texts::default();
-                if rows > 0 {
-                    let empty = texts.code("");
-                    texts.codes = vec![empty; rows];
-                }
-                Values::Texts(Box::new(texts))
-            }
+            FieldKind::Boolean => Values::Booleans(Vec::new()),
+            FieldKind::String => Values::Texts(Box::default()),
         };
-        Column {
-            present: (rows > 0).then(|| Box::new(Bitmap::filled(rows, false))),
+        let mut column = Column {
+            present: None,
             values,
-        }
-    }
-
-    /// Whether values of this type can be appended.
-    pub(crate) fn takes(&self, values: &TableValues<'_>) -> bool {
-        matches!(
-            (&self.values, values),
-            (Values::Numbers { .. }, TableValues::Numbers { .. })
-                | (Values::Booleans(_), TableValues::Booleans(_))
-                | (Values::Texts(_), TableValues::Texts { .. })
-        )
+        };
+        column.push_absent(rows, 0);
+        column
     }
 
     pub(crate) fn push_absent(&mut self, count: usize, rows: usize) {
@@ -225,7 +224,7 @@ impl Column {
     }
 
     pub(crate) fn gather(
-        kind: &Values,
+        kind: FieldKind,
         runs: &[&Columns],
         picks: &[(u32, u32)],
         of: impl Fn(&Columns) -> Option<&Column>,
@@ -272,7 +271,8 @@ impl Column {
                     known.resize(new.dictionary.len(), NO_CODE);
                     let code = &mut known[new.codes[row] as usize];
                     if *code == NO_CODE {
-                        *code = texts.code_shared(new.get(row));
+                        let text = new.get(row);
+                        *code = texts.code_of(text, || Arc::clone(text));
                     }
                     texts.codes.push(*code);
                 }
@@ -293,15 +293,4 @@ fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
         _ => None,
     };
     sources.iter().map(dense).collect()
-}
-
-pub(crate) fn empty_like(values: &TableValues<'_>) -> Values {
-    match values {
-        TableValues::Numbers { .. } => Values::Numbers {
-            values: Vec::new(),
-            decimals: 0,
-        },
-        TableValues::Booleans(_) => Values::Booleans(Vec::new()),
-        TableValues::Texts { .. } => Values::Texts(Box::default()),
-    }
 }

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES};
-use crate::column::{Column, FieldColumn, Texts, Values, empty_like};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, FieldKind};
+use crate::column::{Column, FieldColumn, Texts, Values};
 use crate::rows::Table;
 
 /// Rows of one source, usually sorted by (timestamp, sequence).
@@ -93,13 +93,18 @@ impl Columns {
         (self.timestamps_ns[row], self.sequences[row])
     }
 
+    /// Whether the rows are in order of their keys, each once.
+    pub(crate) fn is_sorted(&self) -> bool {
+        (1..self.rows()).all(|row| self.key(row - 1) < self.key(row))
+    }
+
+    fn find(&self, field: u16) -> Result<usize, usize> {
+        self.fields.binary_search_by_key(&field, |column| column.field)
+    }
+
     /// The column of a field; `None` if no row has it.
     pub fn field(&self, field: u16) -> Option<&Column> {
-        let index = self
-            .fields
-            .binary_search_by_key(&field, |column| column.field)
-            .ok()?;
-        Some(&self.fields[index].column)
+        Some(&self.fields[self.find(field).ok()?].column)
     }
 
     /// Appends rows `range` of `table`; `first_sequence` is the sequence of the record's first row.
@@ -113,82 +118,56 @@ impl Columns {
                 .map(|place| first_sequence + u64::from(*place)),
         );
         for from in &table.columns {
-            let index = match self
-                .fields
-                .binary_search_by_key(&from.field, |column| column.field)
-            {
-                Ok(index) => index,
-                Err(index) => {
-                    let column = Column::absent(rows, &empty_like(&from.values));
-                    self.fields.reserve_exact(1);
-                    self.fields.insert(
-                        index,
-                        FieldColumn {
-                            field: from.field,
-                            column,
-                        },
-                    );
-                    index
-                }
-            };
+            let index = self.find(from.field).unwrap_or_else(|index| {
+                let (field, column) = (from.field, Column::absent(rows, from.values.kind()));
+                self.fields.reserve_exact(1);
+                self.fields.insert(index, FieldColumn { field, column });
+                index
+            });
             self.fields[index].column.append(from, range.clone(), rows);
         }
         for known in &mut self.fields {
-            if table
-                .columns
-                .binary_search_by_key(&known.field, |column| column.field)
-                .is_err()
-            {
+            let columns = &table.columns;
+            let found = columns.binary_search_by_key(&known.field, |column| column.field);
+            if found.is_err() {
                 known.column.push_absent(range.len(), rows);
             }
         }
-        let some = table
-            .metadata
-            .present
-            .as_ref()
-            .is_none_or(|present| !present.is_empty());
-        if some || self.metadata.is_some() {
+        let present = table.metadata.present.as_ref();
+        if present.is_none_or(|present| !present.is_empty()) || self.metadata.is_some() {
             self.metadata
-                .get_or_insert_with(|| Box::new(Column::absent(rows, &Values::Texts(Box::default()))))
+                .get_or_insert_with(|| Box::new(Column::absent(rows, FieldKind::String)))
                 .append(&table.metadata, range, rows);
         }
     }
 
     /// Copies the picked rows `(run, row)` to new columns, in that order.
     pub(crate) fn gather(runs: &[&Columns], picks: &[(u32, u32)]) -> Columns {
-        let mut fields: Vec<(u16, &Values)> = runs
-            .iter()
-            .flat_map(|run| &run.fields)
-            .map(|column| (column.field, &column.column.values))
+        let fields = runs.iter().flat_map(|run| &run.fields);
+        let mut fields: Vec<(u16, FieldKind)> = fields
+            .map(|column| (column.field, column.column.values.kind()))
             .collect();
         fields.sort_by_key(|(field, _)| *field);
         fields.dedup_by_key(|(field, _)| *field);
-        let pick = |(run, row): &(u32, u32)| (*run as usize, *row as usize);
-        let any_metadata = runs.iter().any(|run| run.metadata.is_some());
         let fields = fields.into_iter().map(|(field, kind)| FieldColumn {
             field,
             column: Column::gather(kind, runs, picks, |run| run.field(field)),
         });
+        let any_metadata = runs.iter().any(|run| run.metadata.is_some());
+        let metadata = any_metadata
+            .then(|| Column::gather(FieldKind::String, runs, picks, |run| run.metadata.as_deref()));
+        let picked = || {
+            picks
+                .iter()
+                .map(|(run, row)| (runs[*run as usize], *row as usize))
+        };
         Columns {
-            timestamps_ns: picks
-                .iter()
-                .map(pick)
-                .map(|(run, row)| runs[run].timestamps_ns[row])
-                .collect(),
-            sequences: picks
-                .iter()
-                .map(pick)
-                .map(|(run, row)| runs[run].sequences[row])
-                .collect(),
+            timestamps_ns: picked().map(|(run, row)| run.timestamps_ns[row]).collect(),
+            sequences: picked().map(|(run, row)| run.sequences[row]).collect(),
             fields: fields
                 .filter(|field| field.column.count(picks.len()) > 0)
                 .collect(),
-            metadata: any_metadata
-                .then(|| {
-                    Column::gather(&Values::Texts(Box::default()), runs, picks, |run| {
-                        run.metadata.as_deref()
-                    })
-                })
+            metadata: metadata
                 .filter(|metadata| metadata.count(picks.len()) > 0)
                 .map(Box::new),
         }

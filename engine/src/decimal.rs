@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_come_back_to_the_bit() {
+    fn decimals_round_trip_bit_for_bit() {
         for (text, decimals) in [
             ("20.15", 2),
             ("0.1", 1),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_decimal_is_refused() {
+    fn doubles_that_are_not_decimals_are_refused() {
         for (double, decimals) in [
             (-0.0, 1),
             (0.1 + 0.2, 1),

@@ -63,6 +63,16 @@ impl BlockEntry {
         }
     }
 
+    /// Whether the bounds overlap the range, both ends inclusive.
+    pub(crate) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
+        self.first_ns <= end && self.last_ns >= start
+    }
+
+    /// Whether all rows are within the range, both ends inclusive.
+    pub(crate) fn is_within(&self, (start, end): (i64, i64)) -> bool {
+        start <= self.first_ns && self.last_ns <= end
+    }
+
     /// Identifies the block.
     pub(crate) fn id(&self) -> BlockId {
         match &self.home {

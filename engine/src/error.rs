@@ -49,17 +49,23 @@ pub struct DamagedBlock {
 
 impl fmt::Display for DamagedBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DamagedBlock {
-            segment,
-            offset,
-            fault,
-            ..
-        } = self;
-        write!(f, "segment {segment}, offset {offset}: {fault}")
+        write!(
+            f,
+            "segment {}, offset {}: {}",
+            self.segment, self.offset, self.fault
+        )
     }
 }
 
 impl EngineError {
+    pub(crate) fn corrupt(what: &'static str, offset: usize, expected: &'static str) -> Self {
+        EngineError::Corrupt {
+            what,
+            offset,
+            expected,
+        }
+    }
+
     /// The error without the location of the block.
     #[must_use]
     pub fn fault(self) -> EngineError {

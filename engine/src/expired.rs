@@ -73,28 +73,23 @@ pub(crate) fn is_gone(expired: &[ExpiredRows], timestamp_ns: i64, sequence: u64)
 /// and live rows, as of the extension of the retention, are encoded again.
 pub(crate) fn live_blocks(
     blocks: &[BlockEntry],
-    (start, end): (i64, i64),
+    range_ns: (i64, i64),
     expired: &[ExpiredRows],
     cache: &Cache,
 ) -> Result<Vec<BlockEntry>, EngineError> {
     let mut live = Vec::new();
-    let within = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
-    for entry in blocks.iter().filter(within) {
+    for entry in blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
         if is_young(expired, entry.first_ns) {
             live.push(entry.clone());
             continue;
         }
         let block = entry.block(cache)?;
-        match reach_of(expired, &block.summary) {
+        let left = match reach_of(expired, &block.summary) {
             Reach::All => continue,
-            Reach::None => {
-                live.push(entry.clone());
-                continue;
-            }
-            Reach::Some => {}
-        }
-        let columns = BlockReader::new(&block)?.columns()?;
-        match live_rows(&columns, expired) {
+            Reach::None => None,
+            Reach::Some => live_rows(&BlockReader::new(&block)?.columns()?, expired),
+        };
+        match left {
             None => live.push(entry.clone()),
             Some(left) if left.rows() == 0 => {}
             Some(left) => {
@@ -110,20 +105,15 @@ pub(crate) fn live_blocks(
 /// The live rows in the same order; `None` if all rows are live.
 pub(crate) fn live_rows(columns: &Columns, expired: &[ExpiredRows]) -> Option<Columns> {
     let before_ns = expired.iter().map(|rows| rows.before_ns).max()?;
-    if columns
-        .timestamps_ns
-        .iter()
-        .all(|timestamp| *timestamp >= before_ns)
-    {
+    let mut timestamps_ns = columns.timestamps_ns.iter();
+    if timestamps_ns.all(|timestamp_ns| *timestamp_ns >= before_ns) {
         return None;
     }
     let is_live = |row: &u32| {
         let (timestamp_ns, sequence) = columns.key(*row as usize);
         !is_gone(expired, timestamp_ns, sequence)
     };
-    let picks: Vec<(u32, u32)> = (0..columns.rows() as u32)
-        .filter(is_live)
-        .map(|row| (0, row))
-        .collect();
+    let rows = (0..columns.rows() as u32).filter(is_live);
+    let picks: Vec<(u32, u32)> = rows.map(|row| (0, row)).collect();
     (picks.len() < columns.rows()).then(|| Columns::gather(&[columns], &picks))
 }

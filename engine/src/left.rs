@@ -6,7 +6,7 @@ use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach_of};
-use crate::query::rows_within;
+use crate::query::{check_stop, rows_within};
 use crate::series::{Series, SeriesStats};
 
 /// Number and bounds of the rows within the range, both ends inclusive, without expired rows. Calls `stop` before each
@@ -31,11 +31,8 @@ pub(crate) fn rows_left(
         return Ok(all);
     }
     let mut left = SeriesStats::default();
-    let within = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
-    for entry in series.blocks().iter().filter(within) {
-        if stop() {
-            return Err(EngineError::Stopped);
-        }
+    for entry in series.blocks().iter().filter(|entry| entry.overlaps(range_ns)) {
+        check_stop(stop)?;
         add_block(&mut left, entry, range_ns, expired, cache).or_else(&mut *pass_over)?;
     }
     for chunk in series.chunks() {
@@ -55,23 +52,20 @@ fn add_block(
     expired: &[ExpiredRows],
     cache: &Cache,
 ) -> Result<(), EngineError> {
-    let whole = range_ns.0 <= entry.first_ns && entry.last_ns <= range_ns.1;
-    let young = is_young(expired, entry.first_ns);
-    if whole && young {
-        left.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+    let whole = entry.is_within(range_ns);
+    if whole && is_young(expired, entry.first_ns) {
+        left.add_block(entry);
         return Ok(());
     }
     let block = entry.block(cache)?;
-    let reach = match young {
-        true => Reach::None,
-        false => reach_of(expired, &block.summary),
-    };
-    if let (true, Reach::None) = (whole, &reach) {
-        left.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
-        return Ok(());
-    }
-    if let Reach::All = reach {
-        return Ok(());
+    let reach = reach_of(expired, &block.summary);
+    match reach {
+        Reach::All => return Ok(()),
+        Reach::None if whole => {
+            left.add_block(entry);
+            return Ok(());
+        }
+        Reach::None | Reach::Some => {}
     }
     let reader = BlockReader::new(&block)?;
     let timestamps_ns = reader.timestamps_ns()?;
@@ -83,11 +77,12 @@ fn add_block(
                 left.add(1, timestamps_ns[row], timestamps_ns[row]);
             }
         }
-    } else if let (Some(first), Some(last)) = (
-        timestamps_ns[rows.clone()].first(),
-        timestamps_ns[rows.clone()].last(),
-    ) {
-        left.add(rows.len() as u64, *first, *last);
+    } else if !rows.is_empty() {
+        left.add(
+            rows.len() as u64,
+            timestamps_ns[rows.start],
+            timestamps_ns[rows.end - 1],
+        );
     }
     Ok(())
 }

@@ -117,7 +117,7 @@ fn large_texts_fill_a_block_before_its_rows_do() {
 
 /// A text that all rows share is one in memory: it must not make blocks small.
 #[test]
-fn repeated_texts_fill_nothing() {
+fn repeated_texts_do_not_count_towards_a_full_block() {
     let mut store = Store::new();
     let mut writer = RowsWriter::new();
     for row in 0..BLOCK_ROWS_MAX {
@@ -137,7 +137,7 @@ fn repeated_texts_fill_nothing() {
 
 /// Whatever is done to the store, in whatever order, the running count is what its rows and blocks really take.
 #[test]
-fn the_count_is_that_of_what_is_held() {
+fn the_count_equals_the_memory_held() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -186,7 +186,7 @@ fn the_count_is_that_of_what_is_held() {
 /// A file that was copied over another has rows twice. Two runs of which each waited for the other's equal row never ended,
 /// and held a thread of the queries for good.
 #[test]
-fn rows_that_damage_has_doubled_end_a_scan_all_the_same() {
+fn a_scan_ends_even_with_rows_doubled_by_damage() {
     let mut store = Store::new();
     apply_texts(&mut store, 0, 0, 50);
     let home = checkpoint(&mut store, 1);

@@ -37,14 +37,8 @@ pub enum MergeError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The new segment cannot be written.
-    #[error("{0}")]
-    Io(io::Error),
-}
-
-impl From<io::Error> for MergeError {
-    fn from(error: io::Error) -> Self {
-        MergeError::Io(error)
-    }
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 impl Merge {
@@ -232,7 +226,7 @@ mod tests {
     /// Regression: blocks that shared a timestamp counted as overlapping, so a source that sends many rows per
     /// timestamp was rewritten completely at every merge.
     #[test]
-    fn blocks_that_only_touch_are_copied_as_they_are() {
+    fn adjacent_blocks_are_copied_unchanged() {
         let rows = ROWS as u32;
         assert_eq!(merged(ROWS), [rows; 4], "apart");
         assert_eq!(merged(ROWS - 1), [rows; 4], "touching");
@@ -241,7 +235,7 @@ mod tests {
 
     /// Regression: a segment was kept as long as one block of it was live, even a segment of a gigabyte.
     #[test]
-    fn a_segment_that_is_mostly_dead_is_written_anew() {
+    fn a_mostly_dead_segment_is_rewritten() {
         let mut store = Store::new();
         (0..4).for_each(|source| apply(&mut store, source, 0, source as usize * ROWS));
         let mut files = BTreeMap::from([(1, checkpoint(&mut store, 1))]);
@@ -285,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn expired_rows_are_left_behind_and_no_others() {
+    fn only_expired_rows_are_dropped() {
         let all = |rows: std::ops::Range<usize>| -> Vec<(i64, u64)> {
             rows.map(|row| (row as i64, row as u64)).collect()
         };

@@ -220,7 +220,7 @@ mod tests {
 
     /// Both ways give the same result: from the mantissas alone, and with rows without values in between.
     #[test]
-    fn mantissas_alone_give_the_aggregate_of_their_values_to_the_bit() {
+    fn mantissas_give_the_same_aggregate_as_their_values() {
         let seed = 7;
         let mut random = fastrand::Rng::with_seed(seed);
         for round in 0..2_000 {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn carries_are_written_where_there_are_some() {
+    fn carries_are_written_only_when_present() {
         let of = |values: &[f64]| {
             let mut aggregate = Aggregate::default();
             values.iter().for_each(|value| aggregate.add(*value));

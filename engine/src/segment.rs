@@ -5,6 +5,7 @@ mod salvage;
 mod table;
 mod writer;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::EngineError;
@@ -45,8 +46,8 @@ pub struct SegmentPart {
 #[derive(Clone)]
 pub(crate) struct FooterEntry {
     pub(crate) summary: Arc<BlockSummary>,
-    offset: usize,
-    len: usize,
+    /// The range of the block in the file.
+    pub(crate) place: Range<usize>,
 }
 
 impl SegmentPart {
@@ -124,11 +125,7 @@ impl SegmentFile {
         let Some(row) = self.table.find_bucket(self.all(), bucket)? else {
             return Ok(None);
         };
-        let corrupt = |expected| EngineError::Corrupt {
-            what: WHAT,
-            offset: row.entries.start,
-            expected,
-        };
+        let corrupt = |expected| EngineError::corrupt(WHAT, row.entries.start, expected);
         let footer = self.table.footer();
         let start = row.entries.start.checked_sub(footer.start);
         let entries = self.all()[..footer.end].get(row.entries.clone());
@@ -147,11 +144,11 @@ impl SegmentFile {
             // Offsets fit into 32 bits: the footer's size was checked.
             let at = (start + entries.len() - entry.len()) as u32;
             let summary = BlockSummary::decode_without_fields(&mut reader)?;
-            let (_, len) = self.decode_place(&mut reader)?;
+            let place = self.decode_place(&mut reader)?;
             let checksum = crc32fast::hash(&entry[..entry.len() - reader.rest().len()]);
             let bounds_ns = (summary.first_ns, summary.last_ns);
             rows += u64::from(summary.rows);
-            block_bytes = block_bytes.saturating_add((self.table.head_bytes() + len) as u64);
+            block_bytes = block_bytes.saturating_add((self.table.head_bytes() + place.len()) as u64);
             let entry = BlockEntry::filed(self, at, checksum, summary.rows, bounds_ns);
             blocks.push((summary.source, entry));
         }
@@ -178,11 +175,8 @@ impl SegmentFile {
         if self.all()[start..place.start] == head[..place.start - start] {
             return Ok(());
         }
-        Err(EngineError::Corrupt {
-            what: "segment",
-            offset: start,
-            expected: "bucket, source and length before a block",
-        })
+        let expected = "bucket, source and length before a block";
+        Err(EngineError::corrupt("segment", start, expected))
     }
 
     pub(crate) fn block_id(&self, at: u32) -> BlockId {
@@ -191,9 +185,8 @@ impl SegmentFile {
 
     /// The block whose entry begins at `at` in the footer.
     pub(crate) fn block(&self, at: u32, entry: FooterEntry) -> Block {
-        let bytes = entry.offset..entry.offset + entry.len;
         let home = (self.id, Arc::clone(&self.home));
-        Block::filed(entry.summary, home, bytes, self.block_id(at))
+        Block::filed(entry, home, self.block_id(at))
     }
 
     /// Decodes the footer entry at `at`, and verifies that it has the checksum it had when the file was opened.
@@ -218,28 +211,22 @@ impl SegmentFile {
         let mut reader = Reader::new(&self.all()[self.table.footer()], WHAT);
         reader.take(at as usize)?;
         let entry = reader.rest();
-        let summary = BlockSummary::decode(&mut reader)?;
-        let (offset, len) = self.decode_place(&mut reader)?;
+        let summary = Arc::new(BlockSummary::decode(&mut reader)?);
+        let place = self.decode_place(&mut reader)?;
         if crc32fast::hash(&entry[..entry.len() - reader.rest().len()]) != checksum {
             return Err(reader.corrupt("the footer as it was when the file was opened"));
         }
-        Ok(FooterEntry {
-            summary: Arc::new(summary),
-            offset,
-            len,
-        })
+        Ok(FooterEntry { summary, place })
     }
 
     /// Decodes offset and length of a block.
-    fn decode_place(&self, reader: &mut Reader<'_>) -> Result<(usize, usize), EngineError> {
+    fn decode_place(&self, reader: &mut Reader<'_>) -> Result<Range<usize>, EngineError> {
         let (offset, len) = (reader.varint()? as usize, reader.varint()? as usize);
-        let end = offset.checked_add(len);
-        if offset < MAGIC.len() + self.table.head_bytes()
-            || end.is_none_or(|end| end > self.table.footer().start)
-        {
-            return Err(reader.corrupt("blocks before the footer"));
+        let first = MAGIC.len() + self.table.head_bytes();
+        match offset.checked_add(len) {
+            Some(end) if offset >= first && end <= self.table.footer().start => Ok(offset..end),
+            _ => Err(reader.corrupt("blocks before the footer")),
         }
-        Ok((offset, len))
     }
 
     fn all(&self) -> &[u8] {

@@ -40,6 +40,16 @@ impl SeriesStats {
         }
     }
 
+    pub(crate) fn add_block(&mut self, entry: &BlockEntry) {
+        self.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+    }
+
+    fn add_rows(&mut self, timestamps_ns: &[i64]) {
+        for timestamp_ns in timestamps_ns {
+            self.add(1, *timestamp_ns, *timestamp_ns);
+        }
+    }
+
     pub(crate) fn join(&mut self, other: SeriesStats) {
         if let Some((first_ns, last_ns)) = other.bounds_ns {
             self.add(other.points, first_ns, last_ns);
@@ -134,7 +144,7 @@ impl Series {
         table.columns.iter().all(|column| {
             let mut chunks = newest.into_iter().flatten().chain(head.chunks());
             let known = chunks.find_map(|chunk| chunk.field(column.field));
-            known.is_none_or(|known| known.takes(&column.values))
+            known.is_none_or(|known| known.values.kind() == column.values.kind())
         })
     }
 
@@ -169,9 +179,7 @@ impl Series {
             let chunks = if late { &mut head.late } else { &mut head.main };
             growth += append_rows(chunks, table, start..row, first_sequence, late);
         }
-        for timestamp in timestamps {
-            self.stats.add(1, *timestamp, *timestamp);
-        }
+        self.stats.add_rows(timestamps);
         seals.extend(head.take_full(source));
         Some(growth)
     }
@@ -213,8 +221,7 @@ impl Series {
     /// Adds blocks of an open segment.
     pub(crate) fn adopt(&mut self, blocks: Vec<BlockEntry>) {
         for entry in &blocks {
-            self.stats
-                .add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+            self.stats.add_block(entry);
             self.newest_ns = self.newest_ns.max(Some(entry.last_ns));
         }
         self.insert(blocks);
@@ -282,13 +289,10 @@ impl Series {
     pub(crate) fn recount(&mut self) {
         let mut stats = SeriesStats::default();
         for entry in self.blocks.iter() {
-            stats.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+            stats.add_block(entry);
         }
         for chunk in self.chunks() {
-            chunk
-                .timestamps_ns
-                .iter()
-                .for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
+            stats.add_rows(&chunk.timestamps_ns);
         }
         self.stats = stats;
     }
@@ -405,8 +409,7 @@ fn append_rows(
 
 /// The chunk itself if it is sorted, otherwise a sorted copy.
 pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
-    let in_order = (1..chunk.rows()).all(|row| chunk.key(row - 1) < chunk.key(row));
-    if in_order {
+    if chunk.is_sorted() {
         chunk
     } else {
         Arc::new(Columns::merged(&[&chunk]))

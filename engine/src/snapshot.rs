@@ -101,20 +101,12 @@ impl View {
 
     /// Number and bounds of the points of all sources, without those before the cutoff. If nothing has expired, this
     /// visits one total per 1,024 sources. Otherwise it visits the sources on pages that may contain expired points,
-    /// and reads their partly expired blocks.
+    /// and reads their partly expired blocks. If `pass_over` accepts the error of a damaged block, the block's rows are
+    /// not counted.
     ///
     /// # Errors
-    /// [`EngineError::Damaged`] if a partly expired block cannot be read; [`EngineError::Stopped`] if `stop`, which is
-    /// called before each of these blocks, returns true.
-    pub fn stats(&self, cutoff_ns: i64, stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
-        self.stats_passing_over(cutoff_ns, stop, &mut Err)
-    }
-
-    /// The same, but if `pass_over` accepts the error of a damaged block, the block's rows are not counted.
-    ///
-    /// # Errors
-    /// Those of `pass_over`; [`EngineError::Stopped`] if `stop` returns true.
-    pub fn stats_passing_over(
+    /// Those of `pass_over`; [`EngineError::Stopped`] if `stop`, which is called before each block, returns true.
+    pub fn stats(
         &self,
         cutoff_ns: i64,
         stop: &dyn Fn() -> bool,
@@ -147,18 +139,6 @@ impl View {
             live: OnceLock::new(),
             cache: self.cache.clone(),
         }
-    }
-}
-
-impl Snapshot {
-    /// Excludes these rows. The reader removes them when it first accesses the data.
-    #[must_use]
-    pub fn without(mut self, expired: &Arc<[ExpiredRows]>) -> Self {
-        for series in &mut self.series {
-            series.expired = Arc::clone(expired);
-            series.live = OnceLock::new();
-        }
-        self
     }
 }
 
@@ -213,33 +193,16 @@ impl SeriesSnapshot {
     /// # Errors
     /// [`EngineError::Damaged`] if a block that contains the cutoff cannot be read.
     pub fn stats(&self, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        self.stats_passing_over(cutoff_ns, &mut Err)
-    }
-
-    /// The same, but if `pass_over` accepts the error of a damaged block that contains the cutoff, the block's rows are
-    /// not counted.
-    ///
-    /// # Errors
-    /// Those of `pass_over`.
-    pub fn stats_passing_over(
-        &self,
-        cutoff_ns: i64,
-        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
-    ) -> Result<SeriesStats, EngineError> {
-        self.stats_within((cutoff_ns, i64::MAX), &|| false, pass_over)
+        self.stats_within((cutoff_ns, i64::MAX), &|| false, &mut Err)
     }
 
     /// Number and bounds of the points in the range, both ends inclusive. Only blocks that contain an end of the range
-    /// are read, and of them only the timestamps.
+    /// are read, and of them only the timestamps. If `pass_over` accepts the error of a damaged block, the block's rows
+    /// are not counted.
     ///
     /// # Errors
-    /// [`EngineError::Damaged`] if such a block cannot be read, [`EngineError::Stopped`] if `stop` returns true.
-    pub fn within(&self, range_ns: (i64, i64), stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
-        self.stats_within(range_ns, stop, &mut Err)
-    }
-
-    /// The same, but if `pass_over` accepts the error of a damaged block, the block's rows are not counted.
-    pub(crate) fn stats_within(
+    /// Those of `pass_over`; [`EngineError::Stopped`] if `stop`, which is called before each block, returns true.
+    pub fn stats_within(
         &self,
         range_ns: (i64, i64),
         stop: &dyn Fn() -> bool,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_begins_where_the_one_before_ends() {
+    fn every_step_begins_at_the_end_of_the_previous() {
         for seconds in [1, 5, 15, 300, 10_800, 43_200] {
             let step = Step::seconds(seconds).unwrap();
             let mut at = step.start_ns(-3 * 86_400 * SECOND_NS - 1);

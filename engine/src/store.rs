@@ -91,13 +91,10 @@ impl Store {
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
             let seals = &mut self.seals;
-            let append = |series: &mut Series| series.append(table.source, &table, first_sequence, seals);
+            let append = |series: &mut Series| series.append(table.source, table, first_sequence, seals);
             let growth = self.series.change_or_insert(table.source, append);
-            let growth = growth.ok_or(EngineError::Corrupt {
-                what: "rows of a log record",
-                offset: 0,
-                expected: "fields of the types that they have had",
-            })?;
+            let expected = "fields of the types that they have had";
+            let growth = growth.ok_or(EngineError::corrupt("rows of a log record", 0, expected))?;
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
@@ -166,21 +163,15 @@ impl Store {
 
     /// Removes all sources; returns their number of points.
     pub fn remove_all(&mut self) -> u64 {
-        let sources: Vec<u32> = self.series.iter().map(|(source, _)| source).collect();
-        sources.into_iter().map(|source| self.remove_source(source)).sum()
+        self.retain_sources(|_| false)
     }
 
-    /// Removes all sources for which `known` returns false: after a restart, those that were deleted before it.
-    pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) {
-        let gone: Vec<u32> = self
-            .series
-            .iter()
-            .map(|(source, _)| source)
-            .filter(|source| !known(*source))
-            .collect();
-        for source in gone {
-            self.remove_source(source);
-        }
+    /// Removes all sources for which `known` returns false: after a restart, those that were deleted before it. Returns
+    /// their number of points.
+    pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) -> u64 {
+        let sources = self.series.iter().map(|(source, _)| source);
+        let unknown: Vec<u32> = sources.filter(|source| !known(*source)).collect();
+        unknown.into_iter().map(|source| self.remove_source(source)).sum()
     }
 
     /// Subtracts rows that are no longer used from these segments.
@@ -215,10 +206,8 @@ impl Store {
     /// # Errors
     /// [`EngineError::Damaged`] if the block that contains the cutoff cannot be read.
     pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        match self.view().source(source) {
-            None => Ok(SeriesStats::default()),
-            Some(series) => series.stats(cutoff_ns),
-        }
+        let series = self.view().source(source);
+        series.map_or(Ok(SeriesStats::default()), |series| series.stats(cutoff_ns))
     }
 
     /// A view of the current content, for readers on any thread. Costs a few reference counts, whatever the size.

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn even_and_listed_times_say_the_same() {
+    fn even_and_listed_times_agree() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);

@@ -153,30 +153,17 @@ pub(crate) fn verify_block(block: &Block) -> Result<(), EngineError> {
     let summary = &block.summary;
     let reader = BlockReader::new(block)?;
     let columns = reader.columns()?;
-    let expect = |holds: bool, expected| {
-        let error = EngineError::Corrupt {
-            what: "block",
-            offset: 0,
-            expected,
-        };
-        if holds { Ok(()) } else { Err(error) }
+    let expect = |holds: bool, expected| match holds {
+        true => Ok(()),
+        false => Err(EngineError::corrupt("block", 0, expected)),
     };
-    let times = (
-        columns.timestamps_ns.first().copied(),
-        columns.timestamps_ns.last().copied(),
-    );
-    expect(
-        times == (Some(summary.first_ns), Some(summary.last_ns)),
-        "the bounds of time that the footer says",
-    )?;
-    let sequences = (
-        columns.sequences.iter().min().copied(),
-        columns.sequences.iter().max().copied(),
-    );
-    let said = (Some(summary.first_sequence), Some(summary.last_sequence));
-    expect(sequences == said, "the sequences that the footer says")?;
-    let in_order = (1..columns.rows()).all(|row| columns.key(row - 1) < columns.key(row));
-    expect(in_order, "rows in order of time and sequence")?;
+    let times = (columns.timestamps_ns.first(), columns.timestamps_ns.last());
+    let stated = (Some(&summary.first_ns), Some(&summary.last_ns));
+    expect(times == stated, "the bounds of time that the footer says")?;
+    let sequences = (columns.sequences.iter().min(), columns.sequences.iter().max());
+    let stated = (Some(&summary.first_sequence), Some(&summary.last_sequence));
+    expect(sequences == stated, "the sequences that the footer says")?;
+    expect(columns.is_sorted(), "rows in order of time and sequence")?;
     for field in &summary.fields {
         let count = columns
             .field(field.field)

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_begin_where_the_clock_says() {
+    fn steps_begin_at_local_clock_times() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_tells_which_rollups_it_cuts() {
+    fn a_zone_knows_which_rollups_it_cuts() {
         assert_eq!(
             Zone::new(-5 * HOUR_NS, [(HOUR_NS, -4 * HOUR_NS)]).level,
             Some(HOUR)

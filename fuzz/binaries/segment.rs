@@ -4,6 +4,8 @@
 mod bytes;
 #[path = "../targets/memory.rs"]
 mod memory;
+#[path = "../targets/rows_of.rs"]
+mod rows_of;
 #[path = "../targets/segment.rs"]
 mod segment;
 

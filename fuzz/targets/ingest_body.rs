@@ -94,12 +94,12 @@ pub fn check(body: &[u8]) {
     }
     if let Ok(point) = point
         && let Some(view) = view(point.source_id)
-        && let Ok(Point::Ready(outcome)) = point.write(&view, NOW_NS, &mut rows)
+        && let Ok(Point::Ready { .. }) = point.write(&view, NOW_NS, &mut rows)
         && !tree.is_null()
     {
         assert_eq!(rows.rows(), 1);
         assert_eq!(
-            outcome.source_id.to_string(),
+            point.source_id.to_string(),
             tree["dataSourceId"].as_str().unwrap().to_lowercase()
         );
         are_those(&rows, [&tree].into_iter());

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::sim::SimDisk;
-use wal::{Log, LogOptions, OpenError, Recovery, check as check_log, flip_of_file, repair};
+use wal::{Log, LogOptions, OpenError, Recovery, SyncPolicy, check as check_log, flip_of_file, repair};
 
 use super::bytes::{number_at, set_u32};
 
 const OPTIONS: LogOptions = LogOptions {
+    sync: SyncPolicy::Always,
     file_bytes_max: 4 << 10,
     frame_bytes_max: 64 << 10,
     room_bytes: 700,

@@ -12,7 +12,7 @@ pub fn check(data: &[u8]) {
     let mut store = Store::new();
     let Ok(applied) = store.apply(data, 1) else { return };
     let view = store.view();
-    let stats = view.stats(i64::MIN, &|| false).unwrap();
+    let stats = view.stats(i64::MIN, &|| false, &mut Err).unwrap();
     assert_eq!(stats.points, u64::from(applied));
     let snapshot: Vec<_> = view.reaching((i64::MIN, i64::MAX)).collect();
     let selections: Vec<Selection<'_>> = snapshot
@@ -43,5 +43,5 @@ pub fn check(data: &[u8]) {
     let part = file.part(BUCKET).unwrap();
     assert_eq!(part.as_ref().map_or(0, |part| part.rows()), u64::from(applied));
     store.finish_checkpoint(checkpoint, part, i64::MIN);
-    assert_eq!(store.view().stats(i64::MIN, &|| false).unwrap(), stats);
+    assert_eq!(store.view().stats(i64::MIN, &|| false, &mut Err).unwrap(), stats);
 }

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
-use super::{DUE_BYTES_MAX, Decision, DueRule, Neighbours};
+use super::{DUE_BYTES_MAX, Decision, Dependencies, DueRule};
 use crate::catalog::{Command, Rule, RuleStatus, text_bytes};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
@@ -72,7 +72,7 @@ pub(super) struct CountDue {
 }
 
 pub(super) struct RuleActor {
-    neighbours: Neighbours,
+    dependencies: Dependencies,
     schedule: Schedule,
     /// Changes queued behind one in progress, by rule.
     parked: HashMap<ObjectId, VecDeque<Change>>,
@@ -81,9 +81,9 @@ pub(super) struct RuleActor {
 }
 
 impl RuleActor {
-    pub(super) fn new(neighbours: Neighbours) -> Self {
+    pub(super) fn new(dependencies: Dependencies) -> Self {
         let mut actor = Self {
-            neighbours,
+            dependencies,
             schedule: Schedule::default(),
             parked: HashMap::new(),
             seen_ns: i64::MIN,
@@ -93,9 +93,9 @@ impl RuleActor {
     }
 
     fn place_all(&mut self) {
-        self.seen_ns = self.neighbours.clock.now_ns();
+        self.seen_ns = self.dependencies.clock.now_ns();
         let rules: Vec<_> = self
-            .neighbours
+            .dependencies
             .catalog
             .read(|catalog| catalog.rules().map(|rule| rule.id).collect());
         rules
@@ -105,13 +105,13 @@ impl RuleActor {
 
     /// Updates the rule's entry in the schedule from the catalog.
     fn place(&mut self, rule_id: ObjectId, put: Put) {
-        let found = self.neighbours.catalog.read(|catalog| {
+        let found = self.dependencies.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
             let bucket = catalog.bucket(rule.bucket_id)?;
             Some((bucket.organization_id, Arc::clone(rule)))
         });
-        let judged = |(_, rule): &(ObjectId, Arc<Rule>)| rule.settings.status == RuleStatus::Active;
-        let Some((organization_id, rule)) = found.filter(judged) else {
+        let is_active = |(_, rule): &(ObjectId, Arc<Rule>)| rule.settings.status == RuleStatus::Active;
+        let Some((organization_id, rule)) = found.filter(is_active) else {
             return self.schedule.remove(rule_id);
         };
         match &rule.settings.evaluation {
@@ -130,7 +130,7 @@ impl RuleActor {
     }
 
     fn now_ns(&mut self) -> i64 {
-        let now_ns = self.neighbours.clock.now_ns();
+        let now_ns = self.dependencies.clock.now_ns();
         if now_ns < self.seen_ns.saturating_sub(CLOCK_STEP_NS) {
             self.place_all();
         } else {
@@ -143,7 +143,7 @@ impl RuleActor {
         let now_ns = self.now_ns();
         let rule_id = change.rule_id;
         let rule = self
-            .neighbours
+            .dependencies
             .catalog
             .read(|catalog| catalog.rule(rule_id).cloned());
         let Step { decision, done } = (change.decide)(rule.as_ref(), now_ns);
@@ -157,34 +157,23 @@ impl RuleActor {
         // From here on the rule is busy until `Written` arrives.
         self.parked.entry(rule_id).or_default();
         let (address, deliveries) = (context.address(), decision.deliveries);
-        // Shared, because a journal that refuses drops its callback, and the caller still needs an answer.
-        let done = Arc::new(parking_lot::Mutex::new(Some(done)));
-        let refused = Arc::clone(&done);
-        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
-            if let Some(done) = done.lock().take() {
-                address.do_send(Written {
-                    rule_id,
-                    put,
-                    outcome,
-                    deliveries,
-                    done,
-                });
-            }
+        self.dependencies.journal.submit_command(command, move |outcome| {
+            address.do_send(Written {
+                rule_id,
+                put,
+                outcome,
+                deliveries,
+                done,
+            });
         });
-        if let Err(error) = submitted {
-            self.parked.remove(&rule_id);
-            if let Some(done) = refused.lock().take() {
-                done(Err(error));
-            }
-        }
     }
 
     fn due(&mut self, organization_id: ObjectId, limit: usize, claim_seconds: Option<u32>) -> Vec<DueRule> {
         let now_ns = self.now_ns();
-        let monotonic_ns = self.neighbours.clock.monotonic_ns();
+        let monotonic_ns = self.dependencies.clock.monotonic_ns();
         let (mut listed, mut gone, mut bytes) = (Vec::new(), Vec::new(), 0);
         let due = self.schedule.due(organization_id, now_ns, monotonic_ns);
-        self.neighbours.catalog.read(|catalog| {
+        self.dependencies.catalog.read(|catalog| {
             for rule_id in due {
                 if listed.len() == limit || bytes > DUE_BYTES_MAX {
                     break;
@@ -242,7 +231,7 @@ impl Handler<Written> for RuleActor {
         if outcome.is_ok() {
             self.place(rule_id, put);
             if !deliveries.is_empty() {
-                (self.neighbours.owed)(deliveries);
+                (self.dependencies.owed)(deliveries);
             }
         }
         done(outcome.map_err(ServiceError::from));
@@ -262,7 +251,7 @@ impl Handler<Due> for RuleActor {
     type Result = ();
 
     fn handle(&mut self, due: Due, _: &mut Self::Context) {
-        let now_ns = self.neighbours.clock.now_ns();
+        let now_ns = self.dependencies.clock.now_ns();
         let listed = self.due(due.organization_id, due.limit, due.claim_seconds);
         // If the caller is gone, the claims simply expire.
         let _ = due.reply.send((now_ns, listed));
@@ -275,6 +264,6 @@ impl Handler<CountDue> for RuleActor {
     fn handle(&mut self, count: CountDue, _: &mut Self::Context) {
         let _ = count
             .reply
-            .send(self.schedule.due_count(self.neighbours.clock.now_ns()));
+            .send(self.schedule.due_count(self.dependencies.clock.now_ns()));
     }
 }

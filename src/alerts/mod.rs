@@ -13,8 +13,8 @@ mod verdict;
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Arbiter};
-use tokio::sync::{Semaphore, oneshot};
+use actix::{Actor, Addr, Arbiter, Handler, Message};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::catalog::{CatalogHandle, Command, Rule};
 use crate::clock::Clock;
@@ -24,7 +24,7 @@ use crate::journal::JournalHandle;
 
 use actor::{Change, CountDue, Due, RuleActor, Step};
 
-pub use verdict::{Judged, Judgement, Refusal, judge};
+pub use verdict::{AcceptedVerdict, PostedVerdict, Refusal, accept};
 
 /// Maximum number of queued changes and polls. Above it, requests are answered with 503.
 const WAITING_MAX: usize = 2_048;
@@ -32,7 +32,7 @@ const WAITING_MAX: usize = 2_048;
 const DUE_BYTES_MAX: usize = 4 << 20;
 
 /// The other modules that the actor uses.
-pub struct Neighbours {
+pub struct Dependencies {
     /// Holds the rules.
     pub catalog: CatalogHandle,
     /// Makes changes durable.
@@ -43,22 +43,13 @@ pub struct Neighbours {
     pub owed: Box<dyn Fn(Vec<ObjectId>) + Send>,
 }
 
-/// What a change writes, and the deliveries it causes.
+/// What a change writes, and the deliveries it causes. The default changes nothing.
+#[derive(Debug, Default)]
 pub struct Decision {
     /// `None` if the rule does not change.
     pub command: Option<Command>,
     /// The deliveries that the command creates.
     pub deliveries: Vec<ObjectId>,
-}
-
-impl Decision {
-    /// A decision that changes nothing.
-    pub const fn nothing() -> Self {
-        Self {
-            command: None,
-            deliveries: Vec::new(),
-        }
-    }
 }
 
 pub struct DueRule {
@@ -77,8 +68,8 @@ pub struct Alerts {
 
 impl Alerts {
     /// Starts the actor on its own thread with the rules of the catalog. Must be called within an actix system.
-    pub fn start(neighbours: Neighbours) -> Self {
-        let address = RuleActor::start_in_arbiter(&Arbiter::new().handle(), |_| RuleActor::new(neighbours));
+    pub fn start(dependencies: Dependencies) -> Self {
+        let address = RuleActor::start_in_arbiter(&Arbiter::new().handle(), |_| RuleActor::new(dependencies));
         Self {
             address,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
@@ -95,29 +86,25 @@ impl Alerts {
         rule_id: ObjectId,
         decide: impl FnOnce(Option<&Arc<Rule>>, i64) -> Result<(Decision, T), ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let waits = self.wait()?;
-        let (reply, answer) = oneshot::channel();
-        // If the caller is gone, the decision still takes effect.
-        let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| match decide(rule, now_ns) {
-            Ok((decision, answer)) => Step {
-                decision,
-                done: Box::new(move |outcome: Result<(), ServiceError>| {
-                    let _ = reply.send(outcome.map(|()| answer));
-                }),
-            },
-            Err(refusal) => Step {
-                decision: Decision::nothing(),
-                done: Box::new(move |_| {
-                    let _ = reply.send(Err(refusal));
-                }),
-            },
-        };
-        self.address.do_send(Change {
-            rule_id,
-            decide: Box::new(decide),
-            _waits: waits,
-        });
-        answer.await.map_err(|_| stopping())?
+        self.request(|reply, permit| {
+            let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
+                let (decision, answer) = match decide(rule, now_ns) {
+                    Ok((decision, answer)) => (decision, Ok(answer)),
+                    Err(refusal) => (Decision::default(), Err(refusal)),
+                };
+                // If the caller is gone, the decision still takes effect.
+                let done = Box::new(move |outcome: Result<(), ServiceError>| {
+                    let _ = reply.send(outcome.and(answer));
+                });
+                Step { decision, done }
+            };
+            Change {
+                rule_id,
+                decide: Box::new(decide),
+                _waits: permit,
+            }
+        })
+        .await?
     }
 
     /// The unclaimed rules of an organization that are due, most overdue first. Claims them for `claim_seconds`, if
@@ -131,16 +118,14 @@ impl Alerts {
         limit: usize,
         claim_seconds: Option<u32>,
     ) -> Result<(i64, Vec<DueRule>), ServiceError> {
-        let waits = self.wait()?;
-        let (reply, answer) = oneshot::channel();
-        self.address.do_send(Due {
+        self.request(|reply, permit| Due {
             organization_id,
             limit,
             claim_seconds,
             reply,
-            _waits: waits,
-        });
-        answer.await.map_err(|_| stopping())
+            _waits: permit,
+        })
+        .await
     }
 
     /// Number of rules that are due and unclaimed, over all organizations. The cost is linear in that number.
@@ -148,10 +133,11 @@ impl Alerts {
     /// # Errors
     /// 503 if the queue is full.
     pub async fn due_count(&self) -> Result<usize, ServiceError> {
-        let waits = self.wait()?;
-        let (reply, answer) = oneshot::channel();
-        self.address.do_send(CountDue { reply, _waits: waits });
-        answer.await.map_err(|_| stopping())
+        self.request(|reply, permit| CountDue {
+            reply,
+            _waits: permit,
+        })
+        .await
     }
 
     /// Number of queued changes and polls, and the limit.
@@ -159,13 +145,22 @@ impl Alerts {
         (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
     }
 
-    fn wait(&self) -> Result<tokio::sync::OwnedSemaphorePermit, ServiceError> {
-        Arc::clone(&self.waiting)
-            .try_acquire_owned()
-            .map_err(|_| ServiceError::unavailable("the server is saturated; send it again in a moment", 1))
+    /// Sends a message to the actor and waits for the reply. The message holds the permit until it is handled.
+    async fn request<M, T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<T>, OwnedSemaphorePermit) -> M,
+    ) -> Result<T, ServiceError>
+    where
+        M: Message<Result = ()> + Send + 'static,
+        RuleActor: Handler<M>,
+    {
+        let permit = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
+            ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
+        })?;
+        let (reply, answer) = oneshot::channel();
+        self.address.do_send(message(reply, permit));
+        answer
+            .await
+            .map_err(|_| ServiceError::unavailable("the server is stopping", 5))
     }
-}
-
-fn stopping() -> ServiceError {
-    ServiceError::unavailable("the server is stopping", 5)
 }

@@ -208,19 +208,19 @@ mod tests {
 
     /// Compares with a model that searches a plain list.
     #[test]
-    fn random_turns_claims_and_removals_agree_with_a_plain_list() {
+    fn random_operations_agree_with_a_plain_list() {
         let seed = fastrand::u64(..);
-        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
         let mut schedule = Schedule::default();
         let mut list: Vec<(u8, i64, i64)> = Vec::new();
         let (mut now, mut monotonic) = (0, 0);
         for _ in 0..20_000 {
-            now += dice.i64(0..3);
-            monotonic += dice.i64(0..3);
-            let number = dice.u8(0..60);
-            match dice.u8(0..4) {
+            now += random.i64(0..3);
+            monotonic += random.i64(0..3);
+            let number = random.u8(0..60);
+            match random.u8(0..4) {
                 0 => {
-                    let due_at = now + dice.i64(-20..40);
+                    let due_at = now + random.i64(-20..40);
                     schedule.put(id(100), id(number), u64::from(number), due_at);
                     list.retain(|(other, ..)| *other != number);
                     list.push((number, due_at, i64::MIN));
@@ -232,7 +232,7 @@ mod tests {
                 2 => {
                     // In practice a claim always follows a poll.
                     let _ = due(&mut schedule, now, monotonic);
-                    let until = monotonic + dice.i64(1..30);
+                    let until = monotonic + random.i64(1..30);
                     schedule.claim(id(number), until);
                     for entry in &mut list {
                         if entry.0 == number && entry.2 <= monotonic {

@@ -46,7 +46,7 @@ pub fn due_at_ns(runtime: &RuleRuntime, interval_ns: i64, now_ns: i64) -> i64 {
 }
 
 /// Applies the verdict on a rule that is due.
-pub fn judge(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64) -> Transition {
+pub fn apply(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64) -> Transition {
     let previous_state = state_at(runtime, dwell_ns, now_ns);
     let mut after = RuleRuntime {
         state: previous_state,
@@ -98,7 +98,7 @@ mod tests {
     const DWELL: i64 = 300 * SECOND_NS;
     const INTERVAL: i64 = 60 * SECOND_NS;
 
-    fn standing(state: RuleState, cleared_ago: Option<i64>) -> RuleRuntime {
+    fn runtime_of(state: RuleState, cleared_ago: Option<i64>) -> RuleRuntime {
         RuleRuntime {
             state,
             due_from_ns: 0,
@@ -111,7 +111,7 @@ mod tests {
 
     /// The contract's table row by row: every state × outcome × position of the timer.
     #[test]
-    fn every_state_outcome_and_timer_does_what_the_contract_says() {
+    fn every_state_outcome_and_timer_follows_the_contract() {
         use Outcome::{Inconclusive, Met, NotMet};
         use RuleState::{Armed, Clearing, Firing};
         // state, cleared ago, dwell, outcome → previous state, state, cleared ago, fired
@@ -192,7 +192,7 @@ mod tests {
             ),
         ];
         for (state, cleared, dwell, outcome, previous_state, after, cleared_after, triggered) in table {
-            let before = standing(state, cleared);
+            let before = runtime_of(state, cleared);
             let expected = Transition {
                 previous_state,
                 runtime: RuleRuntime {
@@ -206,7 +206,7 @@ mod tests {
                 triggered,
             };
             assert_eq!(
-                judge(&before, dwell, outcome, NOW),
+                apply(&before, dwell, outcome, NOW),
                 expected,
                 "{state:?} cleared {cleared:?} ago, dwell {dwell}, {outcome:?}"
             );
@@ -220,18 +220,18 @@ mod tests {
     }
 
     /// An independent, step-by-step model of the contract's rules over a whole sequence of verdicts.
-    struct Narrator {
+    struct Model {
         fired: Vec<i64>,
         firing: bool,
         /// Since when a rule that has fired is no longer met.
-        calm_since: Option<i64>,
+        clear_since: Option<i64>,
     }
 
-    impl Narrator {
-        fn hears(&mut self, outcome: Outcome, dwell_ns: i64, now_ns: i64) {
-            if self.calm_since.is_some_and(|since| now_ns - since >= dwell_ns) {
+    impl Model {
+        fn apply(&mut self, outcome: Outcome, dwell_ns: i64, now_ns: i64) {
+            if self.clear_since.is_some_and(|since| now_ns - since >= dwell_ns) {
                 self.firing = false;
-                self.calm_since = None;
+                self.clear_since = None;
             }
             match outcome {
                 Outcome::Met => {
@@ -239,10 +239,10 @@ mod tests {
                         self.fired.push(now_ns);
                     }
                     self.firing = true;
-                    self.calm_since = None;
+                    self.clear_since = None;
                 }
                 Outcome::NotMet if self.firing => {
-                    self.calm_since.get_or_insert(now_ns);
+                    self.clear_since.get_or_insert(now_ns);
                 }
                 Outcome::NotMet | Outcome::Inconclusive => {}
             }
@@ -250,25 +250,25 @@ mod tests {
     }
 
     #[test]
-    fn random_verdicts_fire_exactly_when_the_narrator_says() {
+    fn random_verdicts_fire_exactly_when_the_model_says() {
         let mut seed = fastrand::u64(..);
         for _ in 0..2_000 {
             seed = seed.wrapping_add(1);
-            let mut dice = fastrand::Rng::with_seed(seed);
-            let dwell_ns = dice.i64(0..5) * INTERVAL * dice.i64(0..3);
-            let mut narrator = Narrator {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let dwell_ns = random.i64(0..5) * INTERVAL * random.i64(0..3);
+            let mut model = Model {
                 fired: Vec::new(),
                 firing: false,
-                calm_since: None,
+                clear_since: None,
             };
             let mut runtime = RuleRuntime::new(0);
             let (mut now_ns, mut fired) = (0, Vec::new());
             for _ in 0..40 {
-                now_ns += INTERVAL + dice.i64(0..INTERVAL * 3);
+                now_ns += INTERVAL + random.i64(0..INTERVAL * 3);
                 assert!(due_at_ns(&runtime, INTERVAL, now_ns) <= now_ns, "seed {seed}");
-                let outcome = Outcome::ALL[dice.usize(0..3)];
-                narrator.hears(outcome, dwell_ns, now_ns);
-                let transition = judge(&runtime, dwell_ns, outcome, now_ns);
+                let outcome = Outcome::ALL[random.usize(0..3)];
+                model.apply(outcome, dwell_ns, now_ns);
+                let transition = apply(&runtime, dwell_ns, outcome, now_ns);
                 runtime = transition.runtime;
                 if transition.triggered {
                     fired.push(now_ns);
@@ -280,7 +280,7 @@ mod tests {
                     }
                 );
             }
-            assert_eq!(fired, narrator.fired, "seed {seed}");
+            assert_eq!(fired, model.fired, "seed {seed}");
         }
     }
 
@@ -293,29 +293,33 @@ mod tests {
             due_at_ns(&new, INTERVAL, NOW - 5) <= NOW - 5,
             "also when the clock was set back"
         );
-        let judged = judge(&new, DWELL, Outcome::NotMet, NOW).runtime;
-        assert_eq!(due_at_ns(&judged, INTERVAL, NOW), NOW + INTERVAL);
+        let evaluated = apply(&new, DWELL, Outcome::NotMet, NOW).runtime;
+        assert_eq!(due_at_ns(&evaluated, INTERVAL, NOW), NOW + INTERVAL);
         assert_eq!(missed_intervals(NOW, INTERVAL, NOW + INTERVAL - 1), 0);
         assert_eq!(missed_intervals(NOW, INTERVAL, NOW + 3 * INTERVAL), 3);
         assert_eq!(missed_intervals(NOW, INTERVAL, NOW - 1), 0);
     }
 
     #[test]
-    fn a_clock_set_back_lets_no_verdict_in_twice_and_strands_no_rule() {
-        let judged = judge(&RuleRuntime::new(0), DWELL, Outcome::Met, NOW).runtime;
+    fn a_clock_set_back_repeats_no_verdict_and_strands_no_rule() {
+        let evaluated = apply(&RuleRuntime::new(0), DWELL, Outcome::Met, NOW).runtime;
         for back in [1, SECOND_NS, INTERVAL] {
             let now = NOW - back;
             assert!(
-                due_at_ns(&judged, INTERVAL, now) > now,
+                due_at_ns(&evaluated, INTERVAL, now) > now,
                 "{back} back: not due again"
             );
         }
         let hour_back = NOW - 3600 * SECOND_NS;
-        assert_eq!(due_at_ns(&judged, INTERVAL, hour_back), hour_back, "due at once");
+        assert_eq!(
+            due_at_ns(&evaluated, INTERVAL, hour_back),
+            hour_back,
+            "due at once"
+        );
 
         // Clearing since a time that is now in the future: the dwell counts from the next verdict.
-        let clearing = judge(&judged, DWELL, Outcome::NotMet, NOW).runtime;
-        let again = judge(&clearing, DWELL, Outcome::NotMet, hour_back);
+        let clearing = apply(&evaluated, DWELL, Outcome::NotMet, NOW).runtime;
+        let again = apply(&clearing, DWELL, Outcome::NotMet, hour_back);
         assert_eq!(again.runtime.condition_cleared_at_ns, Some(hour_back));
         assert_eq!(
             state_at(&again.runtime, DWELL, hour_back + DWELL),
@@ -324,16 +328,16 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_dwell_does_not_take_back_that_the_rule_was_armed() {
-        let clearing = standing(RuleState::Clearing, Some(DWELL));
+    fn a_longer_dwell_does_not_disarm_an_armed_rule() {
+        let clearing = runtime_of(RuleState::Clearing, Some(DWELL));
         let settled = settled(&clearing, DWELL, NOW);
         assert_eq!(state_at(&settled, 10 * DWELL, NOW), RuleState::Armed);
         assert_eq!(settled.condition_cleared_at_ns, clearing.condition_cleared_at_ns);
     }
 
     #[test]
-    fn a_dwell_longer_than_time_never_ends() {
-        let clearing = standing(RuleState::Clearing, Some(0));
+    fn a_dwell_that_overflows_time_never_ends() {
+        let clearing = runtime_of(RuleState::Clearing, Some(0));
         assert_eq!(state_at(&clearing, i64::MAX, i64::MAX), RuleState::Clearing);
     }
 }

@@ -1,11 +1,12 @@
 //! Whether a verdict is accepted, and what it writes. Pure: the actor calls it with the current rule.
 
+use super::Decision;
 use super::transition::{self, Transition, due_at_ns};
-use crate::catalog::{Command, Outcome, Owing, Rule, RuleStatus, Verdict};
+use crate::catalog::{Command, NewDeliveries, Outcome, Rule, RuleStatus, Verdict};
 use crate::ids::ObjectId;
 
 /// A verdict as an evaluator posted it.
-pub struct Judgement {
+pub struct PostedVerdict {
     /// The evaluator's result.
     pub outcome: Outcome,
     /// A JSON object, as received.
@@ -20,15 +21,13 @@ pub struct Judgement {
 
 /// An accepted verdict.
 #[derive(Debug)]
-pub struct Judged {
+pub struct AcceptedVerdict {
     /// The effect on the rule.
     pub transition: Transition,
     /// When the rule is due next, UTC nanoseconds.
     pub next_due_at_ns: i64,
-    /// The command to write.
-    pub command: Command,
-    /// The deliveries that the command creates.
-    pub owed: Vec<ObjectId>,
+    /// What the verdict writes.
+    pub decision: Decision,
 }
 
 /// Why a verdict is refused.
@@ -42,16 +41,16 @@ pub enum Refusal {
     NotDue,
 }
 
-/// Decides on a verdict. `owed` makes the deliveries of a trigger at that time.
+/// Applies a posted verdict to the rule. `owed` makes the deliveries, if the rule fires.
 ///
 /// # Errors
 /// Why the verdict is refused.
-pub fn judge<E: From<Refusal>>(
+pub fn accept<E: From<Refusal>>(
     rule: &Rule,
-    judgement: Judgement,
+    posted: PostedVerdict,
     now_ns: i64,
-    owed: impl FnOnce(&Rule) -> Result<Owing, E>,
-) -> Result<Judged, E> {
+    owed: impl FnOnce(&Rule) -> Result<NewDeliveries, E>,
+) -> Result<AcceptedVerdict, E> {
     let Some(evaluation) = &rule.settings.evaluation else {
         return Err(Refusal::Plain.into());
     };
@@ -61,31 +60,33 @@ pub fn judge<E: From<Refusal>>(
     if due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns) > now_ns {
         return Err(Refusal::NotDue.into());
     }
-    let transition = transition::judge(&rule.runtime, evaluation.dwell_ns(), judgement.outcome, now_ns);
+    let transition = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
     let owing = if transition.triggered {
         owed(rule)?
     } else {
-        Owing::default()
+        NewDeliveries::default()
     };
-    let owed = owing.ids();
+    let deliveries = owing.ids();
     let verdict = Verdict {
-        id: judgement.verdict_id,
+        id: posted.verdict_id,
         rule_id: rule.id,
         at_ns: now_ns,
-        outcome: judgement.outcome,
-        evidence: judgement.evidence,
-        key_id: judgement.key_id,
+        outcome: posted.outcome,
+        evidence: posted.evidence,
+        key_id: posted.key_id,
         previous_state: transition.previous_state,
         runtime: transition.runtime,
-        trigger_id: transition.triggered.then_some(judgement.trigger_id),
+        trigger_id: transition.triggered.then_some(posted.trigger_id),
         deliveries: owing.deliveries,
         fan_out: owing.fan_out,
         room: owing.room,
     };
-    Ok(Judged {
+    Ok(AcceptedVerdict {
         transition,
         next_due_at_ns: due_at_ns(&transition.runtime, evaluation.interval_ns(), now_ns),
-        command: Command::VerdictRecorded { verdict },
-        owed,
+        decision: Decision {
+            command: Some(Command::VerdictRecorded { verdict }),
+            deliveries,
+        },
     })
 }

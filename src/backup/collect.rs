@@ -21,15 +21,13 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-use disk::Disk;
+use disk::{Disk, list_existing};
 use wal::{LogError, Sequence};
 
 use super::error::BackupError;
 use super::pins::{Pin, Pins};
-use crate::bucket::CarriedDir;
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{BucketDir, Layout, Manifest, ManifestError, OpenError, SegmentsDir};
-use crate::ledger::LedgerDir;
+use crate::checkpoint::{BucketDir, Layout, Manifest, ManifestError, NamedFile};
 
 /// Limit on attempts. One takes milliseconds, and a second one is hardly ever needed: so many failures are no
 /// coincidence.
@@ -67,9 +65,9 @@ impl Collected {
 }
 
 /// Why an attempt failed.
-enum Missed {
+enum AttemptError {
     /// A file was replaced meanwhile.
-    Moved(String),
+    Changed(String),
     Failed(BackupError),
 }
 
@@ -86,12 +84,12 @@ pub(crate) fn collect(
         let takes_damaged_log = attempt == ATTEMPTS_MAX && on_damage == OnDamage::Copy;
         match attempt_once(disk, layout, on_damage, takes_damaged_log) {
             Ok(collected) => return Ok(collected),
-            Err(Missed::Failed(error)) => return Err(error),
-            Err(Missed::Moved(moved)) => what = moved,
+            Err(AttemptError::Failed(error)) => return Err(error),
+            Err(AttemptError::Changed(moved)) => what = moved,
         }
         pause();
     }
-    Err(BackupError::Moving(what))
+    Err(BackupError::Changing(what))
 }
 
 fn attempt_once(
@@ -99,11 +97,11 @@ fn attempt_once(
     layout: &Layout,
     on_damage: OnDamage,
     takes_damaged_log: bool,
-) -> Result<Collected, Missed> {
+) -> Result<Collected, AttemptError> {
     let pins = Pins::new(Arc::clone(disk));
     let log_dir = layout.log_dir();
     pin_log(&**disk, &pins, &log_dir)?;
-    let manifest = Manifest::read(&pins, &layout.data_dir).map_err(Missed::of_manifest)?;
+    let manifest = Manifest::read(&pins, &layout.data_dir).map_err(AttemptError::of_manifest)?;
     if manifest.is_none() {
         refuse_format_1(&**disk, layout)?;
     }
@@ -114,7 +112,7 @@ fn attempt_once(
     let (last_record, damages) = check_log(&pins, layout, &manifest, takes_damaged_log)?;
     let files = pins.files();
     if files.is_empty() {
-        return Err(Missed::Failed(BackupError::Empty(layout.data_dir.clone())));
+        return Err(AttemptError::Failed(BackupError::Empty(layout.data_dir.clone())));
     }
     let files = files.into_iter().map(|(path, pin)| {
         let inside = path.strip_prefix(&layout.data_dir).unwrap_or(&path);
@@ -131,91 +129,64 @@ fn attempt_once(
 }
 
 /// Refuses format 1, whose files are consistent in a different order that only its own programs implement.
-fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), Missed> {
-    match layout.file_of_format_1(disk) {
-        Ok(None) => Ok(()),
-        Ok(Some(path)) => Err(Missed::Failed(BackupError::Format1(path))),
-        Err(OpenError::Io(path, error)) => Err(Missed::of_io(&path, error)),
-        Err(error) => Err(Missed::Failed(BackupError::Damaged(error.to_string()))),
+fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), AttemptError> {
+    let found = layout.file_of_format_1(disk);
+    match found.map_err(AttemptError::at(&layout.data_dir))? {
+        None => Ok(()),
+        Some(path) => Err(AttemptError::Failed(BackupError::Format1(path))),
     }
 }
 
 /// Opens all files that a manifest names.
-fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), Missed> {
-    let segments = SegmentsDir::of(&layout.data_dir);
-    for id in &manifest.segments {
-        pin_sealed(pins, &segments.segment_path(*id))?;
-    }
-    let ledger = LedgerDir::of(&layout.data_dir);
-    for id in &manifest.runs {
-        pin_sealed(pins, &ledger.run_path(*id))?;
-    }
-    let carried = CarriedDir::of(&layout.data_dir);
-    for (bucket, first) in &manifest.carried {
-        pin(pins, &carried.named(*bucket, *first).path)?;
+fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), AttemptError> {
+    for (path, file) in manifest.files(layout) {
+        match file {
+            NamedFile::Carried(_) => pin(pins, &path)?,
+            // They never change, so they can be mapped.
+            NamedFile::Segment(_) | NamedFile::Run(_) => {
+                pins.pin_sealed(&path).map_err(AttemptError::at(&path))?
+            }
+        }
     }
     for ordinal in &manifest.unconverted {
         let dir = BucketDir::of(&layout.data_dir, *ordinal);
-        let names = match disk.list(dir.path()) {
-            // The directory was not converted because it is missing.
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            listed => listed.map_err(|error| Missed::of_io(dir.path(), error))?,
-        };
-        for name in names {
+        // The directory was not converted if it is missing.
+        for name in list_existing(disk, dir.path()).map_err(AttemptError::at(dir.path()))? {
             pin(pins, &dir.path().join(name))?;
         }
     }
     Ok(())
 }
 
-fn pin(pins: &Pins, path: &Path) -> Result<(), Missed> {
-    pins.pin(path)
-        .map(drop)
-        .map_err(|error| Missed::of_io(path, error))
-}
-
-/// Opens a file that never changes, so that it can be mapped.
-fn pin_sealed(pins: &Pins, path: &Path) -> Result<(), Missed> {
-    pins.pin_sealed(path).map_err(|error| Missed::of_io(path, error))
+fn pin(pins: &Pins, path: &Path) -> Result<(), AttemptError> {
+    pins.pin(path).map(drop).map_err(AttemptError::at(path))
 }
 
 /// Opens the present files of the log.
-fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
-    for path in wal::files(disk, dir).map_err(Missed::of_log)? {
-        pin(pins, &path)?;
-    }
-    Ok(())
+fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), AttemptError> {
+    let files = wal::files(disk, dir).map_err(AttemptError::of_log)?;
+    files.iter().try_for_each(|path| pin(pins, path))
 }
 
 /// Ends the log after the last whole frame of its last file. All other files are complete by now, even if they have
 /// been dropped.
-fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), Missed> {
-    let files = wal::files(pins, dir).map_err(Missed::of_log)?;
+fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), AttemptError> {
+    let files = wal::files(pins, dir).map_err(AttemptError::of_log)?;
     let Some((last, complete)) = files.split_last() else {
         return Ok(());
     };
-    for path in complete {
-        let measured = pins.measure(path, None);
-        measured.map_err(|error| Missed::of_io(path, error))?;
-    }
-    let whole = match wal::whole_bytes(disk, last) {
-        Err(LogError::Damaged(_)) if takes_damaged => {
-            let measured = pins.measure(last, None);
-            return measured.map_err(|error| Missed::of_io(last, error));
-        }
-        whole => whole.map_err(Missed::of_log)?,
-    };
-    match whole {
-        None => Err(Missed::of_io(last, ErrorKind::NotFound.into())),
+    let measure = |path: &Path, bytes| pins.measure(path, bytes).map_err(AttemptError::at(path));
+    complete.iter().try_for_each(|path| measure(path, None))?;
+    match wal::whole_bytes(disk, last) {
+        Err(LogError::Damaged(_)) if takes_damaged => measure(last, None),
+        Err(error) => Err(AttemptError::of_log(error)),
+        Ok(None) => Err(AttemptError::at(last)(ErrorKind::NotFound.into())),
         // The file was just being created.
-        Some(0) => {
+        Ok(Some(0)) => {
             pins.forget(last);
             Ok(())
         }
-        Some(bytes) => {
-            let measured = pins.measure(last, Some(bytes));
-            measured.map_err(|error| Missed::of_io(last, error))
-        }
+        Ok(Some(bytes)) => measure(last, Some(bytes)),
     }
 }
 
@@ -226,21 +197,20 @@ fn check_log(
     layout: &Layout,
     manifest: &Manifest,
     takes_damaged: bool,
-) -> Result<(Sequence, Vec<String>), Missed> {
-    let found = wal::check(pins, &layout.log_dir()).map_err(Missed::of_log)?;
+) -> Result<(Sequence, Vec<String>), AttemptError> {
+    let found = wal::check(pins, &layout.log_dir()).map_err(AttemptError::of_log)?;
     if takes_damaged {
         let damages = found.damages.iter().map(ToString::to_string);
         return Ok((found.last_sequence, damages.collect()));
     }
     if let Some(damage) = found.damages.first() {
         // A file that was created and dropped between the two listings of the log leaves such a gap, too.
-        return Err(Missed::Moved(damage.to_string()));
+        return Err(AttemptError::Changed(damage.to_string()));
     }
-    let marks = manifest.buckets.values().map(|mark| mark.covered);
-    let covered = marks.fold(manifest.covered.max(manifest.catalog_covered), Sequence::max);
+    let covered = manifest.newest_covered();
     let (first, needed) = (found.first_sequence.unwrap_or(1), manifest.covered + 1);
     if first > needed || found.last_sequence < covered {
-        return Err(Missed::Moved(format!(
+        return Err(AttemptError::Changed(format!(
             "the log has records {first} to {}, but {needed} to {covered} are needed",
             found.last_sequence,
         )));
@@ -248,35 +218,27 @@ fn check_log(
     Ok((found.last_sequence, Vec::new()))
 }
 
-impl Missed {
-    fn of_io(path: &Path, error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound => Self::Moved(format!("{} is missing", path.display())),
+impl AttemptError {
+    /// Adds the path to a disk error.
+    fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        |error| match error.kind() {
+            ErrorKind::NotFound => Self::Changed(format!("{} is missing", path.display())),
             _ => Self::Failed(BackupError::Read(path.to_owned(), error)),
         }
     }
 
     fn of_log(error: LogError) -> Self {
         match error {
-            LogError::Io { path, source, .. } => Self::of_io(&path, source),
+            LogError::Io { path, source, .. } => Self::at(&path)(source),
             // If the log's last file is really damaged, later attempts fail in the same way.
-            LogError::Damaged(damage) => Self::Moved(damage.to_string()),
+            LogError::Damaged(damage) => Self::Changed(damage.to_string()),
             error => Self::Failed(BackupError::Damaged(error.to_string())),
-        }
-    }
-
-    fn of_file(error: CheckedFileError) -> Self {
-        match error {
-            CheckedFileError::Io(path, error) => Self::of_io(&path, error),
-            damaged @ CheckedFileError::Damaged(..) => {
-                Self::Failed(BackupError::Damaged(damaged.to_string()))
-            }
         }
     }
 
     fn of_manifest(error: ManifestError) -> Self {
         match error {
-            ManifestError::File(error) => Self::of_file(error),
+            ManifestError::File(CheckedFileError::Io(path, error)) => Self::at(&path)(error),
             error => Self::Failed(BackupError::Damaged(error.to_string())),
         }
     }

@@ -1,9 +1,12 @@
-//! Counts and hashes the bytes of a file while they are copied, and distinguishes read errors from write errors.
+//! Reads files, counts and hashes their bytes while they are copied, and distinguishes read errors from write errors.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 
+use disk::DiskFile;
 use sha2::{Digest, Sha256};
 
+use super::error::BackupError;
 use super::manifest::hex;
 
 /// Size of the copy buffer.
@@ -23,6 +26,43 @@ pub(super) enum CopyError {
     Write(io::Error),
 }
 
+impl CopyError {
+    /// Adds the path of the file that could not be read or written.
+    pub(super) fn of(self, source: &Path, target: &Path) -> BackupError {
+        match self {
+            CopyError::Read(error) => BackupError::Read(source.to_owned(), error),
+            CopyError::Write(error) => BackupError::Write(target.to_owned(), error),
+        }
+    }
+}
+
+/// Reads an open file from its beginning.
+pub(super) struct FileReader<'a> {
+    file: &'a dyn DiskFile,
+    offset: u64,
+    bytes: u64,
+}
+
+impl<'a> FileReader<'a> {
+    pub(super) fn new(file: &'a dyn DiskFile) -> io::Result<Self> {
+        Ok(Self {
+            file,
+            offset: 0,
+            bytes: file.len()?,
+        })
+    }
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.bytes - self.offset).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        self.file.read_exact_at(self.offset, &mut buffer[..length])?;
+        self.offset += length as u64;
+        Ok(length)
+    }
+}
+
 impl<'a> Content<'a> {
     pub(super) fn new(from: &'a mut dyn Read) -> Self {
         Self {
@@ -34,7 +74,7 @@ impl<'a> Content<'a> {
     }
 
     /// Classifies an error of a copy from this reader as a read or a write error.
-    pub(super) fn blame(&self, error: io::Error) -> CopyError {
+    pub(super) fn classify(&self, error: io::Error) -> CopyError {
         if self.failed {
             CopyError::Read(error)
         } else {
@@ -61,12 +101,7 @@ impl<'a> Content<'a> {
 
 impl Read for Content<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = loop {
-            match self.from.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
-            }
-        };
+        let read = self.from.read(buffer);
         self.failed = read.is_err();
         let length = read?;
         self.digest.update(&buffer[..length]);

@@ -30,10 +30,10 @@ pub enum BackupError {
          copies it as it is{lines}",
         lines = indented(.1)
     )]
-    Rotten(PathBuf, Vec<String>),
+    DamagedFiles(PathBuf, Vec<String>),
     /// Files kept changing while they were collected.
     #[error("{0}, repeatedly; if the server runs, try once more, if not, run `tidewatch check`")]
-    Moving(String),
+    Changing(String),
     /// The target exists.
     #[error("{0} exists and is not overwritten; choose another name")]
     Exists(PathBuf),

@@ -22,28 +22,28 @@ pub(super) const ROOTS: [&str; 8] = Layout::NAMES;
 /// The files of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Manifest {
+pub struct Manifest {
     /// When the backup began, in RFC 3339.
-    pub(super) created_at: String,
+    pub created_at: String,
     /// Version of the program that made it.
-    pub(super) program: String,
+    pub program: String,
     /// Sequence of the last record in it.
-    pub(super) last_record: u64,
+    pub last_record: u64,
     /// Sorted by path.
-    pub(super) files: Vec<FileEntry>,
+    pub files: Vec<FileEntry>,
     /// Damage of the files before they were copied, for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) damages: Vec<String>,
+    pub damages: Vec<String>,
 }
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileEntry {
+pub struct FileEntry {
     /// Path within the data directory, with `/`.
-    pub(super) path: String,
-    pub(super) bytes: u64,
+    pub path: String,
+    pub bytes: u64,
     /// SHA-256 of the content, 64 hex digits.
-    pub(super) sha256: String,
+    pub sha256: String,
 }
 
 /// Why bytes are not a manifest.
@@ -65,37 +65,26 @@ impl Manifest {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let damaged = || ManifestError::Damaged;
-        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
-        let (head, content) = (&bytes[..end], &bytes[end + 1..]);
-        let head = std::str::from_utf8(head).map_err(|_| ManifestError::Damaged)?;
-        let mut words = head.split(' ');
-        if words.next() != Some(MAGIC) {
-            return Err(ManifestError::Damaged);
-        }
-        let version = words.next().and_then(|word| word.parse().ok());
-        let version = version.ok_or_else(damaged)?;
-        if words.next() != Some(sha256(content).as_str()) || words.next().is_some() {
-            return Err(ManifestError::Damaged);
-        }
+        let (version, content) = split(bytes).ok_or(ManifestError::Damaged)?;
         match version {
-            0 => return Err(ManifestError::Damaged),
-            1..=FORMAT_VERSION => {}
-            _ => return Err(ManifestError::Version(version)),
+            1..=FORMAT_VERSION => serde_json::from_slice(content).map_err(|_| ManifestError::Damaged),
+            0 => Err(ManifestError::Damaged),
+            _ => Err(ManifestError::Version(version)),
         }
-        serde_json::from_slice(content).map_err(|_| ManifestError::Damaged)
-    }
-
-    /// Damage of the files before they were copied.
-    #[cfg(test)]
-    pub(crate) fn damages(&self) -> &[String] {
-        &self.damages
     }
 
     /// Total length of the files.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
+}
+
+/// The format version and the content; `None` if the first line is not one of a manifest with this content.
+fn split(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let (head, content) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
+    let [magic, version, checksum] = head.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    (magic == MAGIC && checksum == sha256(content)).then_some((version.parse().ok()?, content))
 }
 
 /// Whether a path in a backup is a path of a data directory that does not lead outside.
@@ -133,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_reads_as_it_was_written() {
+    fn a_manifest_round_trips() {
         let encoded = manifest().encode().unwrap();
         assert_eq!(Manifest::decode(&encoded), Ok(manifest()));
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -141,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_of_version_1_are_read_and_later_ones_are_not() {
+    fn version_1_is_read_and_later_versions_are_refused() {
         let encoded = String::from_utf8(manifest().encode().unwrap()).unwrap();
         let of = |version: u32| encoded.replacen(" 2 ", &format!(" {version} "), 1).into_bytes();
         assert_eq!(Manifest::decode(&of(1)), Ok(manifest()));
@@ -150,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_cut_short_or_altered_anywhere_is_none() {
+    fn a_truncated_or_altered_manifest_is_refused() {
         let encoded = manifest().encode().unwrap();
         for end in 0..encoded.len() {
             assert_eq!(
@@ -172,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_out_of_the_data_directory_are_refused() {
+    fn paths_outside_the_data_directory_are_refused() {
         for path in [
             "log/1.log",
             "manifest",

@@ -32,11 +32,11 @@ use crate::priority;
 use crate::startup::{DirectoryLock, LOCK_NAME};
 use crate::timestamp::format_timestamp_ns;
 
-use manifest::Manifest;
 use target::Form;
 
 pub use collect::OnDamage;
 pub use error::BackupError;
+pub use manifest::{FileEntry, Manifest};
 
 // Also for tests over a simulated disk.
 pub(crate) use collect::{Collected, collect};
@@ -49,36 +49,14 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(100);
 /// A directory that file systems create in an empty volume.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// Statistics of a backup.
+/// A backup that was made.
 #[derive(Debug)]
 pub struct BackupReport {
-    pub files: usize,
-    /// Total length of the files.
-    pub bytes: u64,
+    pub manifest: Manifest,
     /// Bytes of the backup, compressed if it is compressed.
     pub written_bytes: u64,
-    /// Sequence of the last record in it.
-    pub last_record: u64,
-    /// Damage that was copied.
-    pub damages: Vec<String>,
     /// Time until the contents were fixed. What is acknowledged later is not in the backup.
     pub fixed_after: Duration,
-    /// Total duration.
-    pub took: Duration,
-}
-
-/// Statistics of a backup that was read.
-#[derive(Debug)]
-pub struct RestoreReport {
-    /// When the backup began, in RFC 3339.
-    pub created_at: String,
-    pub files: usize,
-    /// Total length of the files.
-    pub bytes: u64,
-    /// Sequence of the last record in it.
-    pub last_record: u64,
-    /// Damage of the files before they were copied.
-    pub damages: Vec<String>,
     /// Total duration.
     pub took: Duration,
 }
@@ -101,21 +79,16 @@ pub fn back_up(
     let now_ns = clock.now_ns();
     refuse_inside(data_dir, target)?;
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let layout = Layout {
-        data_dir: data_dir.to_owned(),
-    };
+    let layout = Layout::of(data_dir);
     let collected = collect(&disk, &layout, on_damage, || std::thread::sleep(ATTEMPT_PAUSE))?;
     let fixed_after = started.elapsed();
-    claim(target)?;
+    reserve(target)?;
     let begun = Target::begin(&disk, target, now_ns)?;
     let written = write(&collected, &layout, begun, now_ns);
     let (manifest, written_bytes) = written.inspect_err(|_| discard(target))?;
     Ok(BackupReport {
-        files: manifest.files.len(),
-        bytes: manifest.bytes(),
+        manifest,
         written_bytes,
-        last_record: manifest.last_record,
-        damages: manifest.damages,
         fixed_after,
         took: started.elapsed(),
     })
@@ -141,7 +114,7 @@ pub(crate) fn write(
         }
     }
     if !damages.is_empty() && collected.on_damage == OnDamage::Refuse {
-        return Err(BackupError::Rotten(layout.data_dir.clone(), damages));
+        return Err(BackupError::DamagedFiles(layout.data_dir.clone(), damages));
     }
     let created_at = format_timestamp_ns(now_ns).as_str().to_owned();
     target.finish(created_at, collected.last_record, damages)
@@ -151,63 +124,42 @@ pub(crate) fn write(
 ///
 /// # Errors
 /// See [`BackupError`].
-pub fn verify(backup: &Path) -> Result<RestoreReport, BackupError> {
-    let started = Instant::now();
+pub fn verify(backup: &Path) -> Result<Manifest, BackupError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    verify_on(&disk, backup).map(|manifest| RestoreReport::of(manifest, started))
+    verify_on(&disk, backup)
 }
 
 /// Restores a backup to a data directory that is empty or does not exist. A server then finds all of it, or nothing.
 ///
 /// # Errors
 /// See [`BackupError`]. After an error nothing of the backup is left in the directory.
-pub fn restore(backup: &Path, data_dir: &Path) -> Result<RestoreReport, BackupError> {
-    let started = Instant::now();
+pub fn restore(backup: &Path, data_dir: &Path) -> Result<Manifest, BackupError> {
     // Check before taking the lock, which would leave a file there.
     DirectoryLock::take_to_read(data_dir).map_err(BackupError::Lock)?;
     refuse_occupied(data_dir)?;
     let _lock = DirectoryLock::take(data_dir).map_err(BackupError::Lock)?;
     refuse_occupied(data_dir)?;
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let layout = Layout {
-        data_dir: data_dir.to_owned(),
-    };
-    let restored = restore_to(&disk, backup, &*disk, &layout);
-    restored.map(|manifest| RestoreReport::of(manifest, started))
-}
-
-impl RestoreReport {
-    fn of(manifest: Manifest, started: Instant) -> Self {
-        Self {
-            files: manifest.files.len(),
-            bytes: manifest.bytes(),
-            last_record: manifest.last_record,
-            damages: manifest.damages,
-            created_at: manifest.created_at,
-            took: started.elapsed(),
-        }
-    }
+    let layout = Layout::of(data_dir);
+    restore_to(&disk, backup, &*disk, &layout)
 }
 
 /// Refuses a target within the data directory, where the backup would be lost together with it.
 fn refuse_inside(data_dir: &Path, target: &Path) -> Result<(), BackupError> {
-    let unread = |path: &Path| {
-        let path = path.to_owned();
-        move |error| BackupError::Read(path, error)
-    };
-    let whole = absolute(target).map_err(unread(target))?;
+    let unread = |path: &Path, error| BackupError::Read(path.to_owned(), error);
+    let whole = absolute(target).map_err(|error| unread(target, error))?;
     let parent = whole.parent().unwrap_or(&whole);
     let parent = fs::canonicalize(parent).map_err(|error| BackupError::Write(parent.to_owned(), error))?;
     match fs::canonicalize(data_dir) {
         Ok(data_dir) if parent.starts_with(&data_dir) => Err(BackupError::Inside(target.to_owned())),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(BackupError::Empty(data_dir.to_owned())),
-        Err(error) => Err(unread(data_dir)(error)),
+        Err(error) => Err(unread(data_dir, error)),
     }
 }
 
 /// Ensures that the target is new, and reserves it. An archive is reserved when it is created.
-fn claim(target: &Path) -> Result<(), BackupError> {
+fn reserve(target: &Path) -> Result<(), BackupError> {
     if Form::of(target) != Form::Directory {
         return Ok(());
     }

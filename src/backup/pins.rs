@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,29 +91,6 @@ impl Pins {
 impl Pin {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// Reads the file from its beginning.
-    pub(super) fn reader(&self) -> impl Read {
-        PinReader {
-            pin: self.clone(),
-            offset: 0,
-        }
-    }
-}
-
-struct PinReader {
-    pin: Pin,
-    offset: u64,
-}
-
-impl Read for PinReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.pin.bytes - self.offset;
-        let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.pin.read_exact_at(self.offset, &mut buffer[..length])?;
-        self.offset += length as u64;
-        Ok(length)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads a backup of any form and verifies every byte with the manifest.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use disk::{Disk, DiskFile};
 use tar::Archive;
 use zstd::stream::read::Decoder;
 
-use super::content::Content;
+use super::content::{Content, FileReader};
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
 
@@ -28,7 +28,7 @@ pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Re
     let manifest_path = path.join(MANIFEST_NAME);
     // Detect the form by content, so that a renamed backup still reads.
     let listed = disk.list(path);
-    let mut read = Found {
+    let mut read = BackupReader {
         backup: path,
         files: BTreeMap::new(),
         faults: Vec::new(),
@@ -64,14 +64,14 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, BackupError> {
 }
 
 /// What has been read so far.
-struct Found<'a> {
+struct BackupReader<'a> {
     backup: &'a Path,
     /// Length and checksum.
     files: BTreeMap<String, (u64, String)>,
     faults: Vec<String>,
 }
 
-impl Found<'_> {
+impl BackupReader<'_> {
     fn take(&mut self, name: &str, from: &mut dyn Read, sink: &mut Sink<'_>) -> Result<(), BackupError> {
         if !is_of_data_dir(name) {
             self.faults
@@ -94,17 +94,14 @@ impl Found<'_> {
     ) -> Result<(), BackupError> {
         for file in &manifest.files {
             let path = self.backup.join(DATA_PREFIX).join(&file.path);
-            match disk.open_read(&path).and_then(FileReader::new) {
-                Ok(mut reader) => match self.take(&file.path, &mut reader, sink) {
-                    Err(BackupError::Read(_, error)) => {
-                        return Err(BackupError::Read(path, error));
-                    }
-                    taken => taken?,
-                },
+            let unread = |error| BackupError::Read(path.clone(), error);
+            let opened = match disk.open_read(&path) {
                 // Reported as missing after all files were read.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(BackupError::Read(path, error)),
-            }
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                opened => opened.map_err(unread)?,
+            };
+            let mut reader = FileReader::new(&*opened).map_err(unread)?;
+            self.take(&file.path, &mut reader, sink)?;
         }
         Ok(())
     }
@@ -116,9 +113,10 @@ impl Found<'_> {
         let mut magic = [0; ZSTD_MAGIC.len()];
         // A file that is too short for the magic is not an archive either.
         let compressed = file.read_exact_at(0, &mut magic).is_ok() && magic == ZSTD_MAGIC;
-        let plain = FileReader::new(file).map_err(failed)?;
+        let reader = FileReader::new(&*file).map_err(failed)?;
+        let plain = BufReader::with_capacity(READ_BYTES, reader);
         let stream: Box<dyn Read> = if compressed {
-            Box::new(Decoder::new(plain).map_err(failed)?)
+            Box::new(Decoder::with_buffer(plain).map_err(failed)?)
         } else {
             Box::new(plain)
         };
@@ -177,44 +175,6 @@ fn of_archive(backup: &Path, error: io::Error) -> BackupError {
     }
     let fault = format!("reading failed before the manifest, its last file: {error}");
     BackupError::Faults(backup.to_owned(), vec![fault])
-}
-
-/// Reads a file of a disk from its beginning, in large blocks.
-struct FileReader {
-    file: Box<dyn DiskFile>,
-    offset: u64,
-    bytes: u64,
-    buffer: Vec<u8>,
-    taken: usize,
-}
-
-impl FileReader {
-    fn new(file: Box<dyn DiskFile>) -> io::Result<Self> {
-        Ok(Self {
-            bytes: file.len()?,
-            file,
-            offset: 0,
-            buffer: Vec::new(),
-            taken: 0,
-        })
-    }
-}
-
-impl Read for FileReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.buffer.len() {
-            let left = self.bytes - self.offset;
-            self.buffer
-                .resize(READ_BYTES.min(usize::try_from(left).unwrap_or(READ_BYTES)), 0);
-            self.taken = 0;
-            self.file.read_exact_at(self.offset, &mut self.buffer)?;
-            self.offset += self.buffer.len() as u64;
-        }
-        let length = into.len().min(self.buffer.len() - self.taken);
-        into[..length].copy_from_slice(&self.buffer[self.taken..self.taken + length]);
-        self.taken += length;
-        Ok(length)
-    }
 }
 
 /// The path of a backup's file, for messages.

@@ -10,7 +10,7 @@ use disk::{Disk, replace_file};
 use tar::{Builder, Header};
 use zstd::stream::write::Encoder;
 
-use super::content::{Content, CopyError};
+use super::content::{Content, CopyError, FileReader};
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, FileEntry, MANIFEST_NAME, Manifest};
 use super::pins::Pin;
@@ -40,28 +40,37 @@ impl Form {
 
 /// A backup that is being written.
 pub(crate) struct Target {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     out: Out,
     files: Vec<FileEntry>,
 }
 
 enum Out {
-    Directory {
-        disk: Arc<dyn Disk>,
-        /// Directories with files in them, to be synced.
-        dirs: BTreeSet<PathBuf>,
-        bytes: u64,
-    },
+    /// Directories with files in them, to be synced.
+    Directory(BTreeSet<PathBuf>),
     Archive {
-        disk: Arc<dyn Disk>,
-        archive: Box<Builder<Stream>>,
+        archive: Box<Builder<Box<dyn ArchiveWriter>>>,
         modified_s: u64,
     },
 }
 
-enum Stream {
-    Plain(FileWriter),
-    Zstd(Encoder<'static, FileWriter>),
+/// Writes an archive, compressed or not.
+trait ArchiveWriter: Write {
+    /// Writes what is buffered and syncs. Returns the file's length in bytes.
+    fn finish(self: Box<Self>) -> io::Result<u64>;
+}
+
+impl ArchiveWriter for FileWriter {
+    fn finish(self: Box<Self>) -> io::Result<u64> {
+        FileWriter::finish(*self)
+    }
+}
+
+impl ArchiveWriter for Encoder<'static, FileWriter> {
+    fn finish(self: Box<Self>) -> io::Result<u64> {
+        Encoder::finish(*self)?.finish()
+    }
 }
 
 /// The zstd level. Segments are compressed already, so a higher level would save little.
@@ -71,30 +80,25 @@ impl Target {
     /// Begins a backup at a path that the caller has reserved. A missing directory is created.
     pub(crate) fn begin(disk: &Arc<dyn Disk>, path: &Path, now_ns: i64) -> Result<Self, BackupError> {
         let failed = |error| BackupError::Write(path.to_owned(), error);
-        let disk = Arc::clone(disk);
         let out = match Form::of(path) {
             Form::Directory => {
                 disk.create_dir_all(path).map_err(failed)?;
-                Out::Directory {
-                    disk,
-                    dirs: BTreeSet::new(),
-                    bytes: 0,
-                }
+                Out::Directory(BTreeSet::new())
             }
             form => {
                 let file = disk.create(path).map_err(|error| match error.kind() {
                     io::ErrorKind::AlreadyExists => BackupError::Exists(path.to_owned()),
                     _ => failed(error),
                 })?;
-                let stream = Stream::new(FileWriter::new(file), form).map_err(failed)?;
+                let writer = archive_writer(FileWriter::new(file), form).map_err(failed)?;
                 Out::Archive {
-                    disk,
-                    archive: Box::new(Builder::new(stream)),
+                    archive: Box::new(Builder::new(writer)),
                     modified_s: u64::try_from(now_ns / SECOND_NS).unwrap_or(0),
                 }
             }
         };
         Ok(Self {
+            disk: Arc::clone(disk),
             path: path.to_owned(),
             out,
             files: Vec::new(),
@@ -103,33 +107,25 @@ impl Target {
 
     /// Adds a file of a data directory. `source` is the path that it is read from, for messages.
     pub(crate) fn add(&mut self, name: &str, pin: &Pin, source: &Path) -> Result<(), BackupError> {
-        let mut reader = pin.reader();
+        let unread = |error| BackupError::Read(source.to_owned(), error);
+        let mut reader = FileReader::new(pin).map_err(unread)?;
         let mut content = Content::new(&mut reader);
-        let path = self.path.join(DATA_PREFIX).join(name);
         let added = match &mut self.out {
-            Out::Directory { disk, dirs, .. } => write_file(&**disk, &path, &mut content, dirs),
-            Out::Archive {
-                archive, modified_s, ..
-            } => {
+            Out::Directory(dirs) => {
+                let path = self.path.join(DATA_PREFIX).join(name);
+                write_file(&*self.disk, &path, &mut content, dirs)
+            }
+            Out::Archive { archive, modified_s } => {
                 let mut header = header(pin.bytes(), *modified_s);
-                // The builder of the archive reads in small blocks.
                 let name = format!("{DATA_PREFIX}{name}");
-                let appended = archive.append_data(
-                    &mut header,
-                    name,
-                    BufReader::with_capacity(256 << 10, &mut content),
-                );
-                appended.map_err(|error| content.blame(error))
+                // The builder of the archive reads in small blocks.
+                let buffered = BufReader::with_capacity(256 << 10, &mut content);
+                let appended = archive.append_data(&mut header, name, buffered);
+                appended.map_err(|error| content.classify(error))
             }
         };
-        added.map_err(|error| match error {
-            CopyError::Read(error) => BackupError::Read(source.to_owned(), error),
-            CopyError::Write(error) => BackupError::Write(self.path.clone(), error),
-        })?;
+        added.map_err(|error| error.of(source, &self.path))?;
         let (bytes, sha256) = content.finish();
-        if let Out::Directory { bytes: written, .. } = &mut self.out {
-            *written += bytes;
-        }
         self.files.push(FileEntry {
             path: name.to_owned(),
             bytes,
@@ -155,20 +151,18 @@ impl Target {
         let failed = |error| BackupError::Write(self.path.clone(), error);
         let encoded = manifest.encode().map_err(io::Error::other).map_err(failed)?;
         let finished = match self.out {
-            Out::Directory { disk, dirs, bytes } => {
-                finish_directory(&*disk, &self.path, &dirs, &encoded).map(|()| bytes + encoded.len() as u64)
+            Out::Directory(dirs) => finish_directory(&*self.disk, &self.path, &dirs, &encoded)
+                .map(|()| manifest.bytes() + encoded.len() as u64),
+            Out::Archive { archive, modified_s } => {
+                finish_archive(&*self.disk, &self.path, *archive, &encoded, modified_s)
             }
-            Out::Archive {
-                disk,
-                archive,
-                modified_s,
-            } => finish_archive(&*disk, &self.path, *archive, &encoded, modified_s),
         };
         Ok((manifest, finished.map_err(failed)?))
     }
 }
 
-fn write_file(
+/// Copies a file, and creates its directory unless it is one of `dirs`. The directories are not synced.
+pub(super) fn write_file(
     disk: &dyn Disk,
     path: &Path,
     content: &mut Content<'_>,
@@ -197,16 +191,13 @@ fn finish_directory(
 fn finish_archive(
     disk: &dyn Disk,
     path: &Path,
-    mut archive: Builder<Stream>,
+    mut archive: Builder<Box<dyn ArchiveWriter>>,
     manifest: &[u8],
     modified_s: u64,
 ) -> io::Result<u64> {
     let mut header = header(manifest.len() as u64, modified_s);
     archive.append_data(&mut header, MANIFEST_NAME, manifest)?;
-    let bytes = match archive.into_inner()? {
-        Stream::Plain(out) => out.finish()?,
-        Stream::Zstd(out) => out.finish()?.finish()?,
-    };
+    let bytes = archive.into_inner()?.finish()?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     disk.sync_dir(parent.unwrap_or(Path::new(".")))?;
     Ok(bytes)
@@ -220,29 +211,11 @@ fn header(bytes: u64, modified_s: u64) -> Header {
     header
 }
 
-impl Stream {
-    fn new(out: FileWriter, form: Form) -> io::Result<Self> {
-        if form != Form::ZstdTar {
-            return Ok(Self::Plain(out));
-        }
-        let mut encoder = Encoder::new(out, COMPRESSION_LEVEL)?;
-        encoder.include_checksum(true)?;
-        Ok(Self::Zstd(encoder))
+fn archive_writer(out: FileWriter, form: Form) -> io::Result<Box<dyn ArchiveWriter>> {
+    if form != Form::ZstdTar {
+        return Ok(Box::new(out));
     }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(out) => out.write(bytes),
-            Self::Zstd(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(out) => out.flush(),
-            Self::Zstd(out) => out.flush(),
-        }
-    }
+    let mut encoder = Encoder::new(out, COMPRESSION_LEVEL)?;
+    encoder.include_checksum(true)?;
+    Ok(Box::new(encoder))
 }

@@ -11,9 +11,7 @@ use crate::checkpoint::{Damage, Layout, convert, open};
 use crate::clock::ManualClock;
 
 fn layout() -> Layout {
-    Layout {
-        data_dir: PathBuf::from("data"),
-    }
+    Layout::of(Path::new("data"))
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -26,15 +24,15 @@ fn restored(name: &str) -> SimDisk {
     let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
     disk.create_dir_all(&layout().data_dir).unwrap();
     restore_to(&from, &fixture(name), &disk, &layout()).unwrap_or_else(|error| panic!("{error}"));
-    // The power goes right afterwards.
+    // A power cut right after the restore.
     disk.crash(Crash::KINDS[1])
 }
 
-/// Points that a start finds.
+/// Points present after a start.
 fn points(disk: &SimDisk) -> u64 {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     assert!(opened.set_apart.is_empty());
     let mut points = 0;
     for state in &opened.buckets {
@@ -75,7 +73,7 @@ fn backups_of_all_versions_are_restored() {
 }
 
 #[test]
-fn a_directory_of_format_1_is_backed_up_once_it_was_converted() {
+fn a_directory_of_format_1_is_backed_up_after_conversion() {
     let disk = restored("backup-1.tar");
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let refused = collect(&port, &layout(), OnDamage::Refuse, || ()).err();
@@ -87,7 +85,7 @@ fn a_directory_of_format_1_is_backed_up_once_it_was_converted() {
 
 /// Nothing else has what a damaged directory of a bucket holds.
 #[test]
-fn a_bucket_that_could_not_be_converted_is_in_a_backup() {
+fn a_backup_includes_a_bucket_that_could_not_be_converted() {
     let disk = restored("backup-1.tar");
     let is_segment = |path: &&PathBuf| path.extension().is_some_and(|it| it == "segment");
     let files = disk.files();

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use engine::Sealed;
 use tokio::sync::oneshot;
 
 use super::budget::Holds;
 use super::handle::Changed;
+use super::request::{Ask, Request};
 use super::sealer::Sealer;
-use super::state::BucketState;
-use super::{Digest, Ingest, Ingested, point_id};
+use super::state::{BucketState, SealTicket};
+use super::{Digest, Ingest, Ingested};
 use crate::catalog::Command;
 use crate::error::ServiceError;
+use crate::ids::ObjectId;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
 /// Whether all sources with these ordinals exist.
@@ -42,10 +45,13 @@ pub(super) struct Delete {
     pub(super) reply: DeleteReply,
 }
 
-/// Runs a closure on the state: reads, and the steps of a checkpoint.
+/// Rows that a sealer thread has compressed into blocks.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct With(pub(super) Box<dyn FnOnce(&mut BucketState) + Send>);
+struct RowsSealed {
+    sealed: Sealed,
+    ticket: SealTicket,
+}
 
 /// The journal's result for an ingest.
 #[derive(Message)]
@@ -74,7 +80,7 @@ struct Pending {
 }
 
 /// What the actor needs from other components.
-pub(super) struct Surroundings {
+pub(super) struct ActorDependencies {
     pub(super) journal: JournalHandle,
     pub(super) sealer: Sealer,
     /// Whether all these sources exist in the current catalog.
@@ -93,7 +99,7 @@ pub(super) struct Surroundings {
 
 pub(super) struct BucketActor {
     state: BucketState,
-    around: Surroundings,
+    dependencies: ActorDependencies,
     /// The unsaved bytes that were last reported.
     reported_bytes: u64,
     /// Whether the actor was stopped normally.
@@ -107,12 +113,12 @@ pub(super) struct BucketActor {
 }
 
 impl BucketActor {
-    pub(super) fn new(state: BucketState, around: Surroundings) -> Self {
+    pub(super) fn new(state: BucketState, dependencies: ActorDependencies) -> Self {
         let reported_bytes = state.store.unsaved().1;
-        (around.memory)(0, reported_bytes);
+        (dependencies.memory)(0, reported_bytes);
         BucketActor {
             state,
-            around,
+            dependencies,
             reported_bytes,
             stopped: false,
             pending: HashMap::new(),
@@ -126,7 +132,7 @@ impl BucketActor {
         let now_bytes = self.state.store.unsaved().1;
         let reported_bytes = std::mem::replace(&mut self.reported_bytes, now_bytes);
         if reported_bytes != now_bytes {
-            (self.around.memory)(reported_bytes, now_bytes);
+            (self.dependencies.memory)(reported_bytes, now_bytes);
         }
     }
 
@@ -134,9 +140,9 @@ impl BucketActor {
     fn seal_full(&mut self, context: &mut Context<Self>) {
         for (seal, ticket) in self.state.take_seals() {
             let address = context.address();
-            self.around.sealer.seal(seal, move |sealed| {
+            self.dependencies.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
-                    address.do_send(With(Box::new(move |state| state.finish_seal(sealed, &ticket))));
+                    address.do_send(RowsSealed { sealed, ticket });
                 }
             });
         }
@@ -189,9 +195,9 @@ impl Actor for BucketActor {
 
 impl Drop for BucketActor {
     fn drop(&mut self) {
-        (self.around.memory)(self.reported_bytes, 0);
+        (self.dependencies.memory)(self.reported_bytes, 0);
         if !self.stopped {
-            (self.around.failed)();
+            (self.dependencies.failed)();
         }
     }
 }
@@ -221,54 +227,34 @@ impl Handler<Take> for BucketActor {
             self.parked.push(reply);
             return;
         }
-        if !(self.around.known)(&ingest.sources) {
+        if !(self.dependencies.known)(&ingest.sources) {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }
         let first_sequence = self.state.next_sequence;
-        ingest
-            .record
-            .number(first_sequence, &point_id(self.state.ordinal, first_sequence));
+        let id = ObjectId::of_point(self.state.ordinal, first_sequence);
+        ingest.record.number(first_sequence, &id.to_hex());
         let key = ingest.idempotency.map(|(key, _)| key);
-        let (address, changed) = (context.address(), self.around.changed.clone());
-        // The reply travels with the record; a refused submission returns it through this slot.
-        let slot = Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
-        let for_completion = Arc::clone(&slot);
-        let submitted = self.around.journal.submit_ingest(
-            ingest.record,
-            Box::new(move |outcome| {
-                if let Some((reply, holds)) = for_completion.lock().take() {
-                    address.do_send(Applied {
-                        outcome,
-                        first_sequence,
-                        key,
-                        reply,
-                        holds,
-                    });
-                    changed.set();
-                }
-            }),
-        );
-        match submitted {
-            Ok(()) => {
-                self.state.next_sequence += u64::from(ingest.rows);
-                if let Some((key, body)) = ingest.idempotency {
-                    self.pending.insert(
-                        key,
-                        Pending {
-                            body,
-                            waiting: Vec::new(),
-                        },
-                    );
-                }
-            }
-            Err(error) => {
-                if let Some((reply, holds)) = slot.lock().take() {
-                    drop(holds);
-                    respond(reply, Err(error.into()));
-                }
-            }
+        // Also if the record is refused: a sequence may be skipped, but is never used twice.
+        self.state.next_sequence += u64::from(ingest.rows);
+        if let Some((key, body)) = ingest.idempotency {
+            let waiting = Vec::new();
+            self.pending.insert(key, Pending { body, waiting });
         }
+        let (address, changed) = (context.address(), self.dependencies.changed.clone());
+        let then = move |outcome| {
+            address.do_send(Applied {
+                outcome,
+                first_sequence,
+                key,
+                reply,
+                holds,
+            });
+            changed.set();
+        };
+        self.dependencies
+            .journal
+            .submit_ingest(ingest.record, Box::new(then));
     }
 }
 
@@ -297,7 +283,7 @@ impl Handler<Applied> for BucketActor {
                 if let Err(error) = applied {
                     unreachable!("BUG: rows encoded by this program cannot be decoded: {error}");
                 }
-                self.around
+                self.dependencies
                     .newest_ingest_ns
                     .fetch_max(view.created_at_ns, Ordering::Relaxed);
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
@@ -336,27 +322,16 @@ impl Handler<Delete> for BucketActor {
         }: Delete,
         context: &mut Self::Context,
     ) {
-        let (address, changed) = (context.address(), self.around.changed.clone());
-        let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
-        let for_completion = Arc::clone(&slot);
-        let submitted = self.around.journal.submit_command(command, move |outcome| {
-            if let Some(reply) = for_completion.lock().take() {
-                address.do_send(Deleted {
-                    outcome,
-                    source,
-                    reply,
-                });
-                changed.set();
-            }
+        let (address, changed) = (context.address(), self.dependencies.changed.clone());
+        *self.deleting.entry(source).or_insert(0) += 1;
+        self.dependencies.journal.submit_command(command, move |outcome| {
+            address.do_send(Deleted {
+                outcome,
+                source,
+                reply,
+            });
+            changed.set();
         });
-        match submitted {
-            Ok(()) => *self.deleting.entry(source).or_insert(0) += 1,
-            Err(error) => {
-                if let Some(reply) = slot.lock().take() {
-                    respond(reply, Err(error));
-                }
-            }
-        }
     }
 }
 
@@ -389,7 +364,7 @@ impl Handler<Deleted> for BucketActor {
                 });
                 if source.is_none() {
                     // Here rather than where the answer is awaited: the client may have disconnected.
-                    (self.around.deleted)();
+                    (self.dependencies.deleted)();
                 }
                 respond(reply, Ok(points));
             }
@@ -402,10 +377,18 @@ impl Handler<Deleted> for BucketActor {
     }
 }
 
-impl Handler<With> for BucketActor {
+impl Handler<RowsSealed> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, With(work): With, _: &mut Self::Context) {
-        self.with_memory_reported(work);
+    fn handle(&mut self, RowsSealed { sealed, ticket }: RowsSealed, _: &mut Self::Context) {
+        self.with_memory_reported(|state| state.finish_seal(sealed, &ticket));
+    }
+}
+
+impl<R: Request> Handler<Ask<R>> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, Ask { request, reply }: Ask<R>, _: &mut Self::Context) {
+        self.with_memory_reported(|state| respond(reply, request.answer(state)));
     }
 }

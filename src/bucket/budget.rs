@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_and_what_is_dropped_is_free_again() {
+    fn a_hold_beyond_the_budget_is_refused_and_a_drop_frees_it() {
         let budget = Budget::new(100);
         let first = budget.hold(60).unwrap();
         assert!(budget.hold(50).is_none());

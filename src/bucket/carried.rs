@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_by_bucket_and_in_order() {
+    fn records_are_read_by_bucket_in_order() {
         let disk = SimDisk::new(1);
         let dir = CarriedDir::of(Path::new("/data"));
         assert_eq!(dir.list(&disk).unwrap(), []);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_that_flips_is_found() {
+    fn every_flipped_bit_is_detected() {
         let disk = SimDisk::new(1);
         let dir = CarriedDir::of(Path::new("/data"));
         let mut writer = dir.writer(&disk).unwrap();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_seen_wherever_it_is() {
+    fn damage_is_detected_at_every_offset() {
         let disk = SimDisk::new(1);
         let dir = CarriedDir::of(Path::new("/data"));
         let mut writer = dir.writer(&disk).unwrap();

@@ -38,7 +38,7 @@ impl Buckets {
             let mut pass_over = |error| damaged.pass_over(error);
             let stats = sources.into_iter().map(|source| match view.source(source) {
                 Some(series) => {
-                    let stats = series.stats_passing_over(cutoff_ns, &mut pass_over);
+                    let stats = series.stats_within((cutoff_ns, i64::MAX), &|| false, &mut pass_over);
                     stats.map(SourceStats::from)
                 }
                 None => Ok(SourceStats::default()),
@@ -55,7 +55,7 @@ impl Buckets {
     pub async fn points(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
         let damaged = self.damaged().clone();
         let count = move |view: &View, cutoff_ns: i64| {
-            view.stats_passing_over(cutoff_ns, &|| false, &mut |error| damaged.pass_over(error))
+            view.stats(cutoff_ns, &|| false, &mut |error| damaged.pass_over(error))
         };
         Ok(self.counted(bucket, count).await?.points)
     }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_counted_once_and_a_query_that_meets_it_each_time() {
+    fn a_damaged_block_counts_once_and_each_query_of_it_counts() {
         let blocks = blocks();
         for _ in 0..2 {
             let named = blocks.explain(failed(block(7, 80)));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_stay_as_they_are() {
+    fn other_errors_are_passed_on_unchanged() {
         let blocks = blocks();
         let error = blocks.explain(ServiceError::internal(EngineError::Stopped));
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_beyond_the_bound_are_named_and_not_counted() {
+    fn blocks_beyond_the_bound_are_logged_but_not_counted() {
         let blocks = blocks();
         for offset in 0..DAMAGED_BLOCKS_MAX as u64 + 5 {
             blocks.explain(failed(block(1, offset)));

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::Addr;
 use tokio::sync::oneshot;
 
-use super::actor::{BucketActor, Delete, With};
+use super::actor::{BucketActor, Delete};
 use super::budget::Budget;
-use super::state::BucketState;
+use super::request::{Ask, Request};
 use crate::catalog::Command;
 use crate::error::ServiceError;
 
@@ -47,23 +47,20 @@ pub(super) fn gone() -> ServiceError {
 }
 
 impl BucketHandle {
-    /// Runs a closure on the bucket's state, in order with its messages.
+    /// Sends a request, and returns the channel of its answer. The channel is closed without one if the actor has
+    /// stopped.
+    pub fn send<R: Request>(&self, request: R) -> oneshot::Receiver<R::Answer> {
+        let (reply, answer) = oneshot::channel();
+        self.address.do_send(Ask { request, reply });
+        answer
+    }
+
+    /// Sends a request and awaits its answer.
     ///
     /// # Errors
     /// 503 when the actor has stopped.
-    pub async fn with<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
-    ) -> Result<R, ServiceError> {
-        self.ask(work).await.map_err(|_| gone())
-    }
-
-    /// Blocking variant of [`BucketHandle::with`]; `None` if the actor has stopped.
-    pub fn with_blocking<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
-    ) -> Option<R> {
-        self.ask(work).blocking_recv().ok()
+    pub async fn ask<R: Request>(&self, request: R) -> Result<R::Answer, ServiceError> {
+        self.send(request).await.map_err(|_| gone())
     }
 
     /// Whether a checkpoint has to visit this bucket: it has changed since the last call, or its actor is gone.
@@ -81,19 +78,6 @@ impl BucketHandle {
         self.mailbox.used()
     }
 
-    /// Like [`BucketHandle::with`], for callers that query many buckets and then await all answers.
-    pub fn ask<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
-    ) -> oneshot::Receiver<R> {
-        let (reply, answer) = oneshot::channel();
-        self.address.do_send(With(Box::new(move |state| {
-            // The receiver may be gone.
-            let _ = reply.send(work(state));
-        })));
-        answer
-    }
-
     pub(super) async fn delete(&self, source: Option<u32>, command: Command) -> Result<u64, ServiceError> {
         let (reply, answer) = oneshot::channel();
         self.address.do_send(Delete {
@@ -102,5 +86,31 @@ impl BucketHandle {
             reply,
         });
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bucket::BucketState;
+
+    /// A test's own look at the state.
+    struct Look<F>(F);
+
+    impl<R: Send + 'static, F: FnOnce(&mut BucketState) -> R + Send + 'static> Request for Look<F> {
+        type Answer = R;
+
+        fn answer(self, state: &mut BucketState) -> R {
+            (self.0)(state)
+        }
+    }
+
+    impl BucketHandle {
+        pub async fn with<R: Send + 'static>(
+            &self,
+            look: impl FnOnce(&mut BucketState) -> R + Send + 'static,
+        ) -> Result<R, ServiceError> {
+            self.ask(Look(look)).await
+        }
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::Stream;
+use crate::catalog::{Stream, bucket_owner};
 use crate::journal::IdempotencyView;
 use crate::ledger::{Answered, Digest, Ledger, LedgerError, NewEntry, encode_answer};
 
@@ -81,7 +81,7 @@ impl IdempotencyIndex {
     /// # Errors
     /// The files cannot be read.
     pub fn file_bytes(&self) -> Result<u64, LedgerError> {
-        self.ledger.answers_bytes(self.bucket)
+        self.ledger.bytes_of(bucket_owner(self.bucket))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use disk::sim::SimDisk;
 
     use super::*;
-    use crate::catalog::{FrozenTail, bucket_owner};
+    use crate::catalog::bucket_owner;
     use crate::clock::DAY_NS;
     use crate::journal::AnswerView;
     use crate::ledger::{Keep, LedgerFiles, Saving};
@@ -123,9 +123,8 @@ mod tests {
 
     fn save(files: &mut LedgerFiles, written: &[NewEntry]) {
         let saving = Saving {
-            tail: &FrozenTail::default(),
             answers: written.iter().collect(),
-            catalog: Vec::new(),
+            ..Saving::default()
         };
         let keep = Keep::new(HashSet::from([bucket_owner(BUCKET)]), 0);
         let runs = files.save(saving, &keep).unwrap();
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_whose_answer_does_not_read_is_neither_known_nor_new() {
+    fn a_key_with_an_unreadable_answer_is_neither_known_nor_new() {
         let disk = SimDisk::new(1);
         let mut files = ledger(&disk);
         let mut index = IdempotencyIndex::new(BUCKET, files.ledger().clone());

@@ -15,6 +15,7 @@ mod handle;
 mod idempotency;
 mod load;
 mod registry;
+mod request;
 mod sealer;
 mod state;
 
@@ -24,7 +25,8 @@ pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
-pub use registry::{Buckets, BucketsOptions, Neighbours, expired_rows};
+pub use registry::{Buckets, BucketsOptions, Dependencies, expired_rows};
+pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, Unsaved};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};
 
@@ -61,25 +63,4 @@ pub enum Ingested {
     KeyReused,
     /// A source was deleted while the request was in progress: read the catalog again.
     SourceGone,
-}
-
-/// The id of a point: four bytes of its bucket's ordinal and eight of its sequence, as 24 hex characters. It is
-/// derived, so it costs no storage, and unique, because neither number is ever reused.
-pub fn point_id(bucket: u32, sequence: u64) -> [u8; 24] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut id = [0; 24];
-    let bytes = bucket.to_be_bytes().into_iter().chain(sequence.to_be_bytes());
-    for (pair, byte) in id.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-        *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-    }
-    id
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn point_ids_are_24_hex_characters_in_order_of_arrival() {
-        assert_eq!(&super::point_id(1, 255), b"0000000100000000000000ff");
-        assert!(super::point_id(7, u64::MAX) < super::point_id(8, 0));
-    }
 }

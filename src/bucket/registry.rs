@@ -10,11 +10,12 @@ use engine::{Cache, ExpiredRows, Snapshot, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
-use super::actor::{BucketActor, Surroundings, Take};
+use super::actor::{ActorDependencies, BucketActor, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
 use super::load::{BucketsLoad, SetApart};
+use super::request::{FindAnswer, NextSequence, TakeView};
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
@@ -40,7 +41,7 @@ pub struct BucketsOptions {
 pub struct Buckets(Arc<Inner>);
 
 /// What the buckets need from other modules.
-pub struct Neighbours {
+pub struct Dependencies {
     /// Makes records durable.
     pub journal: JournalHandle,
     /// The catalog of existing objects.
@@ -64,7 +65,7 @@ pub struct Neighbours {
 struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
     set_apart: SetApart,
-    neighbours: Neighbours,
+    dependencies: Dependencies,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
@@ -86,14 +87,14 @@ impl Buckets {
     pub fn start(
         states: Vec<BucketState>,
         set_apart: BTreeMap<u32, String>,
-        neighbours: Neighbours,
+        dependencies: Dependencies,
         options: BucketsOptions,
     ) -> Self {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
             set_apart: SetApart::new(set_apart),
-            neighbours,
+            dependencies,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
             options,
@@ -129,8 +130,8 @@ impl Buckets {
             &self.0,
             BucketState::new(
                 bucket.ordinal,
-                self.0.neighbours.cache.clone(),
-                self.0.neighbours.ledger.clone(),
+                self.0.dependencies.cache.clone(),
+                self.0.dependencies.ledger.clone(),
             ),
         );
         handles.insert(ordinal, handle.clone());
@@ -142,7 +143,7 @@ impl Buckets {
     }
 
     pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
-        let catalog = &self.0.neighbours.catalog;
+        let catalog = &self.0.dependencies.catalog;
         catalog.read(|catalog| catalog.bucket(bucket.id).is_none())
     }
 
@@ -155,12 +156,12 @@ impl Buckets {
     }
 
     pub(super) fn clock(&self) -> &dyn Clock {
-        &*self.0.neighbours.clock
+        &*self.0.dependencies.clock
     }
 
     /// The damaged blocks found so far.
     pub fn damaged(&self) -> &DamagedBlocks {
-        &self.0.neighbours.damaged
+        &self.0.dependencies.damaged
     }
 
     /// Ordinals of the buckets that are set apart, with the reason.
@@ -189,10 +190,10 @@ impl Buckets {
             Err(error)
         };
         if self.0.memory.is_full() {
-            (self.0.neighbours.order_checkpoint)();
+            (self.0.dependencies.order_checkpoint)();
             return refused(saturated());
         }
-        self.0.neighbours.journal.admit().or_else(refused)
+        self.0.dependencies.journal.admit().or_else(refused)
     }
 
     /// Whether there is memory for points; false while the last refused ingest would be refused again.
@@ -209,13 +210,13 @@ impl Buckets {
             return Ok(());
         }
         // A server that is not ready receives no points, which would otherwise request the checkpoint.
-        (inner.neighbours.order_checkpoint)();
+        (inner.dependencies.order_checkpoint)();
         Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
     }
 
     /// Reports that ingests are being refused because of overload.
-    pub fn press(&self) {
-        self.0.neighbours.journal.press();
+    pub fn note_overload(&self) {
+        self.0.dependencies.journal.note_overload();
     }
 
     /// Makes an ingest durable and visible.
@@ -243,7 +244,7 @@ impl Buckets {
             _mailbox: handle.mailbox.hold(record_bytes)?,
             _memory: self.0.memory.hold(memory_bytes).or_else(|| {
                 self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
-                (self.0.neighbours.order_checkpoint)();
+                (self.0.dependencies.order_checkpoint)();
                 None
             })?,
         })
@@ -258,9 +259,8 @@ impl Buckets {
         bucket: &Bucket,
         key: Digest,
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
-        let now_ns = self.0.neighbours.clock.now_ns();
-        let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
-        let found = self.handle(bucket)?.with(look).await?;
+        let now_ns = self.0.dependencies.clock.now_ns();
+        let found = self.handle(bucket)?.ask(FindAnswer { key, now_ns }).await?;
         Ok(found
             .map_err(ServiceError::internal)?
             .map(|entry| (entry.body, entry.answer)))
@@ -272,7 +272,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
-        let view = self.handle(bucket)?.with(|state| state.store.view()).await?;
+        let view = self.handle(bucket)?.ask(TakeView).await?;
         Ok(view.without(&self.expired_rows(bucket)))
     }
 
@@ -286,7 +286,7 @@ impl Buckets {
 
     /// Rows that have expired although they are within the current retention.
     pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
-        expired_rows(bucket, self.0.neighbours.clock.now_ns())
+        expired_rows(bucket, self.0.dependencies.clock.now_ns())
     }
 
     /// The sequence that the bucket's next point gets.
@@ -294,7 +294,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn next_sequence(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
-        self.handle(bucket)?.with(|state| state.next_sequence).await
+        self.handle(bucket)?.ask(NextSequence).await
     }
 
     /// Commits the command in order with ingests; returns the number of points removed.
@@ -336,7 +336,7 @@ impl Buckets {
 
     /// The cache of decoded block parts of all stores.
     pub fn cache(&self) -> &Cache {
-        &self.0.neighbours.cache
+        &self.0.dependencies.cache
     }
 
     /// Resource usage of the buckets. Visits each running actor's handle once.
@@ -385,11 +385,11 @@ impl Drop for Inner {
 impl Inner {
     fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
         let ordinal = state.ordinal;
-        let journal = inner.neighbours.journal.clone();
-        let catalog = inner.neighbours.catalog.clone();
+        let journal = inner.dependencies.journal.clone();
+        let catalog = inner.dependencies.catalog.clone();
         let known =
             Box::new(move |sources: &[u32]| catalog.read(|catalog| catalog.has_sources(ordinal, sources)));
-        let sealer = inner.neighbours.sealer.clone();
+        let sealer = inner.dependencies.sealer.clone();
         let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
         let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
@@ -398,20 +398,20 @@ impl Inner {
         let deleted = Box::new(move || {
             if let Some(inner) = registry.upgrade() {
                 inner.handles.write().remove(&ordinal);
-                (inner.neighbours.deleted)(ordinal);
+                (inner.dependencies.deleted)(ordinal);
             }
         });
         let registry = Arc::downgrade(inner);
         let failed = Box::new(move || {
             if let Some(inner) = registry.upgrade() {
-                (inner.neighbours.order_checkpoint)();
+                (inner.dependencies.order_checkpoint)();
             }
         });
         let changed = Changed::new();
         let of_actor = changed.clone();
         let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
         let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
-            let around = Surroundings {
+            let dependencies = ActorDependencies {
                 journal,
                 sealer,
                 known,
@@ -421,7 +421,7 @@ impl Inner {
                 deleted,
                 failed,
             };
-            BucketActor::new(state, around)
+            BucketActor::new(state, dependencies)
         });
         (
             ordinal,

@@ -133,7 +133,7 @@ mod tests {
     /// Regression: both the blocks and the segment contained these rows, so they were read twice, and the next
     /// checkpoint made that permanent.
     #[test]
-    fn rows_sealed_while_a_checkpoint_writes_them_are_there_once() {
+    fn rows_sealed_during_their_checkpoint_are_stored_once() {
         const ROWS: u32 = 10_000;
         let mut state = BucketState::new(1, Cache::new(1 << 20), Ledger::default());
         let mut writer = RowsWriter::new();

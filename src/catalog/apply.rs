@@ -7,13 +7,14 @@ use super::bucket::Bucket;
 use super::calls::{MonthCalls, MonthDay};
 use super::collection::Collection;
 use super::command::{Command, NewBucket, NewSource, SourceSettings};
-use super::holdings::Held;
+use super::holdings::HoldingsTracker;
 use super::key::Key;
 use super::organization::Organization;
 use super::revisions::Revisions;
 use super::schema::{Field, Schema};
 use super::source::Source;
-use super::state::{BucketEntry, Catalog, OrganizationEntry};
+use super::state::{BucketEntry, Catalog, OrganizationEntry, SourceById};
+use super::text_bytes::{self, of_user};
 use super::user::User;
 use crate::ids::ObjectId;
 
@@ -26,7 +27,7 @@ impl Catalog {
                 self.server_secret.get_or_insert(*secret);
             }
             Command::SignedUp { organization, user } => {
-                self.insert_organization(organization.clone());
+                self.insert_organization(Arc::new(organization.clone()));
                 self.insert_user(user.clone());
             }
             Command::PasswordChanged { user_id, password } => {
@@ -48,18 +49,18 @@ impl Catalog {
                 organization_id,
                 name,
                 at_ns,
-            } => {
-                self.change_organization(*organization_id, *at_ns, |it| it.name.clone_from(name));
-            }
+            } => self.change_organization(*organization_id, *at_ns, |it| it.name.clone_from(name)),
             Command::PlanChanged {
                 organization_id,
                 plan,
                 at_ns,
-            } => {
-                self.change_organization(*organization_id, *at_ns, |it| it.plan = *plan);
+            } => self.change_organization(*organization_id, *at_ns, |it| it.plan = *plan),
+            Command::CallsCounted { totals } => {
+                for (organization_id, month, calls) in totals {
+                    self.restore_calls(*organization_id, *month, *calls);
+                }
             }
-            Command::CallsCounted { totals } => self.restore_calls(totals),
-            Command::KeyCreated { key } => self.insert_key(key.clone()),
+            Command::KeyCreated { key } => self.add_key(key.clone()),
             Command::KeyDeleted { key_id } => self.delete_key(*key_id),
             Command::KeysTouched { touches } => self.touch_keys(touches),
             Command::BucketCreated { bucket } => self.create_bucket(bucket),
@@ -73,8 +74,7 @@ impl Catalog {
                 deliveries,
                 fan_out,
             } => {
-                self.owe(deliveries);
-                self.owe_shared(fan_out.as_ref());
+                self.queue_deliveries(deliveries, fan_out.as_ref());
                 self.change_bucket(*bucket_id, *at_ns, |bucket| {
                     bucket.name.clone_from(name);
                     bucket.description.clone_from(description);
@@ -94,16 +94,12 @@ impl Catalog {
                 source_id,
                 settings,
                 at_ns,
-            } => {
-                self.update_source(*source_id, settings, *at_ns);
-            }
+            } => self.update_source(*source_id, settings, *at_ns),
             Command::SchemaExtended {
                 source_id,
                 fields,
                 at_ns,
-            } => {
-                self.extend_schema(*source_id, fields, *at_ns);
-            }
+            } => self.extend_schema(*source_id, fields, *at_ns),
             Command::SourceDeleted { source_id } => self.delete_source(*source_id),
             Command::RuleCreated { rule } => self.create_rule(rule),
             Command::RuleUpdated {
@@ -114,29 +110,28 @@ impl Catalog {
             } => self.update_rule(*rule_id, settings, *runtime, *at_ns),
             Command::RuleDeleted { rule_id } => self.delete_rule(*rule_id),
             Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
-            Command::WebhookCreated { webhook } => self.insert_webhook(webhook.clone()),
+            Command::WebhookCreated { webhook } => self.add_webhook(webhook.clone()),
             Command::WebhookUpdated {
                 webhook_id,
                 settings,
                 at_ns,
             } => self.update_webhook(*webhook_id, settings, *at_ns),
             Command::WebhookDeleted { webhook_id } => self.delete_webhook(*webhook_id),
-            Command::DeliveriesQueued { deliveries } => self.owe(deliveries),
+            Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
             Command::DeliveriesCounted { counts } => self.count_deliveries(counts),
         }
     }
 
-    pub(super) fn insert_organization(&mut self, organization: Organization) {
+    pub(super) fn insert_organization(&mut self, organization: Arc<Organization>) {
         let id = organization.id;
-        let mut held = Held::default();
-        held.rename("", &organization.name);
+        let mut holdings = HoldingsTracker::default();
+        holdings.replace_text(0, organization.name.len());
         let entry = OrganizationEntry {
-            organization: Arc::new(organization),
+            organization,
             calls: Arc::default(),
             buckets: Collection::default(),
-            keys: Vec::new(),
-            held,
+            holdings,
             revisions: Revisions::default(),
         };
         if self.organizations.insert(id, entry).is_none() {
@@ -145,48 +140,42 @@ impl Catalog {
     }
 
     pub(super) fn insert_user(&mut self, user: User) {
-        self.hold(user.organization_id, |held| held.add_user(&user));
+        self.update_holdings(user.organization_id, |it| it.replace_text(0, of_user(&user)));
         self.user_by_email.insert(user.email.clone(), user.id);
         self.users.insert(user.id, Arc::new(user));
     }
 
     /// Adds a key as the newest one. Has no effect if the key exists.
-    pub(super) fn insert_key(&mut self, mut key: Key) {
-        if !self.keys.contains_key(&key.id) {
-            self.last_key_ordinal += 1;
-            key.ordinal = self.last_key_ordinal;
-            self.restore_key(Arc::new(key));
+    pub(super) fn add_key(&mut self, key: Key) {
+        if !self.keys.contains(key.id) {
+            let ordinal = self.keys.next_ordinal();
+            self.insert_key(ordinal, key);
         }
     }
 
-    /// Adds a key that has an ordinal already. It must be greater than those of all keys added before.
-    pub(super) fn restore_key(&mut self, key: Arc<Key>) {
-        let siblings = match key.bucket_id {
-            Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
-            None => self
-                .organizations
-                .get_mut(&key.organization_id)
-                .map(|entry| &mut entry.keys),
+    /// Adds a key that has an ordinal already. Has no effect if its owner does not exist.
+    pub(super) fn insert_key(&mut self, ordinal: u64, key: Key) {
+        let owner_exists = match key.bucket_id {
+            Some(bucket_id) => self.buckets.contains_key(&bucket_id),
+            None => self.organizations.contains_key(&key.organization_id),
         };
-        if let Some(siblings) = siblings {
-            siblings.push(Arc::clone(&key));
-            self.hold(self.owner_of(&key), |held| held.add_key(&key));
+        if owner_exists {
+            let key = Arc::new(key);
+            self.update_holdings(self.organization_of_key(&key), |it| it.add_key(&key));
             self.key_by_hash.insert(key.hash, Arc::clone(&key));
-            self.keys.insert(key.id, key);
+            self.keys.insert(ordinal, key);
         }
     }
 
-    pub(super) fn insert_bucket(&mut self, bucket: Bucket, next_source_ordinal: u32) {
-        let bucket = Arc::new(bucket);
+    pub(super) fn insert_bucket(&mut self, bucket: Arc<Bucket>, next_source_ordinal: u32) {
         if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
             owner.buckets.insert(bucket.ordinal, Arc::clone(&bucket));
-            owner.held.replace_bucket(None, Some(&bucket));
+            owner.holdings.replace_text(0, of_bucket(&bucket));
             self.bucket_by_ordinal.insert(bucket.ordinal, bucket.id);
             let entry = BucketEntry {
                 bucket,
                 sources: Collection::default(),
                 next_source_ordinal,
-                keys: Vec::new(),
             };
             self.buckets.insert(entry.bucket.id, entry);
         }
@@ -199,57 +188,40 @@ impl Catalog {
             entry.sources.insert(source.ordinal, Arc::clone(&source));
             if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
                 // Add the new version first, so that a schema shared by both versions stays.
-                owner.held.add_source(&source);
-                known.iter().for_each(|known| owner.held.remove_source(known));
+                owner.holdings.add_source(&source);
+                known.iter().for_each(|known| owner.holdings.remove_source(known));
             }
-            self.sources.insert(source);
+            self.sources.replace(SourceById(source));
         }
     }
 
     fn change_organization(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Organization)) {
         if let Some(entry) = self.organizations.get_mut(&id) {
-            let before = Arc::clone(&entry.organization);
+            let bytes_before = entry.organization.name.len();
             let organization = Arc::make_mut(&mut entry.organization);
             change(organization);
             organization.updated_at_ns = at_ns;
-            entry.held.rename(&before.name, &organization.name);
+            entry.holdings.replace_text(bytes_before, organization.name.len());
         }
     }
 
-    pub(super) fn restore_calls(&mut self, totals: &[(ObjectId, MonthDay, u64)]) {
-        for &(organization_id, month, calls) in totals {
-            if let Some(entry) = self.organizations.get(&organization_id) {
-                entry.calls.restore(MonthCalls { month, calls });
-            }
+    /// Restores a total of calls, which never lowers the count.
+    pub(super) fn restore_calls(&mut self, organization_id: ObjectId, month: MonthDay, calls: u64) {
+        if let Some(entry) = self.organizations.get(&organization_id) {
+            entry.calls.restore(MonthCalls { month, calls });
         }
     }
 
     fn delete_key(&mut self, id: ObjectId) {
-        if let Some(key) = self.keys.remove(&id) {
+        if let Some(key) = self.keys.remove(id) {
             self.key_by_hash.remove(&key.hash);
-            let siblings = match key.bucket_id {
-                Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
-                None => self
-                    .organizations
-                    .get_mut(&key.organization_id)
-                    .map(|entry| &mut entry.keys),
-            };
-            if let Some(siblings) = siblings {
-                siblings.retain(|sibling| sibling.id != id);
-            }
-            self.hold(self.owner_of(&key), |held| held.remove_key(&key));
+            self.update_holdings(self.organization_of_key(&key), |it| it.remove_key(&key));
         }
-    }
-
-    /// The organization that a key counts for: that of its bucket, if it has one.
-    pub(super) fn owner_of(&self, key: &Key) -> ObjectId {
-        let bucket = key.bucket_id.and_then(|id| self.bucket(id));
-        bucket.map_or(key.organization_id, |bucket| bucket.organization_id)
     }
 
     fn touch_keys(&mut self, touches: &[(ObjectId, u32)]) {
         for (id, minute) in touches {
-            if let Some(key) = self.keys.get(id) {
+            if let Some(key) = self.keys.get(*id) {
                 key.touch(*minute);
             }
         }
@@ -257,17 +229,17 @@ impl Catalog {
 
     fn create_bucket(&mut self, bucket: &NewBucket) {
         self.last_bucket_ordinal += 1;
-        self.insert_bucket(bucket.numbered(self.last_bucket_ordinal), 0);
+        self.insert_bucket(Arc::new(bucket.numbered(self.last_bucket_ordinal)), 0);
     }
 
     fn change_bucket(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Bucket)) {
         if let Some(entry) = self.buckets.get_mut(&id) {
-            let before = Arc::clone(&entry.bucket);
+            let bytes_before = of_bucket(&entry.bucket);
             let bucket = Arc::make_mut(&mut entry.bucket);
             change(bucket);
             bucket.updated_at_ns = at_ns;
             if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
-                owner.held.replace_bucket(Some(&before), Some(bucket));
+                owner.holdings.replace_text(bytes_before, of_bucket(bucket));
                 owner.buckets.insert(bucket.ordinal, Arc::clone(&entry.bucket));
             }
         }
@@ -278,21 +250,23 @@ impl Catalog {
             return;
         };
         for source in entry.sources.iter() {
-            self.sources.remove(source.id);
+            self.sources.remove(&source.id);
         }
-        for key in &entry.keys {
+        let keys = self.keys.remove_all_of(id);
+        for key in &keys {
             self.key_by_hash.remove(&key.hash);
-            self.keys.remove(&key.id);
         }
-        let rules = self.rules.remove_bucket(id);
+        let rules = self.rules.remove_all_of(id);
         self.bucket_by_ordinal.remove(&entry.bucket.ordinal);
         if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
             owner.buckets.remove(entry.bucket.ordinal);
-            let held = &mut owner.held;
-            held.replace_bucket(Some(&entry.bucket), None);
-            entry.sources.iter().for_each(|source| held.remove_source(source));
-            entry.keys.iter().for_each(|key| held.remove_key(key));
-            rules.iter().for_each(|rule| held.remove_rule(&rule.settings));
+            let holdings = &mut owner.holdings;
+            holdings.replace_text(of_bucket(&entry.bucket), 0);
+            for source in entry.sources.iter() {
+                holdings.remove_source(source);
+            }
+            keys.iter().for_each(|key| holdings.remove_key(key));
+            rules.iter().for_each(|rule| holdings.remove_rule(&rule.settings));
         }
     }
 
@@ -320,7 +294,7 @@ impl Catalog {
     }
 
     fn update_source(&mut self, id: ObjectId, settings: &SourceSettings, at_ns: i64) {
-        let Some(known) = self.sources.get(id).cloned() else {
+        let Some(known) = self.source(id).cloned() else {
             return;
         };
         let schema = match known.schema.merged(&settings.fields) {
@@ -342,7 +316,7 @@ impl Catalog {
     }
 
     fn extend_schema(&mut self, id: ObjectId, fields: &[Field], at_ns: i64) {
-        let Some(known) = self.sources.get(id).cloned() else {
+        let Some(known) = self.source(id).cloned() else {
             return;
         };
         if let Some(extended) = known.schema.extended(fields) {
@@ -356,17 +330,21 @@ impl Catalog {
     }
 
     fn delete_source(&mut self, id: ObjectId) {
-        let Some(source) = self.sources.get(id).cloned() else {
+        let Some(source) = self.source(id).cloned() else {
             return;
         };
-        self.sources.remove(id);
-        let rules = self.rules.remove_source(source.bucket_id, id);
+        self.sources.remove(&id);
+        let rules = self.remove_rules_of_source(&source);
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.remove(source.ordinal);
         }
-        self.hold_bucket(source.bucket_id, |held| {
-            held.remove_source(&source);
-            rules.iter().for_each(|rule| held.remove_rule(&rule.settings));
+        self.update_holdings_of_bucket(source.bucket_id, |it| {
+            it.remove_source(&source);
+            rules.iter().for_each(|rule| it.remove_rule(&rule.settings));
         });
     }
+}
+
+fn of_bucket(bucket: &Bucket) -> usize {
+    text_bytes::of_bucket(&bucket.name, bucket.description.as_deref())
 }

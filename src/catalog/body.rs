@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::ser::SerializeTuple;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::ObjectId;
@@ -14,8 +14,15 @@ use crate::ids::ObjectId;
 const ID_CHARS: usize = 24;
 
 /// Shared immutable bytes; encoded as `bin` on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub struct BodyBytes(pub Arc<[u8]>);
+
+/// Bytes at the same address are equal without being compared.
+impl PartialEq for BodyBytes {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
 
 /// The body of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,23 +79,6 @@ impl Body {
             Self::Shared(_) | Self::Named(_) => 0,
         }
     }
-
-    /// Whether both bodies are equal. Shared bytes are not compared.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Whole(a), Self::Whole(b)) => Arc::ptr_eq(&a.0, &b.0) || a == b,
-            _ => self.event_name() == other.event_name(),
-        }
-    }
-
-    /// The event whose body this one shares.
-    pub fn event_name(&self) -> Option<EventName> {
-        match self {
-            Self::Whole(_) => None,
-            Self::Shared(event) => Some(event.name()),
-            Self::Named(name) => Some(*name),
-        }
-    }
 }
 
 impl EventBody {
@@ -138,14 +128,6 @@ impl EventBody {
         sent.into()
     }
 
-    /// The record for the ledger: MessagePack with named members.
-    ///
-    /// # Errors
-    /// Never fails for owned data; the error type is that of the encoder.
-    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
-        rmp_serde::to_vec_named(self)
-    }
-
     /// Decodes a record of the ledger.
     ///
     /// # Errors
@@ -163,19 +145,12 @@ impl Serialize for BodyBytes {
 
 impl<'de> Deserialize<'de> for BodyBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BytesVisitor;
-        impl Visitor<'_> for BytesVisitor {
-            type Value = BodyBytes;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<BodyBytes, E> {
-                Ok(BodyBytes(bytes.into()))
+        match Body::deserialize(deserializer)? {
+            Body::Whole(bytes) => Ok(bytes),
+            Body::Shared(_) | Body::Named(_) => {
+                Err(D::Error::custom("expected bytes, not the name of an event"))
             }
         }
-        deserializer.deserialize_bytes(BytesVisitor)
     }
 }
 
@@ -187,10 +162,7 @@ impl Serialize for Body {
             Self::Shared(event) => event.name(),
             Self::Named(name) => *name,
         };
-        let mut tuple = serializer.serialize_tuple(2)?;
-        tuple.serialize_element(&name.organization_id)?;
-        tuple.serialize_element(&name.event_id)?;
-        tuple.end()
+        (name.organization_id, name.event_id).serialize(serializer)
     }
 }
 
@@ -208,11 +180,11 @@ impl<'de> Deserialize<'de> for Body {
                 Ok(Body::whole(bytes))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Body, A::Error> {
-                let missing = |at: usize| serde::de::Error::invalid_length(at, &"the name of an event");
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Body, A::Error> {
+                let (organization_id, event_id) = Deserialize::deserialize(SeqAccessDeserializer::new(seq))?;
                 Ok(Body::Named(EventName {
-                    organization_id: seq.next_element()?.ok_or_else(|| missing(0))?,
-                    event_id: seq.next_element()?.ok_or_else(|| missing(1))?,
+                    organization_id,
+                    event_id,
                 }))
             }
         }
@@ -229,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_receiver_gets_the_text_with_its_own_id() {
+    fn each_receiver_gets_the_body_with_its_own_id() {
         let text = format!("{{\"webhookId\":\"{}\",\"data\":\"{}\"}}", id(7), id(7));
         let event = EventBody::new(id(7), id(1), 5, text.clone().into_bytes());
         for receiver in [id(8), id(9)] {
@@ -241,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_bytes_or_name_their_event() {
+    fn bodies_are_stored_as_bytes_or_by_event_name() {
         let read =
             |body: &Body| -> Body { rmp_serde::from_slice(&rmp_serde::to_vec_named(body).unwrap()).unwrap() };
         let whole = Body::whole(b"{}".as_slice());
@@ -255,6 +227,9 @@ mod tests {
         let event = EventBody::new(id(7), id(1), 5, b"{}".as_slice());
         let shared = Body::Shared(Arc::new(event.clone()));
         assert_eq!(read(&shared), Body::Named(event.name()));
-        assert_eq!(EventBody::decode(&event.encode().unwrap()).unwrap(), event);
+        assert_eq!(
+            EventBody::decode(&rmp_serde::to_vec_named(&event).unwrap()).unwrap(),
+            event
+        );
     }
 }

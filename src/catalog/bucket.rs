@@ -118,7 +118,7 @@ mod tests {
 
     /// Raises the retention by a day, a number of times, half an hour and one point apart. Returns how many expired
     /// points are visible again.
-    fn come_back(raises: u32) -> usize {
+    fn revived_points(raises: u32) -> usize {
         let mut bucket = bucket(1);
         let (mut now_ns, mut points) = (NOON_NS, Vec::new());
         for sequence in 1..=u64::from(raises) {
@@ -140,14 +140,14 @@ mod tests {
     /// Regression: from the seventeenth raise on, points that had expired between two earlier raises became visible
     /// again.
     #[test]
-    fn points_that_expired_between_many_raises_stay_gone() {
-        assert_eq!(come_back(40), 0);
-        assert_eq!(come_back(EXPIRED_MAX as u32), 0);
-        assert!(come_back(EXPIRED_MAX as u32 + 3) <= 3, "the list is bounded");
+    fn points_that_expired_between_many_raises_stay_expired() {
+        assert_eq!(revived_points(40), 0);
+        assert_eq!(revived_points(EXPIRED_MAX as u32), 0);
+        assert!(revived_points(EXPIRED_MAX as u32 + 3) <= 3, "the list is bounded");
     }
 
     #[test]
-    fn raises_without_a_point_between_are_remembered_as_one() {
+    fn raises_without_points_between_them_are_merged() {
         let mut bucket = bucket(1);
         for raise in 0..1_000 {
             bucket.expire(NOON_NS + raise, 5);

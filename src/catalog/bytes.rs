@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{SeqAccess, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// `N` bytes. `Debug` shows none of them, because most are secrets.
@@ -24,7 +24,7 @@ impl<const N: usize> Serialize for Bytes<N> {
 impl<'de, const N: usize> Deserialize<'de> for Bytes<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct BytesVisitor<const N: usize>;
-        impl<'de, const N: usize> Visitor<'de> for BytesVisitor<N> {
+        impl<const N: usize> Visitor<'_> for BytesVisitor<N> {
             type Value = Bytes<N>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,16 +36,6 @@ impl<'de, const N: usize> Deserialize<'de> for Bytes<N> {
                     .try_into()
                     .map(Bytes)
                     .map_err(|_| E::invalid_length(bytes.len(), &self))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Bytes<N>, A::Error> {
-                let mut bytes = [0; N];
-                for (index, byte) in bytes.iter_mut().enumerate() {
-                    *byte = seq
-                        .next_element()?
-                        .ok_or_else(|| serde::de::Error::invalid_length(index, &self))?;
-                }
-                Ok(Bytes(bytes))
             }
         }
         deserializer.deserialize_bytes(BytesVisitor)

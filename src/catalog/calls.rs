@@ -38,24 +38,6 @@ pub struct MonthCalls {
     pub calls: u64,
 }
 
-/// The totals of an organization at one moment, in order of the months; free slots first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CallTotals([u64; MONTHS]);
-
-impl CallTotals {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// In order of the months.
-    pub fn iter(&self) -> impl Iterator<Item = MonthCalls> {
-        self.0
-            .iter()
-            .filter(|packed| **packed != 0)
-            .map(|it| unpacked(*it))
-    }
-}
-
 impl CallCounts {
     /// Counts a call in `month`, unless `calls_max` are counted already. Returns the new count.
     ///
@@ -112,11 +94,11 @@ impl CallCounts {
         packed.filter(|packed| *packed != 0).map(unpacked)
     }
 
-    /// A copy of the totals, which later calls do not change.
-    pub(super) fn frozen(&self) -> CallTotals {
-        let mut totals = self.months.each_ref().map(|place| place.load(Ordering::SeqCst));
-        totals.sort_unstable();
-        CallTotals(totals)
+    /// The totals in order of the months.
+    pub(super) fn by_month(&self) -> Vec<(MonthDay, u64)> {
+        let mut months: Vec<_> = self.totals().map(|it| (it.month, it.calls)).collect();
+        months.sort_unstable();
+        months
     }
 
     /// Restores a durable total; never lowers a count.
@@ -152,14 +134,8 @@ impl CallCounts {
             0 => u32::MAX,
             packed => unpacked(packed).month.abs_diff(month),
         };
-        let [first, others @ ..] = &self.months;
-        let place = others.iter().fold(first, |most, place| {
-            if distance(&place) > distance(&most) {
-                place
-            } else {
-                most
-            }
-        });
+        let place = self.months.iter().max_by_key(distance);
+        let place = place.unwrap_or(&self.months[0]);
         place.store(packed(MonthCalls { month, calls: 0 }), Ordering::SeqCst);
         place
     }

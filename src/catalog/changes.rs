@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::vec;
 
-use super::body::Body;
 use super::frozen::Frozen;
 use super::object_key::ObjectKey;
 use super::objects::{Identity, Object};
@@ -26,34 +24,17 @@ impl fmt::Debug for Change {
     }
 }
 
-/// Changes in ascending order of their keys, each key once. Contents are encoded lazily.
-pub struct Changes<'a> {
-    changed: vec::IntoIter<(ObjectKey, Option<Object<'a>>)>,
-}
-
-impl Iterator for Changes<'_> {
-    /// Encoding never fails for the objects of a catalog; the error type is that of the encoder.
-    type Item = Result<Change, rmp_serde::encode::Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (key, object) = self.changed.next()?;
-        let content = object.map(|object| object.encode()).transpose();
-        Some(content.map(|content| Change { key, content }))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.changed.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Changes<'_> {}
-
 impl Frozen {
-    /// The changes since `saved`, an earlier state of the same catalog; since [`Frozen::default`], all objects.
+    /// The changes since `saved`, an earlier state of the same catalog; since [`Frozen::default`], all objects. They are
+    /// in ascending order of their keys, each key once, and are encoded lazily. Encoding never fails for the objects of a
+    /// catalog; the error type is that of the encoder.
     ///
     /// Compares pointers first, and contents only if the pointers differ. Needs about 50 bytes of memory per object
     /// during the comparison, where 1,024 sources are one object, and then 60 bytes per changed object.
-    pub fn changes_since(&self, saved: &Frozen) -> Changes<'_> {
+    pub fn changes_since<'a>(
+        &'a self,
+        saved: &Frozen,
+    ) -> impl ExactSizeIterator<Item = Result<Change, rmp_serde::encode::Error>> + use<'a> {
         let unchanged = {
             let before: HashSet<Identity> = saved.objects().filter_map(|it| it.identity()).collect();
             let now = self.objects().filter_map(|it| it.identity());
@@ -62,7 +43,7 @@ impl Frozen {
         let is_new = |object: &Object<'_>| object.identity().is_none_or(|it| !unchanged.contains(&it));
         let before = saved.objects().filter(is_new).map(|it| (it.key(), it));
         let mut before: HashMap<ObjectKey, Object<'_>> = before.collect();
-        let mut changed = Vec::new();
+        let mut changed: Vec<(ObjectKey, Option<Object<'a>>)> = Vec::new();
         for object in self.objects().filter(is_new) {
             let key = object.key();
             let same = before.remove(&key).is_some_and(|it| object.equals(&it));
@@ -72,42 +53,27 @@ impl Frozen {
         }
         changed.extend(before.into_keys().map(|key| (key, None)));
         changed.sort_unstable_by_key(|(key, _)| *key);
-        Changes {
-            changed: changed.into_iter(),
-        }
+        changed.into_iter().map(|(key, object)| {
+            let content = object.map(|object| object.encode()).transpose()?;
+            Ok(Change { key, content })
+        })
     }
 
     /// All objects, in no particular order.
     fn objects(&self) -> impl Iterator<Item = Object<'_>> {
-        let organizations = (0..).zip(&self.organizations);
-        let calls = self.organizations.iter().filter(|it| !it.calls.is_empty());
-        let pages = self.buckets.iter().flat_map(|it| {
-            let id = it.bucket.id;
-            it.sources.iter().map(move |page| Object::Sources(id, page))
-        });
-        let of_organizations = organizations
-            .map(|(position, it)| Object::Organization(position, &it.organization))
-            .chain(calls.map(|it| Object::Calls(it.organization.id, &it.calls)))
-            .chain(self.users.iter().map(Object::User))
-            .chain(self.webhooks.iter().map(Object::Webhook));
-        let of_buckets = self
-            .buckets
-            .iter()
-            .map(Object::Bucket)
-            .chain(pages)
-            .chain(self.rules.iter().map(Object::Rule));
-        let bodies = self.deliveries.iter().map(|delivery| match &delivery.body {
-            Body::Whole(_) | Body::Named(_) => Object::DeliveryBody(delivery),
-            Body::Shared(_) => Object::SharedDelivery(delivery),
-        });
-        let events = self.events.iter().map(Object::Event);
-        let states = self.deliveries.iter().map(Object::DeliveryState);
+        let pages = self.pages.iter();
+        let sources = pages.map(|(bucket_id, page)| Object::Sources(*bucket_id, page));
         let root = self.root.iter().map(Object::Root);
-        root.chain(of_organizations)
-            .chain(of_buckets)
+        root.chain(self.organizations.iter().map(Object::Organization))
+            .chain(self.calls.iter().map(Object::Calls))
+            .chain(self.users.iter().map(Object::User))
+            .chain(self.buckets.iter().map(Object::Bucket))
+            .chain(sources)
             .chain(self.keys.iter().map(Object::Key))
-            .chain(events)
-            .chain(bodies)
-            .chain(states)
+            .chain(self.rules.iter().map(Object::Rule))
+            .chain(self.webhooks.iter().map(Object::Webhook))
+            .chain(self.events.iter().map(Object::Event))
+            .chain(self.deliveries.iter().map(Object::DeliveryBody))
+            .chain(self.deliveries.iter().map(Object::DeliveryState))
     }
 }

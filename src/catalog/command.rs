@@ -11,7 +11,7 @@ use super::Bytes;
 use super::bucket::Bucket;
 use super::calls::MonthDay;
 use super::delivery::{AfterAttempt, Attempt, Delivery};
-use super::fan_out::{FanOut, OwedRoom};
+use super::fan_out::{FanOut, PendingLimits};
 use super::key::Key;
 use super::organization::{Organization, Plan};
 use super::rule::{Outcome, RuleRuntime, RuleSettings, RuleState};
@@ -165,7 +165,7 @@ pub struct Verdict {
     pub fan_out: Option<FanOut>,
     /// Limits within which older deliveries are dropped to make room.
     #[serde(default)]
-    pub room: Option<OwedRoom>,
+    pub room: Option<PendingLimits>,
 }
 
 /// A delivery attempt and what follows from it.

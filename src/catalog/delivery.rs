@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::names::names;
 use super::webhook::Event;
 use crate::ids::ObjectId;
 
@@ -76,16 +77,7 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-impl DeliveryStatus {
-    /// The status' name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-}
+names!(DeliveryStatus: Pending => "pending", Delivered => "delivered", Failed => "failed");
 
 /// One delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,14 +124,6 @@ impl Delivery {
     /// Approximate memory of the delivery while it is pending, without a shared body.
     pub(super) fn owed_bytes(&self) -> usize {
         OWED_BYTES + self.attempts.len() * ATTEMPT_BYTES + self.body.own_bytes()
-    }
-
-    /// The record for the ledger: MessagePack with named members.
-    ///
-    /// # Errors
-    /// Never fails for owned data; the error type is that of the encoder.
-    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
-        rmp_serde::to_vec_named(self)
     }
 
     /// Decodes a record of the ledger.

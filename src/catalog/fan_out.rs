@@ -42,16 +42,16 @@ impl FanOut {
 
 /// The deliveries that result from an event.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Owing {
+pub struct NewDeliveries {
     /// Deliveries with a body of their own.
     pub deliveries: Vec<Delivery>,
     /// Deliveries that share a body.
     pub fan_out: Option<FanOut>,
-    /// Limits within which older deliveries are dropped to make room, see [`OwedRoom`].
-    pub room: Option<OwedRoom>,
+    /// Limits within which older deliveries are dropped to make room, see [`PendingLimits`].
+    pub room: Option<PendingLimits>,
 }
 
-impl Owing {
+impl NewDeliveries {
     /// A few deliveries, each with a body of its own.
     pub fn of(deliveries: Vec<Delivery>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Owing {
 /// Limits on an organization's pending deliveries. Deliveries of a trigger are always accepted: if they exceed the
 /// limits, the organization's oldest deliveries fail, those of other events before those of triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwedRoom {
+pub struct PendingLimits {
     pub organization_id: ObjectId,
     pub deliveries_max: u64,
     /// Memory of the deliveries, including bodies, in bytes.

@@ -4,19 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::body::EventBody;
-use super::bucket::Bucket;
-use super::calls::CallTotals;
 use super::delivery::Delivery;
-use super::key::Key;
 use super::ledger::{FrozenTail, bucket_owner};
-use super::objects::Root;
-use super::organization::Organization;
+use super::objects::{BucketImage, CallsImage, FrozenKey, OrganizationImage, Root, WebhookImage};
 use super::pages::Page;
 use super::rule::Rule;
 use super::source::Source;
 use super::state::Catalog;
 use super::user::User;
-use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
 /// A snapshot of the catalog. Taking it is cheap, because it shares pointers; encoding it is expensive and happens
@@ -25,83 +20,68 @@ use crate::ids::ObjectId;
 /// Shared objects are immutable: as long as a snapshot holds one, the catalog changes a copy. Equal pointers in two
 /// snapshots therefore mean equal objects. Data that changes behind a pointer, the last use of keys and the counts of
 /// calls, is copied. The default is a catalog of which nothing was ever saved. It differs from an empty one, which has
-/// a root.
+/// a root. Lists are in no particular order, unless they say so.
 #[derive(Default)]
 pub struct Frozen {
     pub(super) root: Option<Root>,
     /// Oldest first.
-    pub(super) organizations: Vec<FrozenOrganization>,
+    pub(super) organizations: Vec<OrganizationImage>,
+    pub(super) calls: Vec<CallsImage>,
     pub(super) users: Vec<Arc<User>>,
-    pub(super) buckets: Vec<FrozenBucket>,
-    /// Of each organization and of each bucket, oldest first.
+    pub(super) buckets: Vec<BucketImage>,
+    /// Pages of sources, each with its bucket.
+    pub(super) pages: Vec<(ObjectId, Arc<Page<Source>>)>,
     pub(super) keys: Vec<FrozenKey>,
     pub(super) rules: Vec<Arc<Rule>>,
-    /// Of each organization, oldest first.
-    pub(super) webhooks: Vec<FrozenWebhook>,
+    pub(super) webhooks: Vec<WebhookImage>,
     pub(super) deliveries: Vec<Arc<Delivery>>,
-    /// Bodies shared by deliveries, in no particular order.
+    /// Bodies shared by deliveries.
     pub(super) events: Vec<Arc<EventBody>>,
     ledger_tail: FrozenTail,
 }
 
-pub(super) struct FrozenOrganization {
-    pub organization: Arc<Organization>,
-    pub calls: CallTotals,
-}
-
-pub(super) struct FrozenBucket {
-    pub bucket: Arc<Bucket>,
-    pub next_source_ordinal: u32,
-    pub sources: Vec<Arc<Page<Source>>>,
-}
-
-pub(super) struct FrozenKey {
-    pub key: Arc<Key>,
-    pub last_used_minute: u32,
-}
-
-pub(super) struct FrozenWebhook {
-    pub ordinal: u64,
-    pub webhook: Arc<Webhook>,
-}
-
 impl Catalog {
     /// Takes a snapshot of the present state, without entries of the ledger that were added since its tail was frozen.
-    /// Copies one pointer per resource, and one per 1,024 sources; sorts nothing.
+    /// Copies one pointer per resource, and one per 1,024 sources; sorts no objects.
     pub fn freeze(&self) -> Frozen {
-        let organizations = self.organizations_with_calls();
-        let organizations = organizations.map(|(organization, calls)| FrozenOrganization {
-            organization,
-            calls: calls.frozen(),
+        let organizations = (0..).zip(self.organizations());
+        let organizations = organizations.map(|(position, organization)| OrganizationImage {
+            position,
+            organization: Arc::clone(organization),
         });
-        let buckets = self.buckets.values().map(|entry| FrozenBucket {
+        let calls = self.organizations.iter().map(|(id, entry)| CallsImage {
+            organization_id: *id,
+            months: entry.calls.by_month(),
+        });
+        let buckets = self.buckets.values().map(|entry| BucketImage {
             bucket: Arc::clone(&entry.bucket),
             next_source_ordinal: entry.next_source_ordinal,
-            sources: entry.sources.pages().cloned().collect(),
         });
-        let mut keys = Vec::with_capacity(self.keys.len());
-        let of_organizations = self.organizations().flat_map(|it| self.organization_keys(it.id));
-        let of_buckets = self.buckets.values().flat_map(|entry| &entry.keys);
-        keys.extend(of_organizations.chain(of_buckets).map(|key| FrozenKey {
+        let pages = self.buckets.iter().flat_map(|(id, entry)| {
+            let pages = entry.sources.pages();
+            pages.map(|page| (*id, Arc::clone(page)))
+        });
+        let keys = self.keys.iter().map(|(ordinal, key)| FrozenKey {
+            ordinal,
             key: Arc::clone(key),
             last_used_minute: key.last_used_minute(),
-        }));
-        let webhooks = self.organizations().flat_map(|it| self.outbox.webhooks_of(it.id));
+        });
+        let webhooks = self.webhooks.iter().map(|(ordinal, webhook)| WebhookImage {
+            ordinal,
+            webhook: Arc::clone(webhook),
+        });
         Frozen {
             root: Some(Root::of(self)),
             organizations: organizations.collect(),
+            calls: calls.filter(|it| !it.months.is_empty()).collect(),
             users: self.users.values().cloned().collect(),
             buckets: buckets.collect(),
-            keys,
+            pages: pages.collect(),
+            keys: keys.collect(),
             rules: self.rules().cloned().collect(),
-            webhooks: webhooks
-                .map(|entry| FrozenWebhook {
-                    ordinal: entry.ordinal,
-                    webhook: Arc::clone(&entry.webhook),
-                })
-                .collect(),
+            webhooks: webhooks.collect(),
             deliveries: self.pending_deliveries().cloned().collect(),
-            events: self.outbox.owed().events().cloned().collect(),
+            events: self.outbox.events().cloned().collect(),
             ledger_tail: self.ledger.frozen(),
         }
     }

@@ -30,14 +30,6 @@ pub enum HistoryKind {
 }
 
 impl HistoryEntry {
-    /// The record for the ledger: MessagePack with named members.
-    ///
-    /// # Errors
-    /// Never fails for owned data; the error type is that of the encoder.
-    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
-        rmp_serde::to_vec_named(self)
-    }
-
     /// Decodes a record of the ledger.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
+use super::names::names;
 use crate::clock::MINUTE_NS;
 use crate::ids::ObjectId;
 
@@ -25,17 +26,9 @@ pub enum KeyType {
     Integration,
 }
 
-impl KeyType {
-    /// The type's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Write => "write",
-            Self::Read => "read",
-            Self::Integration => "integration",
-        }
-    }
+names!(KeyType: Admin => "admin", Write => "write", Read => "read", Integration => "integration");
 
+impl KeyType {
     /// The prefix of keys of this type.
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -68,7 +61,7 @@ impl KeyType {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub id: ObjectId,
     pub organization_id: ObjectId,
@@ -81,46 +74,29 @@ pub struct Key {
     pub shown_prefix: Box<str>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
-    /// Minutes since the epoch, 0 if never used. Ahead of the log by up to a minute: requests update it, and one
-    /// command a minute makes it durable.
     #[serde(default)]
-    last_used_minute: AtomicU32,
-    /// Position in the order of creation, among all keys; 0 before the catalog assigns one.
-    #[serde(skip)]
-    pub(super) ordinal: u64,
+    pub last_used_minute: LastUse,
+}
+
+/// The minute of the last use of a key, since the epoch; 0 if never used. Ahead of the log by up to a minute: requests
+/// update it, and one command a minute makes it durable.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LastUse(AtomicU32);
+
+impl Clone for LastUse {
+    fn clone(&self) -> Self {
+        Self(AtomicU32::new(self.minute()))
+    }
+}
+
+impl LastUse {
+    fn minute(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Key {
-    /// A key that was never used.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the members of the record, each of its own meaning"
-    )]
-    pub fn new(
-        id: ObjectId,
-        organization_id: ObjectId,
-        bucket_id: Option<ObjectId>,
-        kind: KeyType,
-        name: Box<str>,
-        hash: KeyHash,
-        shown_prefix: Box<str>,
-        created_at_ns: i64,
-    ) -> Self {
-        let last_used_minute = AtomicU32::new(0);
-        Self {
-            id,
-            organization_id,
-            bucket_id,
-            kind,
-            name,
-            hash,
-            shown_prefix,
-            created_at_ns,
-            last_used_minute,
-            ordinal: 0,
-        }
-    }
-
     /// Start of the minute of the last use, in UTC nanoseconds; `None` if never used.
     pub fn last_used_at_ns(&self) -> Option<i64> {
         match self.last_used_minute() {
@@ -131,13 +107,13 @@ impl Key {
 
     /// Minutes since the epoch, 0 if never used.
     pub(super) fn last_used_minute(&self) -> u32 {
-        self.last_used_minute.load(Ordering::Relaxed)
+        self.last_used_minute.minute()
     }
 
     /// A copy of the key with this last use, in minutes since the epoch.
     pub(super) fn with_last_used_minute(&self, minute: u32) -> Self {
         Self {
-            last_used_minute: AtomicU32::new(minute),
+            last_used_minute: LastUse(AtomicU32::new(minute)),
             ..self.clone()
         }
     }
@@ -145,19 +121,7 @@ impl Key {
     /// Records a use in this minute since the epoch. Returns whether it is the first one known in it.
     pub fn touch(&self, minute: u32) -> bool {
         // Load first, so that all but one request per minute do not write to the shared cache line.
-        self.last_used_minute.load(Ordering::Relaxed) < minute
-            && self.last_used_minute.fetch_max(minute, Ordering::Relaxed) < minute
-    }
-}
-
-impl Clone for Key {
-    fn clone(&self) -> Self {
-        let minute = self.last_used_minute();
-        Self {
-            name: self.name.clone(),
-            shown_prefix: self.shown_prefix.clone(),
-            last_used_minute: AtomicU32::new(minute),
-            ..*self
-        }
+        self.last_used_minute() < minute
+            && self.last_used_minute.0.fetch_max(minute, Ordering::Relaxed) < minute
     }
 }

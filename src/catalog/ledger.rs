@@ -4,6 +4,7 @@
 //! files and then drops as a whole. Entries added meanwhile go to the recent part.
 
 use std::collections::{BTreeMap, btree_map};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::clock::DAY_NS;
@@ -75,26 +76,24 @@ pub struct EntryKey {
     pub id: ObjectId,
 }
 
-impl EntryKey {
-    /// Lower bound of all keys of an owner.
-    const fn first(stream: Stream, owner: ObjectId) -> Self {
-        Self {
-            stream,
-            owner,
-            at_ns: i64::MIN,
-            id: ObjectId::from_bytes([0; 12]),
-        }
-    }
+const ID_MIN: ObjectId = ObjectId::from_bytes([0; 12]);
+const ID_MAX: ObjectId = ObjectId::from_bytes([u8::MAX; 12]);
 
-    /// Upper bound of all keys of an owner.
-    const fn last(stream: Stream, owner: ObjectId) -> Self {
-        Self {
-            stream,
-            owner,
-            at_ns: i64::MAX,
-            id: ObjectId::from_bytes([u8::MAX; 12]),
-        }
-    }
+/// The range of all keys of the owners from `first` to `last`.
+const fn keys_of(stream: Stream, first: ObjectId, last: ObjectId) -> RangeInclusive<EntryKey> {
+    let lower = EntryKey {
+        stream,
+        owner: first,
+        at_ns: i64::MIN,
+        id: ID_MIN,
+    };
+    let upper = EntryKey {
+        stream,
+        owner: last,
+        at_ns: i64::MAX,
+        id: ID_MAX,
+    };
+    RangeInclusive::new(lower, upper)
 }
 
 /// The newest version of an entry.
@@ -156,7 +155,7 @@ impl LedgerTail {
 
     /// The entries of an owner, oldest first.
     pub fn of(&self, stream: Stream, owner: ObjectId) -> Vec<(EntryKey, TailEntry)> {
-        let range = EntryKey::first(stream, owner)..=EntryKey::last(stream, owner);
+        let range = keys_of(stream, owner, owner);
         let mut entries = Entries::default();
         for part in [&*self.frozen, &self.recent] {
             for (key, entry) in part.by_key.range(range.clone()) {
@@ -202,9 +201,7 @@ impl LedgerTail {
 impl FrozenTail {
     /// The entries of a stream, by owner, oldest first.
     pub fn of(&self, stream: Stream) -> impl Iterator<Item = (&EntryKey, &TailEntry)> {
-        let first = EntryKey::first(stream, ObjectId::from_bytes([0; 12]));
-        let last = EntryKey::last(stream, ObjectId::from_bytes([u8::MAX; 12]));
-        self.0.by_key.range(first..=last)
+        self.0.by_key.range(keys_of(stream, ID_MIN, ID_MAX))
     }
 }
 
@@ -225,7 +222,7 @@ mod tests {
         }
     }
 
-    fn said(tail: &LedgerTail, owner: u8) -> Vec<(i64, String, bool)> {
+    fn entries_of(tail: &LedgerTail, owner: u8) -> Vec<(i64, String, bool)> {
         tail.of(Stream::Deliveries, id(owner))
             .into_iter()
             .map(|(key, entry)| {
@@ -243,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_s_entries_come_oldest_first_and_no_others() {
+    fn entries_of_one_owner_are_listed_oldest_first() {
         let mut tail = LedgerTail::default();
         for owner in 1..4 {
             for at_ns in [5, 3, 9] {
@@ -256,26 +253,26 @@ mod tests {
         };
         tail.put(other, b"y"[..].into(), false);
         assert_eq!(
-            said(&tail, 2),
+            entries_of(&tail, 2),
             expected(&[(3, "x", false), (5, "x", false), (9, "x", false)])
         );
-        assert_eq!(said(&tail, 7), []);
+        assert_eq!(entries_of(&tail, 7), []);
     }
 
     #[test]
-    fn the_newest_version_wins_and_the_first_one_says_whether_it_counts() {
+    fn the_newest_version_wins_and_the_first_decides_whether_it_counts() {
         let mut tail = LedgerTail::default();
         tail.put(key(1, 1), b"first"[..].into(), false);
         tail.put(key(1, 1), b"second"[..].into(), true);
         tail.put(key(1, 2), b"in a file before"[..].into(), true);
         assert_eq!(
-            said(&tail, 1),
+            entries_of(&tail, 1),
             expected(&[(1, "second", false), (2, "in a file before", true)])
         );
     }
 
     #[test]
-    fn what_was_frozen_is_forgotten_and_nothing_that_came_later() {
+    fn forgetting_removes_frozen_entries_and_keeps_later_ones() {
         let mut tail = LedgerTail::default();
         tail.put(key(1, 1), b"one"[..].into(), false);
         tail.put(key(1, 2), b"two, at length"[..].into(), false);
@@ -284,21 +281,21 @@ mod tests {
         tail.put(key(1, 2), b"two again"[..].into(), true);
         tail.put(key(1, 3), b"three"[..].into(), false);
         let both = [(1, "one", false), (2, "two again", false), (3, "three", false)];
-        assert_eq!(said(&tail, 1), expected(&both));
+        assert_eq!(entries_of(&tail, 1), expected(&both));
         let written: Vec<_> = frozen.of(Stream::Deliveries).map(|(key, _)| key.at_ns).collect();
         assert_eq!(written, [1, 2]);
         tail.forget(&frozen);
         // From now on the file counts the first version.
         assert_eq!(
-            said(&tail, 1),
+            entries_of(&tail, 1),
             expected(&[(2, "two again", true), (3, "three", false)])
         );
         tail.forget(&frozen);
-        assert_eq!(said(&tail, 1).len(), 2, "forgetting twice forgets once");
+        assert_eq!(entries_of(&tail, 1).len(), 2, "forgetting twice forgets once");
     }
 
     #[test]
-    fn a_checkpoint_that_failed_leaves_everything_to_the_next() {
+    fn a_failed_checkpoint_leaves_all_entries_to_the_next() {
         let mut tail = LedgerTail::default();
         tail.put(key(1, 1), b"one"[..].into(), false);
         tail.freeze();
@@ -314,11 +311,11 @@ mod tests {
             .collect();
         assert_eq!(written, [(1, &b"one again"[..], false), (2, b"two", false)]);
         tail.forget(&frozen);
-        assert_eq!(said(&tail, 1), []);
+        assert_eq!(entries_of(&tail, 1), []);
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_newest_versions() {
+    fn only_the_newest_versions_count_towards_the_bytes() {
         let mut tail = LedgerTail::default();
         assert_eq!(tail.bytes(), 0);
         tail.put(key(1, 1), [0; 100][..].into(), false);

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::SnapshotError;
@@ -11,11 +10,13 @@ use super::body::{Body, EventBody, EventName};
 use super::object_key::{Kind, ObjectKey};
 use super::objects::{
     BucketImage, CallsImage, DeliveryBodyImage, DeliveryStateImage, KeyImage, OBJECTS_VERSION,
-    OrganizationImage, Root, SourcesImage, WebhookImage,
+    OrganizationImage, Root, Version, WebhookImage,
 };
 use super::pages::Page;
+use super::registry::{Owned, Registry};
 use super::rule::Rule;
 use super::source::Source;
+use super::source_image::SourcesImage;
 use super::state::Catalog;
 use super::user::User;
 use crate::ids::ObjectId;
@@ -40,11 +41,11 @@ pub struct CatalogLoader {
     buckets: Vec<BucketImage>,
     keys: Vec<KeyImage>,
     sources: Vec<Arc<Source>>,
-    rules: Vec<Arc<Rule>>,
+    rules: Vec<Rule>,
     webhooks: Vec<WebhookImage>,
     /// By owner and id.
-    bodies: BTreeMap<(ObjectId, ObjectId), DeliveryBodyImage>,
-    states: Vec<(ObjectId, DeliveryStateImage)>,
+    bodies: BTreeMap<(ObjectId, ObjectId), DeliveryBodyImage<'static>>,
+    states: Vec<(ObjectId, DeliveryStateImage<'static>)>,
     events: HashMap<ObjectId, Arc<EventBody>>,
 }
 
@@ -60,109 +61,63 @@ impl CatalogLoader {
     /// Names the object: its content is damaged or belongs to another object, its kind or version is from a newer
     /// program, or its key is not greater than the previous one.
     pub fn push(&mut self, key: &ObjectKey, content: &[u8]) -> Result<(), SnapshotError> {
-        if self.last.is_some_and(|last| last >= *key) {
-            return Err(SnapshotError::OutOfOrder { key: *key });
-        }
+        let is_next = self.last.is_none_or(|last| last < *key);
+        ensure(is_next, || SnapshotError::OutOfOrder { key: *key })?;
         self.last = Some(*key);
-        let kind = Kind::of(key).ok_or(SnapshotError::UnknownKind { key: *key })?;
-        if self.add(kind, key, content)? == *key {
-            Ok(())
-        } else {
-            Err(SnapshotError::Misplaced { key: *key })
-        }
-    }
-
-    /// Returns the key of the object that the content belongs to.
-    fn add(&mut self, kind: Kind, key: &ObjectKey, content: &[u8]) -> Result<ObjectKey, SnapshotError> {
-        Ok(match kind {
+        match Kind::of(key).ok_or(SnapshotError::UnknownKind { key: *key })? {
             Kind::Root => {
-                let Version { version: found } = decode(key, content)?;
-                if found > OBJECTS_VERSION {
-                    let known = OBJECTS_VERSION;
-                    return Err(SnapshotError::UnknownVersion { found, known });
-                }
-                self.root = Some(decode(key, content)?);
-                ObjectKey::root()
+                decode::<Version>(key, content)?.check(OBJECTS_VERSION)?;
+                self.root = Some(decode_checked(key, content, |_| ObjectKey::root())?);
             }
             Kind::Organization => {
-                let image: OrganizationImage = decode(key, content)?;
-                let placed = ObjectKey::organization(image.organization.id);
-                self.organizations.push(image);
-                placed
+                let key_of = |it: &OrganizationImage| ObjectKey::organization(it.organization.id);
+                self.organizations.push(decode_checked(key, content, key_of)?);
             }
             Kind::Calls => {
-                let image: CallsImage = decode(key, content)?;
-                let placed = ObjectKey::calls(image.organization_id);
-                self.calls.push(image);
-                placed
+                let key_of = |it: &CallsImage| ObjectKey::calls(it.organization_id);
+                self.calls.push(decode_checked(key, content, key_of)?);
             }
-            Kind::User => {
-                let user: User = decode(key, content)?;
-                let placed = ObjectKey::user(&user);
-                self.users.push(user);
-                placed
-            }
+            Kind::User => self.users.push(decode_checked(key, content, ObjectKey::user)?),
             Kind::Bucket => {
-                let image: BucketImage = decode(key, content)?;
-                let placed = ObjectKey::bucket(image.bucket.id);
-                self.buckets.push(image);
-                placed
+                let key_of = |it: &BucketImage| ObjectKey::bucket(it.bucket.id);
+                self.buckets.push(decode_checked(key, content, key_of)?);
             }
             Kind::Key => {
-                let image: KeyImage = decode(key, content)?;
-                let placed = ObjectKey::key(&image.key);
-                self.keys.push(image);
-                placed
+                let key_of = |it: &KeyImage| ObjectKey::key(&it.key);
+                self.keys.push(decode_checked(key, content, key_of)?);
             }
             Kind::Sources => self.add_sources(key, content)?,
-            Kind::Rule => {
-                let rule: Arc<Rule> = decode(key, content)?;
-                let placed = ObjectKey::rule(&rule);
-                self.rules.push(rule);
-                placed
-            }
+            Kind::Rule => self.rules.push(decode_checked(key, content, ObjectKey::rule)?),
             Kind::Webhook => {
-                let image: WebhookImage = decode(key, content)?;
-                let placed = ObjectKey::webhook(&image.webhook);
-                self.webhooks.push(image);
-                placed
+                let key_of = |it: &WebhookImage| ObjectKey::webhook(&it.webhook);
+                self.webhooks.push(decode_checked(key, content, key_of)?);
             }
-            Kind::DeliveryBody | Kind::SharedDelivery => {
-                let image: DeliveryBodyImage = decode(key, content)?;
-                let owner = image.receiver.owner();
-                let placed = match kind {
-                    Kind::SharedDelivery => ObjectKey::shared_delivery(owner, image.id),
-                    _ => ObjectKey::delivery_body(owner, image.id),
-                };
-                self.bodies.insert((owner, image.id), image);
-                placed
-            }
-            Kind::Event => {
-                let event: Arc<EventBody> = decode(key, content)?;
-                let placed = ObjectKey::event(&event);
-                self.events.insert(event.id, event);
-                placed
+            kind @ (Kind::DeliveryBody | Kind::SharedDelivery) => {
+                let key_of = |it: &DeliveryBodyImage<'_>| kind.key(it.receiver.owner(), it.id);
+                let image = decode_checked(key, content, key_of)?;
+                self.bodies.insert((key.owner, key.id), image);
             }
             Kind::DeliveryState => {
-                let image: DeliveryStateImage = decode(key, content)?;
-                let placed = ObjectKey::delivery_state(key.owner, image.id);
-                self.states.push((key.owner, image));
-                placed
+                // A state does not name its owner.
+                let key_of = |it: &DeliveryStateImage<'_>| Kind::DeliveryState.key(key.owner, it.id);
+                self.states
+                    .push((key.owner, decode_checked(key, content, key_of)?));
             }
-        })
+            Kind::Event => {
+                let event = decode_checked(key, content, ObjectKey::event)?;
+                self.events.insert(event.id, Arc::new(event));
+            }
+        }
+        Ok(())
     }
 
-    fn add_sources(&mut self, key: &ObjectKey, content: &[u8]) -> Result<ObjectKey, SnapshotError> {
+    fn add_sources(&mut self, key: &ObjectKey, content: &[u8]) -> Result<(), SnapshotError> {
         let image: SourcesImage = decode(key, content)?;
-        let schemas = self.catalog.shared_schemas(image.schemas);
-        for source in image.sources {
-            let source = self.catalog.source_of(source, &schemas)?;
-            if sources_key(&source) != *key {
-                return Err(SnapshotError::Misplaced { key: *key });
-            }
+        for source in image.into_sources(&mut self.catalog)? {
+            check_key(key, sources_key(&source))?;
             self.sources.push(source);
         }
-        Ok(*key)
+        Ok(())
     }
 
     /// Returns the catalog, after all objects were pushed.
@@ -175,9 +130,9 @@ impl CatalogLoader {
         let root = self.root.ok_or(SnapshotError::NoRoot)?;
         self.catalog.server_secret = root.server_secret;
         self.catalog.last_bucket_ordinal = root.last_bucket_ordinal;
-        self.catalog.last_key_ordinal = root.last_key_ordinal;
+        self.catalog.keys.last_ordinal = root.last_key_ordinal;
         self.catalog.rules.last_ordinal = root.last_rule_ordinal;
-        self.catalog.outbox.last_webhook_ordinal = root.last_webhook_ordinal;
+        self.catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
         self.finish_organizations()?;
         self.finish_buckets()?;
         self.finish_keys()?;
@@ -191,21 +146,18 @@ impl CatalogLoader {
     fn finish_organizations(&mut self) -> Result<(), SnapshotError> {
         self.organizations.sort_unstable_by_key(|image| image.position);
         for image in self.organizations.drain(..) {
-            self.catalog
-                .insert_organization(Arc::unwrap_or_clone(image.organization));
+            self.catalog.insert_organization(image.organization);
         }
-        for CallsImage {
-            organization_id: id,
-            months,
-        } in self.calls.drain(..)
-        {
+        for image in self.calls.drain(..) {
+            let id = image.organization_id;
             self.catalog.needs_organization(id, ObjectKey::calls(id))?;
-            let totals: Vec<_> = months.iter().map(|(month, calls)| (id, *month, *calls)).collect();
-            self.catalog.restore_calls(&totals);
+            for (month, calls) in image.months {
+                self.catalog.restore_calls(id, month, calls);
+            }
         }
         for user in self.users.drain(..) {
-            self.catalog
-                .needs_organization(user.organization_id, ObjectKey::user(&user))?;
+            let key = ObjectKey::user(&user);
+            self.catalog.needs_organization(user.organization_id, key)?;
             self.catalog.insert_user(user);
         }
         Ok(())
@@ -213,27 +165,24 @@ impl CatalogLoader {
 
     fn finish_buckets(&mut self) -> Result<(), SnapshotError> {
         for image in self.buckets.drain(..) {
-            let key = ObjectKey::bucket(image.bucket.id);
-            self.catalog
-                .needs_organization(image.bucket.organization_id, key)?;
-            given(image.bucket.ordinal, self.catalog.last_bucket_ordinal, key)?;
-            self.catalog
-                .insert_bucket(Arc::unwrap_or_clone(image.bucket), image.next_source_ordinal);
+            let bucket = image.bucket;
+            let key = ObjectKey::bucket(bucket.id);
+            self.catalog.needs_organization(bucket.organization_id, key)?;
+            check_ordinal(bucket.ordinal <= self.catalog.last_bucket_ordinal, key)?;
+            self.catalog.insert_bucket(bucket, image.next_source_ordinal);
         }
         Ok(())
     }
 
     fn finish_keys(&mut self) -> Result<(), SnapshotError> {
-        self.keys.sort_unstable_by_key(|image| image.ordinal);
-        for KeyImage { ordinal, mut key } in self.keys.drain(..) {
+        for KeyImage { ordinal, key } in self.keys.drain(..) {
             let needed_by = ObjectKey::key(&key);
             self.catalog.needs_organization(key.organization_id, needed_by)?;
             if let Some(bucket_id) = key.bucket_id {
                 self.catalog.needs_bucket(bucket_id, needed_by)?;
             }
-            given(ordinal, self.catalog.last_key_ordinal, needed_by)?;
-            key.ordinal = ordinal;
-            self.catalog.restore_key(Arc::new(key));
+            check_object(&self.catalog.keys, &key, ordinal, needed_by)?;
+            self.catalog.insert_key(ordinal, key);
         }
         Ok(())
     }
@@ -241,13 +190,10 @@ impl CatalogLoader {
     fn finish_sources(&mut self) -> Result<(), SnapshotError> {
         self.catalog.sources.reserve(self.sources.len());
         for source in self.sources.drain(..) {
+            let key = sources_key(&source);
             let bucket = self.catalog.buckets.get(&source.bucket_id);
-            let next = bucket.map(|bucket| bucket.next_source_ordinal);
-            let next = next.ok_or_else(|| missing("bucket", source.bucket_id, sources_key(&source)))?;
-            if source.ordinal >= next {
-                let key = sources_key(&source);
-                return Err(SnapshotError::OrdinalNotGiven { key });
-            }
+            let bucket = bucket.ok_or_else(|| missing("bucket", source.bucket_id, key))?;
+            check_ordinal(source.ordinal < bucket.next_source_ordinal, key)?;
             self.catalog.insert_source(source);
         }
         Ok(())
@@ -258,42 +204,41 @@ impl CatalogLoader {
             let key = ObjectKey::rule(&rule);
             self.catalog.needs_bucket(rule.bucket_id, key)?;
             let source = self.catalog.source(rule.source_id);
-            if source.is_none_or(|source| source.bucket_id != rule.bucket_id) {
-                return Err(missing("data source", rule.source_id, key));
-            }
-            given(rule.ordinal, self.catalog.rules.last_ordinal, key)?;
+            let is_in_bucket = source.is_some_and(|source| source.bucket_id == rule.bucket_id);
+            ensure(is_in_bucket, || missing("data source", rule.source_id, key))?;
+            check_object(&self.catalog.rules, &rule, rule.ordinal, key)?;
             self.catalog.insert_rule(rule);
         }
         Ok(())
     }
 
     fn finish_webhooks(&mut self) -> Result<(), SnapshotError> {
-        self.webhooks.sort_unstable_by_key(|image| image.ordinal);
         for WebhookImage { ordinal, webhook } in self.webhooks.drain(..) {
             let key = ObjectKey::webhook(&webhook);
             self.catalog.needs_organization(webhook.organization_id, key)?;
-            given(ordinal, self.catalog.outbox.last_webhook_ordinal, key)?;
-            self.catalog.restore_webhook(ordinal, webhook);
+            check_object(&self.catalog.webhooks, &webhook, ordinal, key)?;
+            self.catalog.insert_webhook(ordinal, webhook);
         }
         Ok(())
     }
 
     fn finish_deliveries(&mut self) -> Result<(), SnapshotError> {
         for (owner, state) in self.states.drain(..) {
-            let key = ObjectKey::delivery_state(owner, state.id);
+            let key = Kind::DeliveryState.key(owner, state.id);
             let body = self.bodies.remove(&(owner, state.id));
-            let mut body = body.ok_or_else(|| missing("the body of delivery", state.id, key))?;
-            if let Body::Named(EventName { event_id, .. }) = body.body {
+            let body = body.ok_or_else(|| missing("the body of delivery", state.id, key))?;
+            let mut delivery = body.with(state);
+            if let Body::Named(EventName { event_id, .. }) = delivery.body {
                 let event = self.events.get(&event_id);
                 let event = event.ok_or_else(|| missing("event", event_id, key))?;
-                body.body = Body::Shared(Arc::clone(event));
+                delivery.body = Body::Shared(Arc::clone(event));
             }
-            self.catalog.restore_delivery(body.with(state));
+            self.catalog.restore_delivery(delivery);
         }
-        match self.bodies.first_key_value() {
+        match self.bodies.keys().next() {
             None => Ok(()),
-            Some(((owner, id), _)) => {
-                let key = ObjectKey::delivery_body(*owner, *id);
+            Some((owner, id)) => {
+                let key = Kind::DeliveryBody.key(*owner, *id);
                 Err(missing("the state of delivery", *id, key))
             }
         }
@@ -302,26 +247,37 @@ impl CatalogLoader {
 
 impl Catalog {
     fn needs_organization(&self, id: ObjectId, needed_by: ObjectKey) -> Result<(), SnapshotError> {
-        let found = self.organization(id);
-        found
-            .map(drop)
-            .ok_or_else(|| missing("organization", id, needed_by))
+        ensure(self.organization(id).is_some(), || {
+            missing("organization", id, needed_by)
+        })
     }
 
     fn needs_bucket(&self, id: ObjectId, needed_by: ObjectKey) -> Result<(), SnapshotError> {
-        let found = self.bucket(id);
-        found.map(drop).ok_or_else(|| missing("bucket", id, needed_by))
+        ensure(self.bucket(id).is_some(), || missing("bucket", id, needed_by))
     }
 }
 
-/// The version in the root, which is decoded before the rest of it.
-#[derive(Deserialize)]
-struct Version {
-    version: u32,
+fn ensure(holds: bool, error: impl FnOnce() -> SnapshotError) -> Result<(), SnapshotError> {
+    if holds { Ok(()) } else { Err(error()) }
 }
 
 fn decode<T: DeserializeOwned>(key: &ObjectKey, content: &[u8]) -> Result<T, SnapshotError> {
     rmp_serde::from_slice(content).map_err(|cause| SnapshotError::MalformedObject { key: *key, cause })
+}
+
+/// Decodes an object, and checks that it belongs to the key.
+fn decode_checked<T: DeserializeOwned>(
+    key: &ObjectKey,
+    content: &[u8],
+    key_of: impl FnOnce(&T) -> ObjectKey,
+) -> Result<T, SnapshotError> {
+    let object = decode(key, content)?;
+    check_key(key, key_of(&object))?;
+    Ok(object)
+}
+
+fn check_key(key: &ObjectKey, of_content: ObjectKey) -> Result<(), SnapshotError> {
+    ensure(of_content == *key, || SnapshotError::Misplaced { key: *key })
 }
 
 /// The key of the page that holds a source.
@@ -333,11 +289,19 @@ fn missing(what: &'static str, id: ObjectId, needed_by: ObjectKey) -> SnapshotEr
     SnapshotError::Missing { what, id, needed_by }
 }
 
-/// Checks that an ordinal is at most the last one assigned.
-fn given<T: PartialOrd>(ordinal: T, last: T, key: ObjectKey) -> Result<(), SnapshotError> {
-    if ordinal <= last {
-        Ok(())
-    } else {
-        Err(SnapshotError::OrdinalNotGiven { key })
-    }
+/// Checks that the ordinal of an object was assigned.
+/// Checks that the ordinal of an object was assigned, and to no other object.
+fn check_object<T: Owned + Clone>(
+    registry: &Registry<T>,
+    object: &T,
+    ordinal: u64,
+    key: ObjectKey,
+) -> Result<(), SnapshotError> {
+    check_ordinal(ordinal <= registry.last_ordinal, key)?;
+    let is_free = !registry.is_taken(object.owner(), ordinal);
+    ensure(is_free, || SnapshotError::OrdinalTaken { key })
+}
+
+fn check_ordinal(is_assigned: bool, key: ObjectKey) -> Result<(), SnapshotError> {
+    ensure(is_assigned, || SnapshotError::OrdinalNotGiven { key })
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::body::EventBody;
+use super::body::{Body, EventBody};
 use super::key::Key;
+use super::registry::Owned;
 use super::rule::Rule;
 use super::user::User;
 use super::webhook::Webhook;
@@ -28,7 +29,7 @@ pub struct ObjectKey {
 }
 
 /// The kinds of objects. Numbers are never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Root = 1,
     Organization = 2,
@@ -68,7 +69,15 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| *kind as i64 == number)
     }
 
-    const fn key(self, owner: ObjectId, id: ObjectId) -> ObjectKey {
+    /// The kind of a delivery's body: one that refers to an event has a kind of its own.
+    pub const fn of_body(body: &Body) -> Self {
+        match body {
+            Body::Whole(_) | Body::Named(_) => Self::DeliveryBody,
+            Body::Shared(_) => Self::SharedDelivery,
+        }
+    }
+
+    pub const fn key(self, owner: ObjectId, id: ObjectId) -> ObjectKey {
         let place = (self as i64) << KIND_SHIFT;
         ObjectKey { owner, place, id }
     }
@@ -96,15 +105,13 @@ impl ObjectKey {
     }
 
     pub(super) fn key(key: &Key) -> Self {
-        Kind::Key.key(key.bucket_id.unwrap_or(key.organization_id), key.id)
+        Kind::Key.key(key.owner(), key.id)
     }
 
     pub(super) const fn sources(bucket_id: ObjectId, page: u32) -> Self {
-        let first = Kind::Sources.key(bucket_id, bucket_id);
-        Self {
-            place: first.place | page as i64,
-            ..first
-        }
+        let mut key = Kind::Sources.key(bucket_id, bucket_id);
+        key.place |= page as i64;
+        key
     }
 
     pub(super) const fn rule(rule: &Rule) -> Self {
@@ -115,20 +122,8 @@ impl ObjectKey {
         Kind::Webhook.key(webhook.organization_id, webhook.id)
     }
 
-    pub(super) const fn delivery_body(owner: ObjectId, id: ObjectId) -> Self {
-        Kind::DeliveryBody.key(owner, id)
-    }
-
-    pub(super) const fn delivery_state(owner: ObjectId, id: ObjectId) -> Self {
-        Kind::DeliveryState.key(owner, id)
-    }
-
     pub(super) const fn event(event: &EventBody) -> Self {
         Kind::Event.key(event.organization_id, event.id)
-    }
-
-    pub(super) const fn shared_delivery(owner: ObjectId, id: ObjectId) -> Self {
-        Kind::SharedDelivery.key(owner, id)
     }
 }
 
@@ -143,9 +138,7 @@ impl fmt::Display for ObjectKey {
             Some(Kind::User) => write!(f, "user {id}"),
             Some(Kind::Bucket) => write!(f, "bucket {id}"),
             Some(Kind::Key) => write!(f, "key {id}"),
-            Some(Kind::Sources) => {
-                write!(f, "page {} of the data sources of bucket {id}", *place as u32)
-            }
+            Some(Kind::Sources) => write!(f, "page {} of the data sources of bucket {id}", *place as u32),
             Some(Kind::Rule) => write!(f, "alert rule {id}"),
             Some(Kind::Webhook) => write!(f, "webhook {id}"),
             Some(Kind::DeliveryBody) => write!(f, "the body of delivery {id}"),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::names::names;
 use crate::ids::ObjectId;
 
 /// The owner of buckets, keys and users.
@@ -38,24 +39,10 @@ pub struct PlanLimits {
     pub calls_max: Option<u64>,
 }
 
+// Cheapest first.
+names!(Plan: Free => "Free", Pro => "Pro", Enterprise => "Enterprise");
+
 impl Plan {
-    /// All plans, cheapest first.
-    pub const ALL: [Self; 3] = [Self::Free, Self::Pro, Self::Enterprise];
-
-    /// The plan's name in the API and the config.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Free => "Free",
-            Self::Pro => "Pro",
-            Self::Enterprise => "Enterprise",
-        }
-    }
-
-    /// The plan with this exact name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|plan| plan.name() == name)
-    }
-
     /// The limits of the plan (contract, chapter 2).
     pub const fn limits(self) -> PlanLimits {
         match self {

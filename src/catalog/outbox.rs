@@ -1,142 +1,182 @@
-//! Webhooks and pending deliveries.
+//! Pending deliveries, with what is known of them without a scan: the counts of each organization, the order in which
+//! they are dropped to make room, and the bodies that they share.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::body::EventBody;
+use super::body::{Body, EventBody};
 use super::delivery::Delivery;
-use super::owed::Owed;
-use super::webhook::Webhook;
+use super::webhook::Event;
 use crate::ids::ObjectId;
 
-/// Webhooks by id and organization; pending deliveries by id and receiver.
+/// Number of pending deliveries and their memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PendingTotals {
+    pub deliveries: u64,
+    /// In bytes, including bodies. A shared body counts once.
+    pub bytes: u64,
+}
+
+/// The order in which deliveries are dropped to make room for triggers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Other,
+    Trigger,
+}
+
+#[derive(Default)]
+struct OfOrganization {
+    /// In the order of dropping: by rank, then oldest first.
+    dropping: BTreeSet<(Rank, i64, ObjectId)>,
+    bytes: u64,
+}
+
+/// A body, and the number of pending deliveries that share it.
+struct SharedBody {
+    body: Arc<EventBody>,
+    deliveries: usize,
+}
+
+/// All pending deliveries.
 #[derive(Default)]
 pub(super) struct Outbox {
-    webhooks: HashMap<ObjectId, WebhookEntry>,
-    /// Oldest first.
-    by_organization: HashMap<ObjectId, Vec<ObjectId>>,
     pending: HashMap<ObjectId, Arc<Delivery>>,
     /// Receiver's owner, time of creation, id.
     by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
-    /// Counts of pending deliveries per organization.
-    owed: Owed,
-    /// Ordinal of the newest webhook.
-    pub last_webhook_ordinal: u64,
-}
-
-pub(super) struct WebhookEntry {
-    /// Position in the order of creation, among all webhooks.
-    pub ordinal: u64,
-    pub webhook: Arc<Webhook>,
+    organizations: HashMap<ObjectId, OfOrganization>,
+    events: HashMap<ObjectId, SharedBody>,
+    bytes: u64,
 }
 
 impl Outbox {
-    pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
-        self.webhooks.get(&id).map(|entry| &entry.webhook)
-    }
-
-    /// Oldest first.
-    pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &WebhookEntry> {
-        self.by_organization
-            .get(&organization_id)
-            .into_iter()
-            .flatten()
-            .filter_map(|id| self.webhooks.get(id))
-    }
-
-    /// Adds a webhook as the newest one, or replaces it by a new version.
-    pub fn insert_webhook(&mut self, webhook: Webhook) {
-        let ordinal = match self.webhooks.get(&webhook.id) {
-            Some(known) => known.ordinal,
-            None => {
-                self.last_webhook_ordinal += 1;
-                self.last_webhook_ordinal
-            }
-        };
-        self.restore_webhook(ordinal, Arc::new(webhook));
-    }
-
-    /// Adds a webhook that has an ordinal already. It must be greater than those of all webhooks added before.
-    pub fn restore_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
-        let of_organization = self.by_organization.entry(webhook.organization_id).or_default();
-        if !self.webhooks.contains_key(&webhook.id) {
-            of_organization.push(webhook.id);
-        }
-        self.webhooks
-            .insert(webhook.id, WebhookEntry { ordinal, webhook });
-    }
-
-    pub fn change_webhook(&mut self, id: ObjectId, change: impl FnOnce(&mut Webhook)) {
-        if let Some(entry) = self.webhooks.get_mut(&id) {
-            change(Arc::make_mut(&mut entry.webhook));
-        }
-    }
-
-    /// Removes a webhook and its pending deliveries. Returns it, and the bodies that no pending delivery shares any
-    /// more.
-    pub fn remove_webhook(&mut self, id: ObjectId) -> Option<(Arc<Webhook>, Vec<Arc<EventBody>>)> {
-        let WebhookEntry { webhook, .. } = self.webhooks.remove(&id)?;
-        if let Some(ids) = self.by_organization.get_mut(&webhook.organization_id) {
-            ids.retain(|other| *other != id);
-        }
-        let owed: Vec<_> = self.pending_of(id).map(|delivery| delivery.id).collect();
-        let bodies = owed.into_iter().filter_map(|id| self.take(id)?.1);
-        let bodies = bodies.collect();
-        Some((webhook, bodies))
-    }
-
-    pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
-        self.by_organization.get(&organization_id).map_or(0, Vec::len)
-    }
-
-    /// Counts of pending deliveries per organization.
-    pub fn owed(&self) -> &Owed {
-        &self.owed
-    }
-
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
         self.pending.values()
     }
 
-    pub fn pending_delivery(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
+    pub fn get(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
         self.pending.get(&id)
     }
 
-    /// Oldest first.
-    pub fn pending_of(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
+    /// The deliveries of a webhook or a rule, oldest first.
+    pub fn of_owner(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
         let first = (owner, i64::MIN, ObjectId::from_bytes([0; 12]));
         let last = (owner, i64::MAX, ObjectId::from_bytes([u8::MAX; 12]));
-        self.by_owner
-            .range(first..=last)
-            .filter_map(|(_, _, id)| self.pending.get(id))
+        let ids = self.by_owner.range(first..=last);
+        ids.filter_map(|(_, _, id)| self.pending.get(id))
     }
 
-    /// Adds a pending delivery or replaces it by a new version. Returns the body that the old version shared, if no
-    /// pending delivery shares it any more.
-    pub fn owe(&mut self, delivery: Arc<Delivery>) -> Option<Arc<EventBody>> {
-        let known = self.pending.get(&delivery.id);
-        let released = known.and_then(|known| self.owed.remove(known));
-        self.owed.add(&delivery);
-        self.by_owner
-            .insert((delivery.receiver.owner(), delivery.created_at_ns, delivery.id));
+    /// The counts of an organization.
+    pub fn figures_of(&self, organization_id: ObjectId) -> PendingTotals {
+        let found = self.organizations.get(&organization_id);
+        found.map_or_else(PendingTotals::default, |it| PendingTotals {
+            deliveries: it.dropping.len() as u64,
+            bytes: it.bytes,
+        })
+    }
+
+    /// Memory of the deliveries of all organizations, in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The body of an event that has pending deliveries.
+    pub fn event(&self, id: ObjectId) -> Option<&Arc<EventBody>> {
+        self.events.get(&id).map(|shared| &shared.body)
+    }
+
+    /// The bodies that deliveries share, in no particular order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = &Arc<EventBody>> {
+        self.events.values().map(|shared| &shared.body)
+    }
+
+    /// The delivery to drop first, except those that must stay.
+    pub fn first_to_drop(
+        &self,
+        organization_id: ObjectId,
+        stays: impl Fn(ObjectId) -> bool,
+    ) -> Option<ObjectId> {
+        let dropping = &self.organizations.get(&organization_id)?.dropping;
+        dropping.iter().map(|(_, _, id)| *id).find(|id| !stays(*id))
+    }
+
+    /// Inserts a delivery or replaces it by a new version. Returns the body that the old version shared, if no pending
+    /// delivery shares it any more.
+    pub fn insert(&mut self, delivery: Arc<Delivery>) -> Option<Arc<EventBody>> {
+        let released = self.remove(delivery.id).and_then(|(_, body)| body);
+        let mut bytes = delivery.owed_bytes();
+        if let Body::Shared(body) = &delivery.body {
+            let shared = self.events.entry(body.id).or_insert_with(|| {
+                bytes += body.bytes();
+                SharedBody {
+                    body: Arc::clone(body),
+                    deliveries: 0,
+                }
+            });
+            shared.deliveries += 1;
+        }
+        self.bytes += bytes as u64;
+        if let Some(organization_id) = delivery.organization_id {
+            let organization = self.organizations.entry(organization_id).or_default();
+            organization.dropping.insert(dropping_key(&delivery));
+            organization.bytes += bytes as u64;
+        }
+        self.by_owner.insert(owner_key(&delivery));
         self.pending.insert(delivery.id, delivery);
-        released.filter(|body| self.owed.event(body.id).is_none())
+        released.filter(|body| self.event(body.id).is_none())
     }
 
+    /// Changes members of a delivery that no index depends on.
     pub fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut Delivery)) {
-        if let Some(delivery) = self.pending.get_mut(&id) {
-            let before = delivery.owed_bytes();
-            change(Arc::make_mut(delivery));
-            self.owed.resize(delivery, before);
+        let Some(delivery) = self.pending.get_mut(&id) else {
+            return;
+        };
+        let before = delivery.owed_bytes() as u64;
+        change(Arc::make_mut(delivery));
+        let after = delivery.owed_bytes() as u64;
+        self.bytes = self.bytes + after - before;
+        let organization_id = delivery.organization_id;
+        if let Some(organization) = organization_id.and_then(|id| self.organizations.get_mut(&id)) {
+            organization.bytes = organization.bytes + after - before;
         }
     }
 
-    /// Removes a pending delivery. Also returns its shared body, if no pending delivery shares it any more.
-    pub fn take(&mut self, id: ObjectId) -> Option<(Arc<Delivery>, Option<Arc<EventBody>>)> {
+    /// Removes a delivery. Also returns its shared body, if no pending delivery shares it any more.
+    pub fn remove(&mut self, id: ObjectId) -> Option<(Arc<Delivery>, Option<Arc<EventBody>>)> {
         let delivery = self.pending.remove(&id)?;
-        self.by_owner
-            .remove(&(delivery.receiver.owner(), delivery.created_at_ns, id));
-        let body = self.owed.remove(&delivery);
-        Some((delivery, body))
+        self.by_owner.remove(&owner_key(&delivery));
+        let mut bytes = delivery.owed_bytes();
+        let mut released = None;
+        if let Body::Shared(body) = &delivery.body
+            && let Some(shared) = self.events.get_mut(&body.id)
+        {
+            shared.deliveries -= 1;
+            if shared.deliveries == 0 {
+                bytes += body.bytes();
+                released = self.events.remove(&body.id).map(|shared| shared.body);
+            }
+        }
+        self.bytes -= bytes as u64;
+        if let Some(organization_id) = delivery.organization_id
+            && let Some(organization) = self.organizations.get_mut(&organization_id)
+        {
+            organization.dropping.remove(&dropping_key(&delivery));
+            organization.bytes -= bytes as u64;
+            if organization.dropping.is_empty() {
+                self.organizations.remove(&organization_id);
+            }
+        }
+        Some((delivery, released))
     }
+}
+
+fn owner_key(delivery: &Delivery) -> (ObjectId, i64, ObjectId) {
+    (delivery.receiver.owner(), delivery.created_at_ns, delivery.id)
+}
+
+fn dropping_key(delivery: &Delivery) -> (Rank, i64, ObjectId) {
+    let rank = match delivery.event {
+        Event::AlertTriggered => Rank::Trigger,
+        Event::BucketUpdated | Event::DataReceived | Event::WebhookTest => Rank::Other,
+    };
+    (rank, delivery.created_at_ns, delivery.id)
 }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_hold_what_a_map_holds() {
+    fn pages_agree_with_a_map() {
         for seed in 0..20 {
             println!("seed {seed}");
             let mut random = fastrand::Rng::with_seed(seed);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_replaces_its_page_and_no_other() {
+    fn a_change_replaces_one_page_only() {
         let mut pages = Pages::default();
         (0..3_000).for_each(|ordinal| pages.insert(ordinal, Arc::new(ordinal)));
         let held: Vec<_> = pages.pages().cloned().collect();

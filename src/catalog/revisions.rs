@@ -57,7 +57,7 @@ impl Catalog {
     /// Updates the revisions for a command. Called before the command is applied, while the objects that it deletes
     /// still exist.
     pub(super) fn revise(&mut self, command: &Command) {
-        match command {
+        let (organization_id, kinds): (_, &[Kind]) = match command {
             // These are visible to nobody, or only to a user who has just signed in; call counts and last uses change
             // with every call.
             Command::ServerSecretSet { .. }
@@ -65,93 +65,77 @@ impl Catalog {
             | Command::PasswordChanged { .. }
             | Command::SessionEnded { .. }
             | Command::CallsCounted { .. }
-            | Command::KeysTouched { .. } => {}
+            | Command::KeysTouched { .. } => return,
             Command::OrganizationRenamed { organization_id, .. }
-            | Command::PlanChanged { organization_id, .. } => {
-                self.note(Some(*organization_id), &[ORGANIZATION]);
-            }
-            Command::KeyCreated { key } => self.note(Some(key.organization_id), &[KEYS]),
+            | Command::PlanChanged { organization_id, .. } => (Some(*organization_id), &[ORGANIZATION]),
+            Command::KeyCreated { key } => (Some(key.organization_id), &[KEYS]),
             Command::KeyDeleted { key_id } => {
-                let owner = self.keys.get(key_id).map(|key| self.owner_of(key));
-                self.note(owner, &[KEYS]);
+                let key = self.keys.get(*key_id);
+                (key.map(|key| self.organization_of_key(key)), &[KEYS])
             }
-            Command::BucketCreated { bucket } => self.note(Some(bucket.organization_id), &[BUCKETS]),
+            Command::BucketCreated { bucket } => (Some(bucket.organization_id), &[BUCKETS]),
             Command::BucketUpdated { bucket_id, .. } => {
-                self.note(self.owner_of_bucket(*bucket_id), &[BUCKETS, WEBHOOKS]);
+                (self.organization_of_bucket(*bucket_id), &[BUCKETS, WEBHOOKS])
             }
             Command::BucketDeleted { bucket_id } => {
-                let owner = self.owner_of_bucket(*bucket_id);
-                self.note(owner, &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS]);
+                let all_in_it: &[Kind] = &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS];
+                (self.organization_of_bucket(*bucket_id), all_in_it)
             }
             Command::SourceCreated { source } => {
-                self.note(self.owner_of_bucket(source.bucket_id), &[BUCKETS, SOURCES]);
+                (self.organization_of_bucket(source.bucket_id), &[BUCKETS, SOURCES])
             }
             Command::SourceUpdated { source_id, .. } | Command::SchemaExtended { source_id, .. } => {
-                self.note(self.owner_of_source(*source_id), &[SOURCES]);
+                (self.organization_of_source(*source_id), &[SOURCES])
             }
-            Command::SourceDeleted { source_id } => {
-                let owner = self.owner_of_source(*source_id);
-                self.note(owner, &[BUCKETS, SOURCES, RULES]);
-            }
-            Command::RuleCreated { rule } => self.note(self.owner_of_source(rule.source_id), &[RULES]),
+            Command::SourceDeleted { source_id } => (
+                self.organization_of_source(*source_id),
+                &[BUCKETS, SOURCES, RULES],
+            ),
+            Command::RuleCreated { rule } => (self.organization_of_source(rule.source_id), &[RULES]),
             Command::RuleUpdated { rule_id, .. } | Command::RuleDeleted { rule_id } => {
-                self.note(self.owner_of_rule(*rule_id), &[RULES]);
+                (self.organization_of_rule(*rule_id), &[RULES])
             }
             Command::VerdictRecorded { verdict } => {
                 let kinds: &[Kind] = match verdict.trigger_id {
                     Some(_) => &[RULES, WEBHOOKS],
                     None => &[RULES],
                 };
-                self.note(self.owner_of_rule(verdict.rule_id), kinds);
+                (self.organization_of_rule(verdict.rule_id), kinds)
             }
-            Command::WebhookCreated { webhook } => self.note(Some(webhook.organization_id), &[WEBHOOKS]),
+            Command::WebhookCreated { webhook } => (Some(webhook.organization_id), &[WEBHOOKS]),
             Command::WebhookUpdated { webhook_id, .. } | Command::WebhookDeleted { webhook_id } => {
-                self.note(self.owner_of_webhook(*webhook_id), &[WEBHOOKS]);
+                (self.organization_of_webhook(*webhook_id), &[WEBHOOKS])
             }
             Command::DeliveriesQueued { deliveries } => {
                 for delivery in deliveries {
                     let known = delivery.organization_id;
-                    let owner = known.or_else(|| self.organization_of(&delivery.receiver));
-                    self.note(owner, &[WEBHOOKS]);
+                    let organization_id = known.or_else(|| self.organization_of_receiver(&delivery.receiver));
+                    self.count_change(organization_id, &[WEBHOOKS]);
                 }
+                return;
             }
             Command::AttemptMade { made } => {
-                let delivery = self.outbox.pending_delivery(made.delivery_id);
-                let owner = delivery.and_then(|delivery| delivery.organization_id);
-                self.note(owner, &[WEBHOOKS]);
+                let delivery = self.pending_delivery(made.delivery_id);
+                (
+                    delivery.and_then(|delivery| delivery.organization_id),
+                    &[WEBHOOKS],
+                )
             }
             Command::DeliveriesCounted { counts } => {
                 for (webhook_id, _) in counts {
-                    self.note(self.owner_of_webhook(*webhook_id), &[WEBHOOKS]);
+                    self.count_change(self.organization_of_webhook(*webhook_id), &[WEBHOOKS]);
                 }
+                return;
             }
-        }
+        };
+        self.count_change(organization_id, kinds);
     }
 
-    fn note(&mut self, organization_id: Option<ObjectId>, kinds: &[Kind]) {
-        let entry = organization_id.and_then(|id| self.organizations.get_mut(&id));
-        if let Some(entry) = entry {
+    fn count_change(&mut self, organization_id: Option<ObjectId>, kinds: &[Kind]) {
+        if let Some(entry) = organization_id.and_then(|id| self.organizations.get_mut(&id)) {
             for kind in kinds {
                 *kind(&mut entry.revisions) += 1;
             }
         }
-    }
-
-    fn owner_of_bucket(&self, id: ObjectId) -> Option<ObjectId> {
-        self.bucket(id).map(|bucket| bucket.organization_id)
-    }
-
-    fn owner_of_source(&self, id: ObjectId) -> Option<ObjectId> {
-        self.source(id)
-            .and_then(|source| self.owner_of_bucket(source.bucket_id))
-    }
-
-    fn owner_of_rule(&self, id: ObjectId) -> Option<ObjectId> {
-        self.rule(id)
-            .and_then(|rule| self.owner_of_bucket(rule.bucket_id))
-    }
-
-    fn owner_of_webhook(&self, id: ObjectId) -> Option<ObjectId> {
-        self.webhook(id).map(|webhook| webhook.organization_id)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::condition::ParsedCondition;
+use super::names::names;
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
@@ -20,18 +21,7 @@ pub enum RuleStatus {
     Inactive,
 }
 
-impl RuleStatus {
-    pub const ALL: [Self; 3] = [Self::Active, Self::Paused, Self::Inactive];
-
-    /// The status' name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Inactive => "inactive",
-        }
-    }
-}
+names!(RuleStatus: Active => "active", Paused => "paused", Inactive => "inactive");
 
 /// The member under which the rule's text was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,18 +138,7 @@ pub enum RuleState {
     Clearing,
 }
 
-impl RuleState {
-    pub const ALL: [Self; 3] = [Self::Armed, Self::Firing, Self::Clearing];
-
-    /// The state's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Armed => "armed",
-            Self::Firing => "firing",
-            Self::Clearing => "clearing",
-        }
-    }
-}
+names!(RuleState: Armed => "armed", Firing => "firing", Clearing => "clearing");
 
 /// The outcome of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,18 +152,7 @@ pub enum Outcome {
     Inconclusive,
 }
 
-impl Outcome {
-    pub const ALL: [Self; 3] = [Self::Met, Self::NotMet, Self::Inconclusive];
-
-    /// The outcome's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::NotMet => "not_met",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-}
+names!(Outcome: Met => "met", NotMet => "not_met", Inconclusive => "inconclusive");
 
 /// The state of a rule as of its last verdict or change. Times are UTC nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::names::names;
 use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 /// Up to this many fields, a linear search is faster than a binary search.
@@ -20,18 +21,7 @@ pub enum FieldType {
     Boolean,
 }
 
-impl FieldType {
-    pub const ALL: [Self; 3] = [Self::Number, Self::String, Self::Boolean];
-
-    /// The type's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Boolean => "boolean",
-        }
-    }
-}
+names!(FieldType: Number => "number", String => "string", Boolean => "boolean");
 
 /// Whether an undeclared field of an ingested point is refused or added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,17 +32,7 @@ pub enum SchemaMode {
     Extend,
 }
 
-impl SchemaMode {
-    pub const ALL: [Self; 2] = [Self::Strict, Self::Extend];
-
-    /// The mode's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Extend => "extend",
-        }
-    }
-}
+names!(SchemaMode: Strict => "strict", Extend => "extend");
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {

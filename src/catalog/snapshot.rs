@@ -12,11 +12,12 @@ use super::SnapshotError;
 use super::calls::MonthDay;
 use super::delivery::Delivery;
 use super::key::Key;
-use super::objects::BucketImage;
+use super::objects::{BucketImage, Version};
 use super::organization::Organization;
 use super::rule::Rule;
 use super::schema::Schema;
-use super::source_image::SourceImage;
+use super::source::Source;
+use super::source_image::SourcesImage;
 use super::state::Catalog;
 use super::user::User;
 use super::webhook::Webhook;
@@ -35,41 +36,27 @@ pub struct Snapshot {
     pub ledger_runs: Vec<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[cfg_attr(test, derive(Serialize))]
+#[serde(default)]
 pub(super) struct Image {
-    pub(super) version: u32,
-    #[serde(default)]
-    pub(super) server_secret: Option<Bytes<32>>,
-    #[serde(default)]
-    pub(super) last_bucket_ordinal: u32,
-    #[serde(default)]
-    pub(super) organizations: Vec<Arc<Organization>>,
-    #[serde(default)]
-    pub(super) calls: Vec<(ObjectId, MonthDay, u64)>,
-    #[serde(default)]
-    pub(super) users: Vec<Arc<User>>,
-    #[serde(default)]
-    pub(super) buckets: Vec<BucketImage>,
-    #[serde(default)]
-    pub(super) keys: Vec<Arc<Key>>,
-    #[serde(default)]
-    pub(super) schemas: Vec<Arc<Schema>>,
-    #[serde(default)]
-    pub(super) sources: Vec<SourceImage>,
-    #[serde(default)]
-    pub(super) last_rule_ordinal: u64,
-    #[serde(default)]
-    pub(super) rules: Vec<Arc<Rule>>,
-    #[serde(default)]
-    pub(super) webhooks: Vec<Arc<Webhook>>,
-    #[serde(default)]
-    pub(super) deliveries: Vec<Arc<Delivery>>,
+    pub version: u32,
+    pub server_secret: Option<Bytes<32>>,
+    pub last_bucket_ordinal: u32,
+    pub organizations: Vec<Arc<Organization>>,
+    pub calls: Vec<(ObjectId, MonthDay, u64)>,
+    pub users: Vec<User>,
+    pub buckets: Vec<BucketImage>,
+    pub keys: Vec<Key>,
+    pub schemas: Vec<Arc<Schema>>,
+    pub sources: Vec<Source<u32>>,
+    pub last_rule_ordinal: u64,
+    pub rules: Vec<Rule>,
+    pub webhooks: Vec<Webhook>,
+    pub deliveries: Vec<Delivery>,
     /// Not part of the catalog: the buckets that had a manifest on disk before this was written.
-    #[serde(default)]
-    pub(super) manifests: Vec<u32>,
-    #[serde(default)]
-    pub(super) ledger_runs: Vec<u64>,
+    pub manifests: Vec<u32>,
+    pub ledger_runs: Vec<u64>,
 }
 
 impl Catalog {
@@ -78,53 +65,46 @@ impl Catalog {
     /// # Errors
     /// The bytes are not a snapshot, or one of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Snapshot, SnapshotError> {
+        let version: Version = rmp_serde::from_slice(bytes).map_err(SnapshotError::Malformed)?;
+        version.check(VERSION)?;
         let image: Image = rmp_serde::from_slice(bytes).map_err(SnapshotError::Malformed)?;
-        if image.version > VERSION {
-            return Err(SnapshotError::UnknownVersion {
-                found: image.version,
-                known: VERSION,
-            });
-        }
         let mut catalog = Self {
             server_secret: image.server_secret,
             last_bucket_ordinal: image.last_bucket_ordinal,
             ..Self::default()
         };
-        image
-            .organizations
-            .into_iter()
-            .for_each(|it| catalog.insert_organization(Arc::unwrap_or_clone(it)));
-        catalog.restore_calls(&image.calls);
-        image
-            .users
-            .into_iter()
-            .for_each(|user| catalog.insert_user(Arc::unwrap_or_clone(user)));
-        for BucketImage {
-            bucket,
-            next_source_ordinal,
-        } in image.buckets
-        {
-            catalog.insert_bucket(Arc::unwrap_or_clone(bucket), next_source_ordinal);
+        for organization in image.organizations {
+            catalog.insert_organization(organization);
         }
-        image
-            .keys
-            .into_iter()
-            .for_each(|key| catalog.insert_key(Arc::unwrap_or_clone(key)));
-        let schemas = catalog.shared_schemas(image.schemas);
-        for source in image.sources {
-            let source = catalog.source_of(source, &schemas)?;
+        for (organization_id, month, calls) in image.calls {
+            catalog.restore_calls(organization_id, month, calls);
+        }
+        for user in image.users {
+            catalog.insert_user(user);
+        }
+        for image in image.buckets {
+            catalog.insert_bucket(image.bucket, image.next_source_ordinal);
+        }
+        for key in image.keys {
+            catalog.add_key(key);
+        }
+        let sources = SourcesImage {
+            schemas: image.schemas,
+            sources: image.sources,
+        };
+        for source in sources.into_sources(&mut catalog)? {
             catalog.insert_source(source);
         }
         catalog.rules.last_ordinal = image.last_rule_ordinal;
-        image.rules.into_iter().for_each(|rule| catalog.insert_rule(rule));
-        image
-            .webhooks
-            .into_iter()
-            .for_each(|webhook| catalog.insert_webhook(Arc::unwrap_or_clone(webhook)));
-        image
-            .deliveries
-            .into_iter()
-            .for_each(|delivery| catalog.restore_delivery(Arc::unwrap_or_clone(delivery)));
+        for rule in image.rules {
+            catalog.insert_rule(rule);
+        }
+        for webhook in image.webhooks {
+            catalog.add_webhook(webhook);
+        }
+        for delivery in image.deliveries {
+            catalog.restore_delivery(delivery);
+        }
         Ok(Snapshot {
             catalog,
             manifests: image.manifests,

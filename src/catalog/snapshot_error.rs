@@ -53,4 +53,7 @@ pub enum SnapshotError {
     /// The ordinal of an object is greater than the last one assigned.
     #[error("catalog: {key} has an ordinal that was not given yet")]
     OrdinalNotGiven { key: ObjectKey },
+    /// Another object of the same owner has this ordinal.
+    #[error("catalog: {key} has the ordinal of another object")]
+    OrdinalTaken { key: ObjectKey },
 }

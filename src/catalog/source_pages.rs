@@ -131,7 +131,7 @@ mod tests {
 
     /// Also if a page has changed since its summary was cached.
     #[test]
-    fn what_pages_have_in_common_is_what_their_sources_have() {
+    fn page_summaries_agree_with_their_sources() {
         for seed in 0..20 {
             println!("seed {seed}");
             let mut random = fastrand::Rng::with_seed(seed);

@@ -1,28 +1,25 @@
 //! The catalog's state and its lookups.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
 use super::Bytes;
 use super::body::EventBody;
 use super::bucket::Bucket;
 use super::calls::CallCounts;
 use super::collection::{Collection, Named};
-use super::delivery::Delivery;
-use super::holdings::Held;
+use super::delivery::{Delivery, Receiver};
+use super::holdings::HoldingsTracker;
 use super::interner::Interner;
 use super::key::{Key, KeyHash};
 use super::ledger::LedgerTail;
 use super::organization::Organization;
-use super::outbox::Outbox;
-use super::owed::OwedFigures;
+use super::outbox::{Outbox, PendingTotals};
+use super::registry::Registry;
 use super::revisions::Revisions;
 use super::rule::Rule;
-use super::rules::Rules;
 use super::schema::Schema;
 use super::source::Source;
 use super::source_pages::SourcePages;
@@ -39,17 +36,18 @@ pub struct Catalog {
     pub(super) organization_order: Vec<ObjectId>,
     pub(super) users: HashMap<ObjectId, Arc<User>>,
     pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
-    pub(super) keys: HashMap<ObjectId, Arc<Key>>,
+    /// A key is owned by its bucket, or by its organization if it has none.
+    pub(super) keys: Registry<Key>,
     pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
-    /// Ordinal of the newest key.
-    pub(super) last_key_ordinal: u64,
     pub(super) buckets: HashMap<ObjectId, BucketEntry>,
     pub(super) bucket_by_ordinal: HashMap<u32, ObjectId>,
     pub(super) last_bucket_ordinal: u32,
-    pub(super) sources: SourceIndex,
+    pub(super) sources: HashSet<SourceById>,
     pub(super) schemas: Interner<Schema>,
     pub(super) kinds: Interner<str>,
-    pub(super) rules: Rules,
+    /// A rule is owned by the bucket of its source.
+    pub(super) rules: Registry<Rule>,
+    pub(super) webhooks: Registry<Webhook>,
     pub(super) outbox: Outbox,
     pub(super) ledger: LedgerTail,
 }
@@ -58,10 +56,8 @@ pub(super) struct OrganizationEntry {
     pub organization: Arc<Organization>,
     pub calls: Arc<CallCounts>,
     pub buckets: Collection<Bucket>,
-    /// Keys of the organization itself, oldest first; those of its buckets are in the buckets.
-    pub keys: Vec<Arc<Key>>,
     /// Counts of the organization's objects.
-    pub held: Held,
+    pub holdings: HoldingsTracker,
     pub revisions: Revisions,
 }
 
@@ -69,8 +65,6 @@ pub(super) struct BucketEntry {
     pub bucket: Arc<Bucket>,
     pub sources: Collection<Source>,
     pub next_source_ordinal: u32,
-    /// Oldest first.
-    pub keys: Vec<Arc<Key>>,
 }
 
 impl Named for Bucket {
@@ -107,19 +101,8 @@ impl Catalog {
 
     /// All organizations, oldest first.
     pub fn organizations(&self) -> impl ExactSizeIterator<Item = &Arc<Organization>> {
-        self.organization_order
-            .iter()
-            .map(|id| &self.organizations[id].organization)
-    }
-
-    /// All organizations with their call counts, oldest first.
-    pub(super) fn organizations_with_calls(
-        &self,
-    ) -> impl ExactSizeIterator<Item = (Arc<Organization>, Arc<CallCounts>)> {
-        self.organization_order.iter().map(|id| {
-            let entry = &self.organizations[id];
-            (Arc::clone(&entry.organization), Arc::clone(&entry.calls))
-        })
+        let ids = self.organization_order.iter();
+        ids.map(|id| &self.organizations[id].organization)
     }
 
     /// An organization and its call counts.
@@ -142,16 +125,13 @@ impl Catalog {
         self.key_by_hash.get(&Bytes(*hash))
     }
 
-    /// The keys of an organization itself, oldest first.
-    pub fn organization_keys(&self, organization_id: ObjectId) -> &[Arc<Key>] {
-        self.organizations
-            .get(&organization_id)
-            .map_or(&[], |entry| &entry.keys)
+    /// The keys of a bucket, or those of an organization itself, oldest first.
+    pub fn keys_of(&self, owner: ObjectId) -> impl Iterator<Item = &Arc<Key>> {
+        self.keys.of(owner)
     }
 
-    /// The keys of a bucket, oldest first.
-    pub fn bucket_keys(&self, bucket_id: ObjectId) -> &[Arc<Key>] {
-        self.buckets.get(&bucket_id).map_or(&[], |entry| &entry.keys)
+    pub fn key_count(&self, owner: ObjectId) -> usize {
+        self.keys.count_of(owner)
     }
 
     pub fn bucket(&self, id: ObjectId) -> Option<&Arc<Bucket>> {
@@ -173,17 +153,14 @@ impl Catalog {
     }
 
     pub fn bucket_count(&self, organization_id: ObjectId) -> usize {
-        self.organizations
-            .get(&organization_id)
-            .map_or(0, |entry| entry.buckets.len())
+        let entry = self.organizations.get(&organization_id);
+        entry.map_or(0, |entry| entry.buckets.len())
     }
 
     /// The buckets of an organization, oldest first.
     pub fn buckets_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Bucket>> {
-        self.organizations
-            .get(&organization_id)
-            .into_iter()
-            .flat_map(|entry| entry.buckets.iter())
+        let entry = self.organizations.get(&organization_id).into_iter();
+        entry.flat_map(|entry| entry.buckets.iter())
     }
 
     /// An organization's bucket with this exact name.
@@ -192,7 +169,7 @@ impl Catalog {
     }
 
     pub fn source(&self, id: ObjectId) -> Option<&Arc<Source>> {
-        self.sources.get(id)
+        self.sources.get(&id).map(|it| &it.0)
     }
 
     /// The source with this ordinal in a bucket.
@@ -213,17 +190,14 @@ impl Catalog {
     }
 
     pub fn source_count(&self, bucket_id: ObjectId) -> usize {
-        self.buckets
-            .get(&bucket_id)
-            .map_or(0, |entry| entry.sources.len())
+        let entry = self.buckets.get(&bucket_id);
+        entry.map_or(0, |entry| entry.sources.len())
     }
 
     /// The sources of a bucket, oldest first.
     pub fn sources_of(&self, bucket_id: ObjectId) -> impl Iterator<Item = &Arc<Source>> {
-        self.buckets
-            .get(&bucket_id)
-            .into_iter()
-            .flat_map(|entry| entry.sources.iter())
+        let entry = self.buckets.get(&bucket_id).into_iter();
+        entry.flat_map(|entry| entry.sources.iter())
     }
 
     /// The present sources of a bucket, for a query about all of them. Copies one pointer per 1,024 sources.
@@ -241,7 +215,7 @@ impl Catalog {
     pub fn contents_of(&self, bucket_id: ObjectId) -> BucketContents {
         BucketContents {
             sources: self.source_count(bucket_id) as u64,
-            keys: self.bucket_keys(bucket_id).len() as u64,
+            keys: self.key_count(bucket_id) as u64,
             alert_rules: self.rule_count(bucket_id) as u64,
         }
     }
@@ -256,17 +230,17 @@ impl Catalog {
     }
 
     /// All rules, in no particular order.
-    pub fn rules(&self) -> impl ExactSizeIterator<Item = &Arc<Rule>> {
-        self.rules.iter()
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules.iter().map(|(_, rule)| rule)
     }
 
     /// The rules of a bucket, oldest first.
     pub fn rules_of(&self, bucket_id: ObjectId) -> impl Iterator<Item = &Arc<Rule>> {
-        self.rules.of_bucket(bucket_id)
+        self.rules.of(bucket_id)
     }
 
     pub fn rule_count(&self, bucket_id: ObjectId) -> usize {
-        self.rules.count_of_bucket(bucket_id)
+        self.rules.count_of(bucket_id)
     }
 
     /// How many rules watch a source of the bucket.
@@ -276,93 +250,99 @@ impl Catalog {
     }
 
     pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
-        self.outbox.webhook(id)
+        self.webhooks.get(id)
     }
 
     /// The webhooks of an organization, oldest first.
     pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Webhook>> {
-        self.outbox
-            .webhooks_of(organization_id)
-            .map(|entry| &entry.webhook)
+        self.webhooks.of(organization_id)
     }
 
     pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
-        self.outbox.webhook_count(organization_id)
+        self.webhooks.count_of(organization_id)
     }
 
     /// Counts of an organization's pending deliveries.
-    pub fn owed(&self, organization_id: ObjectId) -> OwedFigures {
-        self.outbox.owed().of(organization_id)
+    pub fn owed(&self, organization_id: ObjectId) -> PendingTotals {
+        self.outbox.figures_of(organization_id)
     }
 
     /// Approximate memory of the pending deliveries of all organizations, in bytes.
     pub fn owed_bytes(&self) -> u64 {
-        self.outbox.owed().bytes()
+        self.outbox.bytes()
     }
 
     /// The body of an event that has pending deliveries.
     pub fn event_body(&self, event_id: ObjectId) -> Option<&Arc<EventBody>> {
-        self.outbox.owed().event(event_id)
+        self.outbox.event(event_id)
     }
 
     /// All pending deliveries, in no particular order.
     pub fn pending_deliveries(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
-        self.outbox.pending()
+        self.outbox.iter()
     }
 
     pub fn pending_delivery(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
-        self.outbox.pending_delivery(id)
+        self.outbox.get(id)
     }
 
     /// The pending deliveries of a webhook or a rule, oldest first.
     pub fn pending_deliveries_of(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
-        self.outbox.pending_of(owner)
+        self.outbox.of_owner(owner)
     }
 }
 
-/// Sources by id. The table holds only the shared pointers; the id is read through them.
-#[derive(Default)]
-pub(super) struct SourceIndex {
-    table: HashTable<Arc<Source>>,
-    hasher: RandomState,
-}
-
-impl SourceIndex {
-    pub fn get(&self, id: ObjectId) -> Option<&Arc<Source>> {
-        self.table
-            .find(self.hasher.hash_one(id), |source| source.id == id)
+/// Lookups of the organization that an object belongs to.
+impl Catalog {
+    pub(super) fn organization_of_bucket(&self, id: ObjectId) -> Option<ObjectId> {
+        self.bucket(id).map(|bucket| bucket.organization_id)
     }
 
-    /// Inserts a source or replaces it by a new version.
-    pub fn insert(&mut self, source: Arc<Source>) {
-        let hasher = &self.hasher;
-        let (hash, id) = (hasher.hash_one(source.id), source.id);
-        let entry = self
-            .table
-            .entry(hash, |other| other.id == id, |other| hasher.hash_one(other.id));
-        match entry {
-            Entry::Occupied(mut held) => *held.get_mut() = source,
-            Entry::Vacant(vacant) => drop(vacant.insert(source)),
-        }
+    /// That of the key's bucket, if it has one.
+    pub(super) fn organization_of_key(&self, key: &Key) -> ObjectId {
+        let of_bucket = key.bucket_id.and_then(|id| self.organization_of_bucket(id));
+        of_bucket.unwrap_or(key.organization_id)
     }
 
-    /// Reserves capacity for more sources.
-    pub fn reserve(&mut self, additional: usize) {
-        let hasher = &self.hasher;
-        self.table.reserve(additional, |other| hasher.hash_one(other.id));
+    pub(super) fn organization_of_source(&self, id: ObjectId) -> Option<ObjectId> {
+        self.organization_of_bucket(self.source(id)?.bucket_id)
     }
 
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.table.len()
+    pub(super) fn organization_of_rule(&self, id: ObjectId) -> Option<ObjectId> {
+        self.organization_of_bucket(self.rule(id)?.bucket_id)
     }
 
-    pub fn remove(&mut self, id: ObjectId) {
-        if let Ok(entry) = self
-            .table
-            .find_entry(self.hasher.hash_one(id), |source| source.id == id)
-        {
-            entry.remove();
+    pub(super) fn organization_of_webhook(&self, id: ObjectId) -> Option<ObjectId> {
+        self.webhook(id).map(|webhook| webhook.organization_id)
+    }
+
+    pub(super) fn organization_of_receiver(&self, receiver: &Receiver) -> Option<ObjectId> {
+        match receiver {
+            Receiver::Webhook(id) => self.organization_of_webhook(*id),
+            Receiver::Rule { rule_id, .. } => self.organization_of_rule(*rule_id),
         }
     }
 }
+
+/// A source in a set by id. The id is read through the pointer, which takes less memory than a map.
+pub(super) struct SourceById(pub Arc<Source>);
+
+impl Borrow<ObjectId> for SourceById {
+    fn borrow(&self) -> &ObjectId {
+        &self.0.id
+    }
+}
+
+impl Hash for SourceById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+impl PartialEq for SourceById {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for SourceById {}

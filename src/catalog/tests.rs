@@ -1,4 +1,4 @@
-//! The catalog as a state machine: snapshot and commands make the same state as all commands; names, counts, order.
+//! The catalog as a state machine: a snapshot and later commands give the same state as all commands.
 
 mod alerts;
 mod author;
@@ -56,6 +56,21 @@ fn password(byte: u8) -> PasswordHash {
     }
 }
 
+/// A key of the organization that a test begins with, or of a bucket.
+fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
+    Key {
+        id: id(id_of_key),
+        organization_id: id(1),
+        bucket_id,
+        kind: KeyType::Read,
+        name: "k".into(),
+        hash: Bytes(hash),
+        shown_prefix: "svc".into(),
+        created_at_ns: 0,
+        last_used_minute: LastUse::default(),
+    }
+}
+
 /// Every index agrees with the resources themselves.
 fn check_indexes(catalog: &Catalog) {
     let mut sources = 0;
@@ -87,7 +102,7 @@ fn check_indexes(catalog: &Catalog) {
                 source
             ));
         }
-        for key in catalog.bucket_keys(bucket.id) {
+        for key in catalog.keys_of(bucket.id) {
             assert!(Arc::ptr_eq(catalog.key_by_hash(&key.hash.0).unwrap(), key));
         }
     }
@@ -113,7 +128,7 @@ fn check_indexes(catalog: &Catalog) {
 }
 
 #[test]
-fn a_snapshot_and_the_commands_behind_it_make_what_all_commands_make() {
+fn a_snapshot_and_later_commands_equal_all_commands() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut author = Author::new(seed);
@@ -181,7 +196,7 @@ fn create_source(number: u64, name: &str, fields: Vec<Field>) -> Command {
 }
 
 #[test]
-fn ordinals_are_never_reused_also_after_a_restart() {
+fn ordinals_are_never_reused_even_after_a_restart() {
     let mut catalog = with_bucket();
     catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
     catalog.apply(&Command::SourceDeleted { source_id: id(10) });
@@ -197,7 +212,7 @@ fn ordinals_are_never_reused_also_after_a_restart() {
 }
 
 #[test]
-fn what_shrinking_retention_expired_stays_expired() {
+fn points_expired_by_shorter_retention_stay_expired() {
     let mut catalog = with_bucket();
     let change = |days, day: i64| Command::BucketUpdated {
         bucket_id: id(3),
@@ -226,10 +241,10 @@ fn what_shrinking_retention_expired_stays_expired() {
     assert_eq!(cutoff_days(&catalog, 200), 170);
 }
 
-/// Before a sequence was logged with it, a change of retention hid whatever was older than the old one, points that
-/// came later included, and ingest refused them.
+/// Regression: without a logged sequence, a change of retention hid everything older than the old retention,
+/// including points that arrived later, and ingest refused them.
 #[test]
-fn when_retention_grows_what_expired_stays_so_and_what_comes_later_does_not() {
+fn growing_retention_revives_no_points_and_admits_later_ones() {
     let mut catalog = with_bucket();
     let change = |days, day: i64, next_sequence| Command::BucketUpdated {
         bucket_id: id(3),
@@ -276,7 +291,7 @@ fn when_retention_grows_what_expired_stays_so_and_what_comes_later_does_not() {
 }
 
 #[test]
-fn the_changes_of_retention_remembered_are_bounded() {
+fn the_remembered_retention_changes_are_bounded() {
     let mut catalog = with_bucket();
     for step in 0..600 {
         catalog.apply(&Command::BucketUpdated {
@@ -295,7 +310,7 @@ fn the_changes_of_retention_remembered_are_bounded() {
 }
 
 #[test]
-fn schemas_grow_keep_their_ordinals_and_are_shared() {
+fn schemas_are_shared_and_keep_their_ordinals_when_extended() {
     let mut catalog = with_bucket();
     let first = vec![field("a", FieldType::Number), field("b", FieldType::String)];
     catalog.apply(&create_source(10, "s", first.clone()));
@@ -336,7 +351,7 @@ fn schemas_grow_keep_their_ordinals_and_are_shared() {
 }
 
 #[test]
-fn schemas_that_nobody_has_any_more_are_forgotten() {
+fn unused_schemas_are_dropped() {
     let mut catalog = with_bucket();
     for round in 0..1_000 {
         catalog.apply(&create_source(
@@ -352,7 +367,7 @@ fn schemas_that_nobody_has_any_more_are_forgotten() {
 }
 
 #[test]
-fn unknown_members_are_ignored_and_new_ones_defaulted() {
+fn unknown_members_are_ignored_and_missing_ones_get_defaults() {
     #[derive(serde::Serialize)]
     enum Command2 {
         KeyDeleted { key_id: ObjectId, reason: &'static str },
@@ -390,7 +405,7 @@ fn unknown_members_are_ignored_and_new_ones_defaulted() {
 }
 
 #[test]
-fn a_new_password_raises_the_version_and_a_touch_never_goes_back() {
+fn a_new_password_raises_the_version_and_last_used_never_decreases() {
     let mut catalog = with_bucket();
     catalog.apply(&Command::PasswordChanged {
         user_id: id(2),
@@ -398,17 +413,9 @@ fn a_new_password_raises_the_version_and_a_touch_never_goes_back() {
     });
     let user = catalog.user_by_email("a@example.com").unwrap();
     assert_eq!((user.password_version, user.password.clone()), (1, password(9)));
-    let key = Key::new(
-        id(9),
-        id(1),
-        None,
-        KeyType::Admin,
-        "k".into(),
-        Bytes([1; 32]),
-        "svc_a_".into(),
-        0,
-    );
-    catalog.apply(&Command::KeyCreated { key });
+    catalog.apply(&Command::KeyCreated {
+        key: key(9, None, [1; 32]),
+    });
     catalog.apply(&Command::KeysTouched {
         touches: vec![(id(9), 50), (id(9), 40), (id(77), 1)],
     });

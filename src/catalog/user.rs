@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_session_is_remembered_as_long_as_its_tokens_could_live() {
+    fn an_ended_session_is_remembered_until_its_tokens_expire() {
         let mut user = user();
         user.end_session(1, 0);
         user.end_session(1, 5);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn more_log_outs_than_are_remembered_end_all_sessions() {
+    fn exceeding_the_remembered_log_outs_ends_all_sessions() {
         let mut user = User {
             password_version: 3,
             ..user()

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::names::names;
 use crate::ids::ObjectId;
 
 /// An event that a webhook can receive.
@@ -21,19 +22,17 @@ pub enum Event {
     WebhookTest,
 }
 
+names!(
+    Event:
+    AlertTriggered => "alert.triggered",
+    DataReceived => "data.received",
+    BucketUpdated => "bucket.updated",
+    WebhookTest => "webhook.test"
+);
+
 impl Event {
     /// The events that a webhook can subscribe to.
     pub const REGISTERED: [Self; 3] = [Self::AlertTriggered, Self::DataReceived, Self::BucketUpdated];
-
-    /// The event's name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AlertTriggered => "alert.triggered",
-            Self::DataReceived => "data.received",
-            Self::BucketUpdated => "bucket.updated",
-            Self::WebhookTest => "webhook.test",
-        }
-    }
 }
 
 /// Whether events are queued for a webhook.
@@ -46,17 +45,7 @@ pub enum WebhookStatus {
     Paused,
 }
 
-impl WebhookStatus {
-    pub const ALL: [Self; 2] = [Self::Active, Self::Paused];
-
-    /// The status' name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Paused => "paused",
-        }
-    }
-}
+names!(WebhookStatus: Active => "active", Paused => "paused");
 
 /// When a failed delivery is retried: for the n-th time after `backoff_multiplier`^(n−1) seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,7 +136,7 @@ impl DeliveryTotals {
 
 impl Webhook {
     /// Whether the webhook receives this event of this bucket.
-    pub fn hears(&self, event: Event, bucket_id: ObjectId) -> bool {
+    pub fn receives(&self, event: Event, bucket_id: ObjectId) -> bool {
         self.settings.status == WebhookStatus::Active
             && self.settings.events.contains(&event)
             && self.settings.bucket_id.is_none_or(|only| only == bucket_id)

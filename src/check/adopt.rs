@@ -5,22 +5,21 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use disk::Disk;
 use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
-use super::aside::{disk_error, keep_aside, remove_all};
+use super::data_dir::DataDir;
 use super::rebuild::{opened, rebuild};
-use super::{carried, flips, ledger, log};
-use crate::bucket::{BucketState, CarriedDir};
+use super::{Say, carried, flips, ledger, log};
+use crate::bucket::BucketState;
 use crate::catalog::{
-    Catalog, Change, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization,
-    PasswordHash, Plan, SchemaMode, SourceSettings, SourceStatus, User,
+    Catalog, Command, Field, FieldType, Frozen, NewBucket, NewSource, Organization, PasswordHash, Plan,
+    SchemaMode, SourceSettings, SourceStatus, User,
 };
-use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
+use crate::checkpoint::{Manifest, message, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
-use crate::ledger::{Keep, Ledger, LedgerDir, LedgerFiles, NewEntry, Saving};
+use crate::ledger::{Keep, Ledger, LedgerFiles, NewEntry, Saving};
 use crate::limits::RETENTION_DAYS_MAX;
 
 /// The owner of the adopted points.
@@ -34,36 +33,27 @@ type Fields = BTreeMap<u32, BTreeMap<u16, FieldKind>>;
 
 /// Creates a catalog of one organization, with a bucket, sources and fields for all existing points, and a manifest
 /// with it. Returns whether that was done. Does nothing if the catalog loads.
-pub(super) fn adopt(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    owner: &Owner,
-    now_ns: i64,
-    say: &mut dyn FnMut(String),
-) -> Result<bool, String> {
-    flips::turn_back(&**disk, layout, say)?;
-    let manifest = Manifest::read(&**disk, &layout.data_dir).ok().flatten();
-    if let Some(manifest) = &manifest
-        && ledger::load(disk, layout, &manifest.runs).is_ok()
-    {
+pub(super) fn adopt(dir: &DataDir, owner: &Owner, now_ns: i64, say: &mut Say<'_>) -> Result<bool, String> {
+    flips::correct(dir, say)?;
+    let manifest = Manifest::read(dir.disk(), dir.path()).ok().flatten();
+    if manifest.is_some_and(|manifest| ledger::load(dir, &manifest.runs).is_ok()) {
         say("nothing: the catalog exists and loads".to_owned());
         return Ok(false);
     }
-    let before = log::begins_behind(&**disk, layout)?;
-    let Some(last) = log::repair(&**disk, layout, before, say)? else {
+    let before = log::begins_behind(dir)?;
+    let Some(last) = log::repair(dir, before, say)? else {
         return Ok(false);
     };
-    let buckets = buckets(disk, layout, before, say)?;
+    let buckets = buckets(dir, before, say)?;
     let catalog = catalog(&buckets, owner, now_ns)?;
-    set_runs_aside(&**disk, layout, say)?;
-    save(disk, layout, &catalog.freeze(), now_ns)?;
-    let Some(mut manifest) = rebuild(disk, layout, before, say)? else {
+    set_runs_aside(dir, say)?;
+    save(dir, &catalog.freeze(), now_ns)?;
+    let Some(mut manifest) = rebuild(dir, before, say)? else {
         return Ok(false);
     };
     // The old catalog's commands in the log do not apply to this one.
     manifest.catalog_covered = last;
-    let written = manifest.write(&**disk, &layout.data_dir);
-    written.map_err(|error| error.to_string())?;
+    dir.write_manifest(&manifest)?;
     say(format!(
         "the catalog: created for {}, with {} buckets and {} sources under generated names; rules, webhooks, keys \
          and other users are lost, and recently deleted points may have reappeared",
@@ -75,22 +65,13 @@ pub(super) fn adopt(
 }
 
 /// Finds the buckets, sources and fields of the points in segments, carried records and the log.
-fn buckets(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    before: Sequence,
-    say: &mut dyn FnMut(String),
-) -> Result<BTreeMap<u32, Fields>, String> {
+fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMap<u32, Fields>, String> {
     let mut buckets: BTreeMap<u32, Fields> = BTreeMap::new();
-    let dir = SegmentsDir::of(&layout.data_dir);
-    let listing = dir
-        .list(&**disk)
-        .map_err(|error| disk_error(dir.path(), &error))?;
-    for id in listing.segments {
-        let path = dir.segment_path(id);
-        let home = shared(disk.map(&path).map_err(|error| disk_error(&path, &error))?);
+    let segments = dir.layout.segments_dir();
+    for id in dir.list(&segments)?.ids {
+        let path = segments.file_path(id);
         let mut messages = Vec::new();
-        let (_, file, _) = opened(id, home, &path.display().to_string(), &mut messages)?;
+        let (_, file, _) = opened(id, shared(dir.map(&path)?), &path, &mut messages)?;
         messages.into_iter().for_each(&mut *say);
         for bucket in file.parts().map(|part| part.bucket).collect::<Vec<_>>() {
             add(&mut buckets, &file, bucket)?;
@@ -98,39 +79,37 @@ fn buckets(
     }
     let mut unsaved: BTreeMap<u32, BucketState> = BTreeMap::new();
     let mut apply = |sequence: Sequence, bytes: &[u8]| {
-        if let Record::Ingest(ingest) = Record::decode(bytes).map_err(|error| error.to_string())? {
+        if let Record::Ingest(ingest) = Record::decode(bytes).map_err(message)? {
             let state = unsaved
                 .entry(ingest.bucket)
                 .or_insert_with(|| BucketState::new(ingest.bucket, Cache::new(0), Ledger::default()));
-            let applied = state.apply(sequence, &ingest);
-            applied.map_err(|error| error.to_string())?;
+            state.apply(sequence, &ingest).map_err(message)?;
         }
         Ok::<_, String>(())
     };
-    let files = CarriedDir::of(&layout.data_dir).list(&**disk);
-    for file in files.map_err(|error| disk_error(&layout.data_dir, &error))? {
-        for (sequence, bytes) in carried::read(&**disk, &file).whole {
+    for file in dir.carried_files()? {
+        for (sequence, bytes) in carried::read(dir.disk(), &file).whole {
             apply(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
         }
     }
-    log::read(disk, layout, before, &mut apply)?;
+    log::read(dir, before, &mut apply)?;
     for (bucket, mut state) in unsaved {
         let Some(checkpoint) = state.begin_checkpoint() else {
             continue;
         };
-        let written = SegmentWriter::of_bucket(bucket, |segment| checkpoint.write(segment));
-        let written = written.map_err(|error| error.to_string())?;
-        let file = SegmentFile::open(0, Arc::new(written)).map_err(|error| error.to_string())?;
+        let written =
+            SegmentWriter::of_bucket(bucket, |segment| checkpoint.write(segment)).map_err(message)?;
+        let file = SegmentFile::open(0, Arc::new(written)).map_err(message)?;
         add(&mut buckets, &file, bucket)?;
     }
     Ok(buckets)
 }
 
 fn add(buckets: &mut BTreeMap<u32, Fields>, file: &Arc<SegmentFile>, bucket: u32) -> Result<(), String> {
-    let part = file.part(bucket).map_err(|error| error.to_string())?;
+    let part = file.part(bucket).map_err(message)?;
     let fields = part.as_ref().map(SegmentPart::fields).transpose();
     let known = buckets.entry(bucket).or_default();
-    for (source, fields) in fields.map_err(|error| error.to_string())?.unwrap_or_default() {
+    for (source, fields) in fields.map_err(message)?.unwrap_or_default() {
         known.entry(source).or_default().extend(fields);
     }
     Ok(())
@@ -139,7 +118,7 @@ fn add(buckets: &mut BTreeMap<u32, Fields>, file: &Arc<SegmentFile>, bucket: u32
 /// Creates the catalog of the buckets found. Ordinals are assigned in order, so buckets and sources are created for
 /// unused ordinals, too, and deleted again.
 fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Result<Catalog, String> {
-    let ids = ObjectIds::new().map_err(|error| error.to_string())?;
+    let ids = ObjectIds::new().map_err(message)?;
     let id = || ids.next(now_ns);
     let organization = Organization {
         id: id(),
@@ -233,30 +212,25 @@ fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSe
 }
 
 /// Moves the runs to other names: they belong to the lost catalog or to its objects.
-fn set_runs_aside(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
-    let dir = LedgerDir::of(&layout.data_dir);
-    let listing = dir.list(disk).map_err(|error| error.to_string())?;
-    let runs: Vec<PathBuf> = listing.runs.into_iter().map(|id| dir.run_path(id)).collect();
+fn set_runs_aside(dir: &DataDir, say: &mut Say<'_>) -> Result<(), String> {
+    let runs_dir = dir.layout.runs_dir();
+    let ids = dir.list(&runs_dir)?.ids;
+    let runs: Vec<PathBuf> = ids.into_iter().map(|id| runs_dir.file_path(id)).collect();
     for path in &runs {
-        let aside = keep_aside(disk, path)?;
+        let aside = dir.keep_aside(path)?;
         say(format!("{} is kept as {}", path.display(), aside.display()));
     }
-    remove_all(disk, &runs)
+    dir.remove_all(&runs)
 }
 
 /// Writes the catalog as a run.
-fn save(disk: &Arc<dyn Disk>, layout: &Layout, catalog: &Frozen, now_ns: i64) -> Result<(), String> {
-    let unsaved = Frozen::default();
-    let objects: Result<Vec<Change>, _> = catalog.changes_since(&unsaved).collect();
-    let objects = objects.map_err(|error| error.to_string())?;
-    let objects: Vec<NewEntry> = objects.into_iter().map(NewEntry::object).collect();
-    let mut files =
-        LedgerFiles::open(Arc::clone(disk), &layout.data_dir, &[]).map_err(|error| error.to_string())?;
+fn save(dir: &DataDir, catalog: &Frozen, now_ns: i64) -> Result<(), String> {
+    let objects = NewEntry::changes(catalog, &Frozen::default()).map_err(message)?;
     let saving = Saving {
-        tail: &FrozenTail::default(),
-        answers: Vec::new(),
         catalog: objects.iter().collect(),
+        ..Saving::default()
     };
+    let mut files = LedgerFiles::open(dir.disk.clone(), dir.path(), &[]).map_err(message)?;
     let saved = files.save(saving, &Keep::new(HashSet::new(), now_ns));
-    saved.map(drop).map_err(|error| error.to_string())
+    saved.map(drop).map_err(message)
 }

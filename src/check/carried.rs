@@ -1,15 +1,15 @@
 //! Carried records of buckets that were set apart. A repair keeps the records of a damaged file that precede the
 //! damage.
 
-use std::path::PathBuf;
+use std::io;
 
 use disk::Disk;
 use wal::Sequence;
 
-use super::Report;
-use super::aside::{disk_error, exists, keep_aside};
-use crate::bucket::{CarriedDir, CarriedFile};
-use crate::checkpoint::{Layout, Manifest};
+use super::data_dir::DataDir;
+use super::{Report, Say};
+use crate::bucket::CarriedFile;
+use crate::checkpoint::{Manifest, at};
 
 /// The records of a file, and the fault after them.
 pub(super) struct Records {
@@ -31,21 +31,19 @@ pub(super) fn read(disk: &dyn Disk, file: &CarriedFile) -> Records {
 }
 
 /// The last carried record; 0 if there is none.
-pub(super) fn last(disk: &dyn Disk, layout: &Layout) -> Result<Sequence, String> {
-    let files = CarriedDir::of(&layout.data_dir).list(disk);
-    let files = files.map_err(|error| disk_error(&layout.data_dir, &error))?;
+pub(super) fn last(dir: &DataDir) -> Result<Sequence, String> {
+    let files = dir.carried_files()?;
     let last = files
         .iter()
-        .filter_map(|file| Some(read(disk, file).whole.last()?.0));
+        .filter_map(|file| Some(read(dir.disk(), file).whole.last()?.0));
     Ok(last.max().unwrap_or(0))
 }
 
 /// Reports on the files that the manifest names.
-pub(super) fn survey(disk: &dyn Disk, layout: &Layout, manifest: &Manifest, report: &mut Report<'_>) {
-    let dir = CarriedDir::of(&layout.data_dir);
+pub(super) fn survey(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) {
     for (bucket, first) in &manifest.carried {
-        let file = dir.named(*bucket, *first);
-        let Records { whole, fault } = read(disk, &file);
+        let file = dir.carried_dir().named(*bucket, *first);
+        let Records { whole, fault } = read(dir.disk(), &file);
         if let Some(fault) = fault {
             report.damage(fault);
         }
@@ -58,42 +56,29 @@ pub(super) fn survey(disk: &dyn Disk, layout: &Layout, manifest: &Manifest, repo
 }
 
 /// Truncates damaged files at their first damage.
-pub(super) fn repair(
-    disk: &dyn Disk,
-    layout: &Layout,
-    manifest: &mut Manifest,
-    say: &mut dyn FnMut(String),
-) -> Result<(), String> {
-    let dir = CarriedDir::of(&layout.data_dir);
+pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<(), String> {
     let mut repaired = manifest.clone();
     repaired.carried.clear();
-    let mut empty: Vec<PathBuf> = Vec::new();
+    let mut empty = Vec::new();
     for (bucket, first) in &manifest.carried {
-        let file = dir.named(*bucket, *first);
-        let Records { whole, fault } = read(disk, &file);
+        let file = dir.carried_dir().named(*bucket, *first);
+        let Records { whole, fault } = read(dir.disk(), &file);
         let Some(fault) = fault else {
             repaired.carried.push((*bucket, *first));
             continue;
         };
-        if !exists(disk, &file.path)? {
+        if !dir.exists(&file.path)? {
             say(format!(
                 "{} is missing, the points of bucket {bucket} in it are lost",
                 file.path.display()
             ));
             continue;
         }
-        let aside = keep_aside(disk, &file.path)?;
+        let aside = dir.keep_aside(&file.path)?;
         let last = whole.last().map(|(sequence, _)| *sequence);
         if last.is_some() {
             // Replaces the damaged file under the same name.
-            let written = || -> std::io::Result<()> {
-                let mut writer = dir.writer(disk)?;
-                for (sequence, record) in &whole {
-                    writer.push(*bucket, *sequence, record)?;
-                }
-                writer.finish()
-            };
-            written().map_err(|error| disk_error(&file.path, &error))?;
+            write(dir, *bucket, &whole).map_err(at(&file.path))?;
             repaired.carried.push((*bucket, *first));
         } else {
             empty.push(file.path.clone());
@@ -105,9 +90,17 @@ pub(super) fn repair(
         ));
     }
     if repaired != *manifest {
-        let written = repaired.write(disk, &layout.data_dir);
-        written.map_err(|error| error.to_string())?;
+        dir.write_manifest(&repaired)?;
         *manifest = repaired;
     }
-    super::aside::remove_all(disk, &empty)
+    dir.remove_all(&empty)
+}
+
+fn write(dir: &DataDir, bucket: u32, records: &[(Sequence, Vec<u8>)]) -> io::Result<()> {
+    let carried = dir.carried_dir();
+    let mut writer = carried.writer(dir.disk())?;
+    for (sequence, record) in records {
+        writer.push(bucket, *sequence, record)?;
+    }
+    writer.finish()
 }

@@ -4,18 +4,16 @@
 //! object with a new id is in the files if that id is. Commands after the last such command are applied again, which is
 //! harmless for commands that only replace something.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-
-use disk::Disk;
+use std::collections::{BTreeMap, HashSet};
 use wal::Sequence;
 
+use super::data_dir::DataDir;
 use super::log;
 use crate::catalog::{Catalog, Command, Stream};
-use crate::checkpoint::Layout;
+use crate::checkpoint::message;
 use crate::ids::ObjectId;
 use crate::journal::{Record, RecordError};
-use crate::ledger::{LedgerDir, for_each_sound};
+use crate::ledger::{Run, for_each_sound};
 
 /// The contents of the log's records, as far as they can be found in files.
 #[derive(Default)]
@@ -32,7 +30,7 @@ enum Trace {
     /// Entries of histories, and their deliveries.
     Entries(Vec<ObjectId>),
     /// An object was deleted.
-    Gone(ObjectId),
+    Deleted(ObjectId),
 }
 
 impl Trace {
@@ -48,11 +46,11 @@ impl Trace {
             Command::DeliveriesQueued { deliveries } => {
                 Self::Entries(deliveries.iter().map(|delivery| delivery.id).collect())
             }
-            Command::KeyDeleted { key_id } => Self::Gone(*key_id),
-            Command::BucketDeleted { bucket_id } => Self::Gone(*bucket_id),
-            Command::SourceDeleted { source_id } => Self::Gone(*source_id),
-            Command::RuleDeleted { rule_id } => Self::Gone(*rule_id),
-            Command::WebhookDeleted { webhook_id } => Self::Gone(*webhook_id),
+            Command::KeyDeleted { key_id } => Self::Deleted(*key_id),
+            Command::BucketDeleted { bucket_id } => Self::Deleted(*bucket_id),
+            Command::SourceDeleted { source_id } => Self::Deleted(*source_id),
+            Command::RuleDeleted { rule_id } => Self::Deleted(*rule_id),
+            Command::WebhookDeleted { webhook_id } => Self::Deleted(*webhook_id),
             _ => return None,
         })
     }
@@ -60,27 +58,18 @@ impl Trace {
 
 impl Evidence {
     /// Reads the log after `before`.
-    pub(super) fn read(disk: &Arc<dyn Disk>, layout: &Layout, before: Sequence) -> Result<Self, String> {
+    pub(super) fn read(dir: &DataDir, before: Sequence) -> Result<Self, String> {
         let mut found = Self::default();
-        let mut replay = |sequence: Sequence, bytes: &[u8]| {
-            found.add(sequence, bytes)?;
-            Ok::<_, RecordError>(())
-        };
-        log::read(disk, layout, before, &mut replay)?;
+        log::read(dir, before, &mut |sequence, bytes| found.add(sequence, bytes))?;
         Ok(found)
     }
 
     fn add(&mut self, sequence: Sequence, bytes: &[u8]) -> Result<(), RecordError> {
         match Record::decode(bytes)? {
             Record::Ingest(ingest) => {
-                let (first, end) = (
-                    ingest.first_sequence,
-                    ingest.first_sequence + u64::from(ingest.rows),
-                );
-                self.ingests
-                    .entry(ingest.bucket)
-                    .or_default()
-                    .push((sequence, first, end));
+                let end = ingest.first_sequence + u64::from(ingest.rows);
+                let ingests = self.ingests.entry(ingest.bucket).or_default();
+                ingests.push((sequence, ingest.first_sequence, end));
             }
             Record::Command(command) => {
                 self.commands
@@ -90,18 +79,11 @@ impl Evidence {
         Ok(())
     }
 
-    /// Adds carried records, which precede those of the log.
+    /// Adds the records of a carried file.
     pub(super) fn add_carried(&mut self, records: &[(Sequence, Vec<u8>)]) -> Result<(), String> {
-        let mut carried = Self::default();
         for (sequence, bytes) in records {
-            let added = carried.add(*sequence, bytes);
+            let added = self.add(*sequence, bytes);
             added.map_err(|error| format!("record {sequence}: {error}"))?;
-        }
-        for (bucket, mut ingests) in carried.ingests {
-            let all = self.ingests.entry(bucket).or_default();
-            ingests.append(all);
-            ingests.sort_unstable();
-            *all = ingests;
         }
         Ok(())
     }
@@ -120,23 +102,22 @@ impl Evidence {
     /// The record up to which the catalog in these runs includes the commands of the log.
     pub(super) fn of_catalog(
         &self,
-        disk: &dyn Disk,
-        layout: &Layout,
+        dir: &DataDir,
         runs: &[u64],
         catalog: &Catalog,
     ) -> Result<Sequence, String> {
-        let seen = self.seen(disk, layout, runs)?;
-        let made: HashSet<ObjectId> = self.made().map(|(id, _)| id).collect();
+        let seen = self.seen(dir, runs)?;
+        let created: HashSet<ObjectId> = self.created().collect();
         let is_there = |id: &ObjectId| seen.contains(id) || catalog.source(*id).is_some();
         let in_files = self.commands.iter().filter(|(_, trace)| match trace {
             Trace::Objects(ids) | Trace::Entries(ids) => ids.iter().any(is_there),
             // Created before the log begins, and deleted.
-            Trace::Gone(id) => !made.contains(id) && !is_there(id),
+            Trace::Deleted(id) => !created.contains(id) && !is_there(id),
         });
         let last = in_files.map(|(sequence, _)| *sequence).max().unwrap_or(0);
         // Runs of an interrupted checkpoint may hold later entries than its catalog.
         let first_missing = self.commands.iter().find_map(|(sequence, trace)| match trace {
-            Trace::Objects(ids) if !ids.iter().any(is_there) && !self.anything_goes(*sequence, last) => {
+            Trace::Objects(ids) if !ids.iter().any(is_there) && !self.deletes_within(*sequence, last) => {
                 Some(*sequence)
             }
             _ => None,
@@ -146,61 +127,53 @@ impl Evidence {
 
     /// How many commands after this record create objects.
     pub(super) fn objects_behind(&self, sequence: Sequence) -> usize {
-        let behind = self.commands.iter().filter(|(at, _)| *at > sequence);
-        behind
-            .filter(|(_, trace)| matches!(trace, Trace::Objects(_)))
-            .count()
+        let creates = |(at, trace): &&(Sequence, Trace)| *at > sequence && matches!(trace, Trace::Objects(_));
+        self.commands.iter().filter(creates).count()
     }
 
-    fn anything_goes(&self, after: Sequence, until: Sequence) -> bool {
-        let within = self
-            .commands
+    fn deletes_within(&self, after: Sequence, until: Sequence) -> bool {
+        let within = |at: &Sequence| (after..=until).contains(at);
+        let mut commands = self.commands.iter();
+        commands.any(|(at, trace)| within(at) && matches!(trace, Trace::Deleted(_)))
+    }
+
+    /// Ids that commands create.
+    fn created(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        self.commands.iter().flat_map(|(_, trace)| {
+            match trace {
+                Trace::Objects(ids) | Trace::Entries(ids) => ids.as_slice(),
+                Trace::Deleted(_) => &[],
+            }
             .iter()
-            .filter(|(at, _)| (after..=until).contains(at));
-        within
-            .into_iter()
-            .any(|(_, trace)| matches!(trace, Trace::Gone(_)))
-    }
-
-    /// Ids that commands create, with the record that creates them.
-    fn made(&self) -> impl Iterator<Item = (ObjectId, Sequence)> + '_ {
-        self.commands.iter().flat_map(|(sequence, trace)| {
-            let ids: &[ObjectId] = match trace {
-                Trace::Objects(ids) | Trace::Entries(ids) => ids,
-                Trace::Gone(_) => &[],
-            };
-            ids.iter().map(|id| (*id, *sequence))
+            .copied()
         })
     }
 
     /// The ids of commands that occur in the files, whether or not their objects have been deleted since.
-    fn seen(&self, disk: &dyn Disk, layout: &Layout, runs: &[u64]) -> Result<HashSet<ObjectId>, String> {
-        let wanted: HashMap<ObjectId, Sequence> = self.made().collect();
-        let gone = self.commands.iter().filter_map(|(_, trace)| match trace {
-            Trace::Gone(id) => Some(*id),
+    fn seen(&self, dir: &DataDir, runs: &[u64]) -> Result<HashSet<ObjectId>, String> {
+        let wanted: HashSet<ObjectId> = self.created().collect();
+        let deleted = self.commands.iter().filter_map(|(_, trace)| match trace {
+            Trace::Deleted(id) => Some(*id),
             _ => None,
         });
-        let gone: HashSet<ObjectId> = gone.collect();
-        let dir = LedgerDir::of(&layout.data_dir);
-        // For objects created before the log begins, only the newest version tells whether they still exist.
-        let mut newest: HashMap<ObjectId, bool> = HashMap::new();
+        let deleted: HashSet<ObjectId> = deleted.collect();
+        let runs_dir = dir.layout.runs_dir();
+        let mut seen = HashSet::new();
         for id in runs {
-            let run = dir.open(disk, *id).map_err(|error| error.to_string())?;
+            let run = Run::open_file(dir.disk(), &runs_dir, *id).map_err(message)?;
             if run.stream() == Stream::Answers {
                 continue;
             }
             let read = for_each_sound(&run, |place, payload| {
-                if wanted.contains_key(&place.id) {
-                    newest.insert(place.id, true);
-                } else if gone.contains(&place.id) {
-                    newest.insert(place.id, !payload.is_empty());
+                // For objects created before the log begins, only the newest version tells whether they still exist.
+                if wanted.contains(&place.id) || deleted.contains(&place.id) && !payload.is_empty() {
+                    seen.insert(place.id);
+                } else if deleted.contains(&place.id) {
+                    seen.remove(&place.id);
                 }
             });
-            read.map_err(|error| error.to_string())?;
+            read.map_err(message)?;
         }
-        Ok(newest
-            .into_iter()
-            .filter_map(|(id, there)| there.then_some(id))
-            .collect())
+        Ok(seen)
     }
 }

@@ -3,18 +3,18 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use disk::Disk;
+use wal::Sequence;
 
-use super::Report;
-use super::aside::{disk_error, exists, keep_aside, remove_all};
-use crate::catalog::{Catalog, CatalogLoader, ObjectKey, Stream};
-use crate::checkpoint::{Layout, Manifest, OpenError};
-use crate::ledger::{LedgerDir, LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
-use crate::sealed_file;
+use super::data_dir::DataDir;
+use super::{Report, Say};
+use crate::catalog::{Catalog, ObjectKey, Stream};
+use crate::checkpoint::{Manifest, at, load_catalog, message};
+use crate::ledger::{LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
+use crate::sealed_file::{self, SealedDir};
 
-pub(super) const fn name(stream: Stream) -> &'static str {
+const fn name(stream: Stream) -> &'static str {
     match stream {
         Stream::History => "histories of rules",
         Stream::Deliveries => "deliveries",
@@ -26,77 +26,70 @@ pub(super) const fn name(stream: Stream) -> &'static str {
 }
 
 /// Reports on all runs and on the catalog. Returns the catalog if it loads.
-pub(super) fn survey(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    manifest: &Manifest,
-    report: &mut Report<'_>,
-) -> Result<Option<Catalog>, String> {
-    let (dir, before) = (LedgerDir::of(&layout.data_dir), report.damages);
-    survey_runs(&**disk, &dir, &manifest.runs, report)?;
+pub(super) fn survey(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) -> Option<Catalog> {
+    let before = report.damages;
+    survey_runs(dir, &manifest.runs, report);
+    let loaded = load(dir, &manifest.runs);
     if report.damages > before {
         // The damage of its runs has been reported already.
-        return Ok(load(disk, layout, &manifest.runs).ok());
+        return loaded.ok();
     }
-    match load(disk, layout, &manifest.runs) {
+    match loaded {
         Ok(catalog) => {
-            let (organizations, buckets) = (catalog.organizations().len(), catalog.buckets().count());
-            report.say(format_args!(
-                "catalog: {organizations} organizations, {buckets} buckets, as of record {}",
-                manifest.catalog_covered
-            ));
-            Ok(Some(catalog))
+            say_catalog(&catalog, manifest.catalog_covered, report);
+            Some(catalog)
         }
         Err(error) => {
             report.damage(error);
-            Ok(None)
+            None
         }
     }
+}
+
+/// Reports on a catalog that loads.
+pub(super) fn say_catalog(catalog: &Catalog, covered: Sequence, report: &mut Report<'_>) {
+    let (organizations, buckets) = (catalog.organizations().len(), catalog.buckets().count());
+    report.say(format_args!(
+        "catalog: {organizations} organizations, {buckets} buckets, as of record {covered}"
+    ));
 }
 
 /// Reports on runs.
-pub(super) fn survey_runs(
-    disk: &dyn Disk,
-    dir: &LedgerDir,
-    runs: &[u64],
-    report: &mut Report<'_>,
-) -> Result<(), String> {
+pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) {
     let mut entries = 0;
     for id in runs {
-        let run = match dir.open(disk, *id) {
-            Ok(run) => run,
-            Err(error) => {
-                report.damage(error);
-                continue;
+        match read_run(dir.disk(), &dir.layout.runs_dir(), *id) {
+            Ok((sound, damages)) => {
+                entries += sound;
+                damages.iter().for_each(|damage| report.damage(damage));
             }
-        };
-        let found = verify(&run).map_err(|error| error.to_string())?;
-        entries += found.sound;
-        for (error, lost) in &found.damages {
-            report.damage(format_args!("{error}; {lost} entries of {}", name(run.stream())));
+            Err(error) => report.damage(error),
         }
     }
     report.say(format_args!("ledger: {} runs with {entries} entries", runs.len()));
-    Ok(())
+}
+
+/// Reads a run completely. Returns the number of readable entries, and messages about damage.
+pub(super) fn read_run(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<(u64, Vec<String>), LedgerError> {
+    let run = Run::open_file(disk, dir, id)?;
+    let found = verify(&run)?;
+    let damages = found.damages.iter();
+    let damages = damages.map(|(error, lost)| format!("{error}; {lost} entries of {}", name(run.stream())));
+    Ok((found.sound, damages.collect()))
 }
 
 /// Loads the catalog from these runs.
-pub(super) fn load(disk: &Arc<dyn Disk>, layout: &Layout, runs: &[u64]) -> Result<Catalog, String> {
-    let read = || -> Result<Catalog, OpenError> {
-        let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, runs)?;
-        let mut loader = CatalogLoader::new();
-        ledger.for_each(Stream::Catalog, |owner, place, id, content| {
-            let key = ObjectKey { owner, place, id };
-            loader.push(&key, content).map_err(OpenError::Catalog)
-        })?;
-        loader.finish().map_err(OpenError::Catalog)
-    };
-    read().map_err(|error| error.to_string())
+pub(super) fn load(dir: &DataDir, runs: &[u64]) -> Result<Catalog, String> {
+    let ledger = LedgerFiles::open(dir.disk.clone(), dir.path(), runs).map_err(message)?;
+    load_catalog(&ledger).map_err(message)
 }
 
 /// The replacements of damaged runs.
-#[derive(Default)]
-struct Mended {
+struct Replacements<'a> {
+    dir: &'a DataDir,
+    runs_dir: SealedDir,
+    next_id: u64,
+    /// The runs that are left, with the replacements.
     runs: Vec<u64>,
     damaged: Vec<PathBuf>,
     written: Vec<PathBuf>,
@@ -106,45 +99,46 @@ struct Mended {
 }
 
 /// Replaces damaged runs by their readable entries. Returns whether the catalog loads; if not, nothing was changed.
-pub(super) fn repair(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    manifest: &mut Manifest,
-    say: &mut dyn FnMut(String),
-) -> Result<bool, String> {
-    let mut mended = Mended::default();
-    let dir = LedgerDir::of(&layout.data_dir);
-    let listing = dir.list(&**disk).map_err(|error| error.to_string())?;
-    let mut next_id = listing.runs.into_iter().max().unwrap_or(0) + 1;
+pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<bool, String> {
+    let runs_dir = dir.layout.runs_dir();
+    let last = dir.list(&runs_dir)?.ids.pop();
+    let mut replacements = Replacements {
+        dir,
+        runs_dir,
+        next_id: last.unwrap_or(0) + 1,
+        runs: Vec::new(),
+        damaged: Vec::new(),
+        written: Vec::new(),
+        messages: Vec::new(),
+        hopeless: None,
+    };
     for id in &manifest.runs {
-        mended.add(&**disk, &dir, *id, &mut next_id)?;
+        replacements.add(*id)?;
     }
-    let loads = match mended.hopeless.take() {
+    let loads = match replacements.hopeless.take() {
         Some(error) => Err(error),
-        None => load(disk, layout, &mended.runs).and_then(|catalog| knows_all(&catalog, manifest)),
+        None => load(dir, &replacements.runs).and_then(|catalog| knows_all(&catalog, manifest)),
     };
     if let Err(error) = loads {
-        remove_all(&**disk, &mended.written)?;
+        dir.remove_all(&replacements.written)?;
         say(format!(
             "nothing in segments and ledger, because the catalog cannot be repaired: {error}; restore a backup, or see --adopt"
         ));
         return Ok(false);
     }
-    if mended.messages.is_empty() {
+    if replacements.messages.is_empty() {
         return Ok(true);
     }
     // First keep a copy: the next start removes files that the manifest does not name.
-    for path in &mended.damaged {
-        let aside = keep_aside(&**disk, path)?;
-        mended
-            .messages
-            .push(format!("a damaged file is kept as {}", aside.display()));
+    for path in &replacements.damaged {
+        let aside = dir.keep_aside(path)?;
+        let message = format!("a damaged file is kept as {}", aside.display());
+        replacements.messages.push(message);
     }
-    manifest.runs = mended.runs;
-    let written = manifest.write(&**disk, &layout.data_dir);
-    written.map_err(|error| error.to_string())?;
-    mended.messages.into_iter().for_each(say);
-    remove_all(&**disk, &mended.damaged)?;
+    manifest.runs = replacements.runs;
+    dir.write_manifest(manifest)?;
+    replacements.messages.into_iter().for_each(say);
+    dir.remove_all(&replacements.damaged)?;
     Ok(true)
 }
 
@@ -152,55 +146,41 @@ pub(super) fn repair(
 /// points would belong to other buckets.
 fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
     let last = catalog.last_bucket_ordinal();
-    let unknown = manifest.buckets.keys().chain(&manifest.unconverted);
-    let unknown = unknown.copied().find(|ordinal| *ordinal > last);
-    unknown.map_or(Ok(()), |ordinal| {
-        Err(format!(
+    let mut ordinals = manifest.buckets.keys().chain(&manifest.unconverted);
+    match ordinals.find(|ordinal| **ordinal > last) {
+        None => Ok(()),
+        Some(ordinal) => Err(format!(
             "the rest of it does not know bucket {ordinal}, which has points"
-        ))
-    })
+        )),
+    }
 }
 
-impl Mended {
-    fn add(&mut self, disk: &dyn Disk, dir: &LedgerDir, id: u64, next_id: &mut u64) -> Result<(), String> {
-        match dir.open(disk, id) {
-            Ok(run) => self.add_opened(disk, dir, &run, next_id),
-            Err(error) => self.add_unopened(disk, dir, id, &error, next_id),
+impl Replacements<'_> {
+    fn add(&mut self, id: u64) -> Result<(), String> {
+        match Run::open_file(self.dir.disk(), &self.runs_dir, id) {
+            Ok(run) => self.add_opened(&run),
+            Err(error) => self.add_unopened(id, &error),
         }
     }
 
-    fn add_opened(
-        &mut self,
-        disk: &dyn Disk,
-        dir: &LedgerDir,
-        run: &Run,
-        next_id: &mut u64,
-    ) -> Result<(), String> {
-        let found = verify(run).map_err(|error| error.to_string())?;
+    fn add_opened(&mut self, run: &Run) -> Result<(), String> {
+        let found = verify(run).map_err(message)?;
         if found.damages.is_empty() {
             self.runs.push(run.id());
             return Ok(());
         }
         self.messages.extend(described(run.stream(), &found));
-        self.damaged.push(dir.run_path(run.id()));
+        self.damaged.push(self.runs_dir.file_path(run.id()));
         if found.sound > 0 {
-            self.write(disk, dir.run_path(*next_id), |out| salvage(run, out))?;
-            self.runs.push(*next_id);
-            *next_id += 1;
+            let new = self.write(|out| salvage(run, out))?;
+            self.runs.push(new);
         }
         Ok(())
     }
 
-    fn add_unopened(
-        &mut self,
-        disk: &dyn Disk,
-        dir: &LedgerDir,
-        id: u64,
-        error: &LedgerError,
-        next_id: &mut u64,
-    ) -> Result<(), String> {
-        let path = dir.run_path(id);
-        if !exists(disk, &path)? {
+    fn add_unopened(&mut self, id: u64, error: &LedgerError) -> Result<(), String> {
+        let path = self.runs_dir.file_path(id);
+        if !self.dir.exists(&path)? {
             // It is unknown which stream it belonged to; if it was part of the catalog, the catalog may not load
             // without it.
             self.messages
@@ -211,16 +191,15 @@ impl Mended {
             // A disk error may be temporary.
             return Err(error.to_string());
         }
-        let bytes = disk.map(&path).map_err(|error| disk_error(&path, &error))?;
+        let bytes = self.dir.map(&path)?;
         match without_header(id, &path, (*bytes).as_ref()) {
             (_, Some(mended)) => {
-                self.write(disk, dir.run_path(*next_id), |out| out.write_all(&mended))?;
+                let new = self.write(|out| out.write_all(&mended))?;
                 self.messages
                     .push(format!("ledger: {error}; nothing of it is lost"));
                 // Its entries may be damaged, too.
-                let run = dir.open(disk, *next_id).map_err(|error| error.to_string())?;
-                *next_id += 1;
-                self.add_opened(disk, dir, &run, next_id)?;
+                let run = Run::open_file(self.dir.disk(), &self.runs_dir, new);
+                self.add_opened(&run.map_err(message)?)?;
             }
             (Some(Stream::Catalog) | None, None) => self.hopeless = Some(error.to_string()),
             (Some(stream), None) => {
@@ -234,16 +213,14 @@ impl Mended {
         Ok(())
     }
 
-    fn write(
-        &mut self,
-        disk: &dyn Disk,
-        path: PathBuf,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), String> {
-        let written: io::Result<_> = sealed_file::write(disk, &path, write);
-        written.map(drop).map_err(|error| disk_error(&path, &error))?;
+    /// Writes a new run. Returns its number.
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u64, String> {
+        let id = self.next_id;
+        let path = self.runs_dir.file_path(id);
+        sealed_file::write(self.dir.disk(), &path, write).map_err(at::<io::Error>(&path))?;
+        self.next_id += 1;
         self.written.push(path);
-        Ok(())
+        Ok(id)
     }
 }
 

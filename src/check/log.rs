@@ -4,23 +4,21 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use disk::Disk;
 use wal::{Log, LogOptions, OpenError, Replay, Sequence};
 
-use super::aside::disk_error;
+use super::data_dir::DataDir;
 use super::overlay::Overlay;
-use super::{Report, carried, flips};
-use crate::checkpoint::{Layout, Manifest};
+use super::{Report, Say, carried, flips};
+use crate::checkpoint::{Manifest, at, message};
 
 /// Reports on the log, which must include `covered`, or begin right after it.
 pub(super) fn survey(
-    disk: &dyn Disk,
-    layout: &Layout,
+    dir: &DataDir,
     covered: Option<Sequence>,
     report: &mut Report<'_>,
 ) -> Result<(), String> {
-    let dir = layout.log_dir();
-    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    let log_dir = dir.layout.log_dir();
+    let found = dir.check_log()?;
     let first = found.first_sequence.unwrap_or(0);
     report.say(format_args!(
         "log: {} files, {} bytes, {} frames, {} records ({first} to {})",
@@ -31,7 +29,7 @@ pub(super) fn survey(
         found.last_sequence
     ));
     if let Some(tail) = &found.torn_tail
-        && !flips::report(disk, &tail.path, report)?
+        && !flips::report(dir, &tail.path, report)?
     {
         report.say(format_args!(
             "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the next start truncates them",
@@ -43,7 +41,7 @@ pub(super) fn survey(
     for name in &found.ignored {
         report.say(format_args!(
             "log: {} is not a log file and left as it is",
-            dir.join(name).display()
+            log_dir.join(name).display()
         ));
     }
     found.damages.iter().for_each(|damage| report.damage(damage));
@@ -56,12 +54,12 @@ pub(super) fn survey(
             "log: records {} to {} are missing from {}; restore the files that held them",
             covered + 1,
             first - 1,
-            dir.display()
+            log_dir.display()
         ));
     } else if found.last_sequence < covered {
         report.damage(format_args!(
             "log: {} ends at record {} although the manifest covers records up to {covered}",
-            dir.display(),
+            log_dir.display(),
             found.last_sequence
         ));
     }
@@ -70,23 +68,27 @@ pub(super) fn survey(
 
 /// The record before the first one of the log. If the log is empty, the last carried record, so that new records are
 /// not taken for carried ones.
-pub(super) fn begins_behind(disk: &dyn Disk, layout: &Layout) -> Result<Sequence, String> {
-    let found = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
-    match found.first_sequence {
+pub(super) fn begins_behind(dir: &DataDir) -> Result<Sequence, String> {
+    match dir.check_log()?.first_sequence {
         Some(first) => Ok(first.saturating_sub(1)),
-        None => carried::last(disk, layout),
+        None => carried::last(dir),
     }
 }
 
 /// Passes the records after `before` to `each`. Changes nothing.
 pub(super) fn read<E: Display>(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
+    dir: &DataDir,
     before: Sequence,
     each: &mut Replay<'_, E>,
 ) -> Result<(), String> {
-    let untouched = Arc::new(Overlay(Arc::clone(disk)));
-    let read = Log::open(untouched, &layout.log_dir(), LogOptions::default(), before, each);
+    let overlay = Arc::new(Overlay(Arc::clone(&dir.disk)));
+    let read = Log::open(
+        overlay,
+        &dir.layout.log_dir(),
+        LogOptions::default(),
+        before,
+        each,
+    );
     read.map(drop).map_err(|error| match error {
         OpenError::Log(error) => error.to_string(),
         OpenError::Replay { sequence, source } => format!("record {sequence}: {source}"),
@@ -95,13 +97,11 @@ pub(super) fn read<E: Display>(
 
 /// Truncates the log at its first damage. Returns its last sequence; `None` if it cannot be repaired.
 pub(super) fn repair(
-    disk: &dyn Disk,
-    layout: &Layout,
+    dir: &DataDir,
     covered: Sequence,
-    say: &mut dyn FnMut(String),
+    say: &mut Say<'_>,
 ) -> Result<Option<Sequence>, String> {
-    let dir = layout.log_dir();
-    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    let found = dir.check_log()?;
     if found.first_sequence.is_some_and(|first| first > covered + 1) {
         // The missing records precede all others: truncating there would leave nothing.
         return Ok(None);
@@ -109,9 +109,9 @@ pub(super) fn repair(
     if found.is_sound() && found.last_sequence >= covered {
         return Ok(Some(found.last_sequence));
     }
-    disk.create_dir_all(&dir)
-        .map_err(|error| disk_error(&dir, &error))?;
-    let done = wal::repair(disk, &dir, covered).map_err(|error| error.to_string())?;
+    let log_dir = dir.layout.log_dir();
+    dir.disk.create_dir_all(&log_dir).map_err(at(&log_dir))?;
+    let done = wal::repair(dir.disk(), &log_dir, covered).map_err(message)?;
     let lost = match (done.lost_from, done.lost_to) {
         (Some(from), Some(to)) if to >= from => {
             format!("records from {from} on are lost, at least up to {to}")
@@ -123,7 +123,7 @@ pub(super) fn repair(
     let aside: Vec<String> = aside.collect();
     say(format!(
         "{}: it now ends at record {}; {lost}; cut parts are kept as {}",
-        dir.display(),
+        log_dir.display(),
         done.last_sequence,
         if aside.is_empty() {
             "nothing".to_owned()
@@ -136,11 +136,10 @@ pub(super) fn repair(
 
 /// New records reuse the sequences of the lost ones, so nothing may claim to cover them already.
 pub(super) fn lower(
-    disk: &dyn Disk,
-    layout: &Layout,
+    dir: &DataDir,
     manifest: &mut Manifest,
     last: Sequence,
-    say: &mut dyn FnMut(String),
+    say: &mut Say<'_>,
 ) -> Result<(), String> {
     let before = manifest.clone();
     manifest.covered = manifest.covered.min(last);
@@ -151,11 +150,10 @@ pub(super) fn lower(
     if *manifest == before {
         return Ok(());
     }
-    let written = manifest.write(disk, &layout.data_dir);
-    written.map_err(|error| error.to_string())?;
+    dir.write_manifest(manifest)?;
     say(format!(
         "{}: it now covers records up to {last}, the end of the log",
-        Manifest::path(&layout.data_dir).display()
+        dir.manifest_path().display()
     ));
     Ok(())
 }

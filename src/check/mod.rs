@@ -3,16 +3,15 @@
 //! lost. With `--adopt` it creates a catalog for points whose catalog is lost. It locks the directory like a server.
 
 mod adopt;
-mod aside;
 mod carried;
 mod copied;
+mod data_dir;
 mod evidence;
 mod flips;
+mod format_1;
 mod ledger;
 mod leftovers;
 mod log;
-mod mend;
-mod old;
 mod overlay;
 mod rebuild;
 mod repair;
@@ -20,19 +19,21 @@ mod segments;
 mod survey;
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use disk::{Disk, StdDisk};
+use disk::StdDisk;
 
-use crate::checkpoint::Layout;
+use crate::checkpoint::{Layout, message};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::http;
 use crate::random;
 use crate::service::passwords::Hasher;
 use crate::startup::DirectoryLock;
+
+use data_dir::DataDir;
 
 pub(crate) use copied::NamedFiles;
 
@@ -57,9 +58,12 @@ impl Report<'_> {
     }
 }
 
-/// The mode of a check.
-pub enum Wish {
-    /// Report what is found.
+/// Receives a message about each repair.
+type Say<'a> = dyn FnMut(String) + 'a;
+
+/// What a check does with what it finds.
+pub enum Mode {
+    /// Report it.
     Report,
     /// Remove damaged parts.
     Repair,
@@ -72,7 +76,7 @@ pub enum Wish {
 /// # Errors
 /// The directory cannot be read: it does not exist, a server holds its lock, or the disk fails; or the email address is
 /// invalid.
-pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, String> {
+pub fn run(config: &Config, mode: Mode, clock: &dyn Clock) -> Result<ExitCode, String> {
     let data_dir = &config.storage.data_dir;
     if !data_dir.is_dir() {
         return Err(format!(
@@ -80,19 +84,20 @@ pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, S
             data_dir.display()
         ));
     }
-    let lock = match wish {
-        Wish::Report => DirectoryLock::take_to_read(data_dir),
-        Wish::Repair | Wish::Adopt(_) => DirectoryLock::take(data_dir).map(Some),
+    let lock = match mode {
+        Mode::Report => DirectoryLock::take_to_read(data_dir),
+        Mode::Repair | Mode::Adopt(_) => DirectoryLock::take(data_dir).map(Some),
     };
-    let _lock = lock.map_err(|error| error.to_string())?;
-    let layout = Layout {
-        data_dir: data_dir.clone(),
+    let _lock = lock.map_err(message)?;
+    let dir = DataDir {
+        disk: Arc::new(StdDisk),
+        layout: Layout::of(data_dir),
     };
-    let (disk, out): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), &mut std::io::stdout().lock());
-    let whole = match wish {
-        Wish::Report => check(&disk, &layout, false, out)?,
-        Wish::Repair => check(&disk, &layout, true, out)?,
-        Wish::Adopt(email) => adopt_for(&disk, &layout, &email, clock.now_ns(), out)?,
+    let out = &mut io::stdout().lock();
+    let whole = match mode {
+        Mode::Report => check(&dir, false, out)?,
+        Mode::Repair => check(&dir, true, out)?,
+        Mode::Adopt(email) => adopt_for(&dir, &email, clock.now_ns(), out)?,
     };
     Ok(if whole {
         ExitCode::SUCCESS
@@ -103,27 +108,18 @@ pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, S
 
 /// Creates a catalog for points whose catalog is lost, with a user whose password is printed. Returns whether the
 /// directory is undamaged afterwards.
-fn adopt_for(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    email: &str,
-    now_ns: i64,
-    out: &mut dyn Write,
-) -> Result<bool, String> {
+fn adopt_for(dir: &DataDir, email: &str, now_ns: i64, out: &mut dyn Write) -> Result<bool, String> {
     let email = http::email(email).map_err(|fault| format!("the e-mail address {fault}"))?;
-    let password = random::bytes::<PASSWORD_BYTES>().map_err(|error| error.to_string())?;
+    let password = random::bytes::<PASSWORD_BYTES>().map_err(message)?;
     let password: String = password.iter().map(|byte| format!("{byte:02x}")).collect();
-    let salt = random::bytes().map_err(|error| error.to_string())?;
+    let salt = random::bytes().map_err(message)?;
     let owner = adopt::Owner {
-        password: Hasher::default()
-            .hash(&password, salt)
-            .map_err(|error| error.to_string())?,
+        password: Hasher::default().hash(&password, salt).map_err(message)?,
         email,
     };
-    let mut say = |what: String| {
+    let adopted = adopt::adopt(dir, &owner, now_ns, &mut |what| {
         let _ = writeln!(out, "adopted {what}");
-    };
-    let adopted = adopt::adopt(disk, layout, &owner, now_ns, &mut say)?;
+    })?;
     if adopted {
         let _ = writeln!(
             out,
@@ -131,48 +127,44 @@ fn adopt_for(
             owner.email
         );
     }
-    check(disk, layout, false, out)
+    check(dir, false, out)
 }
 
 /// Returns whether the directory is undamaged, after the repair if there is one.
-fn check(disk: &Arc<dyn Disk>, layout: &Layout, repair: bool, out: &mut dyn Write) -> Result<bool, String> {
-    if survey::is_empty(&**disk, layout)? {
-        let _ = writeln!(
-            out,
+fn check(dir: &DataDir, repair: bool, out: &mut dyn Write) -> Result<bool, String> {
+    let mut report = Report { out, damages: 0 };
+    if survey::is_empty(dir)? {
+        report.say(format_args!(
             "empty: {} has no data of a server; is the volume mounted?",
-            layout.data_dir.display()
-        );
+            dir.path().display()
+        ));
         return Ok(true);
     }
-    let found = survey::survey(disk, layout, &mut Report { out, damages: 0 })?;
+    survey::survey(dir, &mut report)?;
+    let found = report.damages;
     if found == 0 {
-        let _ = writeln!(out, "sound: nothing is damaged");
+        report.say("sound: nothing is damaged");
         return Ok(true);
     }
     if !repair {
-        let _ = writeln!(
-            out,
+        report.say(format_args!(
             "damaged: {found} damages; --repair removes what is damaged and reports what is lost; make a copy first"
-        );
+        ));
         return Ok(false);
     }
-    repair::repair(disk, layout, out)?;
-    let left = survey::survey(
-        disk,
-        layout,
-        &mut Report {
-            out: &mut std::io::sink(),
-            damages: 0,
-        },
-    )?;
-    let _ = match left {
-        0 => writeln!(out, "repaired: a server starts on what is left"),
-        left => writeln!(
-            out,
-            "damaged: {left} damages cannot be repaired; restore a backup"
-        ),
+    repair::repair(dir, &mut |what| report.say(format_args!("repaired {what}")))?;
+    let mut after = Report {
+        out: &mut io::sink(),
+        damages: 0,
     };
-    Ok(left == 0)
+    survey::survey(dir, &mut after)?;
+    match after.damages {
+        0 => report.say("repaired: a server starts on what is left"),
+        left => report.say(format_args!(
+            "damaged: {left} damages cannot be repaired; restore a backup"
+        )),
+    }
+    Ok(after.damages == 0)
 }
 
 #[cfg(test)]

@@ -3,37 +3,35 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use disk::Disk;
 use engine::{MergeError, SegmentFile, SharedBytes, salvage};
 use wal::Sequence;
 
-use super::aside::{disk_error, exists, keep_aside};
-use super::carried;
+use super::data_dir::DataDir;
 use super::evidence::Evidence;
 use super::ledger::load;
-use super::mend::{describe, next_id};
-use crate::bucket::CarriedDir;
+use super::segments::{describe, next_id};
+use super::{Say, carried};
 use crate::catalog::{Catalog, Stream};
 use crate::checkpoint::{
-    BucketDir, BucketMark, Layout, Manifest, SEQUENCES_UNKNOWN_MAX, SegmentsDir, shared,
+    BucketDir, BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared, write_segment,
 };
 use crate::ids::ObjectId;
-use crate::ledger::{LedgerDir, LedgerError, for_each_sound};
+use crate::ledger::{LedgerError, Run, for_each_sound};
+use crate::sealed_file::SealedDir;
 
 /// Creates the manifest from the existing files and installs it; the log begins after `before`. Returns `None` if the
 /// catalog does not load; then nothing was changed.
 pub(super) fn rebuild(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
+    dir: &DataDir,
     before: Sequence,
-    say: &mut dyn FnMut(String),
+    say: &mut Say<'_>,
 ) -> Result<Option<Manifest>, String> {
     let mut messages = Vec::new();
-    let (runs, unopened) = runs(&**disk, layout)?;
-    let catalog = match load(disk, layout, &runs) {
+    let (runs, unopened) = runs(dir)?;
+    let catalog = match load(dir, &runs) {
         Ok(catalog) => catalog,
         Err(error) => {
             say(format!(
@@ -42,16 +40,14 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
-    let mut evidence = Evidence::read(disk, layout, before)?;
-    let carried = CarriedDir::of(&layout.data_dir).list(&**disk);
-    let carried = carried.map_err(|error| disk_error(&layout.data_dir, &error))?;
+    let mut evidence = Evidence::read(dir, before)?;
+    let carried = dir.carried_files()?;
     for file in &carried {
-        evidence.add_carried(&carried::read(&**disk, file).whole)?;
+        evidence.add_carried(&carried::read(dir.disk(), file).whole)?;
     }
-    let found = evidence.of_catalog(&**disk, layout, &runs, &catalog)?;
-    let catalog_covered = found.max(before);
-    let known = known_ordinals(&catalog, evidence.objects_behind(catalog_covered));
-    let mut segments = Segments::read(&**disk, layout, &known, &mut messages)?;
+    let catalog_covered = evidence.of_catalog(dir, &runs, &catalog)?.max(before);
+    let objects_to_come = evidence.objects_behind(catalog_covered);
+    let mut segments = Segments::read(dir, &catalog, objects_to_come, &mut messages)?;
     if let Some(ordinal) = segments.unknown {
         say(format!(
             "nothing, because the catalog does not know bucket {ordinal}, which has points; restore a backup"
@@ -68,11 +64,8 @@ pub(super) fn rebuild(
     let set_apart: BTreeSet<u32> = carried.iter().map(|file| file.bucket).collect();
     for bucket in catalog.buckets() {
         let ordinal = bucket.ordinal;
-        let next_row = segments
-            .held
-            .get(&ordinal)
-            .and_then(|held| held.last())
-            .map_or(1, |run| run.end);
+        let held = segments.held.get(&ordinal).and_then(|held| held.last());
+        let next_row = held.map_or(1, |rows| rows.end);
         let from = if set_apart.contains(&ordinal) { 0 } else { before };
         let (covered, next_in_log) = evidence.of_bucket(ordinal, from, next_row);
         let mark = BucketMark {
@@ -83,23 +76,21 @@ pub(super) fn rebuild(
         };
         manifest.buckets.insert(ordinal, mark);
     }
-    manifest.unconverted = unconverted(&**disk, layout, &catalog, &segments)?;
+    manifest.unconverted = unconverted(dir, &catalog, &segments)?;
     manifest
         .buckets
         .retain(|ordinal, _| !manifest.unconverted.contains(ordinal));
-    segments.write(&**disk, &mut manifest, &mut messages)?;
-    let ledger = LedgerDir::of(&layout.data_dir);
-    let unopened = unopened.iter().map(|id| ledger.run_path(*id));
-    let mut aside: Vec<PathBuf> = unopened.chain(segments.left_out).collect();
-    let path = Manifest::path(&layout.data_dir);
-    aside.extend(exists(&**disk, &path)?.then(|| path.clone()));
+    segments.write(dir, &mut manifest, &mut messages)?;
+    let path = dir.manifest_path();
+    let mut aside = unopened;
+    aside.append(&mut segments.left_out);
+    aside.extend(dir.exists(&path)?.then(|| path.clone()));
     // The next start removes what the manifest does not name.
     for path in &aside {
-        let kept = keep_aside(&**disk, path)?;
+        let kept = dir.keep_aside(path)?;
         messages.push(format!("{} is kept as {}", path.display(), kept.display()));
     }
-    let written = manifest.write(&**disk, &layout.data_dir);
-    written.map_err(|error| error.to_string())?;
+    dir.write_manifest(&manifest)?;
     say(format!(
         "{} is made anew from the {} segments and {} runs that exist; data in other files is lost, and changes of the \
          catalog after record {catalog_covered} are applied again",
@@ -116,19 +107,17 @@ pub(super) fn rebuild(
     Ok(Some(manifest))
 }
 
-/// Runs in use, in order of their numbers, and those that do not open. An interrupted merge leaves its input runs
-/// besides its output: if an entry is the first version in two runs, it was copied from one to the other.
-fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String> {
-    let dir = LedgerDir::of(&layout.data_dir);
-    let mut listed = dir.list(disk).map_err(|error| error.to_string())?.runs;
-    listed.sort_unstable();
+/// Numbers of the runs in use, in ascending order, and paths of those that do not open. An interrupted merge leaves its
+/// input runs besides its output: if an entry is the first version in two runs, it was copied from one to the other.
+fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
+    let runs_dir = dir.layout.runs_dir();
     let (mut runs, mut unopened) = (Vec::new(), Vec::new());
     let mut firsts: HashSet<(Stream, ObjectId, i64, ObjectId)> = HashSet::new();
-    for id in listed.into_iter().rev() {
-        let run = match dir.open(disk, id) {
+    for id in dir.list(&runs_dir)?.ids.into_iter().rev() {
+        let run = match Run::open_file(dir.disk(), &runs_dir, id) {
             Ok(run) => run,
             Err(LedgerError::Damaged { .. }) => {
-                unopened.push(id);
+                unopened.push(runs_dir.file_path(id));
                 continue;
             }
             Err(error) => return Err(error.to_string()),
@@ -140,7 +129,7 @@ fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String
                     of_run.push((run.stream(), place.owner, place.at_ns, place.id));
                 }
             });
-            read.map_err(|error| error.to_string())?;
+            read.map_err(message)?;
         }
         if !of_run.iter().any(|first| firsts.contains(first)) {
             firsts.extend(of_run);
@@ -153,29 +142,15 @@ fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String
 
 /// Buckets with a directory of format 1 and without a segment. Only the lost manifest recorded that they were not
 /// converted yet.
-fn unconverted(
-    disk: &dyn Disk,
-    layout: &Layout,
-    catalog: &Catalog,
-    segments: &Segments,
-) -> Result<Vec<u32>, String> {
+fn unconverted(dir: &DataDir, catalog: &Catalog, segments: &Segments) -> Result<Vec<u32>, String> {
     let mut unconverted = Vec::new();
     for ordinal in catalog.buckets().map(|bucket| bucket.ordinal) {
-        let dir = BucketDir::of(&layout.data_dir, ordinal);
-        if !segments.held.contains_key(&ordinal) && exists(disk, dir.path())? {
+        let old = BucketDir::of(dir.path(), ordinal);
+        if !segments.held.contains_key(&ordinal) && dir.exists(old.path())? {
             unconverted.push(ordinal);
         }
     }
     Ok(unconverted)
-}
-
-/// The last bucket ordinal of the catalog, and the last one after the rest of the log has been applied.
-fn known_ordinals(catalog: &Catalog, to_come: usize) -> (u32, u32) {
-    let last = catalog.last_bucket_ordinal();
-    (
-        last,
-        last.saturating_add(u32::try_from(to_come).unwrap_or(u32::MAX)),
-    )
 }
 
 /// A segment, and the buckets whose rows in it are in use.
@@ -190,7 +165,7 @@ struct Segment {
 
 /// The existing segments.
 struct Segments {
-    dir: SegmentsDir,
+    dir: SealedDir,
     found: Vec<Segment>,
     /// Sequences of rows, as contiguous ranges, by bucket.
     held: BTreeMap<u32, Vec<Range<u64>>>,
@@ -201,26 +176,27 @@ struct Segments {
 }
 
 impl Segments {
-    /// Reads the segments, the newest first: a merge rewrites the rows of older segments, which may still exist.
+    /// Reads the segments, the newest first: a merge rewrites the rows of older segments, which may still exist. The
+    /// rest of the log creates up to `objects_to_come` more buckets than the catalog has.
     fn read(
-        disk: &dyn Disk,
-        layout: &Layout,
-        (last, last_to_come): &(u32, u32),
+        dir: &DataDir,
+        catalog: &Catalog,
+        objects_to_come: usize,
         messages: &mut Vec<String>,
     ) -> Result<Self, String> {
-        let dir = SegmentsDir::of(&layout.data_dir);
-        let listing = dir.list(disk).map_err(|error| disk_error(dir.path(), &error))?;
+        let last = catalog.last_bucket_ordinal();
+        let last_to_come = last.saturating_add(u32::try_from(objects_to_come).unwrap_or(u32::MAX));
         let mut segments = Segments {
             found: Vec::new(),
             held: BTreeMap::new(),
             unknown: None,
             left_out: Vec::new(),
-            dir,
+            dir: dir.layout.segments_dir(),
         };
-        for id in listing.segments.into_iter().rev() {
-            let path = segments.dir.segment_path(id);
-            let home = shared(disk.map(&path).map_err(|error| disk_error(&path, &error))?);
-            let (home, file, is_salvaged) = opened(id, home, &path.display().to_string(), messages)?;
+        for id in dir.list(&segments.dir)?.ids.into_iter().rev() {
+            let path = segments.dir.file_path(id);
+            let home = shared(dir.map(&path)?);
+            let (home, file, is_salvaged) = opened(id, home, &path, messages)?;
             let mut segment = Segment {
                 id,
                 home,
@@ -231,22 +207,19 @@ impl Segments {
             for part in file.parts() {
                 let bucket = part.bucket;
                 segment.all.insert(bucket);
-                if bucket > *last {
+                if bucket > last {
                     // The log creates this bucket, so it also has its rows.
-                    segments.unknown = segments.unknown.or((bucket > *last_to_come).then_some(bucket));
+                    segments.unknown = segments.unknown.or((bucket > last_to_come).then_some(bucket));
                     continue;
                 }
                 let read = file
                     .part(bucket)
                     .and_then(|part| part.map(|it| it.whole_sequences()).transpose());
-                let runs = ranges(
-                    read.map_err(|error| format!("{}: {error}", path.display()))?
-                        .unwrap_or_default(),
-                );
+                let rows = ranges(read.map_err(at(&path))?.unwrap_or_default());
                 let held = segments.held.entry(bucket).or_default();
-                if !overlap(held, &runs) {
-                    held.extend(runs);
-                    held.sort_unstable_by_key(|run| run.start);
+                if !overlap(held, &rows) {
+                    held.extend(rows);
+                    held.sort_unstable_by_key(|rows| rows.start);
                     segment.counts.insert(bucket);
                 }
             }
@@ -259,13 +232,13 @@ impl Segments {
     /// Adds the files that are in use as a whole, and rewrites those that are in use in part.
     fn write(
         &mut self,
-        disk: &dyn Disk,
+        dir: &DataDir,
         manifest: &mut Manifest,
         messages: &mut Vec<String>,
     ) -> Result<(), String> {
-        manifest.next_segment = next_id(disk, &self.dir, manifest)?;
+        manifest.next_segment = next_id(dir, manifest)?;
         for segment in &self.found {
-            let path = self.dir.segment_path(segment.id);
+            let path = self.dir.file_path(segment.id);
             if segment.counts == segment.all && !segment.is_salvaged {
                 manifest.segments.push(segment.id);
                 continue;
@@ -280,12 +253,12 @@ impl Segments {
             }
             let new = manifest.next_segment;
             manifest.next_segment += 1;
-            let written = self.dir.write(disk, new, |out| {
+            let written = write_segment(dir.disk(), &self.dir, new, |out| {
                 salvage(&segment.home, out, |bucket| segment.counts.contains(&bucket))?;
-                Ok::<u64, MergeError>(0)
+                Ok::<_, MergeError>(())
             });
-            let new_path = self.dir.segment_path(new);
-            written.map_err(|error| format!("{}: {error}", new_path.display()))?;
+            let new_path = self.dir.file_path(new);
+            written.map_err(at(&new_path))?;
             messages.push(format!(
                 "{}: its points in use are in {} now",
                 path.display(),
@@ -301,7 +274,7 @@ impl Segments {
 pub(super) fn opened(
     id: u64,
     home: SharedBytes,
-    path: &str,
+    path: &Path,
     messages: &mut Vec<String>,
 ) -> Result<(SharedBytes, Arc<SegmentFile>, bool), String> {
     if let Ok(file) = SegmentFile::open(id, Arc::clone(&home))
@@ -310,11 +283,10 @@ pub(super) fn opened(
         return Ok((home, file, false));
     }
     let mut whole = Vec::new();
-    let failed = |error: &dyn std::fmt::Display| format!("{path}: {error}");
-    let salvaged = salvage(&home, &mut whole, |_| true).map_err(|error| failed(&error))?;
-    messages.extend(describe(&salvaged).map(|lost| format!("{path}: {lost}")));
+    let salvaged = salvage(&home, &mut whole, |_| true).map_err(at(path))?;
+    messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
     let home: SharedBytes = Arc::new(whole);
-    let file = SegmentFile::open(id, Arc::clone(&home)).map_err(|error| failed(&error))?;
+    let file = SegmentFile::open(id, Arc::clone(&home)).map_err(at(path))?;
     Ok((home, file, true))
 }
 

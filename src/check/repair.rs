@@ -2,85 +2,81 @@
 //! reported. A repair that was interrupted can be repeated: the replacement of a damaged file is written and named by
 //! the manifest before that file is removed, so each step leaves a directory that the next run understands.
 
-use std::io::Write;
-use std::sync::Arc;
-
-use disk::Disk;
-
-use super::aside::{disk_error, exists, keep_aside};
+use super::data_dir::DataDir;
 use super::rebuild::rebuild;
 use super::survey::is_format_1;
-use super::{carried, flips, ledger, log, mend};
+use super::{Say, carried, flips, ledger, log, segments};
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{Damage, Layout, Manifest, ManifestError, convert};
+use crate::checkpoint::{Damage, Manifest, ManifestError, at, convert, message};
+
+/// The manifest that a repair works with.
+enum InForce {
+    Manifest(Manifest),
+    /// There is none and none is needed: the log has all records.
+    LogOnly,
+    /// It is lost and cannot be rebuilt.
+    Lost,
+}
 
 /// Repairs what can be repaired.
-pub(super) fn repair(disk: &Arc<dyn Disk>, layout: &Layout, out: &mut dyn Write) -> Result<(), String> {
-    let mut say = |what: String| {
-        let _ = writeln!(out, "repaired {what}");
-    };
-    if exists(&**disk, &layout.restoring_path())? {
+pub(super) fn repair(dir: &DataDir, say: &mut Say<'_>) -> Result<(), String> {
+    if dir.exists(&dir.layout.restoring_path())? {
         // An unfinished restore: nothing in the directory may be relied upon.
         return Ok(());
     }
-    flips::turn_back(&**disk, layout, &mut say)?;
-    let Some(manifest) = manifest_in_force(disk, layout, &mut say)? else {
+    flips::correct(dir, say)?;
+    let mut manifest = match manifest_in_force(dir, say)? {
+        InForce::Manifest(manifest) => manifest,
+        InForce::LogOnly => return log::repair(dir, 0, say).map(drop),
+        InForce::Lost => return Ok(()),
+    };
+    let Some(last) = log::repair(dir, manifest.covered, say)? else {
         return Ok(());
     };
-    let Some(mut manifest) = manifest else {
-        // The log has all records.
-        log::repair(&**disk, layout, 0, &mut say)?;
-        return Ok(());
-    };
-    let Some(last) = log::repair(&**disk, layout, manifest.covered, &mut say)? else {
-        return Ok(());
-    };
-    log::lower(&**disk, layout, &mut manifest, last, &mut say)?;
-    if ledger::repair(disk, layout, &mut manifest, &mut say)? {
-        mend::repair(disk, layout, &mut manifest, &mut say)?;
-        carried::repair(&**disk, layout, &mut manifest, &mut say)?;
+    log::lower(dir, &mut manifest, last, say)?;
+    if ledger::repair(dir, &mut manifest, say)? {
+        segments::repair(dir, &mut manifest, say)?;
+        carried::repair(dir, &mut manifest, say)?;
     }
     Ok(())
 }
 
-/// The manifest in force, rebuilt if necessary, after converting all data of older programs. The inner option is `None`
-/// if there is no manifest and none is needed, the outer one if it cannot be rebuilt.
-fn manifest_in_force(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    say: &mut dyn FnMut(String),
-) -> Result<Option<Option<Manifest>>, String> {
-    if is_format_1(&**disk, layout)? && !convert_old(disk, layout, say)? {
-        return Ok(None);
+/// The manifest in force, rebuilt if necessary, after converting all data of older programs.
+fn manifest_in_force(dir: &DataDir, say: &mut Say<'_>) -> Result<InForce, String> {
+    if is_format_1(dir)? && !convert_old(dir, say)? {
+        return Ok(InForce::Lost);
     }
-    let manifest = match Manifest::read(&**disk, &layout.data_dir) {
-        Ok(Some(manifest)) => manifest,
-        Ok(None) => match without_manifest(disk, layout, say)? {
-            Some(Some(manifest)) => manifest,
-            other => return Ok(other),
-        },
-        Err(ManifestError::File(CheckedFileError::Damaged(..)) | ManifestError::Content(..)) => {
-            match with_damaged_manifest(disk, layout, say)? {
-                Some(Some(manifest)) => manifest,
-                other => return Ok(other),
-            }
+    let found = match Manifest::read(dir.disk(), dir.path()) {
+        Ok(Some(manifest)) => InForce::Manifest(manifest),
+        // Before the first checkpoint there is no manifest, and the log has all records.
+        Ok(None) if !has_sealed_files(dir)? || log_has_everything(dir)? => InForce::LogOnly,
+        Err(ManifestError::File(CheckedFileError::Damaged(..)) | ManifestError::Content(..))
+            if log_has_everything(dir)? =>
+        {
+            remove_manifest(dir, say)?;
+            InForce::LogOnly
+        }
+        Ok(None) | Err(ManifestError::File(CheckedFileError::Damaged(..)) | ManifestError::Content(..)) => {
+            rebuild_after_log(dir, say)?.map_or(InForce::Lost, InForce::Manifest)
         }
         // A disk error may be temporary, and a newer program can read what it wrote.
         Err(error) => return Err(error.to_string()),
     };
-    if manifest.unconverted.is_empty() {
-        return Ok(Some(Some(manifest)));
+    match found {
+        InForce::Manifest(manifest) if !manifest.unconverted.is_empty() => {
+            if !convert_old(dir, say)? {
+                return Ok(InForce::Lost);
+            }
+            let read = Manifest::read(dir.disk(), dir.path()).map_err(message)?;
+            Ok(read.map_or(InForce::LogOnly, InForce::Manifest))
+        }
+        found => Ok(found),
     }
-    if !convert_old(disk, layout, say)? {
-        return Ok(None);
-    }
-    let manifest = Manifest::read(&**disk, &layout.data_dir);
-    manifest.map(Some).map_err(|error| error.to_string())
 }
 
 /// Converts data of an older program. Returns whether that was possible.
-fn convert_old(disk: &Arc<dyn Disk>, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<bool, String> {
-    match convert(disk, &layout.data_dir, Damage::Salvage(say)) {
+fn convert_old(dir: &DataDir, say: &mut Say<'_>) -> Result<bool, String> {
+    match convert(&dir.disk, dir.path(), Damage::Salvage(say)) {
         Ok(_) => {
             say("format: data of an older program was converted".to_owned());
             Ok(true)
@@ -92,48 +88,34 @@ fn convert_old(disk: &Arc<dyn Disk>, layout: &Layout, say: &mut dyn FnMut(String
     }
 }
 
-/// Handles a missing manifest. Before the first checkpoint there is none, and the log has all records.
-fn without_manifest(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    say: &mut dyn FnMut(String),
-) -> Result<Option<Option<Manifest>>, String> {
-    let sealed = layout.has_sealed_files(&**disk);
-    let sealed = sealed.map_err(|error| disk_error(&layout.data_dir, &error))?;
-    if !sealed || log_has_everything(&**disk, layout)? {
-        return Ok(Some(None));
-    }
-    Ok(rebuild_after_log(disk, layout, say)?.map(Some))
+fn has_sealed_files(dir: &DataDir) -> Result<bool, String> {
+    dir.layout.has_sealed_files(dir.disk()).map_err(at(dir.path()))
 }
 
-fn with_damaged_manifest(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    say: &mut dyn FnMut(String),
-) -> Result<Option<Option<Manifest>>, String> {
-    if !log_has_everything(&**disk, layout)? {
-        return Ok(rebuild_after_log(disk, layout, say)?.map(Some));
-    }
-    let path = Manifest::path(&layout.data_dir);
-    let aside = keep_aside(&**disk, &path)?;
-    let removed = disk.remove(&path).and_then(|()| disk.sync_dir(&layout.data_dir));
-    removed.map_err(|error| disk_error(&path, &error))?;
+/// Removes a damaged manifest that is not needed.
+fn remove_manifest(dir: &DataDir, say: &mut Say<'_>) -> Result<(), String> {
+    let path = dir.manifest_path();
+    let aside = dir.keep_aside(&path)?;
+    let removed = dir
+        .disk
+        .remove(&path)
+        .and_then(|()| dir.disk.sync_dir(dir.path()));
+    removed.map_err(at(&path))?;
     say(format!(
         "{}: removed, because the log is complete from the first record on and a start replays it; nothing is lost; the damaged file is kept as {}",
         path.display(),
         aside.display()
     ));
-    Ok(Some(None))
+    Ok(())
 }
 
 /// Whether the log is complete from the first record on. Records that were once cut off may exist only in segments; and
 /// without a manifest, unconverted data would be taken for all there is.
-fn log_has_everything(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
-    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
-    if old.is_some() {
+fn log_has_everything(dir: &DataDir) -> Result<bool, String> {
+    if dir.file_of_format_1()?.is_some() {
         return Ok(false);
     }
-    let found = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    let found = dir.check_log()?;
     let was_cut = found
         .ignored
         .iter()
@@ -142,14 +124,10 @@ fn log_has_everything(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> 
 }
 
 /// Rebuilds the manifest from the existing files, after truncating the log at its first damage.
-fn rebuild_after_log(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    say: &mut dyn FnMut(String),
-) -> Result<Option<Manifest>, String> {
-    let before = log::begins_behind(&**disk, layout)?;
-    match log::repair(&**disk, layout, before, say)? {
-        Some(_) => rebuild(disk, layout, before, say),
+fn rebuild_after_log(dir: &DataDir, say: &mut Say<'_>) -> Result<Option<Manifest>, String> {
+    let before = log::begins_behind(dir)?;
+    match log::repair(dir, before, say)? {
+        Some(_) => rebuild(dir, before, say),
         None => Ok(None),
     }
 }

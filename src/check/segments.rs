@@ -1,17 +1,19 @@
-//! The segments that the manifest names: every block of every part is read.
+//! The segments that the manifest names: every block of every part is read. A repair rewrites a damaged segment with
+//! its readable blocks.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use disk::Disk;
-use engine::SegmentFile;
 use engine::verify::BlockReport;
+use engine::{Lost, MergeError, Salvaged, SegmentFile, salvage};
 
-use super::Report;
-use super::aside::disk_error;
+use super::data_dir::DataDir;
+use super::{Report, Say};
 use crate::catalog::Catalog;
-use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
+use crate::checkpoint::{Manifest, at, shared, write_segment};
+use crate::sealed_file::SealedDir;
 use crate::timestamp::format_timestamp_ns;
 
 /// The contents of a segment, and its damage.
@@ -31,14 +33,6 @@ pub(super) struct Figures {
     points: u64,
 }
 
-/// Why a segment was not read at all.
-pub(super) enum Unread {
-    /// The file does not exist.
-    Missing,
-    /// A disk error, which may be temporary.
-    Disk(String),
-}
-
 /// How thoroughly blocks are verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
@@ -47,19 +41,27 @@ pub(super) enum Depth {
     Rows,
 }
 
-/// Reads a segment completely.
-pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) -> Result<Segment, Unread> {
-    let path = dir.segment_path(id);
-    let bytes = disk.map(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Unread::Missing,
-        _ => Unread::Disk(disk_error(&path, &error)),
-    })?;
+/// Reads a segment completely; returns `None` if the file does not exist.
+///
+/// # Errors
+/// A disk error, which may be temporary.
+pub(super) fn read(
+    disk: &dyn Disk,
+    dir: &SealedDir,
+    id: u64,
+    depth: Depth,
+) -> Result<Option<Segment>, String> {
+    let path = dir.file_path(id);
+    let bytes = match disk.map(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        mapped => mapped.map_err(at(&path))?,
+    };
     let mut segment = Segment::default();
     let file = match SegmentFile::open(id, shared(bytes)) {
         Ok(file) => file,
         Err(error) => {
             segment.damages.push(format!("{}: {error}", path.display()));
-            return Ok(segment);
+            return Ok(Some(segment));
         }
     };
     for part in file.parts() {
@@ -86,7 +88,7 @@ pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) ->
         };
         for block in &blocks {
             if block.fault.is_some() {
-                segment.damages.push(described(&path, part.bucket, block));
+                segment.damages.push(describe_block(&path, part.bucket, block));
             } else {
                 sound.blocks += 1;
                 sound.points += u64::from(block.rows);
@@ -94,11 +96,11 @@ pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) ->
         }
         segment.sound.insert(part.bucket, sound);
     }
-    Ok(segment)
+    Ok(Some(segment))
 }
 
 /// Describes a damaged block, for the operator.
-fn described(path: &Path, bucket: u32, block: &BlockReport) -> String {
+fn describe_block(path: &Path, bucket: u32, block: &BlockReport) -> String {
     let fault = block.fault.as_ref().map_or_else(String::new, ToString::to_string);
     format!(
         "{} at offset {}: bucket {bucket}, {}: {fault}",
@@ -109,7 +111,7 @@ fn described(path: &Path, bucket: u32, block: &BlockReport) -> String {
 }
 
 /// Describes the points of a block, for the operator.
-pub(super) fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
+fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
     format!(
         "{rows} points of source {source} from {} to {}",
         format_timestamp_ns(first_ns).as_str(),
@@ -118,35 +120,23 @@ pub(super) fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) ->
 }
 
 /// Reports on all segments, by bucket.
-pub(super) fn survey(
-    disk: &dyn Disk,
-    layout: &Layout,
-    manifest: &Manifest,
-    catalog: Option<&Catalog>,
-    report: &mut Report<'_>,
-) {
-    let dir = SegmentsDir::of(&layout.data_dir);
-    let mut all: BTreeMap<u32, Figures> = manifest
-        .buckets
-        .keys()
-        .map(|it| (*it, Figures::default()))
-        .collect();
+pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalog>, report: &mut Report<'_>) {
+    let segments = dir.layout.segments_dir();
+    let known = manifest.buckets.keys();
+    let mut all: BTreeMap<u32, Figures> = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let segment = match read(disk, &dir, *id, Depth::Rows) {
-            Ok(segment) => segment,
-            Err(Unread::Missing) => {
-                report.damage(format_args!("{} is missing", dir.segment_path(*id).display()));
+        let segment = match read(dir.disk(), &segments, *id, Depth::Rows) {
+            Ok(Some(segment)) => segment,
+            Ok(None) => {
+                report.damage(format_args!("{} is missing", segments.file_path(*id).display()));
                 continue;
             }
-            Err(Unread::Disk(error)) => {
+            Err(error) => {
                 report.damage(error);
                 continue;
             }
         };
-        segment
-            .damages
-            .into_iter()
-            .for_each(|damage| report.damage(damage));
+        segment.damages.iter().for_each(|damage| report.damage(damage));
         for (bucket, sound) in segment.sound {
             let sum = all.entry(bucket).or_default();
             sum.segments += sound.segments;
@@ -167,4 +157,104 @@ pub(super) fn survey(
             figures.segments, figures.blocks, figures.points
         ));
     }
+}
+
+/// Replaces damaged segments by their readable blocks.
+pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<(), String> {
+    let segments = dir.layout.segments_dir();
+    let mut repaired = Manifest {
+        segments: Vec::new(),
+        next_segment: next_id(dir, manifest)?,
+        ..manifest.clone()
+    };
+    let (mut damaged, mut messages) = (Vec::new(), Vec::new());
+    for id in &manifest.segments {
+        let path = segments.file_path(*id);
+        match read(dir.disk(), &segments, *id, Depth::Rows)? {
+            Some(segment) if segment.damages.is_empty() => repaired.segments.push(*id),
+            Some(_) => {
+                let new = repaired.next_segment;
+                repaired.next_segment += 1;
+                let salvaged = write_anew(dir, *id, new)?;
+                messages.push(format!(
+                    "{}: {} points could be read and are in {} now",
+                    path.display(),
+                    salvaged.rows,
+                    segments.file_path(new).display()
+                ));
+                messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
+                repaired.segments.extend((salvaged.rows > 0).then_some(new));
+                damaged.push(path);
+            }
+            None => {
+                messages.push(format!(
+                    "{} is missing, all points in it are lost",
+                    path.display()
+                ));
+            }
+        }
+    }
+    if messages.is_empty() {
+        return Ok(());
+    }
+    // First keep a copy: the next start removes files that the manifest does not name.
+    for path in &damaged {
+        let aside = dir.keep_aside(path)?;
+        messages.push(format!("a damaged file is kept as {}", aside.display()));
+    }
+    dir.write_manifest(&repaired)?;
+    *manifest = repaired;
+    messages.into_iter().for_each(say);
+    dir.remove_all(&damaged)
+}
+
+/// Describes what was lost of a segment, for the operator.
+pub(super) fn describe(salvaged: &Salvaged) -> impl Iterator<Item = String> + '_ {
+    let nothing = salvaged
+        .lost
+        .is_empty()
+        .then(|| "nothing of it is lost".to_owned());
+    salvaged.lost.iter().map(describe_lost).chain(nothing)
+}
+
+fn describe_lost(lost: &Lost) -> String {
+    let Lost { offset, bytes, block } = lost;
+    let at = format!("{bytes} bytes at offset {offset}");
+    match block {
+        Some(block) => {
+            let what = block.rows.map_or_else(
+                || format!("a block of source {}, times unknown", block.source),
+                |rows| points(block.source, rows),
+            );
+            format!("lost {what} of bucket {} ({at})", block.bucket)
+        }
+        None if *bytes == 0 => {
+            format!("it ends at offset {offset}: blocks after that, if any, are lost")
+        }
+        None => format!("{at} are not a readable block: points in them, if any, are lost"),
+    }
+}
+
+/// A number that no segment and no leftover has.
+pub(super) fn next_id(dir: &DataDir, manifest: &Manifest) -> Result<u64, String> {
+    let listed = dir.list(&dir.layout.segments_dir())?.ids;
+    let last = listed.last().map_or(0, |last| last + 1);
+    Ok(manifest.next_segment.max(last).max(1))
+}
+
+/// Writes the readable blocks of a segment under another number; writes no file if there are none.
+fn write_anew(dir: &DataDir, id: u64, new: u64) -> Result<Salvaged, String> {
+    let segments = dir.layout.segments_dir();
+    let new_path = segments.file_path(new);
+    let home = shared(dir.map(&segments.file_path(id))?);
+    let mut salvaged = Salvaged::default();
+    let written = write_segment(dir.disk(), &segments, new, |out| {
+        salvaged = salvage(&home, out, |_| true)?;
+        Ok::<_, MergeError>(())
+    });
+    written.map_err(at(&new_path))?;
+    if salvaged.rows == 0 {
+        dir.disk.remove(&new_path).map_err(at(&new_path))?;
+    }
+    Ok(salvaged)
 }

@@ -4,102 +4,87 @@ use std::sync::Arc;
 
 use disk::Disk;
 
-use super::aside::{disk_error, exists};
+use super::data_dir::DataDir;
 use super::overlay::Overlay;
-use super::{Report, carried, ledger, leftovers, log, old, segments};
+use super::{Report, carried, format_1, ledger, leftovers, log, segments};
 use crate::bucket::BucketState;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Layout, Manifest, OpenError, SegmentsDir, open};
+use crate::checkpoint::{Manifest, OpenError, open};
 use crate::ids::ObjectId;
-use crate::ledger::LedgerDir;
 
 /// Whether nothing was ever stored there.
-pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
-    let mut paths = vec![
+pub(super) fn is_empty(dir: &DataDir) -> Result<bool, String> {
+    let layout = &dir.layout;
+    for path in [
         layout.log_dir(),
-        Manifest::path(&layout.data_dir),
+        dir.manifest_path(),
         layout.restoring_path(),
-    ];
-    paths.push(SegmentsDir::of(&layout.data_dir).path().to_owned());
-    paths.push(LedgerDir::of(&layout.data_dir).path().to_owned());
-    for path in paths {
-        if exists(disk, &path)? {
+        layout.segments_dir().path().to_owned(),
+        layout.runs_dir().path().to_owned(),
+    ] {
+        if dir.exists(&path)? {
             return Ok(false);
         }
     }
-    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
-    Ok(old.is_none())
+    Ok(dir.file_of_format_1()?.is_none())
 }
 
 /// Whether the directory is of format 1, without a manifest that replaces its files. Directories of buckets that could
 /// not be converted stay when the rest is converted: then there are segments, but no snapshot of the catalog.
-pub(super) fn is_format_1(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
-    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
-    if old.is_none() || exists(disk, &Manifest::path(&layout.data_dir))? {
+pub(super) fn is_format_1(dir: &DataDir) -> Result<bool, String> {
+    if dir.file_of_format_1()?.is_none() || dir.exists(&dir.manifest_path())? {
         return Ok(false);
     }
-    let dir = SegmentsDir::of(&layout.data_dir);
-    let listing = dir.list(disk).map_err(|error| disk_error(dir.path(), &error))?;
-    let was_converted =
-        !listing.segments.is_empty() && !exists(disk, &layout.data_dir.join("catalog.snapshot"))?;
-    Ok(!was_converted)
+    let segments = dir.list(&dir.layout.segments_dir())?.ids;
+    Ok(segments.is_empty() || dir.exists(&dir.path().join("catalog.snapshot"))?)
 }
 
-/// Reports on the whole directory. Returns the number of damages.
-pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<u64, String> {
-    if exists(&**disk, &layout.restoring_path())? {
-        report.damage(OpenError::Restoring(layout.restoring_path()));
+/// Reports on the whole directory.
+pub(super) fn survey(dir: &DataDir, report: &mut Report<'_>) -> Result<(), String> {
+    let restoring = dir.layout.restoring_path();
+    if dir.exists(&restoring)? {
+        report.damage(OpenError::Restoring(restoring));
     }
-    if is_format_1(&**disk, layout)? {
-        old::survey(disk, layout, report)?;
-        return Ok(report.damages);
+    if is_format_1(dir)? {
+        return format_1::survey(dir, report);
     }
-    let manifest = match Manifest::read(&**disk, &layout.data_dir) {
-        Ok(manifest) => manifest,
+    match Manifest::read(dir.disk(), dir.path()) {
+        Ok(Some(manifest)) => survey_named(dir, &manifest, report)?,
+        Ok(None) => {
+            report.say("manifest: none yet, the log has everything");
+            log::survey(dir, None, report)?;
+            leftovers::survey(dir, &Manifest::default(), report)?;
+        }
         Err(error) => {
             report.damage(OpenError::Manifest(error));
-            log::survey(&**disk, layout, None, report)?;
-            return Ok(report.damages);
-        }
-    };
-    match manifest {
-        Some(manifest) => survey_named(disk, layout, &manifest, report)?,
-        None => {
-            report.say("manifest: none yet, the log has everything");
-            log::survey(&**disk, layout, None, report)?;
-            leftovers::survey(&**disk, layout, &Manifest::default(), report)?;
+            return log::survey(dir, None, report);
         }
     }
     if report.damages == 0 {
         // Only recovery checks the files against each other, so run it and discard the result.
-        recover(disk, layout, report);
+        recover(dir, report);
     }
-    Ok(report.damages)
+    Ok(())
 }
 
-fn survey_named(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    manifest: &Manifest,
-    report: &mut Report<'_>,
-) -> Result<(), String> {
+fn survey_named(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) -> Result<(), String> {
     report.say(format_args!(
         "manifest: everything up to record {} is in {} segments and {} runs",
         manifest.covered,
         manifest.segments.len(),
         manifest.runs.len()
     ));
-    log::survey(&**disk, layout, Some(manifest.covered), report)?;
-    let catalog = ledger::survey(disk, layout, manifest, report)?;
-    segments::survey(&**disk, layout, manifest, catalog.as_ref(), report);
-    carried::survey(&**disk, layout, manifest, report);
-    leftovers::survey(&**disk, layout, manifest, report)?;
-    leftovers::survey_format_1(&**disk, layout, report)
+    log::survey(dir, Some(manifest.covered), report)?;
+    let catalog = ledger::survey(dir, manifest, report);
+    segments::survey(dir, manifest, catalog.as_ref(), report);
+    carried::survey(dir, manifest, report);
+    leftovers::survey(dir, manifest, report)?;
+    leftovers::survey_format_1(dir, report)
 }
 
-fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
-    let overlay: Arc<dyn Disk> = Arc::new(Overlay(Arc::clone(disk)));
-    let opened = match open(&overlay, Arc::clone(&overlay), layout) {
+fn recover(dir: &DataDir, report: &mut Report<'_>) {
+    let overlay: Arc<dyn Disk> = Arc::new(Overlay(Arc::clone(&dir.disk)));
+    let opened = match open(&overlay, &dir.layout) {
         Ok(opened) => opened,
         Err(error) => return report.damage(error),
     };

@@ -1,12 +1,10 @@
-//! The two messages that a checkpoint sends to a bucket's actor: collect unsaved rows, and replace them by the written
-//! segment.
+//! What a checkpoint collects from a bucket, until the written segment replaces it.
 
-use engine::{Checkpoint, SegmentPart};
+use engine::SegmentPart;
 use tokio::sync::oneshot;
 
 use super::manifest::BucketMark;
-use crate::bucket::BucketHandle;
-use crate::ledger::NewEntry;
+use crate::bucket::{BucketHandle, FinishCheckpoint, Unsaved};
 
 /// Mark of a bucket that has never had a point.
 pub(super) const NO_MARK: BucketMark = BucketMark {
@@ -19,62 +17,40 @@ pub(super) const NO_MARK: BucketMark = BucketMark {
 pub(super) type LiveSegments = oneshot::Receiver<Vec<(u64, u64)>>;
 
 /// What a bucket contributes to a checkpoint.
-pub(super) struct Begun {
-    handle: BucketHandle,
-    pub(super) checkpoint: Option<Checkpoint>,
-    pub(super) answers: Vec<NewEntry>,
-    pub(super) mark: BucketMark,
-    pub(super) live_segments: Vec<(u64, u64)>,
+pub(super) struct BucketCheckpoint {
+    pub(super) ordinal: u32,
+    pub(super) handle: BucketHandle,
+    pub(super) unsaved: Unsaved,
 }
 
-impl Begun {
-    /// Asks the actor to collect all rows that are in no segment, and to drop expired rows.
-    pub(super) fn ask(
-        handle: &BucketHandle,
-        cutoff_ns: impl Fn() -> i64 + Send + 'static,
-        deletes_at_ns: Option<i64>,
-    ) -> oneshot::Receiver<Begun> {
-        let own = handle.clone();
-        handle.ask(move |state| {
-            state.store.expire(cutoff_ns());
-            state.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
-            Begun {
-                handle: own,
-                checkpoint: state.begin_checkpoint(),
-                answers: state.idempotency.unsaved(),
-                mark: BucketMark {
-                    covered: state.applied,
-                    next_sequence: state.next_sequence,
-                    ingested_at_ns: state.ingested_at_ns,
-                },
-                live_segments: state.store.live_segments(),
-            }
-        })
+impl BucketCheckpoint {
+    /// The bucket's mark in the manifest.
+    pub(super) fn mark(&self) -> BucketMark {
+        BucketMark {
+            covered: self.unsaved.applied,
+            next_sequence: self.unsaved.next_sequence,
+            ingested_at_ns: self.unsaved.ingested_at_ns,
+        }
     }
 
-    /// Asks the actor to replace its in-memory rows by the segment that holds them, and to drop the answers, which
-    /// readers now find in the ledger. Returns `None` when there is nothing to do; then the `live_segments` reported at
-    /// the beginning are still valid.
+    /// Asks the actor to replace its rows in memory by the segment that contains them. Returns `None` when there is
+    /// nothing to do; then the `live_segments` reported at the beginning are still valid.
     pub(super) fn finish(
         self,
         part: Option<SegmentPart>,
         cutoff_ns: impl Fn() -> i64 + Send + 'static,
     ) -> Option<LiveSegments> {
-        let Begun {
-            handle,
-            checkpoint,
-            answers,
-            ..
-        } = self;
+        let Unsaved {
+            checkpoint, answers, ..
+        } = self.unsaved;
         if checkpoint.is_none() && answers.is_empty() {
             return None;
         }
-        Some(handle.ask(move |state| {
-            state.idempotency.saved(&answers);
-            if let Some(checkpoint) = checkpoint {
-                state.store.finish_checkpoint(checkpoint, part, cutoff_ns());
-            }
-            state.store.live_segments()
+        Some(self.handle.send(FinishCheckpoint {
+            checkpoint,
+            answers,
+            part,
+            cutoff_ns,
         }))
     }
 }

@@ -3,12 +3,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use disk::StdDisk;
+use parking_lot::Mutex;
 
 use super::merging::{Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};
@@ -66,7 +67,7 @@ impl CheckpointError {
 /// Messages to the thread.
 enum Order {
     /// Check whether a checkpoint was requested.
-    Look,
+    Wake,
     /// A bucket was deleted.
     Remove(u32),
     /// A merge of segments has finished.
@@ -96,60 +97,50 @@ pub struct CheckpointStats {
     pub recovery: RecoveryTimes,
 }
 
+/// What the thread and the handles of it share.
 #[derive(Default)]
-struct Figures {
-    checkpoints: AtomicU64,
-    failures: AtomicU64,
-    merges: AtomicU64,
-    nanoseconds: AtomicU64,
-    segments: AtomicU64,
+struct Shared {
+    stats: Mutex<CheckpointStats>,
     /// Whether a checkpoint is requested and not yet done; further requests are then redundant.
     ordered: AtomicBool,
-    recovery: RecoveryTimes,
 }
 
 /// Requests checkpoints from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Checkpointer {
     orders: Sender<Order>,
-    figures: Arc<Figures>,
+    shared: Arc<Shared>,
 }
 
 /// The receiving end of the channel, until the thread takes it. Separate from the thread because the journal and the
 /// buckets need a [`Checkpointer`] before a task exists.
 pub(crate) struct Orders {
     orders: Receiver<Order>,
-    sender: Sender<Order>,
-    figures: Arc<Figures>,
+    checkpointer: Checkpointer,
 }
 
 impl Checkpointer {
     /// Creates a checkpointer that has no thread yet.
     pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
         let (sender, orders) = channel();
-        let figures = Arc::new(Figures {
-            recovery: recovered.times,
-            ..Figures::default()
-        });
-        (
-            Checkpointer {
-                orders: sender.clone(),
-                figures: Arc::clone(&figures),
-            },
-            Orders {
-                orders,
-                sender,
-                figures,
-            },
-        )
+        let checkpointer = Checkpointer {
+            orders: sender,
+            shared: Arc::default(),
+        };
+        checkpointer.shared.stats.lock().recovery = recovered.times;
+        let orders = Orders {
+            orders,
+            checkpointer: checkpointer.clone(),
+        };
+        (checkpointer, orders)
     }
 
     /// Requests a checkpoint soon. Requests made while one is pending or running are merged into it; a caller that
     /// needs more than it covered requests another afterwards.
     pub fn order(&self) {
-        if !self.figures.ordered.swap(true, Ordering::AcqRel) {
+        if !self.shared.ordered.swap(true, Ordering::AcqRel) {
             // The channel is closed only when the server stops, which takes a last checkpoint anyway.
-            let _ = self.orders.send(Order::Look);
+            let _ = self.orders.send(Order::Wake);
         }
     }
 
@@ -173,17 +164,10 @@ impl Checkpointer {
 
     /// Counters since the start.
     pub fn stats(&self) -> CheckpointStats {
-        let load = |figure: &AtomicU64| figure.load(Ordering::Acquire);
-        let figures = &self.figures;
         CheckpointStats {
-            checkpoints: load(&figures.checkpoints),
-            failures: load(&figures.failures),
-            merges: load(&figures.merges),
-            nanoseconds: load(&figures.nanoseconds),
-            segments: load(&figures.segments),
             disk_syncs: StdDisk::syncs(),
             unreadable_pages: StdDisk::unreadable_pages(),
-            recovery: figures.recovery,
+            ..*self.shared.stats.lock()
         }
     }
 }
@@ -195,7 +179,7 @@ impl Orders {
     /// # Errors
     /// The operating system cannot start a thread.
     pub(super) fn serve(self, task: Task, log_bytes: u64) -> std::io::Result<JoinHandle<()>> {
-        let done = self.sender.clone();
+        let done = self.checkpointer.orders.clone();
         // Sending fails only when the checkpointer's thread has ended; then the result is not needed.
         let merger = Merger::start(move |merged| drop(done.send(Order::Merged(Box::new(merged)))))?;
         std::thread::Builder::new()
@@ -209,15 +193,15 @@ impl Orders {
     fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
         let mut schedule = Schedule::new(Instant::now());
         let mut closing = None;
-        self.note_files(&task);
+        self.update_stats(&task);
         // Merge what earlier runs left: a server that restarts often takes no checkpoints except when it stops.
-        merger.go_on(|| task.begin_merge());
+        merger.start_next(|| task.begin_merge());
         loop {
             let wait = schedule.due().saturating_duration_since(Instant::now());
             match self.orders.recv_timeout(wait) {
                 // The message may have been sent while a checkpoint ran that has since completed.
-                Ok(Order::Look) if !self.figures.ordered.load(Ordering::Acquire) => {}
-                Ok(Order::Look) => schedule.ordered(Instant::now()),
+                Ok(Order::Wake) if !self.checkpointer.shared.ordered.load(Ordering::Acquire) => {}
+                Ok(Order::Wake) => schedule.ordered(Instant::now()),
                 Err(RecvTimeoutError::Timeout) => match self.checkpoint(&mut task) {
                     Ok(()) => {
                         schedule.succeeded(Instant::now());
@@ -232,7 +216,7 @@ impl Orders {
                 Ok(Order::Merged(merged)) => {
                     if let Some(merged) = merger.take(*merged) {
                         task.finish_merge(merged);
-                        self.note_files(&task);
+                        self.update_stats(&task);
                     }
                 }
                 Ok(Order::Remove(ordinal)) => {
@@ -246,13 +230,13 @@ impl Orders {
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            merger.go_on(|| task.begin_merge());
+            merger.start_next(|| task.begin_merge());
             if !merger.is_busy()
                 && let Some(done) = closing.take()
             {
                 let checkpoint = self.checkpoint(&mut task);
                 let closed = task.journal.close();
-                let closed = closed.map_err(|error| JournalError::Full(Arc::new(error)).into());
+                let closed = closed.map_err(CheckpointError::from);
                 // The receiver waits for this message.
                 let _ = done.send(checkpoint.and(closed));
                 return;
@@ -260,30 +244,28 @@ impl Orders {
         }
     }
 
-    fn note_files(&self, task: &Task) {
-        let segments = task.manifest.segments.len() as u64;
-        self.figures.segments.store(segments, Ordering::Relaxed);
-        self.figures.merges.store(task.merges, Ordering::Relaxed);
+    fn update_stats(&self, task: &Task) {
+        let mut stats = self.checkpointer.shared.stats.lock();
+        stats.segments = task.manifest.segments.len() as u64;
+        stats.merges = task.merges;
     }
 
     fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {
         let started = Instant::now();
         let outcome = task.checkpoint();
         let took = started.elapsed();
-        self.figures.nanoseconds.fetch_add(
-            u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
-            Ordering::Relaxed,
-        );
-        self.note_files(task);
+        self.update_stats(task);
+        let mut stats = self.checkpointer.shared.stats.lock();
+        stats.nanoseconds += u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         match &outcome {
             Ok(()) => {
                 // The order matters: a caller that sees the new count may request another checkpoint.
-                self.figures.ordered.store(false, Ordering::Release);
-                self.figures.checkpoints.fetch_add(1, Ordering::Release);
+                self.checkpointer.shared.ordered.store(false, Ordering::Release);
+                stats.checkpoints += 1;
                 tracing::debug!(?took, "checkpoint done");
             }
             Err(error) => {
-                self.figures.failures.fetch_add(1, Ordering::Relaxed);
+                stats.failures += 1;
                 tracing::error!(%error, "checkpoint failed; the log keeps the records that it would have covered");
             }
         }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_expired_an_hour_ago_may_go() {
+    fn rows_that_expired_an_hour_ago_may_be_deleted() {
         let mut clock = DeletionClock::default();
         assert_eq!(clock.read(at(NOON, 0), None), None, "nothing is confirmed yet");
         assert_eq!(clock.read(at(NOON + HOUR - 1, HOUR - 1), None), None);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_are_few_however_many_the_checkpoints() {
+    fn the_number_of_readings_is_bounded() {
         let mut clock = DeletionClock::default();
         for millisecond in 0..20_000_000 {
             let ns = millisecond * 1_000_000;

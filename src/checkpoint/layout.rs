@@ -1,5 +1,6 @@
 //! Paths in the data directory. Documented in src/journal/FORMAT.md.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,9 @@ use disk::{Disk, list_existing};
 
 use super::format_1;
 use super::open_error::OpenError;
-use super::segments::SegmentsDir;
-use crate::ledger::LedgerDir;
+use super::segments::segments_dir;
+use crate::ledger::runs_dir;
+use crate::sealed_file::SealedDir;
 
 /// A data directory.
 #[derive(Clone, Debug)]
@@ -30,9 +32,26 @@ impl Layout {
         "segments",
     ];
 
+    /// The layout of the directory at this path.
+    pub fn of(data_dir: &Path) -> Self {
+        Layout {
+            data_dir: data_dir.to_owned(),
+        }
+    }
+
     /// The directory of the log.
     pub fn log_dir(&self) -> PathBuf {
         self.data_dir.join("log")
+    }
+
+    /// The directory of the segments.
+    pub fn segments_dir(&self) -> SealedDir {
+        segments_dir(&self.data_dir)
+    }
+
+    /// The directory of the ledger's runs.
+    pub fn runs_dir(&self) -> SealedDir {
+        runs_dir(&self.data_dir)
     }
 
     /// A file that exists while a backup is being restored. As long as it exists, nothing else in the directory may be
@@ -54,8 +73,8 @@ impl Layout {
     ///
     /// # Errors
     /// A disk error.
-    pub fn file_of_format_1(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, OpenError> {
-        format_1::exists(disk, &self.data_dir).map_err(|error| OpenError::Io(self.data_dir.clone(), error))
+    pub fn file_of_format_1(&self, disk: &dyn Disk) -> io::Result<Option<PathBuf>> {
+        format_1::exists(disk, &self.data_dir)
     }
 
     /// Whether the log has no files.
@@ -71,17 +90,18 @@ impl Layout {
     /// # Errors
     /// A disk error.
     pub fn has_sealed_files(&self, disk: &dyn Disk) -> io::Result<bool> {
-        let segments = SegmentsDir::of(&self.data_dir).list(disk)?.segments;
-        let runs = LedgerDir::of(&self.data_dir)
-            .list(disk)
-            .map_err(io::Error::other)?
-            .runs;
+        let segments = self.segments_dir().list(disk)?.ids;
+        let runs = self.runs_dir().list(disk)?.ids;
         Ok(!segments.is_empty() || !runs.is_empty())
     }
 }
 
-impl AsRef<Path> for Layout {
-    fn as_ref(&self) -> &Path {
-        &self.data_dir
-    }
+/// Adds a path to an error, which becomes a message for the operator.
+pub fn at<E: Display>(path: &Path) -> impl Fn(E) -> String {
+    move |error| format!("{}: {error}", path.display())
+}
+
+/// An error without a path, or with its own, as a message for the operator.
+pub fn message(error: impl Display) -> String {
+    error.to_string()
 }

@@ -8,6 +8,8 @@ use disk::Disk;
 use serde::{Deserialize, Serialize};
 use wal::{Flip, Sequence};
 
+use super::layout::Layout;
+use crate::bucket::{CarriedDir, CarriedFile};
 use crate::checked_file::{self, CheckedFileError};
 
 /// The version in it is raised when an older program could misread the manifest. New members do not raise it.
@@ -42,6 +44,13 @@ pub struct Manifest {
     /// Ordinals of buckets whose damaged format 1 directory was salvaged and is kept under another name.
     #[serde(default)]
     pub aside: Vec<u32>,
+}
+
+/// A file that a manifest names.
+pub enum NamedFile {
+    Segment(u64),
+    Run(u64),
+    Carried(CarriedFile),
 }
 
 /// How much of a bucket is in segments. Encoded as an array without member names, because there may be many buckets.
@@ -123,6 +132,31 @@ impl Manifest {
             .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
         checked_file::write(disk, &path, MAGIC, &content)
     }
+
+    /// The last record that anything in the files covers.
+    pub fn newest_covered(&self) -> Sequence {
+        let buckets = self.buckets.values().map(|mark| mark.covered);
+        buckets.fold(self.covered.max(self.catalog_covered), Sequence::max)
+    }
+
+    /// The files that it names, by path; without those of buckets in format 1.
+    pub fn files(&self, layout: &Layout) -> BTreeMap<PathBuf, NamedFile> {
+        let (segments, runs) = (layout.segments_dir(), layout.runs_dir());
+        let carried = CarriedDir::of(&layout.data_dir);
+        let segments = self
+            .segments
+            .iter()
+            .map(|id| (segments.file_path(*id), NamedFile::Segment(*id)));
+        let runs = self
+            .runs
+            .iter()
+            .map(|id| (runs.file_path(*id), NamedFile::Run(*id)));
+        let carried = self.carried.iter().map(|(bucket, first)| {
+            let file = carried.named(*bucket, *first);
+            (file.path.clone(), NamedFile::Carried(file))
+        });
+        segments.chain(runs).chain(carried).collect()
+    }
 }
 
 /// Finds the single bit flip that turns the bytes into a manifest as this program writes it; `None` if there is none.
@@ -142,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_reads_as_it_was_written() {
+    fn a_manifest_round_trips() {
         let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
         disk.create_dir_all(dir).unwrap();
         assert_eq!(Manifest::read(&disk, dir).unwrap(), None);
@@ -167,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_takes_few_bytes_of_it() {
+    fn a_bucket_takes_few_bytes_of_the_manifest() {
         let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
         disk.create_dir_all(dir).unwrap();
         let mark = BucketMark {

@@ -14,11 +14,12 @@ use engine::{
 };
 
 use super::checkpointer::CheckpointError;
-use super::segments::SegmentsDir;
+use super::segments::write_segment;
 use super::task::Task;
-use crate::bucket::BucketHandle;
+use crate::bucket::{BeginMerge, BucketHandle, FinishMerge};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
+use crate::sealed_file::SealedDir;
 
 /// Pause after a failed merge.
 pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
@@ -26,7 +27,7 @@ pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
 /// A merge that has started: its input and its output file.
 pub(super) struct MergeJob {
     disk: Arc<dyn Disk>,
-    dir: SegmentsDir,
+    dir: SealedDir,
     catalog: CatalogHandle,
     /// Number of the segment to be written.
     pub(super) segment: u64,
@@ -60,15 +61,15 @@ impl MergeJob {
     pub(super) fn run(mut self, stop: &AtomicBool) -> Merged {
         let buckets = std::mem::take(&mut self.buckets);
         let mut merged = Vec::with_capacity(buckets.len());
-        let written = self.dir.write(&*self.disk, self.segment, |out| {
+        let written = write_segment(&*self.disk, &self.dir, self.segment, |out| {
             let mut out = UntilStopped { out, stop };
             let mut segment = SegmentWriter::new(&mut out)?;
             for (ordinal, handle, removable) in buckets {
                 merged.extend(self.write_bucket(&mut segment, ordinal, handle, removable)?);
             }
-            Ok::<u64, CheckpointError>(segment.finish()?)
+            Ok::<_, CheckpointError>(segment.finish()?)
         });
-        let written = written.map_err(|error| error.at(&self.dir.segment_path(self.segment)));
+        let written = written.map_err(|error| error.at(&self.dir.file_path(self.segment)));
         Merged {
             job: self,
             written: written.map(|file| (file, merged)),
@@ -83,9 +84,8 @@ impl MergeJob {
         handle: BucketHandle,
         removable: Removable,
     ) -> Result<Option<MergedRows>, CheckpointError> {
-        let chosen = self.chosen.clone();
-        let begun = handle.with_blocking(move |state| (state.store.begin_merge(&chosen), removable()));
-        let Some((merge, (cutoff_ns, expired))) = begun else {
+        let segments = self.chosen.clone();
+        let Ok(merge) = handle.send(BeginMerge { segments }).blocking_recv() else {
             let exists = |catalog: &Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
             return match self.catalog.read(exists) {
                 true => Err(CheckpointError::ActorGone(ordinal)),
@@ -93,6 +93,7 @@ impl MergeJob {
             };
         };
         let Some(merge) = merge else { return Ok(None) };
+        let (cutoff_ns, expired) = removable();
         segment.begin_bucket(ordinal);
         merge
             .write(segment, cutoff_ns, &expired)
@@ -158,9 +159,13 @@ impl Task {
     }
 
     /// Replaces the input segments by the merged one, or logs why that is not possible.
-    pub(super) fn finish_merge(&mut self, merged: Merged) {
-        let chosen = merged.job.chosen.clone();
-        match self.adopt_merge(merged) {
+    pub(super) fn finish_merge(&mut self, Merged { job, written }: Merged) {
+        let installed = written.and_then(|(file, merged)| {
+            self.segments.add(Arc::clone(&file));
+            let installed = self.install_merge(&job, &file, merged);
+            installed.inspect_err(|_| self.discard())
+        });
+        match installed {
             Ok(()) => self.merges += 1,
             Err(CheckpointError::Damaged(segment, error)) => {
                 if let EngineError::Damaged(block) = &error {
@@ -173,22 +178,13 @@ impl Task {
             Err(error) => {
                 // The remaining disk space is needed for the log. An immediate retry would use it up again and again.
                 self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
-                tracing::warn!(segments = ?chosen, %error, "a merge of segments failed; it is retried after a pause");
+                tracing::warn!(segments = ?job.chosen, %error, "a merge of segments failed; it is retried after a pause");
             }
         }
     }
 
-    fn adopt_merge(&mut self, Merged { job, written }: Merged) -> Result<(), CheckpointError> {
-        let (file, merged) = written?;
-        self.segments.add(Arc::clone(&file));
-        let outcome = self.put_merge_in_force(&job, &file, merged);
-        if outcome.is_err() {
-            self.discard();
-        }
-        outcome
-    }
-
-    fn put_merge_in_force(
+    /// Writes the manifest with the merged segment, and gives it to the stores.
+    fn install_merge(
         &mut self,
         job: &MergeJob,
         file: &Arc<SegmentFile>,
@@ -207,14 +203,14 @@ impl Task {
             parts.push((ordinal, handle, merge, file.part(ordinal)?));
         }
         // Deleted rows are not in the new segment. If the log lost the record of the deletion, they would be missing.
-        self.make_log_durable()?;
+        self.journal.flush()?;
         let mut manifest = self.manifest.clone();
         manifest.segments.retain(|id| !is_chosen(id));
         if file.parts().next().is_some() {
             manifest.segments.push(file.id());
         }
         manifest.next_segment = self.segments.next_id();
-        self.put_in_force(manifest)?;
+        self.install_manifest(manifest)?;
         let mut replies = Vec::with_capacity(parts.len());
         for (ordinal, handle, merge, part) in parts {
             // If the store panics now, this is what it uses after the next start.
@@ -223,14 +219,15 @@ impl Task {
             let after = others.chain(new).collect();
             self.usage.set(ordinal, after);
             let cutoff_ns = self.cutoff_ns(ordinal);
-            let live_segments = handle.ask(move |state| {
-                state.store.finish_merge(merge, part, cutoff_ns());
-                state.store.live_segments()
+            let live_segments = handle.send(FinishMerge {
+                merge,
+                part,
+                cutoff_ns,
             });
             replies.push((ordinal, live_segments));
         }
         for (ordinal, live_segments) in replies {
-            self.note_usage(ordinal, live_segments);
+            self.update_usage(ordinal, live_segments);
         }
         // Other buckets have no live rows left in the input segments.
         self.usage.forget(&job.chosen);
@@ -268,7 +265,7 @@ impl Merger {
     }
 
     /// Starts the next merge, if there is one and none is running.
-    pub(super) fn go_on(&mut self, next: impl FnOnce() -> Option<MergeJob>) {
+    pub(super) fn start_next(&mut self, next: impl FnOnce() -> Option<MergeJob>) {
         if self.busy || self.stop.load(Ordering::Relaxed) {
             return;
         }

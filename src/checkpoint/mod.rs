@@ -24,11 +24,11 @@ mod usage;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use format_1::{BucketDir, Damage, convert};
-pub use layout::Layout;
-pub use manifest::{BucketMark, Manifest, ManifestError, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
-pub use open::{BucketFault, Opened, Recovered, RecoveryTimes, open};
+pub use layout::{Layout, at, message};
+pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
+pub use open::{BucketFault, Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
-pub use segments::{SegmentError, SegmentsDir, shared};
+pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]
 pub(crate) use start::start_on;
 pub use start::{Rooms, start};

@@ -1,7 +1,6 @@
 //! Recovery: loads the last checkpoint and replays the rest of the log. No data is served before it is done. It reads
 //! the manifest, the catalog, segment footers and the log's tail, but no blocks.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
@@ -19,8 +18,8 @@ use super::sealing::Sealing;
 use super::segments::Segments;
 use crate::bucket::{BucketState, CarriedDir, CarriedFile};
 use crate::catalog::{Catalog, CatalogLoader, Frozen, ObjectKey, Stream};
-use crate::journal::{Record, RecordError};
-use crate::ledger::LedgerFiles;
+use crate::journal::{IngestView, Record, RecordError};
+use crate::ledger::{Ledger, LedgerFiles};
 
 /// The contents of a data directory, loaded and ready for use.
 pub struct Opened {
@@ -99,15 +98,14 @@ const CACHE_BYTES: u64 = 4 << 20;
 ///
 /// # Errors
 /// A disk error, or damage. Nothing has been changed then, except that a torn tail of the log has been truncated.
-pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
+pub fn open(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let cache = Cache::new(CACHE_BYTES);
-    open_with(disk, log_disk, layout, LogOptions::default(), cache)
+    open_with(disk, layout, LogOptions::default(), cache)
 }
 
 /// Like `open`, for a caller that appends to the log, with these limits, and serves queries.
 pub(super) fn open_with(
     disk: &Arc<dyn Disk>,
-    log_disk: Arc<dyn Disk>,
     layout: &Layout,
     log_options: LogOptions,
     cache: Cache,
@@ -117,111 +115,50 @@ pub(super) fn open_with(
     let found = read_manifest(&**disk, layout)?;
     let has_manifest = found.is_some();
     let manifest = found.unwrap_or_default();
-    let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, &manifest.runs);
-    let ledger = ledger.map_err(OpenError::Ledger)?;
-    let (mut catalog, saved) = match has_manifest {
-        true => load_catalog(&ledger)?,
-        false => Default::default(),
-    };
+    let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, &manifest.runs)?;
+    let (mut catalog, mut saved) = (Catalog::default(), Frozen::default());
+    if has_manifest {
+        catalog = load_catalog(&ledger)?;
+        saved = catalog.freeze().without_tail();
+    }
     let catalog_read_at = Instant::now();
-    let files = Files::open(disk, layout, &manifest)?;
+    let files = BucketFiles::open(disk, layout, &manifest, &cache, ledger.ledger())?;
     let files_open_at = Instant::now();
-    let mut buckets: BTreeMap<u32, BucketState> = BTreeMap::new();
-    // Buckets that do not open. A later record may delete such a bucket.
-    let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
+    let sealing = Sealing::start(SEALING_BYTES_MAX);
     let unconverted = manifest.unconverted.iter();
-    failed.extend(unconverted.map(|ordinal| (*ordinal, BucketFault::Unconverted)));
-    let load = |ordinal: u32| files.load(&**disk, &manifest, ordinal, &cache, &ledger);
-    let mut sealing =
-        Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
-    let mut points = 0u64;
-    // The log must reach back to the record that the manifest covers. Each record belongs to the catalog or to one
-    // bucket, and is skipped if that one has applied it already.
-    let mut replay = |sequence: Sequence, bytes: &[u8]| -> Result<(), RecordError> {
-        match Record::decode(bytes)? {
-            Record::Command(command) => {
-                if sequence > manifest.catalog_covered {
-                    catalog.apply(&command);
-                }
-            }
-            Record::Ingest(ingest) => {
-                let bucket = match buckets.entry(ingest.bucket) {
-                    _ if failed.contains_key(&ingest.bucket) => return Ok(()),
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => match load(ingest.bucket) {
-                        Ok(loaded) => entry.insert(loaded),
-                        Err(fault) => {
-                            failed.insert(ingest.bucket, fault);
-                            return Ok(());
-                        }
-                    },
-                };
-                match bucket.apply(sequence, &ingest) {
-                    Ok(false) => {}
-                    Ok(true) => points += u64::from(ingest.rows),
-                    Err(error) => {
-                        buckets.remove(&ingest.bucket);
-                        let fault = format!("record {sequence}: {error}");
-                        failed.insert(ingest.bucket, BucketFault::Records(fault));
-                        return Ok(());
-                    }
-                }
-                sealing.take(bucket);
-                sealing.advance(&mut buckets);
-            }
-        }
-        Ok(())
+    let mut replay = Replay {
+        catalog,
+        buckets: BTreeMap::new(),
+        failed: unconverted
+            .map(|ordinal| (*ordinal, BucketFault::Unconverted))
+            .collect(),
+        files,
+        sealing: sealing.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?,
+        points: 0,
     };
+    // The log must reach back to the record that the manifest covers.
     let opened = Log::open(
-        log_disk,
+        Arc::clone(disk),
         &layout.log_dir(),
         log_options,
         manifest.covered,
-        &mut replay,
+        &mut |sequence, bytes| replay.apply(sequence, bytes),
     );
-    let (log, recovery) = opened.map_err(|error| match error {
+    let (log, log_recovery) = opened.map_err(|error| match error {
         wal::OpenError::Log(error) if !has_manifest => {
             OpenError::ManifestMissing(Manifest::path(&layout.data_dir), Some(error))
         }
         wal::OpenError::Log(error) => OpenError::Log(error),
         wal::OpenError::Replay { sequence, source } => OpenError::Record(sequence, source),
     })?;
-    sealing.finish(&mut buckets);
+    replay.sealing.finish(&mut replay.buckets);
     let replayed_at = Instant::now();
-    failed.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
-    for bucket in catalog.buckets() {
-        let ordinal = bucket.ordinal;
-        if !failed.contains_key(&ordinal)
-            && let Entry::Vacant(entry) = buckets.entry(ordinal)
-        {
-            match load(ordinal) {
-                Ok(loaded) => drop(entry.insert(loaded)),
-                Err(fault) => drop(failed.insert(ordinal, fault)),
-            }
-        }
-    }
-    // Segments and records may still hold data of deleted buckets. The catalog decides which buckets exist.
-    buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
-    let covered = manifest.buckets.values().map(|mark| mark.covered);
-    let covered = covered.chain([manifest.covered, manifest.catalog_covered]).max();
-    if let Some(covered) = covered.filter(|covered| *covered > log.last_sequence()) {
-        let path = Manifest::path(&layout.data_dir);
-        return Err(OpenError::LogBehind(path, covered, log.last_sequence()));
-    }
-    for (ordinal, state) in &mut buckets {
-        if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
-            // Sequences of points that the log refused or lost are reused. Sequences that a change of retention has
-            // counted as used are not: new points with those would be taken for expired ones.
-            let given = bucket.expired.iter().map(|it| it.before_sequence).max();
-            state.next_sequence = state.next_sequence.max(given.unwrap_or(0));
-            state
-                .store
-                .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
-        }
-    }
+    replay.load_the_rest();
+    refuse_log_behind(&log, layout, &manifest)?;
+    replay.follow_catalog();
     let recovered = Recovered {
-        log: recovery,
-        points,
+        log: log_recovery,
+        points: replay.points,
         took: started.elapsed(),
         times: RecoveryTimes {
             catalog: catalog_read_at - started,
@@ -231,11 +168,11 @@ pub(super) fn open_with(
     };
     Ok(Opened {
         log,
-        catalog,
+        catalog: replay.catalog,
         saved,
-        segments: files.segments,
-        buckets: buckets.into_values().collect(),
-        set_apart: failed,
+        segments: replay.files.segments,
+        buckets: replay.buckets.into_values().collect(),
+        set_apart: replay.failed,
         ledger,
         cache,
         recovered,
@@ -245,59 +182,160 @@ pub(super) fn open_with(
 
 /// Reads the manifest; returns `None` if the log alone holds all data.
 fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, OpenError> {
-    let found = Manifest::read(disk, &layout.data_dir).map_err(OpenError::Manifest)?;
+    let found = Manifest::read(disk, &layout.data_dir)?;
     if found.is_some() {
         return Ok(found);
     }
-    if let Some(path) = layout.file_of_format_1(disk)? {
+    let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
+    if let Some(path) = layout.file_of_format_1(disk).map_err(failed)? {
         return Err(OpenError::Format1(path));
     }
     // Refuse before a new log is started: nothing else has the data of these files.
-    let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
     if layout.log_is_empty(disk).map_err(failed)? && layout.has_sealed_files(disk).map_err(failed)? {
         return Err(OpenError::ManifestMissing(Manifest::path(&layout.data_dir), None));
     }
     Ok(None)
 }
 
-/// Loads the catalog from its objects. Also returns it frozen, as stored in the runs.
-fn load_catalog(ledger: &LedgerFiles) -> Result<(Catalog, Frozen), OpenError> {
+/// Loads the catalog from its objects.
+///
+/// # Errors
+/// A run does not read, or the objects do not make up a catalog.
+pub fn load_catalog(ledger: &LedgerFiles) -> Result<Catalog, OpenError> {
     let mut loader = CatalogLoader::new();
     ledger.for_each(Stream::Catalog, |owner, place, id, content| {
         let key = ObjectKey { owner, place, id };
         loader.push(&key, content).map_err(OpenError::Catalog)
     })?;
-    let catalog = loader.finish().map_err(OpenError::Catalog)?;
-    let saved = catalog.freeze().without_tail();
-    Ok((catalog, saved))
+    Ok(loader.finish()?)
+}
+
+fn refuse_log_behind(log: &Log, layout: &Layout, manifest: &Manifest) -> Result<(), OpenError> {
+    let (covered, last) = (manifest.newest_covered(), log.last_sequence());
+    if covered > last {
+        let path = Manifest::path(&layout.data_dir);
+        return Err(OpenError::LogBehind(path, covered, last));
+    }
+    Ok(())
+}
+
+/// The catalog and the buckets while the log is replayed. Each record belongs to the catalog or to one bucket, and is
+/// skipped if that one has applied it already.
+struct Replay<'a> {
+    catalog: Catalog,
+    buckets: BTreeMap<u32, BucketState>,
+    /// Buckets that do not open. A later record may delete such a bucket.
+    failed: BTreeMap<u32, BucketFault>,
+    files: BucketFiles<'a>,
+    sealing: Sealing,
+    /// Points applied.
+    points: u64,
+}
+
+impl Replay<'_> {
+    fn apply(&mut self, sequence: Sequence, bytes: &[u8]) -> Result<(), RecordError> {
+        match Record::decode(bytes)? {
+            Record::Command(command) if sequence > self.files.manifest.catalog_covered => {
+                self.catalog.apply(&command);
+            }
+            Record::Command(_) => {}
+            Record::Ingest(ingest) => self.apply_ingest(sequence, &ingest),
+        }
+        Ok(())
+    }
+
+    fn apply_ingest(&mut self, sequence: Sequence, ingest: &IngestView<'_>) {
+        self.load(ingest.bucket);
+        let Some(bucket) = self.buckets.get_mut(&ingest.bucket) else {
+            return;
+        };
+        match bucket.apply(sequence, ingest) {
+            Ok(false) => {}
+            Ok(true) => self.points += u64::from(ingest.rows),
+            Err(error) => {
+                self.buckets.remove(&ingest.bucket);
+                let fault = format!("record {sequence}: {error}");
+                self.failed.insert(ingest.bucket, BucketFault::Records(fault));
+                return;
+            }
+        }
+        self.sealing.take(bucket);
+        self.sealing.advance(&mut self.buckets);
+    }
+
+    /// Loads a bucket, unless it was loaded or has failed before.
+    fn load(&mut self, ordinal: u32) {
+        if self.buckets.contains_key(&ordinal) || self.failed.contains_key(&ordinal) {
+            return;
+        }
+        match self.files.load(ordinal) {
+            Ok(loaded) => drop(self.buckets.insert(ordinal, loaded)),
+            Err(fault) => drop(self.failed.insert(ordinal, fault)),
+        }
+    }
+
+    /// Loads the buckets that do not occur in the log.
+    fn load_the_rest(&mut self) {
+        let ordinals: Vec<u32> = self.catalog.buckets().map(|bucket| bucket.ordinal).collect();
+        ordinals.into_iter().for_each(|ordinal| self.load(ordinal));
+    }
+
+    /// Drops what the catalog does not know: segments and records may still hold data of deleted buckets and sources.
+    fn follow_catalog(&mut self) {
+        let catalog = &self.catalog;
+        self.failed
+            .retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
+        self.buckets.retain(|ordinal, state| {
+            let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) else {
+                return false;
+            };
+            // Sequences of points that the log refused or lost are reused. Sequences that a change of retention has
+            // counted as used are not: new points with those would be taken for expired ones.
+            let given = bucket.expired.iter().map(|it| it.before_sequence).max();
+            state.next_sequence = state.next_sequence.max(given.unwrap_or(0));
+            state
+                .store
+                .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
+            true
+        });
+    }
 }
 
 /// The files that hold the buckets.
-struct Files {
+struct BucketFiles<'a> {
+    disk: &'a dyn Disk,
+    manifest: &'a Manifest,
+    cache: &'a Cache,
+    ledger: Ledger,
     segments: Segments,
     /// Segments by bucket ordinal.
     holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
     carried: Vec<CarriedFile>,
 }
 
-impl Files {
-    fn open(disk: &Arc<dyn Disk>, layout: &Layout, manifest: &Manifest) -> Result<Self, OpenError> {
-        let segments = Segments::open(
-            Arc::clone(disk),
-            &layout.data_dir,
-            &manifest.segments,
-            manifest.next_segment,
-        )
-        .map_err(OpenError::Segment)?;
+impl<'a> BucketFiles<'a> {
+    fn open(
+        disk: &'a Arc<dyn Disk>,
+        layout: &Layout,
+        manifest: &'a Manifest,
+        cache: &'a Cache,
+        ledger: &Ledger,
+    ) -> Result<Self, OpenError> {
+        let (data_dir, named) = (&layout.data_dir, &manifest.segments);
+        let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
         let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
         for segment in segments.all() {
             for part in segment.parts() {
                 holders.entry(part.bucket).or_default().push(Arc::clone(segment));
             }
         }
-        let dir = CarriedDir::of(&layout.data_dir);
+        let dir = CarriedDir::of(data_dir);
         let carried = manifest.carried.iter();
-        Ok(Files {
+        Ok(BucketFiles {
+            disk: &**disk,
+            manifest,
+            cache,
+            ledger: ledger.clone(),
             segments,
             holders,
             carried: carried
@@ -307,29 +345,22 @@ impl Files {
     }
 
     /// Loads a bucket: its state at the last checkpoint, and the records carried since.
-    fn load(
-        &self,
-        disk: &dyn Disk,
-        manifest: &Manifest,
-        ordinal: u32,
-        cache: &Cache,
-        ledger: &LedgerFiles,
-    ) -> Result<BucketState, BucketFault> {
-        let mut state = BucketState::new(ordinal, cache.clone(), ledger.ledger().clone());
-        if let Some(mark) = manifest.buckets.get(&ordinal) {
+    fn load(&self, ordinal: u32) -> Result<BucketState, BucketFault> {
+        let mut state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
+        if let Some(mark) = self.manifest.buckets.get(&ordinal) {
             state.applied = mark.covered;
             state.next_sequence = mark.next_sequence;
             state.ingested_at_ns = mark.ingested_at_ns;
         }
         for segment in self.holders.get(&ordinal).into_iter().flatten() {
             let part = segment.part(ordinal).map_err(|error| {
-                let path = self.segments.dir().segment_path(segment.id());
+                let path = self.segments.dir().file_path(segment.id());
                 BucketFault::Segment(path, error)
             })?;
             part.into_iter().for_each(|part| state.store.add_segment(part));
         }
         for file in self.carried.iter().filter(|file| file.bucket == ordinal) {
-            apply_carried(disk, file, &mut state).map_err(BucketFault::Records)?;
+            apply_carried(self.disk, file, &mut state).map_err(BucketFault::Records)?;
         }
         Ok(state)
     }

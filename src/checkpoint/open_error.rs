@@ -23,7 +23,7 @@ pub enum OpenError {
     #[error("data of an older program cannot be converted, and was left unchanged: {0}")]
     Convert(String),
     #[error("{0}; restore it from a backup, or rebuild it with `tidewatch check --repair`")]
-    Manifest(ManifestError),
+    Manifest(#[from] ManifestError),
     /// The manifest at this path is missing, although there are files that only it could have named, or the log lacks
     /// its beginning.
     #[error(
@@ -32,13 +32,13 @@ pub enum OpenError {
     )]
     ManifestMissing(PathBuf, Option<wal::LogError>),
     #[error("{0}; restore the file from a backup, or salvage it with `tidewatch check --repair`")]
-    Segment(SegmentError),
+    Segment(#[from] SegmentError),
     /// A run file of the ledger does not read.
     #[error("{0}; `tidewatch check` reports what is lost")]
-    Ledger(LedgerError),
+    Ledger(#[from] LedgerError),
     /// The catalog's objects do not read.
     #[error(transparent)]
-    Catalog(SnapshotError),
+    Catalog(#[from] SnapshotError),
     #[error("{0}; `tidewatch check` reports what can be read")]
     Log(wal::LogError),
     /// The log ends before the record that the file at this path covers. Its end is missing; new records would be taken
@@ -53,10 +53,4 @@ pub enum OpenError {
     /// A disk error.
     #[error("{0}: {1}")]
     Io(PathBuf, std::io::Error),
-}
-
-impl From<LedgerError> for OpenError {
-    fn from(error: LedgerError) -> Self {
-        OpenError::Ledger(error)
-    }
 }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_due_at_once_and_nothing_else_within_the_hour() {
+    fn an_order_is_due_at_once_and_idle_checkpoints_hourly() {
         let began = Instant::now();
         let mut schedule = Schedule::new(began);
         assert_eq!(schedule.due(), began + IDLE_PERIOD);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_tried_again_later_and_later_whoever_orders() {
+    fn failures_back_off_regardless_of_orders() {
         let mut now = Instant::now();
         let mut schedule = Schedule::new(now);
         schedule.ordered(now);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn five_seconds_of_orders_see_two_failed_tries() {
+    fn orders_during_five_seconds_cause_two_failed_attempts() {
         let began = Instant::now();
         let mut schedule = Schedule::new(began);
         let mut tries = 0;

@@ -72,7 +72,7 @@ impl Sealing {
     }
 
     /// Waits for the running seals and returns the queued ones to their buckets.
-    pub(super) fn finish(mut self, buckets: &mut Buckets) {
+    pub(super) fn finish(&mut self, buckets: &mut Buckets) {
         for (ordinal, _, seal, _) in self.waiting.drain(..) {
             if let Some(state) = buckets.get_mut(&ordinal) {
                 state.give_back(seal);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_wait_is_begun_before_the_replay_goes_on() {
+    fn blocks_beyond_the_waiting_limit_are_sealed_during_the_replay() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(0).unwrap();
         sealing.take(buckets.get_mut(&BUCKET).unwrap());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_begun_is_left_to_be_sealed_later() {
+    fn blocks_not_begun_are_left_for_later_sealing() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(usize::MAX).unwrap();
         sealing.take(buckets.get_mut(&BUCKET).unwrap());

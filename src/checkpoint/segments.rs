@@ -1,32 +1,14 @@
-//! The directory of segment files, shared by all buckets. A file is written and synced under its final name and becomes
-//! valid when the manifest names it. Files that the manifest does not name are leftovers and are removed. File numbers
-//! are never reused, so that an object store would need no more than a prefix for the shard and the epoch.
+//! Segment files, shared by all buckets, and the open ones among them.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use disk::{Bytes, Disk, list_existing};
+use disk::{Bytes, Disk};
 use engine::{EngineError, SegmentFile};
 
-use crate::sealed_file;
-
-const SUFFIX: &str = ".segment";
-
-/// The path of the directory of segments.
-#[derive(Clone, Debug)]
-pub struct SegmentsDir(PathBuf);
-
-/// The contents of the directory, by name.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
-    /// Numbers of segment files.
-    pub segments: Vec<u64>,
-    /// Names that are not segment files.
-    pub others: Vec<OsString>,
-}
+use crate::sealed_file::{self, SealedDir, SealedFiles};
 
 /// Why a segment does not open.
 #[derive(Debug, thiserror::Error)]
@@ -39,88 +21,54 @@ pub enum SegmentError {
     Damaged(PathBuf, EngineError),
 }
 
-impl SegmentsDir {
-    /// The segments of a data directory.
-    pub fn of(data_dir: &Path) -> Self {
-        SegmentsDir(data_dir.join("segments"))
-    }
+/// The directory of the segments of a data directory.
+pub fn segments_dir(data_dir: &Path) -> SealedDir {
+    SealedDir::new(data_dir.join("segments"), ".segment")
+}
 
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
+/// Writes and syncs a segment and its directory entry. It becomes valid when the manifest names it.
+///
+/// # Errors
+/// A disk error, or an error of `write`. The incomplete file is removed.
+pub fn write_segment<R, E: From<io::Error>>(
+    disk: &dyn Disk,
+    dir: &SealedDir,
+    id: u64,
+    write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+) -> Result<Arc<SegmentFile>, E> {
+    let path = dir.file_path(id);
+    let bytes = sealed_file::write(disk, &path, write)?;
+    SegmentFile::open(id, shared(bytes)).map_err(|error| {
+        // The caller retries under another number.
+        drop(disk.remove(&path));
+        io::Error::other(format!("{} was just written: {error}", path.display())).into()
+    })
+}
 
-    pub fn segment_path(&self, id: u64) -> PathBuf {
-        self.0.join(format!("{id:012}{SUFFIX}"))
-    }
-
-    /// Lists the directory; empty if it does not exist.
-    ///
-    /// # Errors
-    /// A disk error.
-    pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
-        let mut listing = Listing::default();
-        for name in list_existing(disk, &self.0)? {
-            let id = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
-            match id.and_then(|id| id.parse::<u64>().ok()) {
-                Some(id) => listing.segments.push(id),
-                None => listing.others.push(name),
-            }
-        }
-        listing.segments.sort_unstable();
-        Ok(listing)
-    }
-
-    /// Opens a segment and reads its table of buckets.
-    ///
-    /// # Errors
-    /// A disk error, or damage.
-    pub fn open(&self, disk: &dyn Disk, id: u64) -> Result<Arc<SegmentFile>, SegmentError> {
-        let path = self.segment_path(id);
-        let mapped = disk.map(&path);
-        let bytes = mapped.map_err(|error| SegmentError::Io(path.clone(), error))?;
-        SegmentFile::open(id, shared(bytes)).map_err(|error| SegmentError::Damaged(path, error))
-    }
-
-    /// Writes and syncs a segment and its directory entry. It becomes valid when the manifest names it.
-    ///
-    /// # Errors
-    /// A disk error, or an error of `write`. The incomplete file is removed.
-    pub fn write<E: From<io::Error>>(
-        &self,
-        disk: &dyn Disk,
-        id: u64,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
-    ) -> Result<Arc<SegmentFile>, E> {
-        let path = self.segment_path(id);
-        let bytes = sealed_file::write(disk, &path, write)?;
-        let opened = SegmentFile::open(id, shared(bytes));
-        opened.map_err(|error| {
-            // The caller retries under another number.
-            drop(disk.remove(&path));
-            io::Error::other(format!("{} was just written: {error}", path.display())).into()
-        })
-    }
+/// Opens a segment and reads its table of buckets.
+fn open_segment(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<Arc<SegmentFile>, SegmentError> {
+    let path = dir.file_path(id);
+    let bytes = disk
+        .map(&path)
+        .map_err(|error| SegmentError::Io(path.clone(), error))?;
+    SegmentFile::open(id, shared(bytes)).map_err(|error| SegmentError::Damaged(path, error))
 }
 
 /// Converts bytes to the type that the engine expects.
 pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
-    struct Home(Arc<dyn Bytes>);
-    impl AsRef<[u8]> for Home {
+    struct Mapped(Arc<dyn Bytes>);
+    impl AsRef<[u8]> for Mapped {
         fn as_ref(&self) -> &[u8] {
             (*self.0).as_ref()
         }
     }
-    Arc::new(Home(bytes))
+    Arc::new(Mapped(bytes))
 }
 
 /// The open segments in use. Owned by the checkpointer, the only writer.
 pub struct Segments {
-    disk: Arc<dyn Disk>,
-    dir: SegmentsDir,
+    files: SealedFiles,
     open: BTreeMap<u64, Arc<SegmentFile>>,
-    /// Files that the manifest in force does not name.
-    leftovers: Vec<u64>,
-    next: u64,
 }
 
 impl Segments {
@@ -134,37 +82,27 @@ impl Segments {
         named: &[u64],
         next: u64,
     ) -> Result<Self, SegmentError> {
-        let dir = SegmentsDir::of(data_dir);
-        let opened = named.iter().map(|id| Ok((*id, dir.open(&*disk, *id)?)));
-        let open: BTreeMap<_, _> = opened.collect::<Result<_, _>>()?;
-        let listed = dir.list(&*disk);
-        let listing = listed.map_err(|error| SegmentError::Io(dir.path().to_owned(), error))?;
-        let mut leftovers = listing.segments;
-        leftovers.retain(|id| !open.contains_key(id));
-        let last = leftovers.last().max(open.keys().last()).copied();
-        Ok(Segments {
-            next: next.max(last.map_or(1, |last| last + 1)),
-            disk,
-            dir,
-            open,
-            leftovers,
-        })
+        let dir = segments_dir(data_dir);
+        let opened = named.iter().map(|id| Ok((*id, open_segment(&*disk, &dir, *id)?)));
+        let open = opened.collect::<Result<_, _>>()?;
+        let files = SealedFiles::list(disk, dir.clone(), named, next)
+            .map_err(|error| SegmentError::Io(dir.path().to_owned(), error))?;
+        Ok(Segments { files, open })
     }
 
     /// The directory of the segments.
-    pub fn dir(&self) -> &SegmentsDir {
-        &self.dir
+    pub fn dir(&self) -> &SealedDir {
+        self.files.dir()
     }
 
     /// Allocates the number of a new segment.
     pub fn take_id(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
+        self.files.take_id()
     }
 
     /// The number that the next segment will get.
     pub fn next_id(&self) -> u64 {
-        self.next
+        self.files.next_id()
     }
 
     /// All open segments.
@@ -188,29 +126,13 @@ impl Segments {
 
     /// Adds a segment that was written.
     pub fn add(&mut self, segment: Arc<SegmentFile>) {
+        self.files.add(segment.id());
         self.open.insert(segment.id(), segment);
     }
 
-    /// Removes the files that are not `used`. A failed removal is only logged and retried by the next call.
+    /// Closes the segments that are not `used`, and removes their files.
     pub fn retain(&mut self, used: impl Fn(u64) -> bool) {
-        let mut gone = std::mem::take(&mut self.leftovers);
-        self.open.retain(|id, _| {
-            let keep = used(*id);
-            if !keep {
-                gone.push(*id);
-            }
-            keep
-        });
-        for id in gone {
-            let path = self.dir.segment_path(id);
-            // Readers may have the file mapped: its bytes remain until they are done.
-            match self.disk.remove(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    tracing::warn!(path = %path.display(), %error, "a file that is no longer in use could not be removed yet");
-                    self.leftovers.push(id);
-                }
-                _ => {}
-            }
-        }
+        self.open.retain(|id, _| used(*id));
+        self.files.retain(used);
     }
 }

@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 
 use disk::{Disk, StdDisk};
 use engine::Cache;
-use wal::LogOptions;
+use wal::{LogOptions, SyncPolicy};
 
 use super::checkpointer::{Checkpointer, Orders};
 use super::expiry::DeletionClock;
@@ -20,11 +20,11 @@ use super::open_error::OpenError;
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
-use crate::bucket::{Buckets, BucketsOptions, DamagedBlocks, Neighbours, Sealer};
+use crate::bucket::{Buckets, BucketsOptions, DamagedBlocks, Dependencies, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
-use crate::journal::{JournalHandle, JournalOptions, JournalWriter, RelaxedDisk};
+use crate::journal::{JournalHandle, JournalOptions, JournalWriter};
 use crate::ledger::Ledger;
 
 /// Limit on bytes queued for one bucket: a few batches of the largest size that the API accepts.
@@ -57,6 +57,7 @@ pub struct Rooms {
 
 /// Options of the rooms, besides their disks.
 pub(crate) struct RoomsOptions {
+    pub(crate) sync: SyncPolicy,
     pub(crate) journal: JournalOptions,
     pub(crate) buckets: BucketsOptions,
     /// Log bytes after which a checkpoint is requested.
@@ -69,6 +70,7 @@ impl RoomsOptions {
     fn log(&self) -> LogOptions {
         let (min, max) = LOG_FILE_BYTES.into_inner();
         LogOptions {
+            sync: self.sync,
             file_bytes_max: (self.checkpoint_bytes / LOG_FILES).clamp(min, max),
             ..LogOptions::default()
         }
@@ -82,17 +84,14 @@ impl RoomsOptions {
 /// A disk error, or damage.
 pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let relaxed = |interval| Some(Arc::new(RelaxedDisk::new(Arc::clone(&disk), interval)));
-    let relaxed = match config.wal.sync {
-        SyncMode::Always => None,
-        SyncMode::Interval => relaxed(Some(config.wal.sync_interval)),
-        SyncMode::Never => relaxed(None),
-    };
-    let layout = Layout {
-        data_dir: config.storage.data_dir.clone(),
-    };
+    let layout = Layout::of(&config.storage.data_dir);
     let cores = available_parallelism().map_or(1, usize::from);
     let options = RoomsOptions {
+        sync: match config.wal.sync {
+            SyncMode::Always => SyncPolicy::Always,
+            SyncMode::Interval => SyncPolicy::Interval(config.wal.sync_interval),
+            SyncMode::Never => SyncPolicy::Never,
+        },
         journal: JournalOptions {
             queue_bytes_max: QUEUE_BYTES_MAX,
             tail_bytes_max: config.wal.tail_bytes_max,
@@ -105,13 +104,12 @@ pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, Open
         checkpoint_bytes: config.storage.checkpoint_bytes,
         cache_bytes_max: config.storage.cache_bytes_max,
     };
-    start_on(disk, relaxed, layout, options, clock).await
+    start_on(disk, layout, options, clock).await
 }
 
-/// Like `start`, over a given disk. `relaxed` is the disk of the log when its syncs are delayed.
+/// Like `start`, over a given disk.
 pub(crate) async fn start_on(
     disk: Arc<dyn Disk>,
-    relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
@@ -119,23 +117,19 @@ pub(crate) async fn start_on(
     let (data_dir, checkpoint_bytes) = (layout.data_dir.clone(), options.checkpoint_bytes);
     let failed = |error| OpenError::Io(data_dir.clone(), error);
     let (done, recovered) = tokio::sync::oneshot::channel();
-    let (of_thread, log_disk, dirs) = (
-        Arc::clone(&disk),
-        log_disk(&disk, relaxed.as_ref()),
-        layout.clone(),
-    );
+    let (of_thread, dirs) = (Arc::clone(&disk), layout.clone());
     let log_options = options.log();
     let cache = Cache::new(options.cache_bytes_max);
     std::thread::Builder::new()
         .name("recovery".to_owned())
         .spawn(move || {
             // Sending fails only when the process is about to end and nobody waits.
-            let _ = done.send(recover(&of_thread, log_disk, &dirs, log_options, cache));
+            let _ = done.send(recover(&of_thread, &dirs, log_options, cache));
         })
         .map_err(failed)?;
     let recovered = recovered.await;
     let opened = recovered.unwrap_or_else(|_| Err(failed(io::Error::other("recovery panicked"))))?;
-    let (rooms, orders, task) = assemble(opened, disk, relaxed, layout, options, clock)?;
+    let (rooms, orders, task) = assemble(opened, disk, layout, options, clock)?;
     orders.serve(task, checkpoint_bytes).map_err(failed)?;
     Ok(rooms)
 }
@@ -143,22 +137,13 @@ pub(crate) async fn start_on(
 /// Opens the directory, after converting it from format 1 if necessary.
 fn recover(
     disk: &Arc<dyn Disk>,
-    log_disk: Arc<dyn Disk>,
     layout: &Layout,
     log_options: LogOptions,
     cache: Cache,
 ) -> Result<Opened, OpenError> {
     layout.refuse_restoring(&**disk)?;
     convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
-    open_with(disk, log_disk, layout, log_options, cache)
-}
-
-/// The disk of the log: `relaxed` when its syncs are delayed.
-fn log_disk(disk: &Arc<dyn Disk>, relaxed: Option<&Arc<RelaxedDisk>>) -> Arc<dyn Disk> {
-    match relaxed {
-        Some(relaxed) => Arc::clone(relaxed) as Arc<dyn Disk>,
-        None => Arc::clone(disk),
-    }
+    open_with(disk, layout, log_options, cache)
 }
 
 /// Connects everything except recovery and the checkpointer's thread. The owner of the task decides when a checkpoint
@@ -166,7 +151,6 @@ fn log_disk(disk: &Arc<dyn Disk>, relaxed: Option<&Arc<RelaxedDisk>>) -> Arc<dyn
 pub(super) fn assemble(
     opened: Opened,
     disk: Arc<dyn Disk>,
-    relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
@@ -193,7 +177,7 @@ pub(super) fn assemble(
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
     let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let segments_dir = opened.segments.dir().clone();
-    let neighbours = Neighbours {
+    let dependencies = Dependencies {
         journal: journal.clone(),
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
@@ -202,12 +186,12 @@ pub(super) fn assemble(
         ledger: opened.ledger.ledger().clone(),
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
-        damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.segment_path(id)),
+        damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.file_path(id)),
     };
     let set_apart = SetApart::new(opened.set_apart.keys().copied());
     let reasons = opened.set_apart.iter();
     let reasons = reasons.map(|(ordinal, fault)| (*ordinal, fault.to_string()));
-    let buckets = Buckets::start(states, reasons.collect(), neighbours, options.buckets);
+    let buckets = Buckets::start(states, reasons.collect(), dependencies, options.buckets);
     let ledger = opened.ledger.ledger().clone();
     let mut task = Task {
         disk,
@@ -228,7 +212,6 @@ pub(super) fn assemble(
         merges: 0,
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
-        relaxed,
         set_apart,
     };
     // Remove leftovers of a crash: their content was replayed from the log.

@@ -3,25 +3,25 @@
 //! of their own, which may fall between any two checkpoints.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use disk::Disk;
 use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
-use super::buckets::{Begun, LiveSegments, NO_MARK};
+use super::buckets::{BucketCheckpoint, LiveSegments, NO_MARK};
 use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::manifest::Manifest;
-use super::segments::Segments;
+use super::segments::{Segments, write_segment};
 use super::set_apart::SetApart;
 use super::usage::Usage;
-use crate::bucket::{BucketHandle, Buckets, CarriedDir, expired_rows};
-use crate::catalog::{Catalog, CatalogHandle, Frozen};
+use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_rows};
+use crate::catalog::{Bucket, Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
-use crate::journal::{JournalWriter, RelaxedDisk};
+use crate::journal::JournalWriter;
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
 
 /// Expired rows are removed from files within this time, in addition to the delay of [`DeletionClock`].
@@ -54,8 +54,6 @@ pub(super) struct Task {
     pub(super) merge_again_at_ns: i64,
     /// Segments with a damaged block.
     pub(super) unmergeable: HashSet<u64>,
-    /// The disk of the log, when its syncs are delayed.
-    pub(super) relaxed: Option<Arc<RelaxedDisk>>,
     pub(super) set_apart: SetApart,
 }
 
@@ -122,15 +120,16 @@ impl Task {
         // A bucket without an actor that was not deleted has panicked. The log still has what was only in its memory;
         // those records are carried until a restart has replayed them.
         let failed: BTreeSet<u32> = gone.into_iter().filter(|ordinal| self.exists(*ordinal)).collect();
-        for (ordinal, begun) in &begun {
-            self.usage.set(*ordinal, begun.live_segments.clone());
+        for bucket in &begun {
+            self.usage
+                .set(bucket.ordinal, bucket.unsaved.live_segments.clone());
         }
         // Must precede making the log durable: if the log lost the record of a deletion, the bucket would exist again
         // without its points.
         self.forget_deleted();
         let (frozen, sequence) = self.journal.freeze_catalog()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
-        self.make_log_durable()?;
+        self.journal.flush()?;
         self.set_apart.carry(
             &*self.disk,
             &self.layout,
@@ -143,7 +142,7 @@ impl Task {
         (manifest.covered, manifest.catalog_covered) = (covered, sequence);
         manifest.runs = runs.ids();
         manifest.carried = self.carried_files(&failed)?;
-        self.put_in_force(manifest)?;
+        self.install_manifest(manifest)?;
         self.adopt_runs(&frozen, runs);
         self.saved = frozen.without_tail();
         self.adopt_parts(begun, parts);
@@ -158,7 +157,7 @@ impl Task {
     }
 
     /// Writes the segment and the runs of a checkpoint.
-    fn write(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Written, CheckpointError> {
+    fn write(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Written, CheckpointError> {
         let mut parts = BTreeMap::new();
         let segment = self.write_segment(begun)?;
         if let Some(segment) = &segment {
@@ -172,10 +171,19 @@ impl Task {
     }
 
     /// Writes the rows of all buckets to one segment; writes none if there are no rows.
-    fn write_segment(&mut self, begun: &[(u32, Begun)]) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
+    fn write_segment(
+        &mut self,
+        begun: &[BucketCheckpoint],
+    ) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
         let mut checkpoints = Vec::new();
-        for (ordinal, begun) in begun {
-            checkpoints.extend(begun.checkpoint.as_ref().map(|checkpoint| (*ordinal, checkpoint)));
+        for bucket in begun {
+            checkpoints.extend(
+                bucket
+                    .unsaved
+                    .checkpoint
+                    .as_ref()
+                    .map(|rows| (bucket.ordinal, rows)),
+            );
         }
         if checkpoints.is_empty() {
             return Ok(None);
@@ -183,28 +191,25 @@ impl Task {
         checkpoints.sort_unstable_by_key(|(ordinal, _)| *ordinal);
         let id = self.segments.take_id();
         let dir = self.segments.dir().clone();
-        let written = dir.write(&*self.disk, id, |out: &mut dyn Write| {
+        let written = write_segment(&*self.disk, &dir, id, |out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
-            for (ordinal, checkpoint) in checkpoints {
+            for (ordinal, rows) in checkpoints {
                 segment.begin_bucket(ordinal);
-                checkpoint.write(&mut segment)?;
+                rows.write(&mut segment)?;
             }
-            Ok::<u64, CheckpointError>(segment.finish()?)
+            Ok::<_, CheckpointError>(segment.finish()?)
         });
-        let written = written.map_err(|error| error.at(&dir.segment_path(id)))?;
+        let written = written.map_err(|error| error.at(&dir.file_path(id)))?;
         self.segments.add(Arc::clone(&written));
         Ok(Some(written))
     }
 
     /// Writes the ledger's tail, the answers to idempotency keys, and the changes of the catalog.
-    fn write_runs(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Runs, CheckpointError> {
-        let mut catalog = Vec::new();
-        for change in frozen.changes_since(&self.saved) {
-            catalog.push(NewEntry::object(change.map_err(std::io::Error::other)?));
-        }
+    fn write_runs(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Runs, CheckpointError> {
+        let catalog = NewEntry::changes(frozen, &self.saved).map_err(io::Error::other)?;
         let saving = Saving {
-            tail: frozen.ledger_tail(),
-            answers: begun.iter().flat_map(|(_, begun)| &begun.answers).collect(),
+            tail: frozen.ledger_tail().clone(),
+            answers: begun.iter().flat_map(|bucket| &bucket.unsaved.answers).collect(),
             catalog: catalog.iter().collect(),
         };
         let keep = self.keep(frozen);
@@ -214,16 +219,17 @@ impl Task {
     /// The next manifest: the one in force, with the new marks of these buckets and the segments in use.
     fn manifest_of(
         &self,
-        begun: &[(u32, Begun)],
+        begun: &[BucketCheckpoint],
         frozen: &Frozen,
         written: Option<&SegmentFile>,
     ) -> Manifest {
         let mut manifest = self.manifest.clone();
         let known = frozen.bucket_ordinals();
         manifest.buckets.retain(|ordinal, _| known.contains(ordinal));
-        for (ordinal, begun) in begun {
-            if begun.mark != NO_MARK && known.contains(ordinal) {
-                manifest.buckets.insert(*ordinal, begun.mark);
+        for bucket in begun {
+            let mark = bucket.mark();
+            if mark != NO_MARK && known.contains(&bucket.ordinal) {
+                manifest.buckets.insert(bucket.ordinal, mark);
             }
         }
         // Use the segments that the stores read from, not those of the previous manifest. If an earlier attempt failed
@@ -244,7 +250,7 @@ impl Task {
     }
 
     /// Replaces the manifest on disk, if it has changed.
-    pub(super) fn put_in_force(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
+    pub(super) fn install_manifest(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
         }
@@ -274,23 +280,24 @@ impl Task {
     }
 
     /// Gives the stores the written parts, which replace their rows in memory.
-    fn adopt_parts(&mut self, begun: Vec<(u32, Begun)>, mut parts: BTreeMap<u32, SegmentPart>) {
+    fn adopt_parts(&mut self, begun: Vec<BucketCheckpoint>, mut parts: BTreeMap<u32, SegmentPart>) {
         let mut replies = Vec::with_capacity(begun.len());
-        for (ordinal, begun) in begun {
+        for bucket in begun {
+            let ordinal = bucket.ordinal;
             let (part, cutoff_ns) = (parts.remove(&ordinal), self.cutoff_ns(ordinal));
             // If the store panics now, this is what it uses after the next start.
-            let mut after = begun.live_segments.clone();
+            let mut after = bucket.unsaved.live_segments.clone();
             after.extend(part.as_ref().map(|part| (part.segment(), part.rows())));
             self.usage.set(ordinal, after);
-            replies.extend(begun.finish(part, cutoff_ns).map(|reply| (ordinal, reply)));
+            replies.extend(bucket.finish(part, cutoff_ns).map(|reply| (ordinal, reply)));
         }
         for (ordinal, reply) in replies {
-            self.note_usage(ordinal, reply);
+            self.update_usage(ordinal, reply);
         }
     }
 
     /// Notes what a store uses, once its actor has replied.
-    pub(super) fn note_usage(&mut self, ordinal: u32, reply: LiveSegments) {
+    pub(super) fn update_usage(&mut self, ordinal: u32, reply: LiveSegments) {
         match reply.blocking_recv() {
             Ok(live_segments) => self.usage.set(ordinal, live_segments),
             // Either the bucket was deleted, or its actor panicked; then what it used is what it will use after the
@@ -336,35 +343,32 @@ impl Task {
     /// The time before which a bucket's rows may be removed, by its retention at the time of the call. Called by the
     /// bucket's actor, so that rows admitted by a longer retention are never compared with the shorter one before it.
     pub(super) fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
-        let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
-        move || {
-            let cutoff = |catalog: &Catalog| {
-                Some(
-                    catalog
-                        .bucket_by_ordinal(ordinal)?
-                        .retention_cutoff_ns(deletes_at_ns?),
-                )
-            };
-            catalog.read(cutoff).unwrap_or(i64::MIN)
-        }
+        let cutoff_ns = self.at_deletion(ordinal, Bucket::retention_cutoff_ns);
+        move || cutoff_ns().unwrap_or(i64::MIN)
     }
 
     /// Rows of a bucket that have expired although its present retention reaches them, and that may be removed. Called
     /// like `cutoff_ns`.
     pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Arc<[ExpiredRows]> + Send + use<> {
+        let expired = self.at_deletion(ordinal, expired_rows);
+        move || expired().unwrap_or_default()
+    }
+
+    /// Returns a function that applies `of` to a bucket as it is then, and to the deletion time of this checkpoint.
+    fn at_deletion<R>(
+        &self,
+        ordinal: u32,
+        of: fn(&Bucket, i64) -> R,
+    ) -> impl Fn() -> Option<R> + Send + use<R> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
-        move || {
-            let expired =
-                |catalog: &Catalog| Some(expired_rows(catalog.bucket_by_ordinal(ordinal)?, deletes_at_ns?));
-            catalog.read(expired).unwrap_or_default()
-        }
+        move || catalog.read(|catalog| Some(of(catalog.bucket_by_ordinal(ordinal)?, deletes_at_ns?)))
     }
 
     /// Drops the usage of deleted buckets, whose deletion may not have been reported yet.
     pub(super) fn forget_deleted(&mut self) {
-        let catalog = &self.catalog;
-        let known = catalog.read(|catalog| catalog.buckets().map(|it| it.ordinal).collect::<HashSet<u32>>());
-        self.usage.retain(|ordinal| known.contains(&ordinal));
+        let usage = &mut self.usage;
+        self.catalog
+            .read(|catalog| usage.retain(|ordinal| catalog.bucket_by_ordinal(ordinal).is_some()));
     }
 
     pub(super) fn exists(&self, ordinal: u32) -> bool {
@@ -372,14 +376,9 @@ impl Task {
         self.catalog.read(exists)
     }
 
-    /// Makes the log durable. Required before a file claims to cover a part of the log.
-    pub(super) fn make_log_durable(&self) -> Result<(), CheckpointError> {
-        Ok(self.relaxed.as_ref().map_or(Ok(()), |relaxed| relaxed.flush())?)
-    }
-
     /// Which entries of the ledger a checkpoint keeps in the files that it writes.
     fn keep(&self, frozen: &Frozen) -> Keep {
-        Keep::of(frozen, self.deletes_at_ns.unwrap_or(i64::MIN))
+        Keep::new(frozen.ledger_owners(), self.deletes_at_ns.unwrap_or(i64::MIN))
     }
 
     /// Merges runs of the ledger, where worthwhile.
@@ -391,7 +390,7 @@ impl Task {
                 runs: runs.ids(),
                 ..self.manifest.clone()
             };
-            self.put_in_force(manifest)?;
+            self.install_manifest(manifest)?;
             self.ledger.adopt(runs);
             self.ledger.remove_unused();
         }
@@ -409,28 +408,34 @@ impl Task {
         let unused = |id: &u64| self.usage.live_rows(*id) == 0;
         if self.manifest.segments.iter().any(unused) {
             // If the log lost the record of the deletion, the bucket would exist again without its points.
-            self.make_log_durable()?;
+            self.journal.flush()?;
             let mut manifest = self.manifest.clone();
             manifest.segments.retain(|id| !unused(id));
-            self.put_in_force(manifest)?;
+            self.install_manifest(manifest)?;
             self.remove_unnamed();
         }
         Ok(())
     }
 
-    fn begin(&self, asked: &[(u32, BucketHandle)]) -> (Vec<(u32, Begun)>, Vec<u32>) {
-        let asked: Vec<_> = asked
-            .iter()
-            .map(|(ordinal, handle)| {
-                let begun = Begun::ask(handle, self.cutoff_ns(*ordinal), self.deletes_at_ns);
-                (*ordinal, begun)
+    /// Asks these buckets for what the checkpoint writes of them. Also returns the ordinals of those without an actor.
+    fn begin(&self, asked: &[(u32, BucketHandle)]) -> (Vec<BucketCheckpoint>, Vec<u32>) {
+        let ask = |(ordinal, handle): &(u32, BucketHandle)| {
+            handle.send(BeginCheckpoint {
+                cutoff_ns: self.cutoff_ns(*ordinal),
+                deletes_at_ns: self.deletes_at_ns,
             })
-            .collect();
+        };
+        // Ask all of them before waiting for the first.
+        let replies: Vec<_> = asked.iter().map(ask).collect();
         let (mut begun, mut gone) = (Vec::with_capacity(asked.len()), Vec::new());
-        for (ordinal, asked) in asked {
-            match asked.blocking_recv() {
-                Ok(it) => begun.push((ordinal, it)),
-                Err(_) => gone.push(ordinal),
+        for ((ordinal, handle), reply) in asked.iter().zip(replies) {
+            match reply.blocking_recv() {
+                Ok(unsaved) => begun.push(BucketCheckpoint {
+                    ordinal: *ordinal,
+                    handle: handle.clone(),
+                    unsaved,
+                }),
+                Err(_) => gone.push(*ordinal),
             }
         }
         (begun, gone)

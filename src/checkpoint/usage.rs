@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_merged_or_whose_bucket_was_deleted_is_in_use_no_more() {
+    fn merged_segments_and_those_of_deleted_buckets_are_not_in_use() {
         let mut usage = Usage::default();
         usage.set(1, vec![(10, 5), (11, 1)]);
         usage.set(2, vec![(10, 7), (12, 1)]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_in_use_until_its_last_bucket_lets_go_of_it() {
+    fn a_segment_is_in_use_until_its_last_bucket_releases_it() {
         let mut usage = Usage::default();
         usage.set(1, vec![(10, 5), (11, 1)]);
         usage.set(2, vec![(10, 7)]);

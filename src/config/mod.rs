@@ -1,70 +1,74 @@
 //! The configuration: flags override the environment, which overrides the file, which overrides the defaults.
 //!
-//! Every key is defined once, in the table of `keys.rs`, with its name, meaning, default and bounds. The file, the
-//! environment, `--help` and the shipped `config.toml` are checked against that table. An invalid key or value stops
-//! the start with a message that names the key and its source.
+//! The shipped `config.toml` is compiled in: it has the name, the description and the default of every key. The structs
+//! here have the types and the bounds, see `values`. An invalid key or value stops the start with a message that names
+//! the key and its source.
 
-mod keys;
 mod layers;
-mod value;
+mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::catalog::Plan;
+use serde::Deserialize;
+use tracing_subscriber::filter::Targets;
 
-pub use keys::{describe_all, environment_name};
-pub use layers::{ConfigError, Flags, load};
+use crate::catalog::Plan;
+use values::{
+    address, boolean, directory, integer, log_filter, log_format, milliseconds, optional, origins, plan,
+    seconds, sync_mode,
+};
+
+use layers::Layers;
+pub use layers::{ConfigError, Flags, describe_all, environment_name, load};
+
+const MIB: i64 = 1 << 20;
+/// A larger size is assumed to be a typing error.
+const TIB: i64 = 1 << 40;
 
 /// The validated configuration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Config {
-    /// HTTP server.
     pub server: ServerConfig,
-    /// Data directory and memory.
     pub storage: StorageConfig,
-    /// Write-ahead log.
     pub wal: WalConfig,
-    /// Query pool.
     pub query: QueryConfig,
-    /// Sign-up.
     pub accounts: AccountsConfig,
-    /// Limits of one organization.
     pub limits: LimitsConfig,
-    /// Access to the operator routes.
     pub operator: OperatorConfig,
-    /// Webhook deliveries.
     pub webhooks: WebhooksConfig,
-    /// Log output of the program.
     pub log: LogConfig,
 }
 
-/// `[server]`
-#[derive(Clone, Debug, PartialEq)]
+/// The HTTP server.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServerConfig {
-    /// Address and port to listen on.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
-    /// Worker threads for requests; 0 means one per core.
+    #[serde(deserialize_with = "integer::<_, _, 0, 1_024>")]
     pub workers: usize,
-    /// Maximum open connections.
+    #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
     pub connections_max: usize,
-    /// Timeout for receiving a request's head, from the opening of the connection.
+    #[serde(rename = "head_timeout_seconds", deserialize_with = "seconds")]
     pub head_timeout: Duration,
-    /// Time after which an idle connection is closed.
+    #[serde(rename = "keep_alive_seconds", deserialize_with = "seconds")]
     pub keep_alive: Duration,
-    /// Timeout for a whole request, including its body.
+    #[serde(rename = "request_timeout_seconds", deserialize_with = "seconds")]
     pub request_timeout: Duration,
-    /// Timeout for a client to read what was sent.
+    #[serde(rename = "write_timeout_seconds", deserialize_with = "seconds")]
     pub write_timeout: Duration,
-    /// Memory for large answers that clients have not read yet.
+    #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub answer_bytes_max: u64,
-    /// Time that requests in flight get to finish when the server stops.
+    #[serde(rename = "shutdown_timeout_seconds", deserialize_with = "seconds")]
     pub shutdown_timeout: Duration,
-    /// PEM file with the certificate chain; TLS requires its key too.
+    #[serde(deserialize_with = "optional")]
     pub tls_certificate: Option<PathBuf>,
-    /// PEM file with the certificate's private key.
+    #[serde(deserialize_with = "optional")]
     pub tls_key: Option<PathBuf>,
+    #[serde(deserialize_with = "origins")]
     pub cors_origins: Vec<String>,
 }
 
@@ -87,16 +91,17 @@ impl ServerConfig {
     }
 }
 
-/// `[storage]`
-#[derive(Clone, Debug, PartialEq)]
+/// Data directory and memory.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StorageConfig {
-    /// The data directory.
+    #[serde(deserialize_with = "directory")]
     pub data_dir: PathBuf,
-    /// Memory for request bodies, queues and points that are not in segments yet, in total.
+    #[serde(deserialize_with = "integer::<_, _, { 16 * MIB }, TIB>")]
     pub memory_bytes_max: u64,
-    /// Log size at which points are written to segments.
+    #[serde(deserialize_with = "integer::<_, _, 65_536, TIB>")]
     pub checkpoint_bytes: u64,
-    /// Size of the cache for decoded block summaries and rollups.
+    #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub cache_bytes_max: u64,
 }
 
@@ -118,14 +123,15 @@ impl StorageConfig {
     }
 }
 
-/// `[wal]`
-#[derive(Clone, Debug, PartialEq)]
+/// Write-ahead log.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WalConfig {
-    /// When a record counts as durable.
+    #[serde(deserialize_with = "sync_mode")]
     pub sync: SyncMode,
-    /// Time between syncs with [`SyncMode::Interval`].
+    #[serde(rename = "sync_interval_ms", deserialize_with = "milliseconds")]
     pub sync_interval: Duration,
-    /// Maximum log size that a restart has to replay.
+    #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub tail_bytes_max: u64,
 }
 
@@ -140,53 +146,60 @@ pub enum SyncMode {
     Never,
 }
 
-/// `[query]`
-#[derive(Clone, Debug, PartialEq)]
+/// Query pool.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QueryConfig {
-    /// Query threads, besides the one for small queries; 0 means half the cores.
+    #[serde(deserialize_with = "integer::<_, _, 0, 1_024>")]
     pub threads: usize,
-    /// Maximum queued queries, half of them per organization.
+    #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
     pub queue_max: usize,
-    /// Memory limit of one query.
+    #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub memory_bytes_max: usize,
-    /// Timeout for a query, including its time in the queue.
+    #[serde(rename = "timeout_seconds", deserialize_with = "seconds")]
     pub timeout: Duration,
 }
 
-/// `[accounts]`
-#[derive(Clone, Debug, PartialEq)]
+/// Sign-up.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AccountsConfig {
-    /// Plan of new organizations.
+    #[serde(deserialize_with = "plan")]
     pub default_plan: Plan,
-    /// Whether anyone may sign up.
+    #[serde(deserialize_with = "boolean")]
     pub signup: bool,
-    /// Maximum sign-ups per hour from one address; 0 means no limit.
+    #[serde(deserialize_with = "integer::<_, _, 0, 1_000_000>")]
     pub signups_per_hour_max: usize,
 }
 
-/// `[limits]` of one organization. Existing objects are kept if a limit is lowered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Limits of one organization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Maximum buckets, in addition to the plan's limit.
+    #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
     pub buckets_max: u64,
-    /// Maximum data sources of all buckets.
+    #[serde(deserialize_with = "integer::<_, _, 1, 100_000_000>")]
     pub sources_max: u64,
-    /// Maximum API keys, including those of buckets.
+    #[serde(deserialize_with = "integer::<_, _, 1, 10_000_000>")]
     pub keys_max: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, 10_000_000>")]
     pub rules_max: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
     pub webhooks_max: u64,
-    /// Maximum total text of all of these, in bytes.
+    #[serde(deserialize_with = "integer::<_, _, 1, TIB>")]
     pub catalog_bytes_max: u64,
-    /// Maximum pending deliveries.
+    #[serde(deserialize_with = "integer::<_, _, 1, 100_000_000>")]
     pub owed_deliveries_max: u64,
-    /// Memory limit of pending deliveries.
+    #[serde(deserialize_with = "integer::<_, _, 1, TIB>")]
     pub owed_bytes_max: u64,
 }
 
-/// `[operator]`
-#[derive(Clone, PartialEq)]
+/// Access to the operator routes.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OperatorConfig {
-    /// Bearer token of the operator routes; `None` disables them.
+    /// `None` disables the routes.
+    #[serde(deserialize_with = "optional")]
     pub token: Option<String>,
 }
 
@@ -197,19 +210,21 @@ impl std::fmt::Debug for OperatorConfig {
     }
 }
 
-/// `[webhooks]`
-#[derive(Clone, Debug, PartialEq)]
+/// Webhook deliveries.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WebhooksConfig {
-    /// Whether deliveries may go to loopback and private addresses. Link-local addresses are never allowed.
+    #[serde(deserialize_with = "boolean")]
     pub allow_private_networks: bool,
 }
 
-/// `[log]`
-#[derive(Clone, Debug, PartialEq)]
+/// Log output of the program.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LogConfig {
-    /// Log filter: a level, or `target=level` pairs separated by commas.
-    pub filter: String,
-    /// Output format.
+    #[serde(deserialize_with = "log_filter")]
+    pub filter: Targets,
+    #[serde(deserialize_with = "log_format")]
     pub format: LogFormat,
 }
 
@@ -222,68 +237,15 @@ pub enum LogFormat {
     Json,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            server: ServerConfig {
-                listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-                workers: 0,
-                connections_max: 16_384,
-                head_timeout: Duration::from_secs(10),
-                keep_alive: Duration::from_secs(75),
-                request_timeout: Duration::from_secs(30),
-                write_timeout: Duration::from_secs(30),
-                answer_bytes_max: 128 << 20,
-                shutdown_timeout: Duration::from_secs(30),
-                tls_certificate: None,
-                tls_key: None,
-                cors_origins: Vec::new(),
-            },
-            storage: StorageConfig {
-                data_dir: PathBuf::from("./data"),
-                memory_bytes_max: 1 << 30,
-                checkpoint_bytes: 64 << 20,
-                cache_bytes_max: 64 << 20,
-            },
-            wal: WalConfig {
-                sync: SyncMode::Always,
-                sync_interval: Duration::from_secs(1),
-                tail_bytes_max: 256 << 20,
-            },
-            query: QueryConfig {
-                threads: 0,
-                queue_max: 256,
-                memory_bytes_max: 128 << 20,
-                timeout: Duration::from_secs(30),
-            },
-            accounts: AccountsConfig {
-                default_plan: Plan::Free,
-                signup: true,
-                signups_per_hour_max: 1_000,
-            },
-            limits: LimitsConfig {
-                buckets_max: 20_000,
-                sources_max: 1_000_000,
-                keys_max: 10_000,
-                rules_max: 100_000,
-                webhooks_max: 1_000,
-                catalog_bytes_max: 64 << 20,
-                owed_deliveries_max: 100_000,
-                owed_bytes_max: 128 << 20,
-            },
-            operator: OperatorConfig { token: None },
-            webhooks: WebhooksConfig {
-                allow_private_networks: false,
-            },
-            log: LogConfig {
-                filter: String::from("info,actix_server=warn,actix_http=off"),
-                format: LogFormat::Text,
-            },
-        }
-    }
-}
-
 impl Config {
+    /// The defaults of all keys.
+    ///
+    /// # Errors
+    /// The shipped `config.toml` is invalid, which a test rules out.
+    pub fn defaults() -> Result<Self, ConfigError> {
+        Layers::new().map(|layers| layers.config)
+    }
+
     /// Checks constraints between keys.
     fn check(&self) -> Result<(), String> {
         let missing = match (&self.server.tls_certificate, &self.server.tls_key) {

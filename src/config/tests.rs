@@ -1,7 +1,5 @@
 use std::path::Path;
 
-use super::keys::KEYS;
-use super::layers::{apply_environment, apply_file};
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -12,38 +10,37 @@ fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn from_file(text: &str) -> Result<Config, String> {
-    let mut config = Config::default();
-    apply_file(&mut config, Path::new("test.toml"), text).map_err(|error| error.to_string())?;
-    Ok(config)
+    let mut layers = Layers::new().unwrap();
+    layers
+        .add_file(Path::new("test.toml"), text)
+        .map_err(|error| error.to_string())?;
+    Ok(layers.config)
 }
 
 #[test]
-fn the_shipped_file_lists_every_key_and_equals_the_defaults() {
+fn the_shipped_file_is_valid_as_a_config_file() {
     let text = include_str!("../../config.toml");
-    assert_eq!(from_file(text).unwrap(), Config::default());
-    let sections: toml::Table = toml::from_str(text).unwrap();
-    for key in KEYS {
-        let (section, name) = key.name.split_once('.').unwrap();
-        assert!(
-            sections[section].get(name).is_some(),
-            "{} is not in config.toml",
-            key.name
-        );
-    }
+    assert_eq!(from_file(text).unwrap(), Config::defaults().unwrap());
 }
 
 #[test]
 fn the_defaults_shown_by_help_are_the_defaults() {
-    for key in KEYS {
-        let (section, name) = key.name.split_once('.').unwrap();
-        let config = from_file(&format!("[{section}]\n{name} = {}", key.default)).unwrap();
-        assert_eq!(config, Config::default(), "{}", key.name);
-        assert!(describe_all().contains(&environment_name(key.name)));
+    let described = describe_all();
+    for name in Layers::new().unwrap().names() {
+        let (section, key) = name.split_once('.').unwrap();
+        let end = format!("  # {}", environment_name(&name));
+        let line = described
+            .lines()
+            .find_map(|line| line.strip_suffix(&end))
+            .unwrap();
+        assert!(line.starts_with(&format!("{key} = ")), "{line}");
+        let config = from_file(&format!("[{section}]\n{line}")).unwrap();
+        assert_eq!(config, Config::defaults().unwrap(), "{name}");
     }
 }
 
 #[test]
-fn what_the_packages_set_are_keys() {
+fn variables_set_by_the_packages_are_config_keys() {
     for text in [
         include_str!("../../packaging/tidewatch.service"),
         include_str!("../../packaging/Dockerfile"),
@@ -52,7 +49,10 @@ fn what_the_packages_set_are_keys() {
         let names: Vec<_> = words.filter(|word| word.starts_with("TIDEWATCH_")).collect();
         assert!(!names.is_empty());
         for name in names {
-            let is_key = KEYS.iter().any(|key| environment_name(key.name) == name);
+            let is_key = Layers::new()
+                .unwrap()
+                .names()
+                .any(|key| environment_name(&key) == name);
             assert!(is_key, "{name} is no key");
         }
     }
@@ -105,6 +105,7 @@ fn wrong_keys_and_values_are_named_with_their_source() {
             "server.listen (from config file test.toml) must be a string",
         ),
         ("[server]\nlisten = \"localhost\"", "server.listen"),
+        ("[log]\nfilter = 2026-01-01", "must be a string, not datetime"),
         (
             "[wal]\nsync = \"sometimes\"",
             "must be one of always, interval, never",
@@ -127,12 +128,18 @@ fn wrong_keys_and_values_are_named_with_their_source() {
             "{text:?}: {error}"
         );
     }
+    let secret = from_file("[operator]\ntoken = hunter2").unwrap_err();
+    assert!(
+        secret.contains("line 2") && !secret.contains("hunter2"),
+        "an error does not quote the line, which may hold a secret: {secret}"
+    );
     for (name, value) in [
         ("TIDEWATCH_SERVER__LISTN", "x"),
         ("TIDEWATCH_ACCOUNTS__SIGNUP", "maybe"),
         ("TIDEWATCH_QUERY__THREADS", "many"),
     ] {
-        let error = apply_environment(&mut Config::default(), environment(&[(name, value)])).unwrap_err();
+        let variables = environment(&[(name, value)]);
+        let error = Layers::new().unwrap().add_environment(variables).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
     }
 }
@@ -149,12 +156,10 @@ fn a_log_that_fills_before_it_is_trimmed_is_refused() {
 
 #[test]
 fn the_operator_token_is_never_shown() {
-    let mut config = Config::default();
-    apply_environment(
-        &mut config,
-        environment(&[("TIDEWATCH_OPERATOR__TOKEN", "hunter2hunter2")]),
-    )
-    .unwrap();
+    let variables = environment(&[("TIDEWATCH_OPERATOR__TOKEN", "hunter2hunter2")]);
+    let config = load(&Flags::default(), variables).unwrap();
     assert_eq!(config.operator.token.as_deref(), Some("hunter2hunter2"));
     assert!(!format!("{config:?}").contains("hunter2"));
+    let error = from_file("[operator]\ntoken = [\"hunter2hunter2\"]").unwrap_err();
+    assert!(!error.contains("hunter2"), "{error}");
 }

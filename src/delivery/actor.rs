@@ -1,7 +1,7 @@
 //! The delivery actor: the only place where attempts start and end. Each delivery goes schedule → attempt → record,
 //! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,19 +9,16 @@ use std::time::{Duration, Instant};
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
-use super::counters::Counters;
-use super::guard::Guard;
-use super::handle::Neighbours;
+use super::handle::Shared;
 use super::outgoing::{Destination, receiver_key, retry_config};
 use super::pace::Pace;
-use super::recent::Recent;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
 use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
 use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::JournalHandle;
+use crate::journal::{JournalError, JournalHandle};
 
 /// A slower answer does not prove that the receiver can take more requests at once.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -62,7 +59,7 @@ pub(super) struct Ended {
 #[rtype(result = "()")]
 struct Recorded {
     id: ObjectId,
-    outcome: Result<(), String>,
+    outcome: Result<(), JournalError>,
 }
 
 /// A result that is not in the log yet.
@@ -79,18 +76,17 @@ pub(super) struct Unrecorded {
 }
 
 pub(super) struct DeliveryActor {
-    neighbours: Neighbours,
-    guard: Guard,
+    pub(super) shared: Arc<Shared>,
     transport: Rc<dyn Transport>,
     pub(super) ids: ObjectIds,
-    pub(super) recent: Arc<Recent>,
-    pub(super) counters: Arc<Counters>,
     pub(super) schedule: Schedule,
     pub(super) pace: Pace,
     /// Best-effort deliveries made so far; rotates which sources are dropped.
     pub(super) best_effort_made: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
+    /// Redelivered while an attempt was in flight. If that attempt fails, the delivery is due again at once.
+    pub(super) redelivered: HashSet<ObjectId>,
     record_wait: Duration,
     /// Schedule length that triggers the next sweep.
     sweep_at: usize,
@@ -103,26 +99,17 @@ pub(super) struct DeliveryActor {
 }
 
 impl DeliveryActor {
-    pub(super) fn new(
-        neighbours: Neighbours,
-        guard: Guard,
-        transport: Rc<dyn Transport>,
-        ids: ObjectIds,
-        recent: Arc<Recent>,
-        counters: Arc<Counters>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, transport: Rc<dyn Transport>, ids: ObjectIds) -> Self {
         Self {
-            neighbours,
-            guard,
+            shared,
             transport,
             ids,
-            recent,
-            counters,
             schedule: Schedule::default(),
             pace: Pace::default(),
             best_effort_made: 0,
             unrecorded: HashMap::new(),
             requeuing: HashMap::new(),
+            redelivered: HashSet::new(),
             record_wait: RECORD_WAIT_MIN,
             sweep_at: SWEEP_LEN_MIN,
             began: Instant::now(),
@@ -137,15 +124,15 @@ impl DeliveryActor {
     }
 
     pub(super) fn now_ns(&self) -> i64 {
-        self.neighbours.clock.now_ns()
+        self.shared.dependencies.clock.now_ns()
     }
 
     pub(super) fn journal(&self) -> &JournalHandle {
-        &self.neighbours.journal
+        &self.shared.dependencies.journal
     }
 
     pub(super) fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
-        self.neighbours.catalog.read(look)
+        self.shared.dependencies.catalog.read(look)
     }
 
     /// Schedules the pending deliveries of an earlier process.
@@ -156,7 +143,11 @@ impl DeliveryActor {
                 let due_ns = delivery.next_attempt_at_ns.unwrap_or(now_ns);
                 let retry = retry_config(catalog, delivery);
                 let wait = remaining(retry, delivery.tries, due_ns, now_ns);
-                (delivery.id, receiver_key(catalog, &self.guard, delivery), wait)
+                (
+                    delivery.id,
+                    receiver_key(catalog, &self.shared.guard, delivery),
+                    wait,
+                )
             });
             owed.collect()
         });
@@ -170,7 +161,7 @@ impl DeliveryActor {
     fn schedule_owed(&mut self, id: ObjectId, due: Duration) {
         let receiver = self.catalog(|catalog| {
             let delivery = catalog.pending_delivery(id)?;
-            Some(receiver_key(catalog, &self.guard, delivery))
+            Some(receiver_key(catalog, &self.shared.guard, delivery))
         });
         if let Some(receiver) = receiver {
             self.schedule.add(id, receiver, Class::Owed, due);
@@ -184,10 +175,9 @@ impl DeliveryActor {
         if self.schedule.len() < self.sweep_at {
             return;
         }
-        let recent = Arc::clone(&self.recent);
-        let catalog = self.neighbours.catalog.clone();
         let is_gone = |id: &ObjectId| {
-            recent.get(*id).is_none() && catalog.read(|it| it.pending_delivery(*id).is_none())
+            self.shared.recent.get(*id).is_none()
+                && self.catalog(|catalog| catalog.pending_delivery(*id).is_none())
         };
         let gone: Vec<ObjectId> = self.schedule.ids().filter(is_gone).collect();
         gone.into_iter().for_each(|id| self.schedule.remove(id));
@@ -202,7 +192,7 @@ impl DeliveryActor {
             }
             self.set_alarm(context);
         }
-        self.counters.stand(
+        self.shared.counters.set_gauges(
             self.schedule.len() + self.unrecorded.len(),
             self.schedule.in_flight(),
         );
@@ -231,7 +221,7 @@ impl DeliveryActor {
 
     fn start(&mut self, id: ObjectId, context: &mut Context<Self>) {
         let at_ns = self.now_ns();
-        let delivery = self.recent.start(id);
+        let delivery = self.shared.recent.start(id);
         let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
         let found = delivery.and_then(|delivery| {
             let destination = self.catalog(|catalog| Destination::of(catalog, &delivery))?;
@@ -239,7 +229,7 @@ impl DeliveryActor {
         });
         let Some(request) = found else {
             // The receiver was deleted in the meantime, and its deliveries with it.
-            self.recent.forget(id);
+            self.shared.recent.forget(id);
             self.schedule.ended(id, None);
             return;
         };
@@ -258,6 +248,10 @@ impl DeliveryActor {
         if outcome.is_success() {
             return (AfterAttempt::Delivered, now);
         }
+        if self.redelivered.contains(&delivery.id) {
+            // Whoever asked for the redelivery was promised an attempt after that.
+            return (AfterAttempt::Retry(now_ns), now);
+        }
         let retry = self.catalog(|catalog| retry_config(catalog, delivery));
         match backoff(retry, delivery.tries.saturating_add(1)) {
             Some(wait) => (AfterAttempt::Retry(after(now_ns, wait)), now.saturating_add(wait)),
@@ -275,18 +269,13 @@ impl DeliveryActor {
             made: unrecorded.made.clone(),
         };
         let address = context.address();
-        let submitted = self.journal().submit_command(command, move |outcome| {
-            let outcome = outcome.map_err(|error| error.to_string());
+        self.journal().submit_command(command, move |outcome| {
             address.do_send(Recorded { id, outcome });
         });
-        if let Err(error) = submitted {
-            let outcome = Err(error.to_string());
-            context.notify(Recorded { id, outcome });
-        }
     }
 
     /// Retries later because the log refused a result. The request itself is not sent again for that.
-    fn record_later(&mut self, error: &str, context: &mut Context<Self>) {
+    fn record_later(&mut self, error: &JournalError, context: &mut Context<Self>) {
         let refused = self.unrecorded.values().filter(|one| one.refused).count();
         if refused > 1 {
             // The first refused result set the timer.
@@ -304,33 +293,21 @@ impl DeliveryActor {
 
     /// Makes the totals of best-effort deliveries durable. `then` runs in any case.
     fn count(&self, then: impl FnOnce() + Send + 'static) {
-        let catalog = &self.neighbours.catalog;
-        let counts = self
-            .recent
-            .take_uncounted(|id| catalog.read(|catalog| catalog.webhook(id).is_some()));
+        let exists = |id| self.catalog(|catalog| catalog.webhook(id).is_some());
+        let counts = self.shared.recent.take_uncounted(exists);
         if counts.is_empty() {
             return then();
         }
         let command = Command::DeliveriesCounted {
             counts: counts.clone(),
         };
-        let recent = Arc::clone(&self.recent);
-        let slot = Arc::new(parking_lot::Mutex::new(Some((counts, then))));
-        let for_completion = Arc::clone(&slot);
-        let submitted = self.journal().submit_command(command, move |outcome| {
-            if let Some((counts, then)) = for_completion.lock().take() {
-                if outcome.is_err() {
-                    recent.give_back(counts);
-                }
-                then();
+        let shared = Arc::clone(&self.shared);
+        self.journal().submit_command(command, move |outcome| {
+            if outcome.is_err() {
+                shared.recent.give_back(counts);
             }
-        });
-        if submitted.is_err()
-            && let Some((counts, then)) = slot.lock().take()
-        {
-            self.recent.give_back(counts);
             then();
-        }
+        });
     }
 
     fn finish(&mut self) {
@@ -386,7 +363,7 @@ impl Handler<Ended> for DeliveryActor {
             return requeuing.ended.push(ended);
         }
         let Ended { id, at_ns, outcome } = ended;
-        self.counters.attempted(&outcome);
+        self.shared.counters.attempted(&outcome);
         self.schedule
             .ended(id, Some(outcome.answer.is_ok() && outcome.took < PROMPT));
         let attempt = Attempt {
@@ -395,9 +372,9 @@ impl Handler<Ended> for DeliveryActor {
             error: outcome.error().map(Into::into),
             duration_ms: u32::try_from(outcome.took.as_millis()).unwrap_or(u32::MAX),
         };
-        if let Some(delivery) = self.recent.get(id) {
+        if let Some(delivery) = self.shared.recent.get(id) {
             let (then, due) = self.decide(&delivery, &outcome);
-            self.recent.end(id, attempt, then);
+            self.shared.recent.end(id, attempt, then);
             if let AfterAttempt::Retry(_) = then {
                 let receiver = ReceiverKey::Webhook(delivery.receiver.owner());
                 self.schedule.add(id, receiver, Class::BestEffort, due);
@@ -419,6 +396,7 @@ impl Handler<Ended> for DeliveryActor {
             self.unrecorded.insert(id, unrecorded);
             self.record(id, context);
         }
+        self.redelivered.remove(&id);
         self.go_on(context);
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn public_addresses_are_told_from_all_others() {
+    fn public_addresses_are_distinguished_from_all_others() {
         let public = [
             "1.1.1.1",
             "8.8.8.8",

@@ -50,7 +50,7 @@ impl Counters {
         self.dropped.fetch_add(deliveries as u64, Ordering::Relaxed);
     }
 
-    pub fn stand(&self, scheduled: usize, in_flight: usize) {
+    pub fn set_gauges(&self, scheduled: usize, in_flight: usize) {
         self.scheduled.store(scheduled as u64, Ordering::Relaxed);
         self.in_flight.store(in_flight as u64, Ordering::Relaxed);
     }

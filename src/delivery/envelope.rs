@@ -7,32 +7,40 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::catalog::{Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, Owing, Receiver, Webhook};
+use crate::catalog::{
+    Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, NewDeliveries, Receiver, Webhook,
+};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
 
-/// A rule has fired.
-#[derive(Clone, Copy)]
+/// A rule has fired: the data of `alert.triggered`.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Trigger<'a> {
+    #[serde(skip)]
+    pub bucket: Named<'a>,
+    #[serde(rename = "alertId")]
     pub rule_id: ObjectId,
+    #[serde(rename = "alertName")]
     pub rule_name: &'a str,
+    #[serde(rename = "dataSourceId")]
+    pub source_id: ObjectId,
+    #[serde(rename = "dataSourceName")]
+    pub source_name: &'a str,
     /// The condition as text.
     pub condition: &'a str,
-    pub bucket: Named<'a>,
-    pub source: Named<'a>,
     /// The field's value; `None` if the caller did not give it.
     pub current_value: Option<&'a RawValue>,
     /// What the value was compared with; `None` if the caller did not give it.
     pub threshold: Option<&'a RawValue>,
     /// How they were compared; `None` if the caller did not give it.
     pub operator: Option<&'a RawValue>,
-    /// UTC nanoseconds.
-    pub triggered_at_ns: i64,
-    /// The point that fired the rule, if any.
-    pub point: Option<TriggerPoint<'a>>,
+    pub triggered_at: Timestamp,
+    /// The point that fired the rule, if any: as the evaluator sent it, or the newest [`Point`] of the source.
+    #[serde(rename = "dataPoint")]
+    pub point: Option<&'a RawValue>,
 }
 
 /// Id and name of an object.
@@ -43,18 +51,11 @@ pub struct Named<'a> {
     pub name: &'a str,
 }
 
-/// The point that fired a rule.
-#[derive(Clone, Copy, Serialize)]
-#[serde(untagged)]
-pub enum TriggerPoint<'a> {
-    /// As the evaluator sent it.
-    Evidence(&'a RawValue),
-    /// The newest point of the source.
-    Newest(Point<'a>),
-}
-
 #[derive(Clone, Copy, Serialize)]
 pub struct Point<'a> {
+    /// Left out of triggers.
+    #[serde(rename = "_id", skip_serializing_if = "Option::is_none")]
+    pub id: Option<ObjectId>,
     pub timestamp: Timestamp,
     /// A JSON object of field names and values.
     pub values: &'a RawValue,
@@ -63,67 +64,72 @@ pub struct Point<'a> {
     pub metadata: Option<&'a RawValue>,
 }
 
-/// The part of an ingest that concerns one source.
-#[derive(Clone, Copy)]
+/// The part of an ingest that concerns one source: the data of `data.received`.
+#[derive(Clone, Copy, Serialize)]
 pub struct Received<'a> {
+    #[serde(skip)]
     pub bucket_id: ObjectId,
-    pub source: Named<'a>,
-    pub point_id: &'a str,
+    #[serde(skip)]
+    pub received_at: Timestamp,
+    #[serde(rename = "dataSourceId")]
+    pub source_id: ObjectId,
+    #[serde(rename = "dataSourceName")]
+    pub source_name: &'a str,
     /// The newest point of the source.
+    #[serde(rename = "dataPoint")]
     pub point: Point<'a>,
     /// Number of points of this source in a batch; `None` for a single point.
+    #[serde(rename = "dataPointCount", skip_serializing_if = "Option::is_none")]
     pub point_count: Option<u32>,
-    /// UTC nanoseconds.
-    pub received_at_ns: i64,
 }
 
-/// A change of a bucket's configuration.
-#[derive(Clone, Copy)]
+/// A change of a bucket's configuration: the data of `bucket.updated`.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BucketUpdate<'a> {
+    #[serde(skip)]
     pub bucket_id: ObjectId,
-    /// Field, old value, new value.
-    pub changes: &'a [(&'static str, Value, Value)],
+    pub changes: BucketChanges<'a>,
     /// The API key or user that made the change.
     pub updated_by: ObjectId,
-    /// UTC nanoseconds.
-    pub updated_at_ns: i64,
+    pub updated_at: Timestamp,
+}
+
+/// The members of a bucket that changed.
+#[derive(Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BucketChanges<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Change<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<Change<Option<&'a str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<Change<u32>>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+pub struct Change<T> {
+    old: T,
+    new: T,
+}
+
+impl<T: PartialEq> Change<T> {
+    /// `None` if the values are equal.
+    pub fn between(old: T, new: T) -> Option<Self> {
+        (old != new).then_some(Self { old, new })
+    }
 }
 
 impl Trigger<'_> {
     /// The body of `alert.triggered`.
     pub fn body(&self, webhook_id: ObjectId) -> Body {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
-            alert_id: ObjectId,
-            alert_name: &'a str,
-            data_source_id: ObjectId,
-            data_source_name: &'a str,
-            condition: &'a str,
-            current_value: Option<&'a RawValue>,
-            threshold: Option<&'a RawValue>,
-            operator: Option<&'a RawValue>,
-            triggered_at: Timestamp,
-            data_point: Option<TriggerPoint<'a>>,
-        }
-        let data = Data {
-            alert_id: self.rule_id,
-            alert_name: self.rule_name,
-            data_source_id: self.source.id,
-            data_source_name: self.source.name,
-            condition: self.condition,
-            current_value: self.current_value,
-            threshold: self.threshold,
-            operator: self.operator,
-            triggered_at: Timestamp(self.triggered_at_ns),
-            data_point: self.point,
-        };
+        let bucket_id = Some(self.bucket.id);
         enveloped(
             Event::AlertTriggered,
-            self.triggered_at_ns,
+            self.triggered_at,
             webhook_id,
-            Some(self.bucket.id),
-            &data,
+            bucket_id,
+            self,
         )
     }
 
@@ -136,7 +142,7 @@ impl Trigger<'_> {
             alert_name: &'a str,
             condition: &'a str,
             triggered_at: Timestamp,
-            data_point: Option<TriggerPoint<'a>>,
+            data_point: Option<&'a RawValue>,
             bucket: Named<'a>,
             data_source: Named<'a>,
         }
@@ -144,10 +150,13 @@ impl Trigger<'_> {
             alert_id: self.rule_id,
             alert_name: self.rule_name,
             condition: self.condition,
-            triggered_at: Timestamp(self.triggered_at_ns),
+            triggered_at: self.triggered_at,
             data_point: self.point,
             bucket: self.bucket,
-            data_source: self.source,
+            data_source: Named {
+                id: self.source_id,
+                name: self.source_name,
+            },
         })
     }
 }
@@ -155,68 +164,16 @@ impl Trigger<'_> {
 impl Received<'_> {
     /// The body of `data.received`.
     pub fn body(&self, webhook_id: ObjectId) -> Body {
-        #[derive(Serialize)]
-        struct StoredPoint<'a> {
-            #[serde(rename = "_id")]
-            id: &'a str,
-            timestamp: Timestamp,
-            values: &'a RawValue,
-            #[serde(serialize_with = "object_or_empty")]
-            metadata: Option<&'a RawValue>,
-        }
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
-            data_source_id: ObjectId,
-            data_source_name: &'a str,
-            data_point: StoredPoint<'a>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            data_point_count: Option<u32>,
-        }
-        let data = Data {
-            data_source_id: self.source.id,
-            data_source_name: self.source.name,
-            data_point: StoredPoint {
-                id: self.point_id,
-                timestamp: self.point.timestamp,
-                values: self.point.values,
-                metadata: self.point.metadata,
-            },
-            data_point_count: self.point_count,
-        };
-        enveloped(
-            Event::DataReceived,
-            self.received_at_ns,
-            webhook_id,
-            Some(self.bucket_id),
-            &data,
-        )
+        let bucket_id = Some(self.bucket_id);
+        enveloped(Event::DataReceived, self.received_at, webhook_id, bucket_id, self)
     }
 }
 
 impl BucketUpdate<'_> {
     /// The body of `bucket.updated`.
     pub fn body(&self, webhook_id: ObjectId) -> Body {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
-            #[serde(serialize_with = "changes")]
-            changes: &'a [(&'static str, Value, Value)],
-            updated_by: ObjectId,
-            updated_at: Timestamp,
-        }
-        let data = Data {
-            changes: self.changes,
-            updated_by: self.updated_by,
-            updated_at: Timestamp(self.updated_at_ns),
-        };
-        enveloped(
-            Event::BucketUpdated,
-            self.updated_at_ns,
-            webhook_id,
-            Some(self.bucket_id),
-            &data,
-        )
+        let bucket_id = Some(self.bucket_id);
+        enveloped(Event::BucketUpdated, self.updated_at, webhook_id, bucket_id, self)
     }
 }
 
@@ -229,7 +186,13 @@ pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64)
     let data = Data {
         message: "this is a test: deliveries reach this webhook",
     };
-    enveloped(Event::WebhookTest, now_ns, webhook_id, bucket_id, &data)
+    enveloped(
+        Event::WebhookTest,
+        Timestamp(now_ns),
+        webhook_id,
+        bucket_id,
+        &data,
+    )
 }
 
 /// The deliveries of an event to all webhooks that subscribe to it in this bucket. `body` makes the body for a given
@@ -241,23 +204,23 @@ pub fn owing(
     ids: &ObjectIds,
     now_ns: i64,
     body: impl Fn(ObjectId) -> Body,
-) -> Owing {
-    let hears = |webhook: &&Arc<Webhook>| webhook.hears(event, bucket_id);
-    let subscribers: Vec<&Arc<Webhook>> = webhooks.iter().filter(hears).collect();
+) -> NewDeliveries {
+    let receives = |webhook: &&Arc<Webhook>| webhook.receives(event, bucket_id);
+    let subscribers: Vec<&Arc<Webhook>> = webhooks.iter().filter(receives).collect();
     match subscribers.as_slice() {
-        [] => Owing::default(),
-        [webhook] => Owing::of(vec![delivery_to(webhook, event, ids, now_ns, body)]),
+        [] => NewDeliveries::default(),
+        [webhook] => NewDeliveries::of(vec![delivery_to(webhook, event, ids, now_ns, body)]),
         [first, ..] => {
             let id = ids.next(now_ns);
             let text = body(id).sent_as(id).unwrap_or_default();
-            let told = |webhook: &&Arc<Webhook>| (webhook.id, ids.next(now_ns), ids.next(now_ns));
-            Owing {
+            let delivery_ids = |webhook: &&Arc<Webhook>| (webhook.id, ids.next(now_ns), ids.next(now_ns));
+            NewDeliveries {
                 fan_out: Some(FanOut {
                     event,
                     body: Arc::new(EventBody::new(id, first.organization_id, now_ns, text)),
-                    deliveries: subscribers.iter().map(told).collect(),
+                    deliveries: subscribers.iter().map(delivery_ids).collect(),
                 }),
-                ..Owing::default()
+                ..NewDeliveries::default()
             }
         }
     }
@@ -303,7 +266,7 @@ pub fn delivery(
 
 fn enveloped(
     event: Event,
-    at_ns: i64,
+    timestamp: Timestamp,
     webhook_id: ObjectId,
     bucket_id: Option<ObjectId>,
     data: &impl Serialize,
@@ -319,7 +282,7 @@ fn enveloped(
     }
     json(&Envelope {
         event: event.name(),
-        timestamp: Timestamp(at_ns),
+        timestamp,
         webhook_id,
         bucket_id,
         data,
@@ -339,17 +302,4 @@ fn object_or_empty<S: Serializer>(object: &Option<&RawValue>, serializer: S) -> 
         Some(object) => object.serialize(serializer),
         None => serializer.serialize_map(Some(0))?.end(),
     }
-}
-
-fn changes<S: Serializer>(
-    changes: &&[(&'static str, Value, Value)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Change<'a> {
-        old: &'a Value,
-        new: &'a Value,
-    }
-    let changes = changes.iter();
-    serializer.collect_map(changes.map(|(field, old, new)| (field, Change { old, new })))
 }

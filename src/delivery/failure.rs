@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_before_sending_say_what_to_look_at() {
+    fn failures_before_sending_name_what_to_check() {
         let tls = |error: rustls::Error| io::Error::new(ErrorKind::InvalidData, error);
         let invalid = |error| tls(rustls::Error::InvalidCertificate(error));
         for (error, expected) in [
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_without_success_are_named_by_their_status() {
+    fn unsuccessful_responses_are_named_by_status() {
         assert_eq!(refused(503), "the receiver answered 503");
         assert!(refused(302).contains("redirects are not followed"));
     }

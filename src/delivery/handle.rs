@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::actor::{DeliveryActor, Queued, Stop};
 use super::counters::{Counters, DeliveryStats};
@@ -29,7 +28,7 @@ const OFFERED_BYTES_MAX: usize = 8 << 20;
 
 /// The other modules that deliveries use.
 #[derive(Clone)]
-pub struct Neighbours {
+pub struct Dependencies {
     /// Holds owed deliveries and their receivers.
     pub catalog: CatalogHandle,
     /// Makes results durable.
@@ -38,27 +37,12 @@ pub struct Neighbours {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A reservation of bytes in the mailbox, released on drop.
-pub(super) struct Hold {
-    offered_bytes: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-impl Hold {
-    fn take(offered_bytes: &Arc<AtomicUsize>, bytes: usize) -> Option<Self> {
-        let before = offered_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let hold = Self {
-            offered_bytes: Arc::clone(offered_bytes),
-            bytes,
-        };
-        (before + bytes <= OFFERED_BYTES_MAX).then_some(hold)
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.offered_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
+/// What the handle and the actor share.
+pub(super) struct Shared {
+    pub(super) dependencies: Dependencies,
+    pub(super) guard: Guard,
+    pub(super) recent: Recent,
+    pub(super) counters: Counters,
 }
 
 /// Handle of the delivery actor. Cheap to clone.
@@ -68,11 +52,9 @@ pub struct Deliveries(Arc<Inner>);
 struct Inner {
     address: Addr<DeliveryActor>,
     arbiter: Arbiter,
-    catalog: CatalogHandle,
-    guard: Guard,
-    recent: Arc<Recent>,
-    counters: Arc<Counters>,
-    offered_bytes: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
+    /// Free bytes for points that are not deliveries yet.
+    free_bytes: Arc<Semaphore>,
 }
 
 impl Deliveries {
@@ -80,42 +62,35 @@ impl Deliveries {
     ///
     /// # Errors
     /// The operating system provides no random bytes.
-    pub fn start(neighbours: Neighbours, allow_private_networks: bool) -> Result<Self, NoRandomness> {
+    pub fn start(dependencies: Dependencies, allow_private_networks: bool) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
         let for_transport = guard.clone();
-        Self::start_with(neighbours, guard, || Rc::new(HttpTransport::new(for_transport)))
+        Self::start_with(dependencies, guard, || Rc::new(HttpTransport::new(for_transport)))
     }
 
     /// Like [`Deliveries::start`] with a custom transport, which is constructed on the actor's thread.
     pub(super) fn start_with(
-        neighbours: Neighbours,
+        dependencies: Dependencies,
         guard: Guard,
         transport: impl FnOnce() -> Rc<dyn Transport> + Send + 'static,
     ) -> Result<Self, NoRandomness> {
         let ids = ObjectIds::new()?;
-        let (recent, counters) = (Arc::<Recent>::default(), Arc::<Counters>::default());
+        let shared = Arc::new(Shared {
+            dependencies,
+            guard,
+            recent: Recent::default(),
+            counters: Counters::default(),
+        });
         let arbiter = Arbiter::new();
-        let catalog = neighbours.catalog.clone();
-        let (for_actor, recent_of_actor, counters_of_actor) =
-            (guard.clone(), Arc::clone(&recent), Arc::clone(&counters));
+        let for_actor = Arc::clone(&shared);
         let address = DeliveryActor::start_in_arbiter(&arbiter.handle(), move |_| {
-            DeliveryActor::new(
-                neighbours,
-                for_actor,
-                transport(),
-                ids,
-                recent_of_actor,
-                counters_of_actor,
-            )
+            DeliveryActor::new(for_actor, transport(), ids)
         });
         Ok(Self(Arc::new(Inner {
             address,
             arbiter,
-            catalog,
-            guard,
-            recent,
-            counters,
-            offered_bytes: Arc::default(),
+            shared,
+            free_bytes: Arc::new(Semaphore::new(OFFERED_BYTES_MAX)),
         })))
     }
 
@@ -124,7 +99,7 @@ impl Deliveries {
     /// # Errors
     /// Describes what to change.
     pub async fn check_url(&self, text: &str) -> Result<CheckedUrl, String> {
-        self.0.guard.check_url(text).await
+        self.0.shared.guard.check_url(text).await
     }
 
     /// Schedules deliveries that are in the catalog by now, for the first time or again.
@@ -135,8 +110,8 @@ impl Deliveries {
     }
 
     /// Whether any webhook subscribes to ingests into this bucket.
-    pub fn hears_received(&self, bucket: &Bucket) -> bool {
-        self.0.catalog.read(|catalog| {
+    pub fn has_subscriber(&self, bucket: &Bucket) -> bool {
+        self.0.shared.dependencies.catalog.read(|catalog| {
             subscribers(catalog, bucket.organization_id, bucket.id)
                 .next()
                 .is_some()
@@ -146,15 +121,16 @@ impl Deliveries {
     /// Notifies webhooks of new points if there is room. Never blocks and never fails; dropped points are counted.
     pub fn offer_received(&self, points: NewPoints) {
         let sources = points.rows.len();
-        match Hold::take(&self.0.offered_bytes, points.bytes()) {
-            Some(hold) => self.0.address.do_send(Offered { points, hold }),
-            None => self.0.counters.dropped(sources),
+        let bytes = u32::try_from(points.bytes()).unwrap_or(u32::MAX);
+        match Arc::clone(&self.0.free_bytes).try_acquire_many_owned(bytes) {
+            Ok(reserved) => self.0.address.do_send(Offered { points, reserved }),
+            Err(_) => self.0.shared.counters.dropped(sources),
         }
     }
 
     /// The best-effort deliveries of a webhook that are still in memory, pending and finished, newest first.
     pub fn recent(&self, webhook_id: ObjectId) -> Vec<Arc<Delivery>> {
-        self.0.recent.list(webhook_id)
+        self.0.shared.recent.list(webhook_id)
     }
 
     /// Sends a delivery again, given as the caller read it. `None` if it has changed since; the caller must read it
@@ -171,15 +147,15 @@ impl Deliveries {
 
     /// Totals of best-effort deliveries that are not yet in the catalog's totals of the webhook.
     pub fn uncounted(&self, webhook_id: ObjectId) -> DeliveryTotals {
-        self.0.recent.uncounted(webhook_id)
+        self.0.shared.recent.uncounted(webhook_id)
     }
 
     /// Statistics since the start.
     pub fn stats(&self) -> DeliveryStats {
         DeliveryStats {
-            offered_bytes: self.0.offered_bytes.load(Ordering::Relaxed) as u64,
+            offered_bytes: (OFFERED_BYTES_MAX - self.0.free_bytes.available_permits()) as u64,
             offered_bytes_max: OFFERED_BYTES_MAX as u64,
-            ..self.0.counters.stats()
+            ..self.0.shared.counters.stats()
         }
     }
 

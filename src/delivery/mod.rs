@@ -31,11 +31,12 @@ mod tests;
 
 pub use counters::DeliveryStats;
 pub use envelope::{
-    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, delivery, delivery_to, owing, test_body,
+    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, delivery, delivery_to, owing,
+    test_body,
 };
 pub use guard::{CheckedUrl, Guard, Place};
-pub use handle::{Deliveries, Neighbours};
-pub use points::{NewPoints, Show, Shown};
+pub use handle::{Deliveries, Dependencies};
+pub use points::{NewPoints, raw_json, values_of};
 pub use resolve::{Lookup, Resolve, SystemResolver};
 pub use signature::{check_secret, generate_secret};
 pub use transport::{AttemptFuture, HttpTransport, Outcome, Request, Transport};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use actix::{Handler, Message};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::actor::DeliveryActor;
-use super::handle::Hold;
-use super::points::NewPoints;
+use super::points::{NewPoints, subscribers};
 use super::recent::PER_WEBHOOK_MAX;
 use super::schedule::{Class, ReceiverKey};
 use crate::catalog::Webhook;
@@ -16,18 +16,21 @@ use crate::catalog::Webhook;
 #[rtype(result = "()")]
 pub(super) struct Offered {
     pub(super) points: NewPoints,
-    /// Their reservation in the mailbox.
-    pub(super) hold: Hold,
+    /// Their bytes in the mailbox.
+    pub(super) reserved: OwnedSemaphorePermit,
 }
 
 impl Handler<Offered> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
-        drop(hold);
-        let webhooks = self.catalog(|catalog| points.subscribers(catalog));
+    fn handle(&mut self, Offered { points, reserved }: Offered, context: &mut Self::Context) {
+        drop(reserved);
+        let webhooks: Vec<_> = self.catalog(|catalog| {
+            let subscribers = subscribers(catalog, points.organization_id, points.bucket_id);
+            subscribers.cloned().collect()
+        });
         for webhook in webhooks {
-            self.tell(&points, webhook);
+            self.make_deliveries(&points, webhook);
         }
         self.go_on(context);
     }
@@ -35,16 +38,16 @@ impl Handler<Offered> for DeliveryActor {
 
 impl DeliveryActor {
     /// Queues deliveries of new points to a webhook, up to what its queue can take.
-    fn tell(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
+    fn make_deliveries(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
         let receiver = ReceiverKey::Webhook(webhook.id);
         let (sources, now) = (points.rows.len(), self.now());
         let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&receiver));
-        let told = self.pace.take(webhook.id, sources, room, now);
-        self.counters.dropped(sources - told);
+        let made = self.pace.take(webhook.id, sources, room, now);
+        self.shared.counters.dropped(sources - made);
         // If not all sources fit, start with a different source each time.
-        let first = if told < sources { self.best_effort_made } else { 0 };
-        self.best_effort_made = self.best_effort_made.wrapping_add(told);
-        for index in (0..told).map(|index| first.wrapping_add(index) % sources) {
+        let first = if made < sources { self.best_effort_made } else { 0 };
+        self.best_effort_made = self.best_effort_made.wrapping_add(made);
+        for index in (0..made).map(|index| first.wrapping_add(index) % sources) {
             // Skip a source that was deleted in the meantime.
             let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
                 continue;
@@ -52,8 +55,8 @@ impl DeliveryActor {
             if let Some(delivery) = points.delivery(index, &source, &webhook, &self.ids) {
                 self.schedule
                     .add(delivery.id, receiver.clone(), Class::BestEffort, now);
-                let dropped = self.recent.keep(delivery);
-                self.counters.dropped(dropped.len());
+                let dropped = self.shared.recent.keep(delivery);
+                self.shared.counters.dropped(dropped.len());
                 dropped.into_iter().for_each(|id| self.schedule.remove(id));
             }
         }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use engine::rows::{NewestRow, NewestRows};
+use engine::rows::{NewestRows, Scalar};
 use serde_json::value::RawValue;
 
-use super::envelope::{Named, Point, Received, delivery_to};
-use crate::catalog::{Catalog, Delivery, Event, Schema, Source, Webhook};
+use super::envelope::{Point, Received, delivery_to};
+use crate::catalog::{Catalog, Delivery, Event, Source, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
+use crate::ingest::json::{write_scalar, write_string};
 use crate::timestamp::Timestamp;
 
 /// The result of an ingest: everything `data.received` needs except the webhooks.
@@ -27,30 +28,12 @@ pub struct NewPoints {
     pub received_at_ns: i64,
     /// The newest point of each source.
     pub rows: NewestRows,
-    /// Formats a point as the API shows it.
-    pub show: Show,
 }
-
-/// A point as the API shows it: its id, and its values as an object.
-pub struct Shown {
-    pub id: String,
-    pub values: Box<RawValue>,
-}
-
-/// Formats one of these points. `None` if that is impossible, which does not happen.
-pub type Show = fn(&NewPoints, &NewestRow<'_>, &Schema) -> Option<Shown>;
 
 impl NewPoints {
     /// Memory in use while queued.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.rows.memory_bytes()
-    }
-
-    /// The subscribed webhooks.
-    pub(super) fn subscribers(&self, catalog: &Catalog) -> Vec<Arc<Webhook>> {
-        subscribers(catalog, self.organization_id, self.bucket_id)
-            .cloned()
-            .collect()
     }
 
     /// The source of the row at `index`; `None` if it was deleted.
@@ -67,31 +50,51 @@ impl NewPoints {
         ids: &ObjectIds,
     ) -> Option<Delivery> {
         let row = self.rows.get(index)?;
-        let shown = (self.show)(self, &row, &source.schema)?;
-        let metadata = row.metadata.map(ToOwned::to_owned);
-        let metadata = metadata.and_then(|json| RawValue::from_string(json).ok());
+        // A source never loses a field, so every value has a name.
+        let named = |(field, value)| Some((&*source.schema.fields.get(usize::from(field))?.name, value));
+        let values = values_of(row.values().filter_map(named))?;
+        let metadata = row.metadata.and_then(raw_json);
+        let sequence = self.first_sequence + u64::from(row.place);
         let received = Received {
             bucket_id: self.bucket_id,
-            source: Named {
-                id: source.id,
-                name: &source.name,
-            },
-            point_id: &shown.id,
+            received_at: Timestamp(self.received_at_ns),
+            source_id: source.id,
+            source_name: &source.name,
             point: Point {
+                id: Some(ObjectId::of_point(self.bucket_ordinal, sequence)),
                 timestamp: Timestamp(row.timestamp_ns),
-                values: &shown.values,
+                values: &values,
                 metadata: metadata.as_deref(),
             },
             point_count: self.batch.then_some(row.count),
-            received_at_ns: self.received_at_ns,
         };
         let body = |webhook_id| received.body(webhook_id);
         let event = Event::DataReceived;
         // The webhook may have been paused or its events changed since the ingest.
         webhook
-            .hears(event, self.bucket_id)
+            .receives(event, self.bucket_id)
             .then(|| delivery_to(webhook, event, ids, self.received_at_ns, body))
     }
+}
+
+/// The values of a point as a JSON object, written as in the API. `None` if that fails, which does not happen.
+pub fn values_of<'v>(values: impl Iterator<Item = (&'v str, Scalar<'v>)>) -> Option<Box<RawValue>> {
+    let mut json = vec![b'{'];
+    for (name, value) in values {
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        write_string(name, &mut json);
+        json.push(b':');
+        write_scalar(value, &mut json);
+    }
+    json.push(b'}');
+    RawValue::from_string(String::from_utf8(json).ok()?).ok()
+}
+
+/// A JSON text; `None` if it is malformed.
+pub fn raw_json(json: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(json.to_owned()).ok()
 }
 
 /// The webhooks that subscribe to ingests into a bucket.
@@ -102,5 +105,5 @@ pub(super) fn subscribers(
 ) -> impl Iterator<Item = &Arc<Webhook>> {
     catalog
         .webhooks_of(organization_id)
-        .filter(move |webhook| webhook.hears(Event::DataReceived, bucket_id))
+        .filter(move |webhook| webhook.receives(Event::DataReceived, bucket_id))
 }

@@ -81,26 +81,21 @@ impl Kept {
 impl Recent {
     /// Stores a new delivery. Returns the pending deliveries that were evicted.
     pub fn keep(&self, delivery: Delivery) -> Vec<ObjectId> {
-        let (webhook_id, id, bytes) = (delivery.receiver.owner(), delivery.id, bytes_of(&delivery));
-        let mut inner = self.0.lock();
-        let of_webhook = inner.webhooks.entry(webhook_id).or_default();
+        let webhook_id = delivery.receiver.owner();
         let kept = Kept {
             delivery: Arc::new(delivery),
             in_flight: false,
             counted: false,
         };
-        of_webhook.deliveries.insert(id, kept);
-        of_webhook.bytes += bytes;
-        let too_many = of_webhook.deliveries.len() > PER_WEBHOOK_MAX;
-        inner.bytes += bytes;
-        inner.owners.insert(id, webhook_id);
+        let mut inner = self.0.lock();
+        let of_webhook = inner.insert(kept);
         let mut dropped = Vec::new();
-        if too_many {
-            inner.push_out(webhook_id, &mut dropped);
+        if of_webhook.deliveries.len() > PER_WEBHOOK_MAX {
+            inner.evict_oldest(webhook_id, &mut dropped);
         }
         while inner.bytes > BYTES_MAX
             && let Some(largest) = inner.largest()
-            && inner.push_out(largest, &mut dropped)
+            && inner.evict_oldest(largest, &mut dropped)
         {}
         dropped
     }
@@ -146,17 +141,12 @@ impl Recent {
 
     /// Stores a delivery again after the catalog refused it.
     pub fn put_back(&self, kept: Kept) {
-        let (webhook_id, id) = (kept.delivery.receiver.owner(), kept.delivery.id);
-        let (bytes, counted) = (bytes_of(&kept.delivery), kept.uncounted());
+        let counted = kept.uncounted();
         let mut inner = self.0.lock();
-        inner.bytes += bytes;
-        inner.owners.insert(id, webhook_id);
-        let of_webhook = inner.webhooks.entry(webhook_id).or_default();
-        of_webhook.bytes += bytes;
+        let of_webhook = inner.insert(kept);
         if let Some(counted) = counted {
             of_webhook.uncounted.add(counted);
         }
-        of_webhook.deliveries.insert(id, kept);
     }
 
     /// Removes a delivery whose receiver was deleted.
@@ -225,8 +215,23 @@ impl Recent {
 }
 
 impl Inner {
+    /// Stores a delivery with those of its webhook, which are returned.
+    fn insert(&mut self, kept: Kept) -> &mut OfWebhook {
+        let (webhook_id, id, bytes) = (
+            kept.delivery.receiver.owner(),
+            kept.delivery.id,
+            bytes_of(&kept.delivery),
+        );
+        self.owners.insert(id, webhook_id);
+        self.bytes += bytes;
+        let of_webhook = self.webhooks.entry(webhook_id).or_default();
+        of_webhook.bytes += bytes;
+        of_webhook.deliveries.insert(id, kept);
+        of_webhook
+    }
+
     /// Removes the oldest delivery of a webhook that is not in flight. Returns whether there was one.
-    fn push_out(&mut self, webhook_id: ObjectId, dropped: &mut Vec<ObjectId>) -> bool {
+    fn evict_oldest(&mut self, webhook_id: ObjectId, dropped: &mut Vec<ObjectId>) -> bool {
         let deliveries = self.webhooks.get(&webhook_id).map(|of| of.deliveries.iter());
         let oldest = deliveries.into_iter().flatten().find(|(_, kept)| !kept.in_flight);
         let Some(id) = oldest.map(|(id, _)| *id) else {

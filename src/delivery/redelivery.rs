@@ -60,7 +60,7 @@ impl Handler<Redeliver> for DeliveryActor {
         if let Some(waiting) = self.waiting_for_log(id) {
             return waiting.push(reply);
         }
-        let taken = self.recent.take(id);
+        let taken = self.shared.recent.take(id);
         let owed = self.catalog(|catalog| catalog.pending_delivery(id).cloned());
         let found = match (&taken, owed) {
             (Some(kept), _) => kept.as_counted(),
@@ -82,24 +82,15 @@ impl Handler<Redeliver> for DeliveryActor {
         let command = Command::DeliveriesQueued {
             deliveries: vec![delivery.clone()],
         };
-        let requeued = |outcome| Requeued {
-            delivery,
-            taken,
-            outcome,
-            reply,
-        };
-        let slot = Arc::new(parking_lot::Mutex::new(Some(requeued)));
-        let (for_completion, address) = (Arc::clone(&slot), context.address());
-        let submitted = self.journal().submit_command(command, move |outcome| {
-            if let Some(requeued) = for_completion.lock().take() {
-                address.do_send(requeued(outcome.map_err(ServiceError::from)));
-            }
+        let address = context.address();
+        self.journal().submit_command(command, move |outcome| {
+            address.do_send(Requeued {
+                delivery,
+                taken,
+                outcome: outcome.map_err(ServiceError::from),
+                reply,
+            });
         });
-        if let Err(error) = submitted
-            && let Some(requeued) = slot.lock().take()
-        {
-            context.notify(requeued(Err(error)));
-        }
     }
 }
 
@@ -116,10 +107,12 @@ impl Handler<Requeued> for DeliveryActor {
         let id = delivery.id;
         let Requeuing { ended, waiting } = self.requeuing.remove(&id).unwrap_or_default();
         if let (Err(_), Some(kept)) = (&outcome, taken) {
-            self.recent.put_back(kept);
+            self.shared.recent.put_back(kept);
         }
-        // Before `Queued`: the delivery must not be in flight any more to be scheduled at once. A failed attempt counts
-        // against the new retry schedule instead of ending the delivery.
+        if outcome.is_ok() && self.schedule.is_in_flight(id) {
+            self.redelivered.insert(id);
+        }
+        // Before `Queued`: the delivery must not be in flight any more to be scheduled at once.
         for ended in ended {
             self.handle(ended, context);
         }

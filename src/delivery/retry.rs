@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_by_the_multiplier_until_no_attempt_is_left() {
+    fn delays_grow_by_the_multiplier_until_the_last_attempt() {
         let waits = |retry| (1..=12).map_while(move |attempts| backoff(retry, attempts));
         for (retry, seconds) in [
             (RetryConfig::default(), &[1.0, 2.0, 4.0][..]),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn no_clock_makes_a_wait_longer_than_its_step() {
+    fn a_clock_change_never_extends_a_delay_beyond_its_step() {
         let retry = RetryConfig::default();
         let now_ns = 1_000 * SECOND_NS;
         for (attempts, due_ns, seconds) in [
@@ -76,7 +76,7 @@ mod tests {
             // The clock was set back by an hour, or to its minimum.
             (2, now_ns + 3_600 * SECOND_NS, 2.0),
             (3, i64::MAX, 4.0),
-            // Retries were disabled in the meantime: the owed attempt is made at once.
+            // Retries were disabled in the meantime: the pending attempt is made at once.
             (9, now_ns + SECOND_NS, 0.0),
         ] {
             let wait = remaining(retry, attempts, due_ns, now_ns);

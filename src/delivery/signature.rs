@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_that_of_rfc_4231() {
+    fn the_hash_matches_rfc_4231() {
         for (key, message, expected) in [
             (
                 vec![0x0b; 20],
@@ -128,7 +128,7 @@ mod tests {
     /// The test vector published by the Standard Webhooks libraries. Its id is not an ObjectId, so this test signs as
     /// `headers` does instead of calling it.
     #[test]
-    fn the_standard_signature_is_that_of_the_published_vector() {
+    fn the_standard_signature_matches_the_published_vector() {
         let key = encoded_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
             .unwrap()
             .unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_cannot_sign_are_refused() {
+    fn unusable_secrets_are_refused() {
         let longest = "x".repeat(SECRET_BYTES_MAX);
         for good in ["x", "whsec_AQID", "whsec_AQ==", "whsec_AQ", "whsec", &longest] {
             assert_eq!(check_secret(good), Ok(()), "{good}");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_secrets_pass_and_differ() {
+    fn generated_secrets_are_valid_and_differ() {
         let (one, two) = (generate_secret().unwrap(), generate_secret().unwrap());
         assert_ne!(one, two);
         assert_eq!(check_secret(&one.0), Ok(()));

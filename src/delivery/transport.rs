@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use awc::http::header::{CONTENT_TYPE, HOST, USER_AGENT};
-use futures_core::Stream;
+use futures_util::StreamExt;
 use tokio::time::{timeout, timeout_at};
 
 use super::connections::Connections;
@@ -71,9 +71,8 @@ pub trait Transport {
 }
 
 /// Attempts over HTTP.
-pub struct HttpTransport(Rc<Inner>);
-
-struct Inner {
+#[derive(Clone)]
+pub struct HttpTransport {
     guard: Guard,
     connections: Rc<Connections>,
     timeout: Duration,
@@ -86,22 +85,22 @@ impl HttpTransport {
     }
 
     pub(super) fn with_timeout(guard: Guard, timeout: Duration) -> Self {
-        Self(Rc::new(Inner {
+        Self {
             guard,
             connections: Connections::new(),
             timeout,
-        }))
+        }
     }
 }
 
 impl Transport for HttpTransport {
     fn attempt(&self, request: Request) -> AttemptFuture {
-        let inner = Rc::clone(&self.0);
+        let transport = self.clone();
         Box::pin(async move {
             let began = Instant::now();
-            let answer = match timeout(inner.timeout, inner.exchange(&request)).await {
+            let answer = match timeout(transport.timeout, transport.exchange(&request)).await {
                 Ok(answer) => answer,
-                Err(_) => Err(format!("timed out: no answer within {:?}", inner.timeout)),
+                Err(_) => Err(format!("timed out: no answer within {:?}", transport.timeout)),
             };
             Outcome {
                 answer,
@@ -111,7 +110,7 @@ impl Transport for HttpTransport {
     }
 }
 
-impl Inner {
+impl HttpTransport {
     async fn exchange(&self, request: &Request) -> Result<u16, String> {
         let url = self.guard.check_form(&request.url)?;
         let addresses = self.guard.addresses(&url).await?;
@@ -151,12 +150,7 @@ impl Inner {
         let status = answer.status().as_u16();
         let deadline = tokio::time::Instant::now() + ANSWER_TIMEOUT;
         let mut read = 0;
-        while let Ok(Some(Ok(chunk))) = timeout_at(
-            deadline,
-            std::future::poll_fn(|context| Pin::new(&mut answer).poll_next(context)),
-        )
-        .await
-        {
+        while let Ok(Some(Ok(chunk))) = timeout_at(deadline, answer.next()).await {
             read += chunk.len();
             if read > ANSWER_BYTES_MAX {
                 break;

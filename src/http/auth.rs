@@ -14,9 +14,6 @@ const SCHEME: &str = "bearer";
 /// Authenticates the caller of a request, with the checks in the contract's order: two credentials at once (400), none
 /// or a wrong one (401), an exhausted monthly quota (429), a credential of a kind that the route does not take (403).
 /// The dashboard's cookie is used only when there is no other credential, and does not count as a second one.
-///
-/// # Errors
-/// 400, 401, 429, 403.
 pub fn authenticate(
     request: &HttpRequest,
     service: &Service,
@@ -44,9 +41,6 @@ pub fn authenticate(
 }
 
 /// Authenticates the operator by the token of the configuration.
-///
-/// # Errors
-/// 400, 401.
 pub fn authenticate_operator(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
     let token = match presented(request)? {
         Presented::Token(token) => Some(token),

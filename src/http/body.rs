@@ -7,17 +7,17 @@
 use std::future::poll_fn;
 use std::io::Read;
 use std::ops::Deref;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
-use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
-use futures_core::Stream;
+use futures_util::StreamExt;
 
+use super::respond::Coding;
 use super::server::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
 
@@ -55,13 +55,6 @@ impl Deref for Body {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Identity,
-    Gzip,
-    Zstd,
-}
-
 /// Reads and decompresses the body, at most `body_bytes_max` bytes.
 ///
 /// # Errors
@@ -76,9 +69,6 @@ pub async fn read(
 }
 
 /// Like [`read`], for a request that may already be refused.
-///
-/// # Errors
-/// Those of `admitted`, and those of [`read`].
 pub async fn read_if(
     admitted: Result<(), ServiceError>,
     request: &HttpRequest,
@@ -99,7 +89,7 @@ pub async fn read_if(
     {
         // The client will retry and would otherwise need a new connection, which costs both sides more than reading
         // these bytes.
-        while let Some(Ok(_)) = next_of(&mut payload).await {}
+        while let Some(Ok(_)) = payload.next().await {}
     }
     read
 }
@@ -113,10 +103,10 @@ async fn read_stated(
     let budget = request
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
-    let encoding = encoding_of(request)?;
-    let sent_bytes_max = match encoding {
-        Encoding::Identity => body_bytes_max,
-        Encoding::Gzip | Encoding::Zstd => body_bytes_max + body_bytes_max / 64 + ENCODING_OVERHEAD_BYTES,
+    let coding = coding_of(request)?;
+    let sent_bytes_max = match coding {
+        Coding::Identity => body_bytes_max,
+        Coding::Gzip | Coding::Zstd => body_bytes_max + body_bytes_max / 64 + ENCODING_OVERHEAD_BYTES,
     };
     let too_large = || ServiceError::payload_too_large(body_bytes_max);
     let stated = stated.unwrap_or(0);
@@ -125,15 +115,15 @@ async fn read_stated(
     }
     let mut share = Share::begin(
         budget,
-        match encoding {
-            Encoding::Identity => stated,
-            Encoding::Gzip | Encoding::Zstd => stated * USUAL_RATIO,
+        match coding {
+            Coding::Identity => stated,
+            Coding::Gzip | Coding::Zstd => stated * USUAL_RATIO,
         },
     )?;
     let sent = collect(payload, stated, sent_bytes_max, &mut share)
         .await?
         .ok_or_else(too_large)?;
-    if encoding == Encoding::Identity {
+    if coding == Coding::Identity {
         return Ok(Body {
             bytes: sent,
             _share: share,
@@ -143,7 +133,7 @@ async fn read_stated(
     let turn = if inline { None } else { budget.decoder().await };
     let work = move || {
         let _turn = turn;
-        Ok((decode(encoding, &sent, body_bytes_max, &mut share)?, share))
+        Ok((decode(coding, &sent, body_bytes_max, &mut share)?, share))
     };
     let decoded: Result<_, ServiceError> = if inline {
         work()
@@ -164,26 +154,22 @@ pub fn malformed_json(fault: &dyn std::fmt::Display) -> ServiceError {
     ServiceError::validation(format!("the body is not valid JSON: {fault}"))
 }
 
-fn encoding_of(request: &HttpRequest) -> Result<Encoding, ServiceError> {
+fn coding_of(request: &HttpRequest) -> Result<Coding, ServiceError> {
     let mut stated = request.headers().get_all(CONTENT_ENCODING);
     let encoding = match (stated.next(), stated.next()) {
-        (None, _) => return Ok(Encoding::Identity),
+        (None, _) => return Ok(Coding::Identity),
         (Some(one), None) => one.to_str().unwrap_or("?").trim().to_ascii_lowercase(),
         (Some(_), Some(_)) => String::from("more than one"),
     };
     match encoding.as_str() {
-        "" | "identity" => Ok(Encoding::Identity),
-        "gzip" | "x-gzip" => Ok(Encoding::Gzip),
-        "zstd" => Ok(Encoding::Zstd),
+        "" | "identity" => Ok(Coding::Identity),
+        "gzip" | "x-gzip" => Ok(Coding::Gzip),
+        "zstd" => Ok(Coding::Zstd),
         _ => Err(ServiceError::new(
             ErrorKind::UnsupportedMediaType,
             format!("content-encoding {encoding:?} is not understood; send gzip, zstd or plain JSON"),
         )),
     }
-}
-
-async fn next_of(payload: &mut Payload) -> Option<Result<Bytes, PayloadError>> {
-    poll_fn(|context| Pin::new(&mut *payload).poll_next(context)).await
 }
 
 /// Reads the bytes as sent; `None` when there are more than `bytes_max`.
@@ -197,7 +183,7 @@ async fn collect(
     let mut patience = pin!(sleep(BEGUN_PATIENCE));
     loop {
         let next = poll_fn(|context| {
-            let next = Pin::new(&mut *payload).poll_next(context);
+            let next = payload.poll_next_unpin(context);
             // The timer is set by the first wait: most bodies need none.
             if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
                 share.lapse();
@@ -225,15 +211,15 @@ async fn collect(
 
 /// Decompresses the bytes; `None` when there are more than `bytes_max`.
 fn decode(
-    encoding: Encoding,
+    coding: Coding,
     sent: &[u8],
     bytes_max: usize,
     share: &mut Share,
 ) -> Result<Option<Vec<u8>>, ServiceError> {
-    let mut decoder: Box<dyn Read + '_> = match encoding {
-        Encoding::Identity => Box::new(sent),
-        Encoding::Gzip => Box::new(MultiGzDecoder::new(sent)),
-        Encoding::Zstd => {
+    let mut decoder: Box<dyn Read + '_> = match coding {
+        Coding::Identity => Box::new(sent),
+        Coding::Gzip => Box::new(MultiGzDecoder::new(sent)),
+        Coding::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(sent).map_err(undecodable)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(undecodable)?;
             Box::new(decoder)
@@ -285,9 +271,9 @@ mod tests {
         zstd::stream::encode_all(plain, 3).unwrap()
     }
 
-    fn decode(encoding: Encoding, sent: &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, ServiceError> {
+    fn decode(coding: Coding, sent: &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, ServiceError> {
         let budget = Data::new(BodyBudget::new(usize::MAX / 2, 1));
-        super::decode(encoding, sent, bytes_max, &mut Share::begin(&budget, 0)?)
+        super::decode(coding, sent, bytes_max, &mut Share::begin(&budget, 0)?)
     }
 
     fn read(
@@ -312,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_beyond_the_memory_for_all_of_them_are_refused() {
+    fn bodies_beyond_the_shared_memory_are_refused() {
         let budget = Data::new(BodyBudget::new(1 << 20, 1));
         let plain = vec![b'x'; 700_000];
         let first = read(&budget, None, plain.clone()).unwrap();
@@ -340,49 +326,43 @@ mod tests {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
         encoder.window_log(ZSTD_WINDOW_LOG_MAX + 1).unwrap();
         encoder.write_all(&vec![b'x'; 20 << 20]).unwrap();
-        let refused = decode(Encoding::Zstd, &encoder.finish().unwrap(), 64 << 20).unwrap_err();
+        let refused = decode(Coding::Zstd, &encoder.finish().unwrap(), 64 << 20).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Validation);
         assert!(refused.message.contains("window"), "{}", refused.message);
     }
 
     #[test]
-    fn exactly_the_limit_passes_and_one_more_does_not() {
-        for (encoding, encode) in [
-            (Encoding::Gzip, gzip as fn(&[u8]) -> Vec<u8>),
-            (Encoding::Zstd, zstd),
-        ] {
+    fn a_body_of_exactly_the_limit_passes_and_one_byte_more_is_refused() {
+        for (coding, encode) in [(Coding::Gzip, gzip as fn(&[u8]) -> Vec<u8>), (Coding::Zstd, zstd)] {
             let plain = vec![b'x'; 1_000];
-            assert_eq!(decode(encoding, &encode(&plain), 1_000).unwrap().unwrap(), plain);
-            assert!(decode(encoding, &encode(&plain), 999).unwrap().is_none());
+            assert_eq!(decode(coding, &encode(&plain), 1_000).unwrap().unwrap(), plain);
+            assert!(decode(coding, &encode(&plain), 999).unwrap().is_none());
         }
     }
 
     #[test]
-    fn a_bomb_stops_at_the_limit() {
-        for (encoding, bomb) in [
-            (Encoding::Gzip, gzip(&vec![0; 64 << 20])),
-            (Encoding::Zstd, zstd(&vec![0; 64 << 20])),
+    fn decompression_stops_at_the_limit() {
+        for (coding, bomb) in [
+            (Coding::Gzip, gzip(&vec![0; 64 << 20])),
+            (Coding::Zstd, zstd(&vec![0; 64 << 20])),
         ] {
-            assert!(decode(encoding, &bomb, 1 << 20).unwrap().is_none());
+            assert!(decode(coding, &bomb, 1 << 20).unwrap().is_none());
         }
     }
 
     #[test]
-    fn corrupt_and_cut_bodies_are_refused() {
-        for (encoding, encode) in [
-            (Encoding::Gzip, gzip as fn(&[u8]) -> Vec<u8>),
-            (Encoding::Zstd, zstd),
-        ] {
+    fn corrupt_and_truncated_bodies_are_refused() {
+        for (coding, encode) in [(Coding::Gzip, gzip as fn(&[u8]) -> Vec<u8>), (Coding::Zstd, zstd)] {
             let whole = encode(br#"{"name":"a long enough text to be compressed, compressed"}"#);
             for length in 0..whole.len() {
-                let cut = decode(encoding, &whole[..length], 1_000);
+                let cut = decode(coding, &whole[..length], 1_000);
                 // No bytes at all are an empty body; what is wrong with it is the JSON parser's to say.
                 assert!(cut.is_err() || length == 0, "cut at {length}");
             }
-            assert!(decode(encoding, b"{\"name\":\"plain\"}", 1_000).is_err());
+            assert!(decode(coding, b"{\"name\":\"plain\"}", 1_000).is_err());
             let mut trailing = whole.clone();
             trailing.extend_from_slice(b"garbage");
-            assert!(decode(encoding, &trailing, 1_000).is_err());
+            assert!(decode(coding, &trailing, 1_000).is_err());
         }
     }
 }

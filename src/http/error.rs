@@ -5,12 +5,13 @@ use std::fmt;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::resources::evaluations::StandingView;
 use super::respond::forbid_sniffing;
 use super::server::rate_limit;
-use super::server::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::server::request_id::RequestId;
 use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, ServiceError};
 use crate::service::quota::Quota;
 
@@ -65,9 +66,6 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
     let mut builder = HttpResponse::build(status);
     builder.content_type("application/json");
     builder.insert_header((header::CACHE_CONTROL, "no-store"));
-    if let Some(id) = request_id.header_value() {
-        builder.insert_header((REQUEST_ID_HEADER.clone(), id));
-    }
     if let Some(seconds) = error.retry_after_seconds {
         builder.insert_header((header::RETRY_AFTER, HeaderValue::from(seconds)));
     }
@@ -78,9 +76,10 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
         // The rest of the body is not read, so the connection cannot be reused.
         builder.force_close();
     }
-    let body = ErrorBody { error, request_id };
+    let body = ErrorBody::of(error, request_id);
     // Serializing strings and JSON values cannot fail.
     let mut response = builder.body(serde_json::to_vec(&body).unwrap_or_default());
+    request_id.write(response.headers_mut());
     forbid_sniffing(response.headers_mut());
     response
 }
@@ -114,67 +113,60 @@ impl ResponseError for Ended {
     }
 }
 
-/// `{error, message, details?, …members, requestId? (500)}`
-struct ErrorBody<'a> {
-    error: &'a ServiceError,
-    request_id: RequestId,
+/// Body of every error response.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Error)]
+pub struct ErrorBody<'a> {
+    /// Error type, such as `Validation Error`.
+    error: &'static str,
+    /// What went wrong and how to fix the request.
+    message: &'a str,
+    /// All faults of the request, each with its path.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    details: &'a [Detail],
+    #[serde(flatten)]
+    #[schema(ignore)]
+    extra: Option<ExtraBody<'a>>,
+    /// Request ID to quote in a support request; present on 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    request_id: Option<String>,
 }
 
-impl Serialize for ErrorBody<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut body = serializer.serialize_map(None)?;
-        body.serialize_entry("error", self.error.kind.status().1)?;
-        body.serialize_entry("message", &self.error.message)?;
-        if !self.error.details.is_empty() {
-            body.serialize_entry("details", &Details(&self.error.details))?;
-        }
-        match &self.error.extra {
-            None => {}
-            Some(ErrorExtra::Batch(errors)) => {
-                body.serialize_entry("insertedCount", &0)?;
-                body.serialize_entry("failedCount", &errors.len())?;
-                body.serialize_entry("errors", &EntryErrors(errors))?;
-            }
-            Some(ErrorExtra::Standing(standing)) => {
-                body.serialize_entry("evaluation", &StandingView::of(**standing))?;
-            }
-        }
-        if self.error.kind == ErrorKind::Internal {
-            body.serialize_entry("requestId", &self.request_id.to_string())?;
-        }
-        body.end()
-    }
+/// Members of some errors alone.
+#[derive(Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum ExtraBody<'a> {
+    Batch {
+        inserted_count: usize,
+        failed_count: usize,
+        errors: &'a [EntryError],
+    },
+    Standing {
+        evaluation: StandingView,
+    },
 }
 
-struct Details<'a>(&'a [Detail]);
-
-impl Serialize for Details<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct Entry<'a> {
-            path: &'a [String],
-            message: &'a str,
+impl<'a> ErrorBody<'a> {
+    fn of(error: &'a ServiceError, request_id: RequestId) -> Self {
+        let extra = error.extra.as_ref().map(|extra| match extra {
+            ErrorExtra::Batch(errors) => ExtraBody::Batch {
+                inserted_count: 0,
+                failed_count: errors.len(),
+                errors,
+            },
+            ErrorExtra::Standing(standing) => ExtraBody::Standing {
+                evaluation: StandingView::of(**standing),
+            },
+        });
+        Self {
+            error: error.kind.status().1,
+            message: &error.message,
+            details: &error.details,
+            extra,
+            request_id: (error.kind == ErrorKind::Internal).then(|| request_id.to_string()),
         }
-        serializer.collect_seq(self.0.iter().map(|detail| Entry {
-            path: &detail.path,
-            message: &detail.message,
-        }))
-    }
-}
-
-struct EntryErrors<'a>(&'a [EntryError]);
-
-impl Serialize for EntryErrors<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct Entry<'a> {
-            index: u32,
-            error: &'a str,
-        }
-        serializer.collect_seq(
-            self.0
-                .iter()
-                .map(|EntryError { index, error }| Entry { index: *index, error }),
-        )
     }
 }

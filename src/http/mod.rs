@@ -1,8 +1,9 @@
 //! The HTTP interface: handlers translate between HTTP and `service`, which makes the decisions.
 //!
 //! A file of `resources` has the types of its bodies and answers, its rows of the table (`endpoints`), and its
-//! handlers. `endpoint` defines a row and keeps the order of the checks, `shape` parses bodies, `table` makes the
-//! router, and `docs` describes the interface. `server` has the listener and the middleware, which handlers do not see.
+//! handlers. `endpoint` defines a row and keeps the order of the checks, `shape` parses bodies, `write` writes rows
+//! and points, `table` makes the router, and `docs` describes the interface. `server` has the listener and the
+//! middleware, which handlers do not see.
 
 mod auth;
 mod body;
@@ -16,6 +17,7 @@ mod server;
 mod session_cookie;
 mod shape;
 mod table;
+mod write;
 
 pub use resources::query_body::read_query;
 pub use server::{Listener, RunningServer, Tls, TlsError, listen, start, start_recovering};

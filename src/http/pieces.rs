@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use actix_web::HttpResponse;
@@ -11,10 +12,11 @@ use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use parking_lot::Mutex;
 
 use super::respond::{self, Coding, ZSTD_LEVEL};
 use crate::error::ServiceError;
-use crate::service::query::{Answered, Rest};
+use crate::service::query::{Piece, Rest};
 
 /// Encodes pieces as one body. Each piece is flushed, so that the client can read it at once.
 pub enum Encoder {
@@ -23,9 +25,6 @@ pub enum Encoder {
     Gzip(GzEncoder<Vec<u8>>),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
-
-/// An encoded piece, and the encoder for the pieces after it.
-pub type Encoded = (Bytes, Encoder);
 
 impl Encoder {
     /// Makes an encoder for a new body.
@@ -47,12 +46,12 @@ impl Encoder {
     ///
     /// # Errors
     /// Writing to memory does not fail, but the encoders return a `Result`.
-    pub fn encode(self, piece: Vec<u8>, more: bool) -> Result<Encoded, ServiceError> {
+    pub fn encode(&mut self, piece: Vec<u8>, more: bool) -> Result<Bytes, ServiceError> {
         self.encoded(piece, more).map_err(ServiceError::internal)
     }
 
-    fn encoded(mut self, piece: Vec<u8>, more: bool) -> io::Result<Encoded> {
-        let bytes = match &mut self {
+    fn encoded(&mut self, piece: Vec<u8>, more: bool) -> io::Result<Bytes> {
+        let bytes = match self {
             Encoder::Identity => piece,
             Encoder::Gzip(encoder) => {
                 encoder.write_all(&piece)?;
@@ -71,30 +70,34 @@ impl Encoder {
                 std::mem::take(encoder.get_mut())
             }
         };
-        Ok((bytes.into(), self))
+        Ok(bytes.into())
     }
 }
 
-type Next = Pin<Box<dyn Future<Output = Result<Answered<Encoded>, ServiceError>>>>;
+type Next = Pin<Box<dyn Future<Output = Result<Piece<Bytes>, ServiceError>>>>;
 
 /// The body of an answer in pieces.
 struct Pieces {
     /// The next piece, if it is already made.
     ready: Option<Bytes>,
+    encoder: Arc<Mutex<Encoder>>,
     /// Makes the piece after that; started only when it is needed.
     next: Option<Next>,
 }
 
 /// Responds with a piece that is ready, followed by the rest.
-pub fn respond_in_pieces(coding: Coding, (first, encoder): Encoded, rest: Rest) -> HttpResponse {
+pub fn respond_in_pieces(coding: Coding, first: Bytes, encoder: Encoder, rest: Rest) -> HttpResponse {
+    let encoder = Arc::new(Mutex::new(encoder));
     respond::head(StatusCode::OK, coding).body(Pieces {
         ready: Some(first),
-        next: Some(next(encoder, rest)),
+        next: Some(next(&encoder, rest)),
+        encoder,
     })
 }
 
-fn next(encoder: Encoder, rest: Rest) -> Next {
-    Box::pin(rest.next(move |piece, more| encoder.encode(piece, more)))
+fn next(encoder: &Arc<Mutex<Encoder>>, rest: Rest) -> Next {
+    let encoder = Arc::clone(encoder);
+    Box::pin(rest.next(move |piece, more| encoder.lock().encode(piece, more)))
 }
 
 impl MessageBody for Pieces {
@@ -119,10 +122,9 @@ impl MessageBody for Pieces {
         };
         self.next = None;
         Poll::Ready(Some(match made {
-            Ok(Answered { piece, rest }) => {
-                let (bytes, encoder) = piece;
-                self.next = rest.map(|rest| next(encoder, rest));
-                Ok(bytes)
+            Ok(Piece { content, rest }) => {
+                self.next = rest.map(|rest| next(&self.encoder, rest));
+                Ok(content)
             }
             // The head is already sent. The client detects the truncated answer by its missing end.
             Err(error) => {

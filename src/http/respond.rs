@@ -28,7 +28,7 @@ pub fn forbid_sniffing(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static(NO_SNIFFING));
 }
 
-/// The content coding of an answer.
+/// The content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// Not compressed.
@@ -77,9 +77,6 @@ pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
 }
 
 /// Serializes a value as JSON and compresses it.
-///
-/// # Errors
-/// As [`encode`].
 pub fn encode_json(coding: Coding, value: &impl Serialize) -> Result<Encoded, ServiceError> {
     encode(coding, serde_json::to_vec(value).map_err(ServiceError::internal)?)
 }
@@ -129,9 +126,6 @@ pub async fn respond(
 }
 
 /// Responds with this value as JSON.
-///
-/// # Errors
-/// As [`respond`].
 pub async fn json(
     request: &HttpRequest,
     status: StatusCode,
@@ -173,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_chooses_the_coding() {
+    fn the_client_chooses_the_content_coding() {
         for (accepted, coding) in [
             ("", Coding::Identity),
             ("identity", Coding::Identity),
@@ -197,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn small_bodies_stay_as_they_are_and_large_ones_round_trip() {
+    fn small_bodies_are_sent_unchanged_and_large_ones_round_trip() {
         let small = encode(Coding::Gzip, vec![b'a'; COMPRESS_BYTES_MIN - 1]).unwrap();
         assert_eq!(small.coding, Coding::Identity);
         let plain = vec![b'a'; 100_000];

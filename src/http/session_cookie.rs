@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_come_from_the_page_itself() {
+    fn changes_are_accepted_only_from_the_same_origin() {
         for (headers, own) in [
             (&[("sec-fetch-site", "same-origin")][..], true),
             (&[("sec-fetch-site", "same-site")], false),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_is_for_the_page_and_as_strict_as_can_be() {
+    fn the_cookie_has_the_strictest_attributes() {
         let issued = IssuedToken {
             token: "a.b.c".to_owned(),
             expires_at_ns: 90 * SECOND_NS,

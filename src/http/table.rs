@@ -9,24 +9,10 @@ use actix_web::{HttpResponse, Resource};
 
 use super::docs;
 use super::endpoint::Endpoint;
-use super::resources::accounts;
-use super::resources::alert_history;
-use super::resources::alerts;
-use super::resources::analytics;
-use super::resources::buckets;
-use super::resources::changes;
-use super::resources::dashboard;
-use super::resources::data;
-use super::resources::evaluations;
-use super::resources::health;
-use super::resources::keys;
-use super::resources::metrics;
-use super::resources::operator;
-use super::resources::organization;
-use super::resources::query;
-use super::resources::sources;
-use super::resources::webhook_deliveries;
-use super::resources::webhooks;
+use super::resources::{
+    accounts, alert_history, alerts, analytics, buckets, changes, dashboard, data, evaluations, health, keys,
+    metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+};
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;

@@ -6,14 +6,14 @@
 
 use engine::rows::RowsWriter;
 
-use crate::error::{Detail, EntryError};
+use crate::error::EntryError;
 use crate::ids::ObjectId;
 use crate::limits::BATCH_ENTRIES_MAX;
 
 use super::entries::Entries;
 use super::extend::NewField;
 use super::json::{Kind, Malformed, Scanner};
-use super::members::{IdSlot, Slot, detail, read_id};
+use super::members::{IdSlot, Slot, check_object, read_id, skip_other};
 use super::sources::SourceLookup;
 use super::{BodyFault, Scratch};
 
@@ -42,13 +42,8 @@ pub struct BatchOutcome {
     pub errors: Vec<EntryError>,
 }
 
-/// The value of `dataPoints`.
-enum Points {
-    Absent,
-    Other(Kind),
-    /// Offset of the array, and its number of entries.
-    Array(usize, usize),
-}
+/// The value of `dataPoints`: the offset of the array, and its number of entries.
+type PointsSlot = Slot<(usize, usize), String>;
 
 /// Parses the body into `rows`. `now_ns` (UTC nanoseconds) is the timestamp of entries that have none.
 ///
@@ -57,13 +52,13 @@ enum Points {
 pub fn parse_batch(
     body: &[u8],
     now_ns: i64,
-    sources: &mut dyn SourceLookup,
+    lookup: &mut SourceLookup<'_>,
     scratch: &mut Scratch,
     rows: &mut RowsWriter,
 ) -> Result<Batch, BodyFault> {
     rows.clear();
-    let result = parse(body, now_ns, sources, scratch, rows);
-    scratch.clear();
+    let result = parse(body, now_ns, lookup, scratch, rows);
+    scratch.sources.clear();
     if !matches!(result, Ok(Batch::Ready(_))) {
         rows.clear();
     }
@@ -73,23 +68,15 @@ pub fn parse_batch(
 fn parse(
     body: &[u8],
     now_ns: i64,
-    sources: &mut dyn SourceLookup,
+    lookup: &mut SourceLookup<'_>,
     scratch: &mut Scratch,
     rows: &mut RowsWriter,
 ) -> Result<Batch, BodyFault> {
     let mut scan = Scanner::new(body)?;
-    let found = scan.kind()?;
-    if found != Kind::Object {
-        scan.skip_value(0)?;
-        scan.end()?;
-        return Err(BodyFault::Faults(vec![detail(
-            &[],
-            format!("the body must be an object, not {found}"),
-        )]));
-    }
-    let mut entries = Entries::new(now_ns, sources, scratch, rows);
+    check_object(&mut scan)?;
+    let mut entries = Entries::new(now_ns, lookup, scratch, rows);
     let mut bucket_id = IdSlot::Absent;
-    let mut points = Points::Absent;
+    let mut points = PointsSlot::Absent;
     let mut read_for = None;
     let mut more = scan.open(b'}')?;
     while more {
@@ -106,12 +93,15 @@ fn parse(
                             Some(bucket_id) => entries.read(&mut scan, bucket_id)?,
                             None => count(&mut scan)?,
                         };
-                        Points::Array(start, count)
+                        match count {
+                            0 => Slot::Bad("must have at least one entry".to_owned()),
+                            1..=BATCH_ENTRIES_MAX => Slot::Good((start, count)),
+                            _ => Slot::Bad(format!(
+                                "must have at most {BATCH_ENTRIES_MAX} entries, not {count}"
+                            )),
+                        }
                     }
-                    other => {
-                        scan.skip_value(1)?;
-                        Points::Other(other)
-                    }
+                    other => skip_other(&mut scan, other, 1)?,
                 }
             }
             _ => scan.skip_value(1)?,
@@ -120,9 +110,11 @@ fn parse(
     }
     scan.end()?;
 
-    let faults = faults(&bucket_id, &points);
+    let mut faults = Vec::new();
+    bucket_id.fault("bucketId", "a string", true, &mut faults);
+    points.fault("dataPoints", "an array", true, &mut faults);
     match (bucket_id, points) {
-        (Slot::Good(bucket_id), Points::Array(start, count)) if faults.is_empty() => {
+        (Slot::Good(bucket_id), Slot::Good((start, count))) => {
             if read_for != Some(bucket_id) {
                 scan.seek(start);
                 entries.read(&mut scan, bucket_id)?;
@@ -133,35 +125,19 @@ fn parse(
     }
 }
 
-fn faults(bucket_id: &IdSlot, points: &Points) -> Vec<Detail> {
-    let mut faults = Vec::new();
-    bucket_id.fault("bucketId", "a string", true, &mut faults);
-    let fault = match points {
-        Points::Absent => Some("is required".to_owned()),
-        Points::Other(kind) => Some(format!("must be an array, not {kind}")),
-        Points::Array(_, 0) => Some("must have at least one entry".to_owned()),
-        Points::Array(_, count @ BATCH_ENTRIES_MAX..) if *count > BATCH_ENTRIES_MAX => Some(format!(
-            "must have at most {BATCH_ENTRIES_MAX} entries, not {count}"
-        )),
-        Points::Array(..) => None,
-    };
-    faults.extend(fault.map(|message| detail(&["dataPoints"], message)));
-    faults
-}
-
 /// A guess of the bucket that the body names after the position of `scan`: the last text that looks like it. After a
 /// wrong guess everything is parsed again, so the guess only has to be usually right, and cheap: the text is searched
 /// from its end.
 fn guessed_bucket_id(scan: &Scanner<'_>) -> Option<ObjectId> {
-    let mut there = *scan;
-    there.seek(
-        scan.text()
-            .rfind("\"bucketId\"")
-            .filter(|place| *place > scan.at())?,
-    );
-    there.name().ok()?;
-    there.peek();
-    read_id(&mut there, &mut String::new(), 1).ok()?.good()
+    let start = scan.text().rfind("\"bucketId\"")?;
+    if start < scan.at() {
+        return None;
+    }
+    let mut ahead = *scan;
+    ahead.seek(start);
+    ahead.name().ok()?;
+    ahead.peek();
+    read_id(&mut ahead, &mut String::new(), 1).ok()?.good()
 }
 
 /// Skips the next array. Returns its number of entries.

@@ -24,7 +24,7 @@ pub(super) fn write_row(
     // A local copy, so that the position stays in a register.
     let mut scan = *scan;
     let mut set: FieldBits = [0; SCHEMA_FIELDS_MAX / 64];
-    let mut measured = false;
+    let mut has_value = false;
     let mut place = 0;
     let mut more = scan.open(b'}')?;
     while more {
@@ -43,17 +43,17 @@ pub(super) fn write_row(
                     return Ok(None);
                 }
                 rows.number(ordinal, number.value, number.decimals);
-                measured = true;
+                has_value = true;
             }
             (Some(b'"'), FieldType::String) => {
                 let (value, end) = string_ahead(scan)?;
                 scan.seek(end);
                 rows.string(ordinal, value.get(text));
-                measured = true;
+                has_value = true;
             }
             (Some(b't' | b'f'), FieldType::Boolean) => {
                 rows.boolean(ordinal, scan.boolean()?);
-                measured = true;
+                has_value = true;
             }
             (Some(b'n'), _) => scan.null()?,
             _ => return Ok(None),
@@ -61,7 +61,7 @@ pub(super) fn write_row(
         place += 1;
         more = scan.more(b'}')?;
     }
-    Ok(measured.then_some(scan.at()))
+    Ok(has_value.then_some(scan.at()))
 }
 
 /// The field whose name and colon come next.

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 
 use engine::rows::RowsWriter;
 
-use crate::error::Detail;
-use crate::error::EntryError;
+use crate::error::{Detail, EntryError};
 use crate::ids::{MalformedId, ObjectId};
 use crate::limits::BATCH_ENTRIES_MAX;
 
@@ -15,10 +14,10 @@ use super::batch::{Batch, BatchOutcome};
 use super::extend::NewFields;
 use super::json::{Kind, Malformed, Scanner};
 use super::members::{
-    Member, MetadataSlot, Slot, TimestampSlot, common_timestamp, detail, read_metadata, read_timestamp,
-    too_old,
+    Member, MetadataSlot, Slot, TimestampSlot, common_timestamp, detail, read_id, read_metadata,
+    read_timestamp, skip_other, too_old,
 };
-use super::sources::{self, Seen, SourceLookup};
+use super::sources::{SeenSource, SourceLookup};
 use super::values::Values;
 use super::{Scratch, columns};
 
@@ -35,7 +34,7 @@ const ORDER_MAX: usize = 8;
 /// Parses entries into rows, errors and new fields.
 pub(super) struct Entries<'s> {
     now_ns: i64,
-    lookup: &'s mut dyn SourceLookup,
+    lookup: &'s mut SourceLookup<'s>,
     pub(super) scratch: &'s mut Scratch,
     rows: &'s mut RowsWriter,
     errors: Vec<EntryError>,
@@ -49,7 +48,7 @@ pub(super) struct Entries<'s> {
 /// The members of an entry parsed so far.
 #[derive(Default)]
 struct Entry {
-    /// Index of the source in `Scratch::seen`.
+    /// Index of the source in `Scratch::sources`.
     source: Slot<usize, MalformedId>,
     timestamp: TimestampSlot,
     metadata: MetadataSlot,
@@ -62,16 +61,10 @@ struct Entry {
 impl<'s> Entries<'s> {
     pub(super) fn new(
         now_ns: i64,
-        lookup: &'s mut dyn SourceLookup,
+        lookup: &'s mut SourceLookup<'s>,
         scratch: &'s mut Scratch,
         rows: &'s mut RowsWriter,
     ) -> Self {
-        let order = [
-            Member::DataSourceId,
-            Member::Timestamp,
-            Member::Values,
-            Member::Metadata,
-        ];
         Self {
             now_ns,
             lookup,
@@ -79,7 +72,7 @@ impl<'s> Entries<'s> {
             rows,
             errors: Vec::new(),
             new_fields: NewFields::default(),
-            order: std::array::from_fn(|place| order.get(place).copied().unwrap_or(Member::Unknown)),
+            order: [Member::Unknown; ORDER_MAX],
             last: 0,
         }
     }
@@ -87,7 +80,7 @@ impl<'s> Entries<'s> {
     /// Parses the next array for this bucket and discards earlier results. Returns its number of entries.
     pub(super) fn read(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<usize, Malformed> {
         self.rows.clear();
-        self.scratch.clear();
+        self.scratch.sources.clear();
         self.errors.clear();
         self.new_fields = NewFields::default();
         let mut count = 0;
@@ -139,7 +132,7 @@ impl<'s> Entries<'s> {
             let member = self.member(scan, place)?;
             scan.peek();
             match member {
-                Member::DataSourceId => match sources::expected(scan, &self.scratch.seen, self.last) {
+                Member::DataSourceId => match self.scratch.sources.expected(scan, self.last) {
                     Some(index) => {
                         self.last = index;
                         entry.source = Slot::Good(index);
@@ -188,24 +181,11 @@ impl<'s> Entries<'s> {
         scan: &mut Scanner<'_>,
         bucket_id: ObjectId,
     ) -> Result<Slot<usize, MalformedId>, Malformed> {
-        let found = scan.kind()?;
-        if found != Kind::String {
-            scan.skip_value(ENTRY_DEPTH)?;
-            return Ok(Slot::Other(found));
-        }
-        let Scratch {
-            seen,
-            orders,
-            by_id,
-            text,
-        } = &mut *self.scratch;
-        Ok(match scan.string()?.get(text).parse::<ObjectId>() {
-            Ok(id) => {
-                self.last = sources::find(id, bucket_id, self.lookup, (seen, by_id, orders));
-                Slot::Good(self.last)
-            }
-            Err(fault) => Slot::Bad(fault),
-        })
+        let id = read_id(scan, &mut self.scratch.text, ENTRY_DEPTH)?;
+        Ok(id.map(|id| {
+            self.last = self.scratch.sources.find(id, bucket_id, self.lookup);
+            self.last
+        }))
     }
 
     /// Writes the values into a row if the source is known and active; otherwise skips them.
@@ -214,8 +194,8 @@ impl<'s> Entries<'s> {
         let found = scan.kind()?;
         entry.written_for = None;
         if found != Kind::Object {
-            entry.values = Slot::Other(found);
-            return scan.skip_value(ENTRY_DEPTH);
+            entry.values = skip_other(scan, found, ENTRY_DEPTH)?;
+            return Ok(());
         }
         let start = scan.at();
         entry.values = Slot::Good(start);
@@ -229,25 +209,17 @@ impl<'s> Entries<'s> {
     /// Opens a row with the next values. `false` if the source is not known yet or the slow path is needed.
     #[inline(always)]
     fn write_row(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<bool, Malformed> {
-        let Scratch {
-            seen, orders, text, ..
-        } = &mut *self.scratch;
+        let Scratch { sources, text } = &mut *self.scratch;
         let index = match entry.source {
             Slot::Good(index) => index,
             // Values before their source probably belong to the previous entry's source; `end_entry` checks that.
             Slot::Absent => self.last,
             _ => return Ok(false),
         };
-        let Some((view, order_from)) = seen
-            .get(index)
-            .and_then(|seen| Some((seen.open()?, seen.order_from)))
-        else {
+        let Some((view, order)) = sources.active_with_order(index) else {
             return Ok(false);
         };
         let source = &view.source;
-        let order = orders
-            .get_mut(order_from..order_from + source.schema.fields.len())
-            .unwrap_or_default();
         self.rows.begin(source.ordinal);
         let end = columns::write_row(scan, &source.schema, order, text, self.rows)?;
         entry.written_for = end.map(|_| index);
@@ -275,22 +247,21 @@ impl<'s> Entries<'s> {
             Slot::Absent => Some(None),
             other => other.good().map(|(start, end)| Some(scan.slice(start, end))),
         };
-        let written = entry
+        let view = entry
             .source
             .good()
-            .filter(|source| entry.written_for == Some(*source));
-        let view = written.and_then(|source| self.scratch.seen.get(source)?.open());
-        let (Some(view), Some(timestamp_ns), Some(metadata)) = (view, timestamp_ns, metadata) else {
-            return self.check_entry(scan, entry, index);
-        };
-        if timestamp_ns < view.oldest_ns {
-            return self.check_entry(scan, entry, index);
+            .filter(|source| entry.written_for == Some(*source))
+            .and_then(|source| self.scratch.sources.get(source)?.active());
+        if let (Some(view), Some(timestamp_ns), Some(metadata)) = (view, timestamp_ns, metadata)
+            && timestamp_ns >= view.oldest_ns
+        {
+            if let Some(metadata) = metadata {
+                self.rows.metadata(metadata);
+            }
+            self.rows.commit(timestamp_ns);
+            return Ok(());
         }
-        if let Some(metadata) = metadata {
-            self.rows.metadata(metadata);
-        }
-        self.rows.commit(timestamp_ns);
-        Ok(())
+        self.check_entry(scan, entry, index)
     }
 
     /// Slow path: parses the entry's values again, and either writes its row or reports all its faults.
@@ -313,7 +284,7 @@ impl<'s> Entries<'s> {
         let seen = entry
             .source
             .good()
-            .and_then(|source| self.scratch.seen.get(source));
+            .and_then(|source| self.scratch.sources.get(source));
         faults.extend(seen.and_then(source_fault));
         entry
             .timestamp
@@ -347,18 +318,13 @@ impl<'s> Entries<'s> {
     }
 }
 
-fn source_fault(seen: &Seen) -> Option<Detail> {
-    match &seen.view {
-        None => Some(detail(
-            &["dataSourceId"],
-            format!("no data source {} in this bucket", seen.id),
-        )),
-        Some(_) if seen.open().is_none() => Some(detail(
-            &["dataSourceId"],
-            format!("data source {} is inactive and takes no data", seen.id),
-        )),
-        Some(_) => None,
-    }
+fn source_fault(seen: &SeenSource) -> Option<Detail> {
+    let message = match (&seen.view, seen.active()) {
+        (_, Some(_)) => return None,
+        (None, _) => format!("no data source {} in this bucket", seen.id),
+        (Some(_), None) => format!("data source {} is inactive and takes no data", seen.id),
+    };
+    Some(detail(&["dataSourceId"], message))
 }
 
 /// All faults in one message.

@@ -8,6 +8,7 @@ use crate::error::Detail;
 use crate::ids::{MalformedId, ObjectId};
 use crate::limits::METADATA_BYTES_MAX;
 
+use super::BodyFault;
 use super::json::{Kind, Malformed, Scanner};
 use super::timestamp::{self, TimestampFault};
 
@@ -44,11 +45,22 @@ pub(super) enum Slot<T, F> {
     Bad(F),
 }
 
-impl<T: Copy, F: fmt::Display> Slot<T, F> {
+impl<T: Copy, F> Slot<T, F> {
     pub(super) fn good(&self) -> Option<T> {
         match self {
             Self::Good(value) => Some(*value),
             _ => None,
+        }
+    }
+}
+
+impl<T, F: fmt::Display> Slot<T, F> {
+    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Slot<U, F> {
+        match self {
+            Self::Absent => Slot::Absent,
+            Self::Good(value) => Slot::Good(convert(value)),
+            Self::Other(kind) => Slot::Other(kind),
+            Self::Bad(fault) => Slot::Bad(fault),
         }
     }
 
@@ -81,6 +93,18 @@ pub(super) fn detail(path: &[&str], message: String) -> Detail {
     }
 }
 
+/// Checks that the body is an object.
+pub(super) fn check_object(scan: &mut Scanner<'_>) -> Result<(), BodyFault> {
+    let found = scan.kind()?;
+    if found == Kind::Object {
+        return Ok(());
+    }
+    scan.skip_value(0)?;
+    scan.end()?;
+    let message = format!("the body must be an object, not {found}");
+    Err(BodyFault::Faults(vec![detail(&[], message)]))
+}
+
 /// Parses an id. See [`Scanner::skip_value`] for `depth`.
 pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -> Result<IdSlot, Malformed> {
     Ok(match scan.kind()? {
@@ -88,7 +112,7 @@ pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -
             Ok(id) => Slot::Good(id),
             Err(fault) => Slot::Bad(fault),
         },
-        other => skipped(scan, other, depth)?,
+        other => skip_other(scan, other, depth)?,
     })
 }
 
@@ -119,7 +143,7 @@ pub(super) fn read_timestamp(
             scan.null()?;
             Slot::Absent
         }
-        other => skipped(scan, other, depth)?,
+        other => skip_other(scan, other, depth)?,
     })
 }
 
@@ -129,23 +153,25 @@ pub(super) fn read_metadata(scan: &mut Scanner<'_>, depth: u32) -> Result<Metada
         Kind::Object => {
             let start = scan.at();
             scan.skip_value(depth)?;
-            let bytes = scan.at() - start;
-            let fits = bytes <= METADATA_BYTES_MAX;
-            Ok(if fits {
-                Slot::Good((start, scan.at()))
-            } else {
-                Slot::Bad(MetadataFault(bytes))
+            Ok(match scan.at() - start {
+                ..=METADATA_BYTES_MAX => Slot::Good((start, scan.at())),
+                bytes => Slot::Bad(MetadataFault(bytes)),
             })
         }
         Kind::Null => {
             scan.null()?;
             Ok(Slot::Absent)
         }
-        other => skipped(scan, other, depth),
+        other => skip_other(scan, other, depth),
     }
 }
 
-fn skipped<T, F>(scan: &mut Scanner<'_>, kind: Kind, depth: u32) -> Result<Slot<T, F>, Malformed> {
+/// Skips a value of another kind than the member must have.
+pub(super) fn skip_other<T, F>(
+    scan: &mut Scanner<'_>,
+    kind: Kind,
+    depth: u32,
+) -> Result<Slot<T, F>, Malformed> {
     scan.skip_value(depth)?;
     Ok(Slot::Other(kind))
 }

@@ -2,8 +2,8 @@
 //! of an [`engine::rows::RowsWriter`], without a JSON tree and without a string per point.
 //!
 //! This module decides which parts of a body are points and which are faults, by the body's shape and the schemas. It
-//! never looks anything up itself, knows no clock, caller or log, and changes nothing: it asks [`SourceLookup`] for
-//! data sources. Called by `service::data`. The query also uses `timestamp` and `json`, because it parses the same
+//! never looks anything up itself, knows no clock, caller or log, and changes nothing: its caller passes it a
+//! [`SourceLookup`]. Called by `service::data`. The query also uses `timestamp` and `json`, because it parses the same
 //! timestamps and writes the same numbers.
 //!
 //! - [`point`], [`batch`]: the two bodies. `entries`: the entries of a batch.
@@ -27,7 +27,7 @@ mod values;
 pub use batch::{Batch, BatchOutcome, parse_batch};
 pub use extend::NewField;
 pub use json::Malformed;
-pub use point::{Point, PointBody, PointOutcome, parse_point};
+pub use point::{Point, PointBody, parse_point};
 pub use sources::{SourceLookup, SourceView};
 
 use crate::error::{Detail, ServiceError};
@@ -59,22 +59,13 @@ impl From<BodyFault> for ServiceError {
 /// Buffers reused between requests to avoid allocations. They hold no data between requests.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    seen: Vec<sources::Seen>,
-    /// For each field of each source seen: the field at this position in the source's previous entry.
-    orders: Vec<u16>,
-    by_id: sources::Places,
+    sources: sources::SeenSources,
     text: String,
 }
 
 impl Scratch {
     pub fn new() -> Self {
         Self::default()
-    }
-
-    fn clear(&mut self) {
-        self.seen.clear();
-        self.orders.clear();
-        self.by_id.clear();
     }
 }
 

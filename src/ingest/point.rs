@@ -1,9 +1,10 @@
 //! The body of `POST /api/data`. It is checked in two steps, because the API checks the shape of a body before the
 //! resources it names, and the rest after them: [`parse_point`] needs no source, [`PointBody::write`] takes one.
 
+use std::convert::Infallible;
+
 use engine::rows::RowsWriter;
 
-use crate::catalog::Source;
 use crate::error::Detail;
 use crate::ids::ObjectId;
 
@@ -11,8 +12,8 @@ use super::BodyFault;
 use super::extend::{NewField, NewFields};
 use super::json::{Kind, Scanner};
 use super::members::{
-    IdSlot, Member, MetadataSlot, Slot, TimestampSlot, detail, read_id, read_metadata, read_timestamp,
-    too_old,
+    IdSlot, Member, MetadataSlot, Slot, TimestampSlot, check_object, read_id, read_metadata, read_timestamp,
+    skip_other, too_old,
 };
 use super::sources::SourceView;
 use super::values::Values;
@@ -35,27 +36,12 @@ pub struct PointBody<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
     /// The point is the only row of the writer.
-    Ready(PointOutcome),
+    Ready {
+        /// The timestamp sent, or the time of the request.
+        timestamp_ns: i64,
+    },
     /// The source needs these fields first; nothing was written.
     NeedsFields(Vec<NewField>),
-}
-
-/// A written point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PointOutcome {
-    /// The bucket named in the body.
-    pub bucket_id: ObjectId,
-    /// The source named in the body.
-    pub source_id: ObjectId,
-    /// The timestamp sent, or the time of the request.
-    pub timestamp_ns: i64,
-}
-
-/// The value of `values`.
-enum ValuesSlot<'a> {
-    Absent,
-    Other(Kind),
-    Object(Values<'a>),
 }
 
 /// Parses the body and finds all faults that can be found without its resources.
@@ -65,18 +51,10 @@ enum ValuesSlot<'a> {
 pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
     let mut scan = Scanner::new(body)?;
     let mut buffer = String::new();
-    let found = scan.kind()?;
-    if found != Kind::Object {
-        scan.skip_value(0)?;
-        scan.end()?;
-        return Err(BodyFault::Faults(vec![detail(
-            &[],
-            format!("the body must be an object, not {found}"),
-        )]));
-    }
+    check_object(&mut scan)?;
     let (mut bucket_id, mut source_id) = (IdSlot::Absent, IdSlot::Absent);
     let (mut timestamp, mut metadata) = (TimestampSlot::Absent, MetadataSlot::Absent);
-    let mut values = ValuesSlot::Absent;
+    let mut values: Slot<Values<'_>, Infallible> = Slot::Absent;
     let mut more = scan.open(b'}')?;
     while more {
         let name = scan.name()?;
@@ -89,11 +67,8 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
                 Member::Metadata => metadata = read_metadata(&mut scan, 1)?,
                 Member::Values => {
                     values = match scan.kind()? {
-                        Kind::Object => ValuesSlot::Object(Values::read(&mut scan, 1)?),
-                        other => {
-                            scan.skip_value(1)?;
-                            ValuesSlot::Other(other)
-                        }
+                        Kind::Object => Slot::Good(Values::read(&mut scan, 1)?),
+                        other => skip_other(&mut scan, other, 1)?,
                     }
                 }
                 Member::Unknown => scan.skip_value(1)?,
@@ -107,14 +82,13 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
     bucket_id.fault("bucketId", "a string", true, &mut faults);
     source_id.fault("dataSourceId", "a string", true, &mut faults);
     timestamp.fault("timestamp", "an ISO 8601 string", false, &mut faults);
-    match &values {
-        ValuesSlot::Absent => faults.push(detail(&["values"], "is required".to_owned())),
-        ValuesSlot::Other(kind) => faults.push(detail(&["values"], format!("must be an object, not {kind}"))),
-        ValuesSlot::Object(values) => values.shape_faults(&mut faults),
+    values.fault("values", "an object", true, &mut faults);
+    if let Slot::Good(values) = &values {
+        values.shape_faults(&mut faults);
     }
     metadata.fault("metadata", "an object", false, &mut faults);
     match (bucket_id, source_id, values) {
-        (Slot::Good(bucket_id), Slot::Good(source_id), ValuesSlot::Object(values)) if faults.is_empty() => {
+        (Slot::Good(bucket_id), Slot::Good(source_id), Slot::Good(values)) if faults.is_empty() => {
             let metadata = metadata.good().map(|(start, end)| scan.slice(start, end));
             Ok(PointBody {
                 bucket_id,
@@ -136,7 +110,7 @@ impl PointBody<'_> {
     /// All faults with regard to the source; nothing was written.
     pub fn write(&self, view: &SourceView, now_ns: i64, rows: &mut RowsWriter) -> Result<Point, Vec<Detail>> {
         rows.clear();
-        let source: &Source = &view.source;
+        let source = &view.source;
         let mut faults = Vec::new();
         let timestamp_ns = self.timestamp_ns.unwrap_or(now_ns);
         faults.extend(too_old(timestamp_ns, view.oldest_ns));
@@ -155,12 +129,7 @@ impl PointBody<'_> {
             rows.metadata(metadata);
         }
         rows.commit(timestamp_ns);
-        let (bucket_id, source_id) = (self.bucket_id, self.source_id);
-        Ok(Point::Ready(PointOutcome {
-            bucket_id,
-            source_id,
-            timestamp_ns,
-        }))
+        Ok(Point::Ready { timestamp_ns })
     }
 
     /// Appends the values as a JSON object for the answer, in the order sent, without nulls.

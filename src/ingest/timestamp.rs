@@ -97,59 +97,34 @@ fn pairs(text: &[u8; 8], form: &'static [u8; 8]) -> Option<[u8; 8]> {
 }
 
 fn any_form(text: &[u8]) -> Result<i64, TimestampFault> {
-    let Some((date, rest)) = text.split_first_chunk::<10>() else {
+    let [y1, y2, y3, y4, b'-', month1, month2, b'-', day1, day2, rest @ ..] = text else {
         return Err(TimestampFault::Form);
     };
-    let day_seconds = date_seconds(date)?;
-    if rest.is_empty() {
-        return in_range(day_seconds, 0);
-    }
-    let Some((clock, rest)) = rest.split_first_chunk::<9>() else {
-        return without_seconds(day_seconds, rest);
-    };
-    if clock[6] != b':' {
-        return without_seconds(day_seconds, &text[10..]);
-    }
-    let minutes = time_of_day(clock[0], [clock[1], clock[2], clock[3], clock[4], clock[5]])?;
-    let second = below(60, two(clock[7], clock[8])?)?;
-    let (fraction_ns, rest) = match rest.split_first() {
-        Some((b'.', rest)) => fraction(rest)?,
-        _ => (0, rest),
-    };
-    in_range(
-        day_seconds + minutes * 60 + second - offset_seconds(rest)?,
-        fraction_ns,
-    )
-}
-
-fn without_seconds(day_seconds: i64, rest: &[u8]) -> Result<i64, TimestampFault> {
-    let Some((clock, rest)) = rest.split_first_chunk::<6>() else {
-        return Err(TimestampFault::Form);
-    };
-    let minutes = time_of_day(clock[0], [clock[1], clock[2], clock[3], clock[4], clock[5]])?;
-    in_range(day_seconds + minutes * 60 - offset_seconds(rest)?, 0)
-}
-
-/// `T`, `HH:MM` → minutes.
-fn time_of_day(separator: u8, clock: [u8; 5]) -> Result<i64, TimestampFault> {
-    if separator | 0x20 != b't' || clock[2] != b':' {
-        return Err(TimestampFault::Form);
-    }
-    let (hour, minute) = (two(clock[0], clock[1])?, two(clock[3], clock[4])?);
-    Ok(below(24, hour)? * 60 + below(60, minute)?)
-}
-
-/// `YYYY-MM-DD` → seconds.
-fn date_seconds(date: &[u8; 10]) -> Result<i64, TimestampFault> {
-    if date[4] != b'-' || date[7] != b'-' {
-        return Err(TimestampFault::Form);
-    }
-    let year = two(date[0], date[1])? * 100 + two(date[2], date[3])?;
-    let (month, day) = (two(date[5], date[6])?, two(date[8], date[9])?);
+    let year = two(*y1, *y2)? * 100 + two(*y3, *y4)?;
+    let (month, day) = (two(*month1, *month2)?, two(*day1, *day2)?);
     if !is_date(year, month, day) {
         return Err(TimestampFault::Value);
     }
-    Ok(days_from_civil(year, month, day) * DAY_SECONDS)
+    let midnight = days_from_civil(year, month, day) * DAY_SECONDS;
+    let (h1, h2, m1, m2, rest) = match rest {
+        [] => return in_range(midnight, 0),
+        [b'T' | b't', h1, h2, b':', m1, m2, rest @ ..] => (*h1, *h2, *m1, *m2, rest),
+        _ => return Err(TimestampFault::Form),
+    };
+    let (hour, minute) = (two(h1, h2)?, two(m1, m2)?);
+    let minutes = below(24, hour)? * 60 + below(60, minute)?;
+    let (second, rest) = match rest {
+        [b':', s1, s2, rest @ ..] => (below(60, two(*s1, *s2)?)?, rest),
+        _ => return in_range(midnight + minutes * 60 - offset_seconds(rest)?, 0),
+    };
+    let (fraction_ns, rest) = match rest {
+        [b'.', rest @ ..] => fraction(rest)?,
+        _ => (0, rest),
+    };
+    in_range(
+        midnight + minutes * 60 + second - offset_seconds(rest)?,
+        fraction_ns,
+    )
 }
 
 #[inline(always)]
@@ -181,14 +156,9 @@ fn fraction(text: &[u8]) -> Result<(i64, &[u8]), TimestampFault> {
         return Err(TimestampFault::Form);
     }
     let (digits, rest) = text.split_at(length);
-    let padded = digits
-        .iter()
-        .copied()
-        .chain(std::iter::repeat_n(b'0', 9 - length));
-    Ok((
-        padded.fold(0, |ns, digit| ns * 10 + i64::from(digit - b'0')),
-        rest,
-    ))
+    let digits = digits.iter().chain(std::iter::repeat(&b'0')).take(9);
+    let fraction_ns = digits.fold(0, |ns, digit| ns * 10 + i64::from(digit - b'0'));
+    Ok((fraction_ns, rest))
 }
 
 /// The offset of local time from UTC; an empty text means UTC.
@@ -209,21 +179,15 @@ fn offset_seconds(text: &[u8]) -> Result<i64, TimestampFault> {
 
 #[inline(always)]
 fn two(tens: u8, ones: u8) -> Result<i64, TimestampFault> {
-    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    if tens > 9 || ones > 9 {
-        Err(TimestampFault::Form)
-    } else {
-        Ok(i64::from(tens * 10 + ones))
+    match (tens, ones) {
+        (b'0'..=b'9', b'0'..=b'9') => Ok(i64::from((tens - b'0') * 10 + (ones - b'0'))),
+        _ => Err(TimestampFault::Form),
     }
 }
 
 #[inline(always)]
 fn below(end: i64, value: i64) -> Result<i64, TimestampFault> {
-    if value < end {
-        Ok(value)
-    } else {
-        Err(TimestampFault::Value)
-    }
+    (value < end).then_some(value).ok_or(TimestampFault::Value)
 }
 
 fn in_range(second: i64, fraction_ns: i64) -> Result<i64, TimestampFault> {

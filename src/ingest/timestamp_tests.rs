@@ -132,7 +132,7 @@ const RANGES_REFUSED: &[&str] = &[
 ];
 
 #[test]
-fn every_form_of_the_contract_is_read() {
+fn every_form_of_the_contract_is_parsed() {
     for (text, moment) in READ {
         let ns = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
         assert_eq!(format_timestamp_ns(ns).as_str(), *moment, "{text}");
@@ -153,7 +153,7 @@ fn every_other_form_is_refused_for_its_own_reason() {
 }
 
 #[test]
-fn every_digit_and_every_mark_counts() {
+fn every_digit_and_separator_is_checked() {
     for text in [
         "2026-01-01T00:00:01Z",
         "2026-01-01T00:00:01.000Z",
@@ -175,7 +175,7 @@ fn every_digit_and_every_mark_counts() {
 }
 
 #[test]
-fn what_the_api_writes_reads_back_to_the_nanosecond() {
+fn timestamps_round_trip_to_the_nanosecond() {
     let seed = 0x7157_0001;
     println!("seed {seed:#x}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -206,7 +206,7 @@ fn an_offset_moves_the_moment_by_exactly_that_much() {
 }
 
 #[test]
-fn no_mutilated_timestamp_panics() {
+fn malformed_timestamps_never_panic() {
     let seed = 0x7157_0002;
     println!("seed {seed:#x}");
     let mut random = fastrand::Rng::with_seed(seed);

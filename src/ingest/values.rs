@@ -57,7 +57,7 @@ impl Scalar<'_> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values<'a> {
     members: Vec<(Cow<'a, str>, Scalar<'a>)>,
-    surplus: bool,
+    has_too_many: bool,
 }
 
 impl<'a> Values<'a> {
@@ -76,7 +76,7 @@ impl<'a> Values<'a> {
             };
             match place {
                 Some(place) => members[place].1 = scalar,
-                None if members.len() == MEMBERS_MAX => values.surplus = true,
+                None if members.len() == MEMBERS_MAX => values.has_too_many = true,
                 None => {
                     members.push((name, scalar));
                     match members.len() - 1 {
@@ -95,7 +95,7 @@ impl<'a> Values<'a> {
 
     /// Adds the faults that can be found without a schema.
     pub(super) fn shape_faults(&self, out: &mut Vec<Detail>) {
-        if self.surplus {
+        if self.has_too_many {
             out.push(detail(
                 &["values"],
                 format!("has over {MEMBERS_MAX} fields, a schema at most {SCHEMA_FIELDS_MAX}"),
@@ -126,36 +126,29 @@ impl<'a> Values<'a> {
         let mut pending = Vec::new();
         for (name, scalar) in &self.members {
             let declared = match source.schema.field(name) {
-                Some(ordinal) => source
-                    .schema
-                    .fields
-                    .get(usize::from(ordinal))
-                    .map(|field| field.kind),
+                Some(ordinal) => Some(source.schema.fields[usize::from(ordinal)].kind),
                 None => new_fields.kind(source, name),
             };
             let fault = match (declared, scalar.field_type()) {
                 (Some(_), _) if scalar.kind() == Kind::Null => None,
-                (Some(declared), Some(came)) if came == declared => None,
+                (Some(declared), Some(sent)) if sent == declared => None,
                 (Some(declared), _) => Some(format!(
                     "field {} is declared {}, not {}",
                     Name(name),
                     declared.name(),
                     scalar.kind()
                 )),
-                (None, came) if source.schema_mode == SchemaMode::Extend => {
-                    let room = new_fields.has_room(source, pending.len());
-                    match extension_fault(name, scalar, room) {
-                        Some(fault) => Some(fault),
-                        None => {
-                            let field = |kind| NewField {
-                                source_id: source.id,
-                                name: name.to_string(),
-                                kind,
-                            };
-                            pending.extend(came.map(field));
-                            None
-                        }
+                (None, sent) if source.schema_mode == SchemaMode::Extend => {
+                    let has_room = new_fields.has_room(source, pending.len());
+                    let fault = extension_fault(name, scalar, has_room);
+                    if let (None, Some(kind)) = (&fault, sent) {
+                        pending.push(NewField {
+                            source_id: source.id,
+                            name: name.to_string(),
+                            kind,
+                        });
                     }
+                    fault
                 }
                 (None, _) => Some(format!(
                     "field {} is not declared (declared: {}), but {} was sent",
@@ -226,26 +219,18 @@ fn read_scalar<'a>(scan: &mut Scanner<'a>, depth: u32) -> Result<Scalar<'a>, Mal
 }
 
 /// Why an undeclared field cannot be added. `null` adds no field.
-fn extension_fault(name: &str, scalar: &Scalar<'_>, room: bool) -> Option<String> {
+fn extension_fault(name: &str, scalar: &Scalar<'_>, has_room: bool) -> Option<String> {
     let kind = scalar.kind();
-    match scalar {
-        Scalar::Null => None,
-        Scalar::Nested(_) => Some(format!(
-            "field {} must be a number, string or boolean, not {kind}",
-            Name(name)
-        )),
-        _ => match name_fault(name) {
-            Some(fault) => Some(format!(
-                "field {} cannot be added: {fault}, but {kind} was sent",
-                Name(name)
-            )),
-            None if !room => Some(format!(
-                "field {} is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, but {kind} was sent",
-                Name(name)
-            )),
-            None => None,
-        },
-    }
+    let fault = match (scalar, name_fault(name)) {
+        (Scalar::Null, _) => return None,
+        (Scalar::Nested(_), _) => format!("must be a number, string or boolean, not {kind}"),
+        (_, Some(fault)) => format!("cannot be added: {fault}, but {kind} was sent"),
+        (_, None) if has_room => return None,
+        (_, None) => format!(
+            "is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, but {kind} was sent"
+        ),
+    };
+    Some(format!("field {} {fault}", Name(name)))
 }
 
 /// A field name in a message: quoted, and truncated if it is too long.

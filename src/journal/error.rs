@@ -19,6 +19,9 @@ pub enum JournalError {
     /// The disk is full; nothing of the record was kept.
     #[error("{0}")]
     Full(Arc<LogError>),
+    /// The record is larger than a frame of the log may be; nothing of it was kept.
+    #[error("{0}")]
+    TooLarge(Arc<LogError>),
     /// Too many files are open; nothing of the record was kept.
     #[error("{0}")]
     Descriptors(Arc<LogError>),
@@ -34,14 +37,19 @@ pub enum JournalError {
     /// The server is stopping.
     #[error("the log is closed")]
     Closed,
+    /// A command cannot be encoded; the log is not affected.
+    #[error("BUG: a command cannot be encoded: {0}")]
+    Encoding(Arc<rmp_serde::encode::Error>),
 }
 
-impl JournalError {
-    /// Maps an error of the log to its meaning for records: whether the log can be used again.
-    pub(super) fn of(error: Arc<LogError>) -> Self {
+/// Maps an error of the log to its meaning for records: whether the log can be used again.
+impl From<LogError> for JournalError {
+    fn from(error: LogError) -> Self {
+        let error = Arc::new(error);
         match &*error {
             LogError::Descriptors { .. } => JournalError::Descriptors(error),
-            LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
+            LogError::Full { .. } => JournalError::Full(error),
+            LogError::FrameTooLarge { .. } => JournalError::TooLarge(error),
             LogError::Poisoned { .. }
             | LogError::Io { .. }
             | LogError::Damaged(_)
@@ -62,6 +70,8 @@ impl JournalError {
             JournalError::Poisoned(_) => "a write failed; restart the server",
             JournalError::Panicked => "its thread panicked; restart the server",
             JournalError::Closed => "it is closed",
+            JournalError::TooLarge(_) => "a record is too large",
+            JournalError::Encoding(_) => "a command cannot be encoded",
         }
     }
 }
@@ -88,6 +98,7 @@ impl From<JournalError> for ServiceError {
                 30,
             ),
             JournalError::Closed => ("the server is stopping", 5),
+            JournalError::Encoding(_) | JournalError::TooLarge(_) => return ServiceError::internal(error),
         };
         ServiceError::unavailable(message, retry_after_seconds).caused_by(error)
     }

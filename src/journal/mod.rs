@@ -2,11 +2,11 @@
 //!
 //! A record is made durable, then its completion callback runs on the journal's thread, in log order. The completion
 //! either applies the change (a command to the catalog) or forwards it to the owner of the state (an ingest to its
-//! bucket's actor). Nothing is acknowledged earlier. Called by the service for commands and by bucket actors for
+//! bucket's actor). Nothing is acknowledged earlier. Each completion runs exactly once: a record that is refused when it
+//! is submitted completes at once, on the caller's thread. Called by the service for commands and by bucket actors for
 //! ingests; knows neither HTTP nor the engine.
 
 mod error;
-mod policy;
 mod queue;
 mod record;
 mod writer;
@@ -18,7 +18,6 @@ use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
 
 pub use error::JournalError;
-pub use policy::RelaxedDisk;
 pub use queue::{Committed, Completion};
 pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
 pub use writer::{JournalOptions, JournalStats, JournalWriter};
@@ -38,58 +37,52 @@ impl JournalHandle {
     /// # Errors
     /// 503 when the log is poisoned, full or saturated.
     pub async fn commit(&self, command: Command) -> Result<(), ServiceError> {
-        self.submit_holding(command, ())?.await
+        self.commit_then(command, || ()).await
     }
 
-    /// Queues the command together with `held`, a lock guard for example, which must be held until the command is
-    /// applied or refused. It stays with the record even if the caller stops waiting, and is returned to a caller that
-    /// waits.
-    ///
-    /// # Errors
-    /// 503 when the log is poisoned, full or saturated.
-    pub fn submit_holding<H: Send + 'static>(
-        &self,
-        command: Command,
-        held: H,
-    ) -> Result<impl Future<Output = Result<H, ServiceError>> + Send + 'static, ServiceError> {
-        let (done, committed) = tokio::sync::oneshot::channel();
-        self.submit_command(command, move |outcome| {
-            // The caller may no longer wait; the command remains in effect.
-            let _ = done.send(outcome.map(|()| held));
-        })?;
-        Ok(async move {
-            match committed.await {
-                Ok(outcome) => Ok(outcome?),
-                // The completion ends without an answer only if it panics.
-                Err(_) => Err(JournalError::Panicked.into()),
-            }
-        })
-    }
-
-    /// Like [`JournalHandle::commit`], for callers that order commands against their own records: `then` runs on the
-    /// journal's thread once the command is durable and applied.
+    /// Queues the command before the future is first polled. Once the command is durable and applied, `then` runs on
+    /// the journal's thread, even if the caller no longer waits; what it owns, a lock guard for example, is kept until
+    /// the command is applied or refused.
     ///
     /// # Errors
     /// 503 when the log is poisoned, full or saturated; `then` does not run.
+    pub fn commit_then<T: Send + 'static>(
+        &self,
+        command: Command,
+        then: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Result<T, ServiceError>> + Send + 'static {
+        let (done, committed) = tokio::sync::oneshot::channel();
+        self.submit_command(command, move |outcome| {
+            // The caller may no longer wait; the command remains in effect.
+            let _ = done.send(outcome.map(|()| then()));
+        });
+        async move {
+            // The completion ends without an answer only if it panics.
+            let outcome = committed.await.unwrap_or(Err(JournalError::Panicked));
+            outcome.map_err(ServiceError::from)
+        }
+    }
+
+    /// Queues a command. `then` runs exactly once: when the command is durable and applied, or when it is refused.
     pub fn submit_command(
         &self,
         command: Command,
         then: impl FnOnce(Result<(), JournalError>) + Send + 'static,
-    ) -> Result<(), ServiceError> {
-        let record = record::encode_command(&command).map_err(ServiceError::internal)?;
+    ) {
+        let record = match record::encode_command(&command) {
+            Ok(record) => record,
+            Err(error) => return then(Err(JournalError::Encoding(Arc::new(error)))),
+        };
         let catalog = self.catalog.clone();
-        let completion: Completion = Box::new(move |outcome| {
-            then(outcome.map(|_| catalog.apply(&command)));
-        });
-        Ok(self.queue.push(record, completion)?)
+        self.queue.push(
+            record,
+            Box::new(move |outcome| then(outcome.map(|_| catalog.apply(&command)))),
+        );
     }
 
-    /// Queues an ingest; `then` runs on the journal's thread.
-    ///
-    /// # Errors
-    /// If the log is poisoned, closed or saturated; `then` does not run.
-    pub fn submit_ingest(&self, record: IngestRecord, then: Completion) -> Result<(), JournalError> {
-        self.queue.push(record.into_bytes(), then)
+    /// Queues an ingest. `then` runs exactly once: when the ingest is durable, or when it is refused.
+    pub fn submit_ingest(&self, record: IngestRecord, then: Completion) {
+        self.queue.push(record.into_bytes(), then);
     }
 
     /// Whether the log is below its size limit. The writer may still refuse a record.
@@ -107,8 +100,8 @@ impl JournalHandle {
 
     /// Reports that requests are being refused because of overload. For a moment the journal prefers throughput over
     /// latency and waits for larger groups.
-    pub fn press(&self) {
-        self.queue.press(Instant::now());
+    pub fn note_overload(&self) {
+        self.queue.note_overload(Instant::now());
     }
 
     /// Whether writes are accepted.

@@ -12,7 +12,7 @@ use super::error::JournalError;
 use super::writer::JournalStats;
 
 /// A refused request counts as overload for this long.
-const PRESSED: Duration = Duration::from_millis(100);
+const OVERLOAD_PERIOD: Duration = Duration::from_millis(100);
 
 /// A durable record.
 pub struct Committed {
@@ -22,7 +22,8 @@ pub struct Committed {
     pub record: Vec<u8>,
 }
 
-/// Runs on the journal's thread, in log order. It must not block or panic.
+/// Runs on the journal's thread, in log order; a refused record's runs on the submitter's thread. It must not block or
+/// panic.
 pub type Completion = Box<dyn FnOnce(Result<Committed, JournalError>) + Send>;
 
 /// Runs a completion. A panic in it is logged and does not affect the others. Returns whether it did not panic.
@@ -80,7 +81,7 @@ pub(super) struct Queue {
     bytes_max: usize,
     tail_bytes_max: u64,
     /// When requests were last refused because of overload.
-    pressed_at: Mutex<Option<Instant>>,
+    overloaded_at: Mutex<Option<Instant>>,
     /// Copies of the log's statistics, for other threads.
     pub(super) figures: Figures,
 }
@@ -146,7 +147,7 @@ impl Queue {
             arrived: Condvar::new(),
             bytes_max,
             tail_bytes_max,
-            pressed_at: Mutex::default(),
+            overloaded_at: Mutex::default(),
             figures: Figures::default(),
         }
     }
@@ -174,15 +175,19 @@ impl Queue {
         Ok(())
     }
 
-    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
+    /// Queues a record. If it is refused, its completion runs at once.
+    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) {
         let mut state = self.state.lock();
-        self.check(&state)?;
+        if let Err(refusal) = self.check(&state) {
+            drop(state);
+            complete(completion, Err(refusal));
+            return;
+        }
         state.bytes += record.len();
         state.records.push_back((record, completion));
         if state.records.len() >= state.wanted {
             self.arrived.notify_one();
         }
-        Ok(())
     }
 
     /// Queues an operation on the log. Fails only if the writer has ended.
@@ -227,14 +232,14 @@ impl Queue {
     }
 
     /// Records that requests are being refused because of overload.
-    pub(super) fn press(&self, now: Instant) {
-        *self.pressed_at.lock() = Some(now);
+    pub(super) fn note_overload(&self, now: Instant) {
+        *self.overloaded_at.lock() = Some(now);
     }
 
-    /// Whether requests were refused within the last moment ([`PRESSED`]).
-    pub(super) fn is_pressed(&self, now: Instant) -> bool {
-        let pressed_at = *self.pressed_at.lock();
-        pressed_at.is_some_and(|at| now.saturating_duration_since(at) <= PRESSED)
+    /// Whether requests were refused within the last moment ([`OVERLOAD_PERIOD`]).
+    pub(super) fn is_overloaded(&self, now: Instant) -> bool {
+        let overloaded_at = *self.overloaded_at.lock();
+        overloaded_at.is_some_and(|at| now.saturating_duration_since(at) <= OVERLOAD_PERIOD)
     }
 
     /// Number of queued records.
@@ -349,16 +354,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_press_the_log_for_a_moment() {
+    fn a_refusal_counts_as_overload_for_a_short_time() {
         let queue = Queue::new(1, 1);
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
-        assert!(!queue.is_pressed(after(0)));
-        queue.press(after(5));
-        assert!(queue.is_pressed(after(5)));
-        assert!(queue.is_pressed(after(5) + PRESSED));
-        assert!(!queue.is_pressed(after(6) + PRESSED));
-        queue.press(after(1_000));
-        assert!(queue.is_pressed(after(1_001)));
+        assert!(!queue.is_overloaded(after(0)));
+        queue.note_overload(after(5));
+        assert!(queue.is_overloaded(after(5)));
+        assert!(queue.is_overloaded(after(5) + OVERLOAD_PERIOD));
+        assert!(!queue.is_overloaded(after(6) + OVERLOAD_PERIOD));
+        queue.note_overload(after(1_000));
+        assert!(queue.is_overloaded(after(1_001)));
     }
 }

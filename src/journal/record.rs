@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ingest_reads_as_it_was_written() {
+    fn an_ingest_record_round_trips() {
         let bytes = sample(Some(8));
         let Ok(Record::Ingest(view)) = Record::decode(&bytes) else {
             panic!("an ingest record")
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_record_is_an_error() {
+    fn a_truncated_record_is_an_error() {
         let bytes = sample(None);
         let whole = bytes.len() - b"rows".len();
         for cut in 0..whole {

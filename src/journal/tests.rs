@@ -1,4 +1,4 @@
-//! What becomes of those who wait for the journal when its thread meets a bug.
+//! Requests waiting for the journal when its thread panics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who is told what.
+/// Outcomes by request.
 type Told = (u8, Result<(), JournalError>);
 
 struct World {
@@ -58,22 +58,22 @@ impl World {
         go_on
     }
 
-    fn submit(&self, number: u8) -> bool {
+    fn submit(&self, number: u8) {
         let tell = self.tell.clone();
         let then = move |outcome| tell.send((number, outcome)).unwrap();
-        self.journal.submit_command(command(), then).is_ok()
+        self.journal.submit_command(command(), then);
     }
 
     fn next_outcome(&self) -> Told {
-        self.told.recv_timeout(PATIENCE).expect("whoever waits is told")
+        self.told
+            .recv_timeout(PATIENCE)
+            .expect("every waiting request gets its outcome")
     }
 
     /// Everything that comes is refused at once.
     fn assert_ended(&self) {
-        // What waited may be told before the rest of the queue is closed.
-        while self.submit(0) {
-            assert!(matches!(self.next_outcome(), (0, Err(JournalError::Panicked))));
-        }
+        self.submit(0);
+        assert!(matches!(self.next_outcome(), (0, Err(JournalError::Panicked))));
         let why = self.journal.readiness().unwrap_err();
         assert!(why.contains("panicked"), "{why}");
         assert!(matches!(self.writer.dispatched(), Err(JournalError::Panicked)));
@@ -95,13 +95,13 @@ fn command() -> Command {
 }
 
 #[test]
-fn a_completion_that_panics_costs_the_others_nothing_and_ends_the_journal() {
+fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
     let world = World::roomy();
     let held = world.hold();
-    assert!(world.submit(1));
+    world.submit(1);
     let panics = |_| panic!("as the test wants it");
-    world.journal.submit_command(command(), panics).unwrap();
-    assert!(world.submit(2));
+    world.journal.submit_command(command(), panics);
+    world.submit(2);
     drop(held);
     for number in [1, 2] {
         let (told, outcome) = world.next_outcome();
@@ -112,10 +112,10 @@ fn a_completion_that_panics_costs_the_others_nothing_and_ends_the_journal() {
 }
 
 #[test]
-fn a_control_that_panics_fails_those_who_wait_behind_it() {
+fn a_panicking_control_fails_the_requests_queued_after_it() {
     let world = World::roomy();
     let held = world.hold();
-    assert!(world.submit(1));
+    world.submit(1);
     let panics = |_: &mut Log| panic!("as the test wants it");
     world.journal.queue.control(Box::new(panics)).unwrap();
     let (asker, answer) = channel::<()>();
@@ -135,14 +135,14 @@ fn a_control_that_panics_fails_those_who_wait_behind_it() {
 #[test]
 fn a_thread_that_ends_between_two_groups_fails_the_queue() {
     let world = World::new(roomy(), |_| panic!("as the test wants it"));
-    assert!(world.submit(1));
+    world.submit(1);
     let (_, outcome) = world.next_outcome();
     outcome.expect("it was durable before");
     world.assert_ended();
 }
 
 #[test]
-fn a_journal_that_refuses_is_not_ready_and_says_why() {
+fn a_journal_that_refuses_is_not_ready_and_gives_the_reason() {
     let mut options = roomy();
     options.tail_bytes_max = 0;
     let world = World::new(options, |_| ());
@@ -154,8 +154,9 @@ fn a_journal_that_refuses_is_not_ready_and_says_why() {
     let mut world = World::new(options, |_| ());
     world.journal.readiness().unwrap();
     let held = world.hold();
-    assert!(world.submit(1));
-    assert!(!world.submit(2), "the queue is full");
+    world.submit(1);
+    world.submit(2);
+    assert!(matches!(world.next_outcome(), (2, Err(JournalError::Saturated))));
     let why = world.journal.readiness().unwrap_err();
     assert!(why.contains("too many bytes"), "{why}");
     drop(held);

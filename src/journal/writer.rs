@@ -28,8 +28,8 @@ const GATHER_MAX: Duration = Duration::from_millis(10);
 
 /// While requests are refused because of overload, a group waits for this many records, or this long: it is better to
 /// spend a sync on more records.
-const PRESSED_RECORDS: usize = 64;
-const PRESSED_GATHER: Duration = Duration::from_millis(5);
+const OVERLOAD_RECORDS: usize = 64;
+const OVERLOAD_GATHER: Duration = Duration::from_millis(5);
 
 /// Refusals of one kind are logged at most this often.
 const REFUSAL_LOG_PERIOD: Duration = Duration::from_secs(1);
@@ -140,6 +140,14 @@ impl JournalWriter {
         self.ask(move |log| (catalog.freeze(), log.durable_sequence()))
     }
 
+    /// Makes the log durable under any sync policy. Required before a file claims to cover a part of the log.
+    ///
+    /// # Errors
+    /// The log is poisoned, or the journal has ended.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        Ok(self.ask(Log::sync)??)
+    }
+
     /// Deletes log files that contain nothing after `covered`.
     ///
     /// # Errors
@@ -154,7 +162,7 @@ impl JournalWriter {
                 .store(log.tail_bytes(), Ordering::Relaxed);
             outcome
         })?;
-        trimmed.map_err(|error| JournalError::of(Arc::new(error)))
+        Ok(trimmed?)
     }
 
     fn ask<R: Send + 'static>(
@@ -184,10 +192,10 @@ impl JournalWriter {
     ///
     /// # Errors
     /// The log's end marker could not be written; nothing acknowledged is lost.
-    pub fn close(&mut self) -> Result<(), LogError> {
+    pub fn close(&mut self) -> Result<(), JournalError> {
         self.queue.close();
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(Some(log))) => log.close(),
+            Some(Ok(Some(log))) => Ok(log.close()?),
             _ => Ok(()),
         }
     }
@@ -266,10 +274,10 @@ impl Writer {
     /// Condition for the next group, after a group of `records` records whose sync took `took`.
     fn next_gather(&self, records: usize, took: Duration) -> Gather {
         let now = Instant::now();
-        if self.queue.is_pressed(now) {
+        if self.queue.is_overloaded(now) {
             return Gather {
-                records: PRESSED_RECORDS,
-                until: now + PRESSED_GATHER,
+                records: OVERLOAD_RECORDS,
+                until: now + OVERLOAD_GATHER,
             };
         }
         Gather {
@@ -285,7 +293,7 @@ impl Writer {
         let mut is_whole = true;
         let written = self.log.append(&records).and_then(|first| {
             let started = Instant::now();
-            self.log.sync()?;
+            self.log.sync_if_due(started)?;
             let took = started.elapsed();
             self.gather = self.next_gather(records.len(), took);
             let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -303,7 +311,7 @@ impl Writer {
                 }
             }
             Err(error) => {
-                let failure = JournalError::of(Arc::new(error));
+                let failure = JournalError::from(error);
                 self.report_refusal(&failure);
                 for waiter in waiters {
                     is_whole &= complete(waiter, Err(failure.clone()));

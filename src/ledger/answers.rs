@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use super::Ledger;
 use super::error::LedgerError;
 use super::files::NewEntry;
 use super::format::{Entry, Place};
 use super::run::Run;
-use super::{Ledger, Runs};
 use crate::catalog::{Stream, bucket_owner};
 use crate::ids::ObjectId;
 use crate::journal::{Answer, IdempotencyView};
@@ -100,7 +100,7 @@ impl Ledger {
     pub fn answer(&self, bucket: u32, key: &Digest, now_ns: i64) -> Result<Option<Answered>, LedgerError> {
         let (owner, place) = (bucket_owner(bucket), place_of(key));
         let cutoff_ns = Stream::Answers.cutoff_ns(now_ns);
-        let runs: Runs = self.runs();
+        let runs = self.runs();
         for run in runs.of(Stream::Answers).rev() {
             if run.newest_ns() < cutoff_ns {
                 continue;
@@ -111,17 +111,6 @@ impl Ledger {
             }
         }
         Ok(None)
-    }
-
-    /// Size of a bucket's answers in the files in use, in bytes. The cost grows with the number of files of this stream
-    /// and the logarithm of their buckets.
-    ///
-    /// # Errors
-    /// Entries of a run cannot be read.
-    pub fn answers_bytes(&self, bucket: u32) -> Result<u64, LedgerError> {
-        let owner = bucket_owner(bucket);
-        let runs = self.runs();
-        runs.of(Stream::Answers).map(|run| run.bytes_of(owner)).sum()
     }
 }
 

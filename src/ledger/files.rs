@@ -2,7 +2,6 @@
 //! checkpointer, the only writer. The manifest names the files in use; the checkpointer writes it between
 //! [`LedgerFiles::save`] and [`LedgerFiles::adopt`].
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use std::sync::Arc;
 use disk::Disk;
 
 use super::error::LedgerError;
-use super::format::{checksum, moment_ns};
-use super::merge::{Keep, Merge, Newest, worth_merging};
+use super::format::moment_ns;
+use super::merge::{Keep, NewestVersions, worth_merging};
 use super::run::Run;
-use super::writer::{Item, RunWriter};
-use super::{Ledger, LedgerDir, Runs};
-use crate::catalog::{Change, FrozenTail, Stream};
+use super::writer::{EntryPlace, Item, RunWriter};
+use super::{Ledger, Runs, runs_dir};
+use crate::catalog::{Change, Frozen, FrozenTail, Stream};
 use crate::ids::ObjectId;
-use crate::sealed_file;
+use crate::sealed_file::{self, SealedFiles};
 
 /// An entry of a stream that has no in-memory tail.
 #[derive(Clone, Debug)]
@@ -34,9 +33,10 @@ pub struct NewEntry {
 
 /// The data of one checkpoint. Within each list, no two entries have the same owner and position; they may be in any
 /// order.
+#[derive(Default)]
 pub struct Saving<'a> {
     /// Histories, deliveries and triggers.
-    pub tail: &'a FrozenTail,
+    pub tail: FrozenTail,
     /// Answers to idempotency keys of all buckets, see [`NewEntry::answer`].
     pub answers: Vec<&'a NewEntry>,
     /// Objects of the catalog that were changed or deleted.
@@ -44,8 +44,16 @@ pub struct Saving<'a> {
 }
 
 impl NewEntry {
-    /// An object of the catalog that was changed or deleted.
-    pub fn object(change: Change) -> Self {
+    /// The objects of the catalog that were changed or deleted since `saved`, an earlier state of it.
+    ///
+    /// # Errors
+    /// Those of the encoder.
+    pub fn changes(catalog: &Frozen, saved: &Frozen) -> Result<Vec<Self>, rmp_serde::encode::Error> {
+        let changes = catalog.changes_since(saved);
+        changes.map(|change| Ok(Self::object(change?))).collect()
+    }
+
+    fn object(change: Change) -> Self {
         NewEntry {
             owner: change.key.owner,
             at_ns: change.key.place,
@@ -55,30 +63,26 @@ impl NewEntry {
     }
 
     fn item(&self, stream: Stream) -> Item<'_> {
-        Item {
+        let place = EntryPlace {
             owner: self.owner,
             at_ns: self.at_ns,
             id: self.id,
-            // An answer without its time would not be a valid answer, and would never be read as one.
-            moment_ns: moment_ns(stream, self.at_ns, &self.payload).unwrap_or(i64::MIN),
             // Entries of these streams are not counted.
             again: false,
-            payload: &self.payload,
-            crc: checksum(&[&self.payload]),
-        }
+        };
+        // An answer without its time would not be a valid answer, and would never be read as one.
+        let moment_ns = moment_ns(stream, self.at_ns, &self.payload).unwrap_or(i64::MIN);
+        Item::new(place, moment_ns, &self.payload)
     }
 }
 
 /// The writing side of the ledger.
 pub struct LedgerFiles {
     disk: Arc<dyn Disk>,
-    dir: LedgerDir,
+    files: SealedFiles,
     ledger: Ledger,
     /// Whether the directory is known to exist, with its name synced.
     dir_is_made: bool,
-    next_id: u64,
-    /// Run files that exist.
-    present: BTreeSet<u64>,
     /// Streams that have a damaged run among those to merge.
     unmergeable: Vec<Stream>,
 }
@@ -89,22 +93,15 @@ impl LedgerFiles {
     /// # Errors
     /// I/O errors, or damage.
     pub fn open(disk: Arc<dyn Disk>, data_dir: &Path, named: &[u64]) -> Result<Self, LedgerError> {
-        let dir = LedgerDir::of(data_dir);
-        let runs = named.iter().map(|id| dir.open(&*disk, *id));
-        let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        let present: BTreeSet<u64> = dir
-            .list(&*disk)?
-            .runs
-            .into_iter()
-            .chain(named.iter().copied())
-            .collect();
+        let dir = runs_dir(data_dir);
+        let runs = named.iter().map(|id| Run::open_file(&*disk, &dir, *id));
+        let runs = runs.map(|run| run.map(Arc::new)).collect::<Result<_, _>>()?;
+        let files = SealedFiles::list(Arc::clone(&disk), dir.clone(), named, 1);
         Ok(Self {
             disk,
-            dir,
-            ledger: Ledger::new(runs.into_iter().map(Arc::new).collect()),
+            files: files.map_err(|error| LedgerError::Io(dir.path().to_owned(), error))?,
+            ledger: Ledger::new(runs),
             dir_is_made: false,
-            next_id: present.last().map_or(1, |last| last + 1),
-            present,
             unmergeable: Vec::new(),
         })
     }
@@ -117,32 +114,13 @@ impl LedgerFiles {
     /// Removes run files that are not in use: leftovers of a crash, and runs that were replaced. If one cannot be
     /// removed, that is only logged.
     pub fn remove_unused(&mut self) {
-        let used = self.ledger.runs().ids();
-        self.remove(|id| used.contains(&id));
+        self.remove_unnamed(&[]);
     }
 
-    /// The same after a failed checkpoint, when the snapshot on disk names other runs than those in use.
+    /// The same after a failed checkpoint, when the manifest on disk names other runs than those in use.
     pub fn remove_unnamed(&mut self, named: &[u64]) {
         let used = self.ledger.runs().ids();
-        self.remove(|id| used.contains(&id) || named.contains(&id));
-    }
-
-    fn remove(&mut self, keeps: impl Fn(u64) -> bool) {
-        let (disk, dir) = (&self.disk, &self.dir);
-        self.present.retain(|id| {
-            if keeps(*id) {
-                return true;
-            }
-            let path = dir.run_path(*id);
-            // Readers may have it mapped: the bytes stay available until they unmap it.
-            match disk.remove(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(path = %path.display(), %error, "an obsolete file could not be removed; it is retried later");
-                    true
-                }
-                _ => false,
-            }
-        });
+        self.files.retain(|id| used.contains(&id) || named.contains(&id));
     }
 
     /// Writes the data of a checkpoint, one file per stream that has any. Returns all runs of the ledger, to be named
@@ -159,14 +137,14 @@ impl LedgerFiles {
                 .tail
                 .of(stream)
                 .filter(|(key, _)| keep.keeps(stream, key.owner, key.at_ns))
-                .map(|(key, entry)| Item {
-                    owner: key.owner,
-                    at_ns: key.at_ns,
-                    id: key.id,
-                    moment_ns: key.at_ns,
-                    again: entry.again,
-                    payload: &entry.payload,
-                    crc: checksum(&[&entry.payload]),
+                .map(|(key, entry)| {
+                    let place = EntryPlace {
+                        owner: key.owner,
+                        at_ns: key.at_ns,
+                        id: key.id,
+                        again: entry.again,
+                    };
+                    Item::new(place, key.at_ns, &entry.payload)
                 });
             runs.extend(self.write_run(stream, || Ok(entries.next()))?);
         }
@@ -178,7 +156,7 @@ impl LedgerFiles {
             let mut items = entries
                 .into_iter()
                 .map(|entry| entry.item(stream))
-                .filter(|item| keep.keeps(stream, item.owner, item.moment_ns));
+                .filter(|item| keep.keeps(stream, item.place.owner, item.moment_ns));
             runs.extend(self.write_run(stream, || Ok(items.next()))?);
         }
         if runs.len() > kept {
@@ -212,8 +190,8 @@ impl LedgerFiles {
             };
             others.extend_from_slice(&of_stream[..merged.start]);
             let with_oldest = merged.start == 0;
-            let written = Merge::new(stream, &of_stream[merged], keep, with_oldest)
-                .and_then(|mut merge| self.write_run(stream, || merge.next()));
+            let written = NewestVersions::new(of_stream[merged].iter().map(|run| &**run))
+                .and_then(|mut newest| self.write_run(stream, || newest.next_kept(keep, with_oldest)));
             if let Err(LedgerError::Damaged { .. }) = &written {
                 // A retry would fail at every checkpoint.
                 self.unmergeable.push(stream);
@@ -240,7 +218,7 @@ impl LedgerFiles {
         mut each: impl FnMut(ObjectId, i64, ObjectId, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let runs = self.ledger.runs();
-        let mut newest = Newest::new(runs.of(stream))?;
+        let mut newest = NewestVersions::new(runs.of(stream))?;
         while let Some(version) = newest.next()? {
             if !version.is_tombstone() {
                 let (entry, payload) = (&version.entry, version.payload()?);
@@ -252,7 +230,7 @@ impl LedgerFiles {
 
     /// Makes the names of written files durable.
     fn sync_dir(&self) -> Result<(), LedgerError> {
-        let dir = self.dir.path();
+        let dir = self.files.dir().path();
         let synced = self.disk.sync_dir(dir);
         synced.map_err(|error| LedgerError::Io(dir.to_owned(), error))
     }
@@ -267,14 +245,13 @@ impl LedgerFiles {
             return Ok(None);
         };
         if !self.dir_is_made {
-            let dir = self.dir.path();
+            let dir = self.files.dir().path();
             let made = self.disk.create_dir_all(dir);
             made.map_err(|error| LedgerError::Io(dir.to_owned(), error))?;
             self.dir_is_made = true;
         }
-        let id = self.next_id;
-        self.next_id += 1;
-        let path = self.dir.run_path(id);
+        let id = self.files.take_id();
+        let path = self.files.dir().file_path(id);
         let written = sealed_file::write_unnamed(&*self.disk, &path, |out| {
             let mut writer = RunWriter::new(out, stream)?;
             loop {
@@ -290,25 +267,16 @@ impl LedgerFiles {
             WriteError::Io(error) => LedgerError::Io(path.clone(), error),
             WriteError::Entries(error) => error,
         })?;
-        self.present.insert(id);
+        self.files.add(id);
         Ok(Some(Arc::new(Run::open(id, &path, bytes)?)))
     }
 }
 
 /// Why a run was not written: an error of the output file, or of the source of its entries.
+#[derive(Debug, thiserror::Error)]
 enum WriteError {
-    Io(io::Error),
-    Entries(LedgerError),
-}
-
-impl From<io::Error> for WriteError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<LedgerError> for WriteError {
-    fn from(error: LedgerError) -> Self {
-        Self::Entries(error)
-    }
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Entries(#[from] LedgerError),
 }

@@ -1,5 +1,6 @@
 //! Encoding and decoding of a run file's parts, as described in FORMAT.md.
 
+use super::writer::EntryPlace;
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
@@ -40,6 +41,15 @@ impl Entry {
         (self.at_ns, self.id)
     }
 
+    pub fn of(&self, owner: ObjectId) -> EntryPlace {
+        EntryPlace {
+            owner,
+            at_ns: self.at_ns,
+            id: self.id,
+            again: self.again,
+        }
+    }
+
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.at_ns.to_le_bytes());
         out.extend_from_slice(self.id.as_bytes());
@@ -69,7 +79,7 @@ impl Entry {
 }
 
 /// A row of the block table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct BlockRow {
     pub entries_at: u64,
     /// Number of firsts (entries that count) before this block.
@@ -120,7 +130,7 @@ impl OwnerRow {
 }
 
 /// The end of a file, which is verified completely when the file is opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Footer {
     pub entries: u64,
     pub firsts: u64,

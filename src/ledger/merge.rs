@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::error::LedgerError;
 use super::format::{Entry, checksum, moment_ns};
 use super::payload::Payload;
 use super::run::{Entries, Run};
 use super::writer::Item;
-use crate::catalog::{Frozen, Stream};
+use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
 /// A run is not merged if it is larger than all newer ones together by this factor. The number of runs is then the
@@ -31,11 +30,6 @@ impl Keep {
     /// Keeps entries of these owners that have not expired at `now_ns`.
     pub fn new(owners: HashSet<ObjectId>, now_ns: i64) -> Self {
         Self { owners, now_ns }
-    }
-
-    /// Keeps entries whose owners exist in the catalog.
-    pub fn of(frozen: &Frozen, now_ns: i64) -> Self {
-        Self::new(frozen.ledger_owners(), now_ns)
     }
 
     pub(super) fn keeps(&self, stream: Stream, owner: ObjectId, moment_ns: i64) -> bool {
@@ -88,48 +82,8 @@ fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
     None
 }
 
-/// The entries that replace several runs: the newest version of each, without expired entries and entries of deleted
-/// owners.
-pub(super) struct Merge<'a> {
-    stream: Stream,
-    keep: &'a Keep,
-    newest: Newest<'a>,
-    with_oldest: bool,
-}
-
-impl<'a> Merge<'a> {
-    /// Merges these runs, oldest first. `with_oldest` means that the stream has no older run: then a tombstone has
-    /// nothing left to override and is dropped.
-    pub fn new(
-        stream: Stream,
-        runs: &'a [Arc<Run>],
-        keep: &'a Keep,
-        with_oldest: bool,
-    ) -> Result<Self, LedgerError> {
-        Ok(Self {
-            stream,
-            keep,
-            newest: Newest::new(runs.iter().map(|run| &**run))?,
-            with_oldest,
-        })
-    }
-
-    pub fn next(&mut self) -> Result<Option<Item<'a>>, LedgerError> {
-        while let Some(version) = self.newest.next()? {
-            if self.with_oldest && version.is_tombstone() {
-                continue;
-            }
-            let item = version.item()?;
-            if self.keep.keeps(self.stream, item.owner, item.moment_ns) {
-                return Ok(Some(item));
-            }
-        }
-        Ok(None)
-    }
-}
-
 /// The entries of several runs in order, the newest version of each.
-pub(super) struct Newest<'a> {
+pub(super) struct NewestVersions<'a> {
     /// Oldest run first.
     cursors: Vec<Cursor<'a>>,
 }
@@ -141,12 +95,28 @@ pub(super) struct Version<'a> {
     run: &'a Run,
 }
 
-impl<'a> Newest<'a> {
+impl<'a> NewestVersions<'a> {
     /// Reads these runs, oldest first.
     pub fn new(runs: impl Iterator<Item = &'a Run>) -> Result<Self, LedgerError> {
         Ok(Self {
             cursors: runs.map(Cursor::new).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The next entry that replaces those of the runs when they are merged: without expired entries and entries of
+    /// deleted owners. `with_oldest` means that the stream has no older run: then a tombstone has nothing left to
+    /// override and is dropped.
+    pub fn next_kept(&mut self, keep: &Keep, with_oldest: bool) -> Result<Option<Item<'a>>, LedgerError> {
+        while let Some(version) = self.next()? {
+            if with_oldest && version.is_tombstone() {
+                continue;
+            }
+            let item = version.item()?;
+            if keep.keeps(version.run.stream(), item.place.owner, item.moment_ns) {
+                return Ok(Some(item));
+            }
+        }
+        Ok(None)
     }
 
     pub fn next(&mut self) -> Result<Option<Version<'a>>, LedgerError> {
@@ -188,26 +158,17 @@ impl<'a> Version<'a> {
 
     /// Copies the entry without verifying it: its checksum is copied with it.
     fn item(&self) -> Result<Item<'a>, LedgerError> {
-        let Entry {
-            at_ns,
-            id,
-            again,
-            crc,
-            ..
-        } = self.entry;
-        let (run, payload) = (self.run, self.run.unchecked_payload(&self.entry)?);
+        let (run, entry) = (self.run, &self.entry);
+        let payload = run.unchecked_payload(entry)?;
         // A damaged answer does not tell its time. It is kept as long as any entry of its run may be: if it were
         // dropped, a repeated request would be stored again instead of being refused.
-        let is_damaged = run.stream() == Stream::Answers && checksum(&[payload]) != crc;
-        let moment_ns = moment_ns(run.stream(), at_ns, payload).filter(|_| !is_damaged);
+        let is_damaged = run.stream() == Stream::Answers && checksum(&[payload]) != entry.crc;
+        let moment_ns = moment_ns(run.stream(), entry.at_ns, payload).filter(|_| !is_damaged);
         Ok(Item {
-            owner: self.owner,
-            at_ns,
-            id,
+            place: entry.of(self.owner),
             moment_ns: moment_ns.unwrap_or_else(|| run.newest_ns()),
-            again,
             payload,
-            crc,
+            crc: entry.crc,
         })
     }
 }
@@ -283,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stay_few_and_entries_are_seldom_written_again() {
+    fn runs_stay_few_and_entries_are_rarely_rewritten() {
         for (checkpoints, bytes) in [(1_000, MIB), (30_000, MIB), (20_000, 8 * MIB), (5_000, 10)] {
             let (sizes, most, written) = grow(Stream::History, checkpoints, bytes);
             let total: u64 = sizes.iter().sum();
@@ -304,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_the_catalog_are_as_many_as_the_logarithm_of_what_changed() {
+    fn runs_of_the_catalog_grow_with_the_logarithm_of_the_changes() {
         for (checkpoints, bytes) in [(5_000, 10), (5_000, MIB)] {
             let (sizes, most, written) = grow(Stream::Catalog, checkpoints, bytes);
             assert_eq!(sizes.iter().sum::<u64>(), checkpoints * bytes, "nothing is lost");
@@ -319,7 +280,7 @@ mod tests {
 
     /// Objects that change again and again, after a run of objects that do not.
     #[test]
-    fn what_overrides_itself_costs_a_third_more_than_its_checkpoints() {
+    fn merging_repeated_changes_adds_a_third_to_checkpoint_writes() {
         let (mut sizes, mut merged) = (vec![100 * MIB], 0);
         for _ in 0..300 {
             sizes.push(24 * MIB);
@@ -333,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_run_is_left_alone() {
+    fn a_single_run_is_not_merged() {
         for stream in Stream::ALL {
             assert_eq!(worth_merging(stream, &[]), None);
             assert_eq!(worth_merging(stream, &[5]), None);

@@ -9,7 +9,6 @@
 //! they expire.
 
 mod answers;
-mod directory;
 mod error;
 mod files;
 mod flip;
@@ -27,15 +26,15 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 pub use answers::{Answered, Digest, encode_answer};
-pub use directory::{LedgerDir, Listing};
 pub use error::LedgerError;
 pub use files::{LedgerFiles, NewEntry, Saving};
 pub use flip::flip_of_run;
 pub use merge::Keep;
 pub use payload::Payload;
-pub use run::Run;
-pub use verify::{EntryPlace, RunReport, for_each_sound, salvage, verify, without_header};
+pub use run::{Run, runs_dir};
+pub use verify::{RunReport, for_each_sound, salvage, verify, without_header};
 pub use view::{Content, Page, View};
+pub use writer::EntryPlace;
 
 use crate::catalog::{Catalog, Stream};
 use crate::ids::ObjectId;
@@ -68,7 +67,19 @@ impl Ledger {
     /// from the tail to runs, so the view finds each entry in one of them. Reads no file; the cost grows with the
     /// owner's part of the tail.
     pub fn view(&self, catalog: &Catalog, stream: Stream, owner: ObjectId) -> View {
-        View::new(self.runs(), catalog.ledger(), stream, owner)
+        self.view_with(catalog, stream, owner, [])
+    }
+
+    /// The same, with entries of the caller that are not in the ledger yet and override those that are: time, id,
+    /// whether an older version exists, content.
+    pub fn view_with<P>(
+        &self,
+        catalog: &Catalog,
+        stream: Stream,
+        owner: ObjectId,
+        given: impl IntoIterator<Item = (i64, ObjectId, bool, P)>,
+    ) -> View<P> {
+        View::new(self.runs(), catalog.ledger(), stream, owner, given)
     }
 
     /// Size of an owner's entries in the files in use, in bytes. The cost grows with the number of files and the

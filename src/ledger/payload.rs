@@ -7,23 +7,23 @@ use disk::Bytes;
 
 /// Bytes of an entry, in memory or in a run file, which stays mapped as long as the payload exists.
 #[derive(Clone)]
-pub struct Payload(Home);
+pub struct Payload(Storage);
 
 #[derive(Clone)]
-enum Home {
+enum Storage {
     Memory(Arc<[u8]>),
     Run(Arc<dyn Bytes>, Range<usize>),
 }
 
 impl Payload {
     pub(super) fn mapped(bytes: Arc<dyn Bytes>, range: Range<usize>) -> Self {
-        Self(Home::Run(bytes, range))
+        Self(Storage::Run(bytes, range))
     }
 }
 
 impl From<Arc<[u8]>> for Payload {
     fn from(bytes: Arc<[u8]>) -> Self {
-        Self(Home::Memory(bytes))
+        Self(Storage::Memory(bytes))
     }
 }
 
@@ -32,9 +32,9 @@ impl Deref for Payload {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Home::Memory(bytes) => bytes,
+            Storage::Memory(bytes) => bytes,
             // The range was checked when the payload was created.
-            Home::Run(bytes, range) => &(**bytes).as_ref()[range.clone()],
+            Storage::Run(bytes, range) => &(**bytes).as_ref()[range.clone()],
         }
     }
 }

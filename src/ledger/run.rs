@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use disk::Bytes;
+use disk::{Bytes, Disk};
 
 use super::error::LedgerError;
 use super::format::{
@@ -14,6 +14,12 @@ use super::format::{
 use super::payload::Payload;
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
+use crate::sealed_file::SealedDir;
+
+/// The directory of the run files of a data directory.
+pub fn runs_dir(data_dir: &Path) -> SealedDir {
+    SealedDir::new(data_dir.join("ledger"), ".run")
+}
 
 /// For evenly distributed positions, interpolation search needs a doubly logarithmic number of guesses: this is enough
 /// for more entries than any run has.
@@ -29,6 +35,18 @@ pub struct Run {
 }
 
 impl Run {
+    /// Opens a file of the directory of runs.
+    ///
+    /// # Errors
+    /// I/O errors, or damage.
+    pub fn open_file(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<Self, LedgerError> {
+        let path = dir.file_path(id);
+        let bytes = disk
+            .map(&path)
+            .map_err(|error| LedgerError::Io(path.clone(), error))?;
+        Self::open(id, &path, bytes)
+    }
+
     /// Reads and verifies footer and tables.
     ///
     /// # Errors
@@ -102,14 +120,12 @@ impl Run {
 
     /// Numbers of an owner's entries.
     pub(super) fn entries_of(&self, owner: ObjectId) -> Result<Range<u64>, LedgerError> {
-        let (mut low, mut high) = (0, self.owners());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let row = self.owner(middle)?;
-            match row.owner.cmp(&owner) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Ok(row.first..self.end_of_owner(middle)?),
+        let is_before = |number| Ok(self.owner(number)?.owner < owner);
+        let number = partition_point(0..self.owners(), is_before)?;
+        if number < self.owners() {
+            let row = self.owner(number)?;
+            if row.owner == owner {
+                return Ok(row.first..self.end_of_owner(number)?);
             }
         }
         Ok(0..0)
@@ -209,6 +225,25 @@ impl Run {
     }
 }
 
+/// The first number of the range that is not before what is searched; the end of the range if there is none.
+fn partition_point(
+    range: Range<u64>,
+    mut is_before: impl FnMut(u64) -> Result<bool, LedgerError>,
+) -> Result<u64, LedgerError> {
+    let Range {
+        start: mut low,
+        end: mut high,
+    } = range;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_before(middle)? {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
+}
+
 /// Entries of one block, verified.
 #[derive(Clone, Copy)]
 struct Block<'a> {
@@ -245,19 +280,7 @@ impl<'a> Entries<'a> {
     /// Number of the first entry in the range at or after the position; the end of the range if there is none. All
     /// entries of the range must belong to one owner. Binary search: reads a logarithmic number of entries.
     pub fn lower_bound(&mut self, range: Range<u64>, place: &Place) -> Result<u64, LedgerError> {
-        let Range {
-            start: mut low,
-            end: mut high,
-        } = range;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.get(middle)?.place() < *place {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
+        partition_point(range, |number| Ok(self.get(number)?.place() < *place))
     }
 
     /// The entry of the range at the position, for positions whose time part is evenly distributed, as with digests.

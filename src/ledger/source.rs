@@ -10,20 +10,17 @@ use super::view::{Content, Recent};
 use crate::ids::ObjectId;
 
 pub(super) struct Source<'a, P> {
-    home: Home<'a, P>,
+    storage: Storage<'a, P>,
     range: Range<u64>,
 }
 
-enum Home<'a, P> {
+enum Storage<'a, P> {
     Run(Entries<'a>),
-    Memory(Vec<InMemory<'a, P>>),
-}
-
-struct InMemory<'a, P> {
-    place: Place,
-    content: &'a Content<P>,
-    firsts_before: u64,
-    again: bool,
+    Memory {
+        entries: Vec<(Place, &'a Content<P>)>,
+        /// Number of firsts before each entry, and of all.
+        firsts_before: Vec<u64>,
+    },
 }
 
 impl<'a, P: Clone> Source<'a, P> {
@@ -33,28 +30,24 @@ impl<'a, P: Clone> Source<'a, P> {
         let end = entries_of_owner.end;
         let start = entries.lower_bound(entries_of_owner, from)?;
         Ok(Self {
-            home: Home::Run(entries),
+            storage: Storage::Run(entries),
             range: start..end,
         })
     }
 
     pub fn memory(recent: btree_map::Range<'a, Place, Recent<P>>) -> Self {
-        let mut firsts = 0;
-        let entries: Vec<_> = recent
-            .map(|(place, recent)| {
-                let firsts_before = firsts;
-                firsts += u64::from(!recent.again);
-                InMemory {
-                    place: *place,
-                    content: &recent.content,
-                    firsts_before,
-                    again: recent.again,
-                }
-            })
-            .collect();
+        let (mut entries, mut firsts, mut firsts_before) = (Vec::new(), 0, vec![0]);
+        for (place, entry) in recent {
+            firsts += u64::from(!entry.again);
+            firsts_before.push(firsts);
+            entries.push((*place, &entry.content));
+        }
         Self {
             range: 0..entries.len() as u64,
-            home: Home::Memory(entries),
+            storage: Storage::Memory {
+                entries,
+                firsts_before,
+            },
         }
     }
 
@@ -69,34 +62,31 @@ impl<'a, P: Clone> Source<'a, P> {
     }
 
     pub fn place(&mut self, number: u64) -> Result<Place, LedgerError> {
-        match &mut self.home {
-            Home::Run(entries) => Ok(entries.get(number)?.place()),
-            Home::Memory(entries) => Ok(entries[number as usize].place),
+        match &mut self.storage {
+            Storage::Run(entries) => Ok(entries.get(number)?.place()),
+            Storage::Memory { entries, .. } => Ok(entries[number as usize].0),
         }
     }
 
     /// Number of firsts (entries that count) in the range.
     pub fn firsts(&mut self, range: Range<u64>) -> Result<u64, LedgerError> {
-        match &mut self.home {
-            Home::Run(entries) => Ok(entries.firsts_before(range.end)? - entries.firsts_before(range.start)?),
-            Home::Memory(entries) => {
-                let before = |number: u64| match (entries.get(number as usize), entries.last()) {
-                    (Some(entry), _) => entry.firsts_before,
-                    (None, Some(last)) => last.firsts_before + u64::from(!last.again),
-                    (None, None) => 0,
-                };
-                Ok(before(range.end) - before(range.start))
+        match &mut self.storage {
+            Storage::Run(entries) => {
+                Ok(entries.firsts_before(range.end)? - entries.firsts_before(range.start)?)
+            }
+            Storage::Memory { firsts_before, .. } => {
+                Ok(firsts_before[range.end as usize] - firsts_before[range.start as usize])
             }
         }
     }
 
     /// Number of the first entry in the range at or after the position.
     pub fn lower_bound(&mut self, range: Range<u64>, place: &Place) -> Result<u64, LedgerError> {
-        match &mut self.home {
-            Home::Run(entries) => entries.lower_bound(range, place),
-            Home::Memory(entries) => {
+        match &mut self.storage {
+            Storage::Run(entries) => entries.lower_bound(range, place),
+            Storage::Memory { entries, .. } => {
                 let within = &entries[range.start as usize..range.end as usize];
-                let before = within.partition_point(|entry| entry.place < *place);
+                let before = within.partition_point(|(other, _)| other < place);
                 Ok(range.start + before as u64)
             }
         }
@@ -141,12 +131,12 @@ impl<'a, P: Clone> Source<'a, P> {
     }
 
     fn content(&mut self, number: u64) -> Result<Content<P>, LedgerError> {
-        match &mut self.home {
-            Home::Run(entries) => {
+        match &mut self.storage {
+            Storage::Run(entries) => {
                 let entry = entries.get(number)?;
                 Ok(Content::Stored(entries.run().payload(&entry)?))
             }
-            Home::Memory(entries) => Ok(entries[number as usize].content.clone()),
+            Storage::Memory { entries, .. } => Ok(entries[number as usize].1.clone()),
         }
     }
 }

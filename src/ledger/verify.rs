@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::LedgerError;
 use super::format::{BLOCK_ENTRIES, HEADER_BYTES, header, moment_ns};
 use super::run::Run;
-use super::writer::{Item, RunWriter};
+use super::writer::{EntryPlace, Item, RunWriter};
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
@@ -20,19 +20,6 @@ pub struct RunReport {
     pub damages: Vec<(LedgerError, u64)>,
     /// The lost entries whose position is known, because only their payload is damaged.
     pub lost: Vec<EntryPlace>,
-}
-
-/// Position of an entry, and whether an older run has an older version of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryPlace {
-    /// The owner of the entry.
-    pub owner: ObjectId,
-    /// Position within the owner, together with `id`.
-    pub at_ns: i64,
-    /// The second part of the position.
-    pub id: ObjectId,
-    /// Whether it is a further version of an entry.
-    pub again: bool,
 }
 
 /// Reads and verifies all entries and payloads.
@@ -63,13 +50,7 @@ pub fn salvage(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 pub fn for_each_sound(run: &Run, mut each: impl FnMut(EntryPlace, &[u8])) -> Result<(), LedgerError> {
     let mut report = RunReport::default();
     visit(run, &mut report, |item| {
-        let place = EntryPlace {
-            owner: item.owner,
-            at_ns: item.at_ns,
-            id: item.id,
-            again: item.again,
-        };
-        each(place, item.payload);
+        each(item.place, item.payload);
         Ok(())
     })
 }
@@ -113,28 +94,21 @@ fn visit<E: From<LedgerError>>(
             }
         };
         number += 1;
+        let place = entry.of(owner);
         match run.payload(&entry) {
             Ok(payload) => {
                 report.sound += 1;
+                let moment_ns = moment_ns(run.stream(), entry.at_ns, &payload);
                 sound(&Item {
-                    owner,
-                    at_ns: entry.at_ns,
-                    id: entry.id,
-                    moment_ns: moment_ns(run.stream(), entry.at_ns, &payload)
-                        .unwrap_or_else(|| run.newest_ns()),
-                    again: entry.again,
+                    place,
+                    moment_ns: moment_ns.unwrap_or_else(|| run.newest_ns()),
                     payload: &payload,
                     crc: entry.crc,
                 })?;
             }
             Err(error) => {
                 report.damages.push((error, 1));
-                report.lost.push(EntryPlace {
-                    owner,
-                    at_ns: entry.at_ns,
-                    id: entry.id,
-                    again: entry.again,
-                });
+                report.lost.push(place);
             }
         }
     }

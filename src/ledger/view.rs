@@ -17,7 +17,8 @@ use crate::catalog::{EntryKey, LedgerTail, Stream};
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
-/// The entries of one owner at one moment. `P` is the type of the caller's additional entries, see [`View::with`].
+/// The entries of one owner at one moment. `P` is the type of the caller's additional entries, see
+/// [`Ledger::view_with`](super::Ledger::view_with).
 pub struct View<P = Infallible> {
     runs: Runs,
     stream: Stream,
@@ -51,53 +52,32 @@ pub struct Page<P = Infallible> {
     pub damaged: Vec<LedgerError>,
 }
 
-impl View {
-    pub(super) fn new(runs: Runs, tail: &LedgerTail, stream: Stream, owner: ObjectId) -> Self {
-        let recent = tail.of(stream, owner).into_iter().map(|(key, entry)| {
-            let content = Content::Stored(entry.payload.into());
-            (
-                (key.at_ns, key.id),
-                Recent {
-                    content,
-                    again: entry.again,
-                },
-            )
-        });
+impl<P> View<P> {
+    /// The entries of the ledger, overridden by `given` ones that are not in it yet: time, id, whether an older version
+    /// exists, content. All must be read under the same lock of the catalog.
+    pub(super) fn new(
+        runs: Runs,
+        tail: &LedgerTail,
+        stream: Stream,
+        owner: ObjectId,
+        given: impl IntoIterator<Item = (i64, ObjectId, bool, P)>,
+    ) -> Self {
+        let mut recent = BTreeMap::new();
+        for (key, entry) in tail.of(stream, owner) {
+            let (content, again) = (Content::Stored(entry.payload.into()), entry.again);
+            recent.insert((key.at_ns, key.id), Recent { content, again });
+        }
+        for (at_ns, id, again, content) in given {
+            let content = Content::Given(content);
+            // The oldest version decides whether the entry counts.
+            let again = recent.get(&(at_ns, id)).map_or(again, |held| held.again);
+            recent.insert((at_ns, id), Recent { content, again });
+        }
         Self {
             runs,
             stream,
             owner,
-            recent: recent.collect(),
-        }
-    }
-
-    /// Overrides entries with ones that are not in the ledger yet: time, id, whether an older version exists, content.
-    /// Must be read under the same lock of the catalog as the view.
-    pub fn with<P>(self, given: impl IntoIterator<Item = (i64, ObjectId, bool, P)>) -> View<P> {
-        let stored = |(place, recent): (Place, Recent<Infallible>)| {
-            let content = match recent.content {
-                Content::Stored(payload) => Content::Stored(payload),
-            };
-            (
-                place,
-                Recent {
-                    content,
-                    again: recent.again,
-                },
-            )
-        };
-        let mut over: BTreeMap<Place, Recent<P>> = self.recent.into_iter().map(stored).collect();
-        for (at_ns, id, again, content) in given {
-            let content = Content::Given(content);
-            // The oldest version decides whether the entry counts.
-            let again = over.get(&(at_ns, id)).map_or(again, |held| held.again);
-            over.insert((at_ns, id), Recent { content, again });
-        }
-        View {
-            runs: self.runs,
-            stream: self.stream,
-            owner: self.owner,
-            recent: over,
+            recent,
         }
     }
 }

@@ -9,18 +9,40 @@ use super::format::{
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
+/// Position of an entry, and whether an older run has an older version of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// The owner of the entry.
+    pub owner: ObjectId,
+    /// Position within the owner, together with `id`.
+    pub at_ns: i64,
+    /// The second part of the position.
+    pub id: ObjectId,
+    /// Whether it is a further version of an entry.
+    pub again: bool,
+}
+
 /// An entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
-    pub owner: ObjectId,
-    pub at_ns: i64,
-    pub id: ObjectId,
+    pub place: EntryPlace,
     /// Its time, which determines when it expires.
     pub moment_ns: i64,
-    pub again: bool,
     pub payload: &'a [u8],
     /// Checksum of the payload. A copied entry keeps its checksum, so that damage remains detectable.
     pub crc: u32,
+}
+
+impl<'a> Item<'a> {
+    /// A new entry, whose checksum is computed.
+    pub fn new(place: EntryPlace, moment_ns: i64, payload: &'a [u8]) -> Self {
+        Self {
+            place,
+            moment_ns,
+            payload,
+            crc: checksum(&[payload]),
+        }
+    }
 }
 
 pub(super) struct RunWriter<'a> {
@@ -46,22 +68,14 @@ impl<'a> RunWriter<'a> {
             header,
             at: HEADER_BYTES as u64,
             block: Vec::with_capacity(BLOCK_ENTRIES as usize * ENTRY_BYTES),
-            block_row: BlockRow {
-                entries_at: 0,
-                firsts: 0,
-                crc: 0,
-            },
+            block_row: BlockRow::default(),
             blocks: Vec::new(),
             owners: Vec::new(),
             owner: None,
             footer: Footer {
-                entries: 0,
-                firsts: 0,
-                owners: 0,
                 oldest_ns: i64::MAX,
                 newest_ns: i64::MIN,
-                tables_at: 0,
-                tables_crc: 0,
+                ..Footer::default()
             },
         })
     }
@@ -69,27 +83,30 @@ impl<'a> RunWriter<'a> {
     /// Appends the next entry, whose position must be after the previous one.
     pub fn push(&mut self, item: &Item<'_>) -> io::Result<()> {
         let footer = &mut self.footer;
-        if self.owner != Some(item.owner) {
-            self.owner = Some(item.owner);
-            let row = OwnerRow {
-                owner: item.owner,
-                first: footer.entries,
-            };
-            row.encode(&mut self.owners);
+        let EntryPlace {
+            owner,
+            at_ns,
+            id,
+            again,
+        } = item.place;
+        if self.owner != Some(owner) {
+            self.owner = Some(owner);
+            let first = footer.entries;
+            OwnerRow { owner, first }.encode(&mut self.owners);
             footer.owners += 1;
         }
         let entry = Entry {
-            at_ns: item.at_ns,
-            id: item.id,
+            at_ns,
+            id,
             offset: self.at,
             len: u32::try_from(item.payload.len()).map_err(io::Error::other)?,
             crc: item.crc,
-            again: item.again,
+            again,
             firsts: (footer.firsts - self.block_row.firsts) as u8,
         };
         entry.encode(&mut self.block);
         footer.entries += 1;
-        footer.firsts += u64::from(!item.again);
+        footer.firsts += u64::from(!again);
         footer.oldest_ns = footer.oldest_ns.min(item.moment_ns);
         footer.newest_ns = footer.newest_ns.max(item.moment_ns);
         self.write(item.payload)?;

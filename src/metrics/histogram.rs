@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_counts_in_every_bucket_that_it_fits_into() {
+    fn a_duration_counts_in_every_bucket_that_contains_it() {
         let histogram = Histogram::default();
         for micros in [250, 251, 10_000_000, 10_000_001] {
             histogram.observe(Duration::from_micros(micros));

@@ -110,7 +110,7 @@ mod tests {
     use crate::metrics::Histogram;
 
     #[test]
-    fn samples_stand_behind_their_help_and_type() {
+    fn samples_follow_their_help_and_type() {
         let mut text = Exposition::default();
         text.gauge("rows", "Rows.", 2.5);
         let mut requests = text.counters("requests_total", "Requests.");

@@ -80,9 +80,9 @@ fn a_full_queue_refuses_at_once() {
     });
 }
 
-/// One pool thread was all there was: a small query waited until a neighbour's scans were done.
+/// Regression: with a single pool thread, a small query waited until the scans of another organization were done.
 #[test]
-fn a_small_query_waits_for_no_scan() {
+fn a_small_query_does_not_wait_for_scans() {
     let pool = QueryPool::start(1, 100, Duration::from_secs(60), MEMORY).unwrap();
     let (started, is_started) = channel();
     block_on(async {

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_organization_holds_at_most_half_of_the_places() {
+    fn one_organization_holds_at_most_half_of_the_slots() {
         let mut turns = Turns::new(4);
         turns.push(organization(1), Lane::Cheap, "a1").unwrap();
         turns.push(organization(1), Lane::Long, "a2").unwrap();
@@ -216,9 +216,9 @@ mod tests {
         assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
     }
 
-    /// Regression: two organizations that queued more than there is room for had all others refused.
+    /// Regression: two organizations that filled the queue caused all others to be refused.
     #[test]
-    fn who_holds_few_places_gets_one_from_who_holds_most() {
+    fn an_organization_with_few_slots_gets_one_from_the_largest() {
         let mut turns = Turns::new(4);
         for job in ["a1", "a2"] {
             turns.push(organization(1), Lane::Long, job).unwrap();
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_single_place_can_be_taken() {
+    fn a_single_slot_can_be_taken() {
         let mut turns = Turns::new(1);
         turns.push(organization(1), Lane::Long, "a").unwrap();
         assert_eq!(turns.push(organization(2), Lane::Long, "b"), Err("b"));
     }
 
     #[test]
-    fn lanes_do_not_see_each_other() {
+    fn lanes_are_independent() {
         let mut turns = Turns::new(100);
         turns.push(organization(1), Lane::Long, "long").unwrap();
         turns.push(organization(2), Lane::Cheap, "cheap").unwrap();

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use super::Service;
 use super::quota::Call;
 use super::tokens::Session;
+use super::{Service, keys};
 use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source};
 use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
@@ -66,11 +64,8 @@ impl Caller {
 
     fn may_reach(&self, bucket_id: ObjectId) -> bool {
         match self.credential {
-            Credential::Key {
-                bucket_id: Some(scope),
-                ..
-            } => scope == bucket_id,
-            Credential::Key { bucket_id: None, .. } | Credential::Bearer { .. } => true,
+            Credential::Key { bucket_id: scope, .. } => scope.is_none_or(|scope| scope == bucket_id),
+            Credential::Bearer { .. } => true,
         }
     }
 }
@@ -83,11 +78,11 @@ impl Access {
     /// Only the bearer token.
     pub const BEARER: Self = Self(1);
     /// Admin keys, and the bearer, who may do everything that an admin key may.
-    pub const ADMIN: Self = Self(1 << 1 | Self::BEARER.0);
-    pub const WRITE: Self = Self(1 << 2);
-    pub const READ: Self = Self(1 << 3);
-    pub const INTEGRATION: Self = Self(1 << 4);
-    const COUNTS_BEARER: u8 = 1 << 5;
+    pub const ADMIN: Self = Self::of_key(KeyType::Admin).or(Self::BEARER);
+    pub const WRITE: Self = Self::of_key(KeyType::Write);
+    pub const READ: Self = Self::of_key(KeyType::Read);
+    pub const INTEGRATION: Self = Self::of_key(KeyType::Integration);
+    const COUNTS_BEARER: u8 = 1 << 7;
 
     /// The union of both sets.
     #[must_use]
@@ -106,20 +101,13 @@ impl Access {
         self.0 & Self::COUNTS_BEARER != 0
     }
 
-    fn takes(self, credential: &Credential) -> bool {
-        let bit = match credential {
-            Credential::Bearer { .. } => Self::BEARER.0,
-            Credential::Key { kind, .. } => Self::of_key(*kind),
-        };
-        self.0 & bit != 0
-    }
-
     /// Checks that the route takes the caller's credential.
     ///
     /// # Errors
     /// 403 that says which credentials the route takes.
     pub fn check(self, caller: &Caller) -> Result<(), ServiceError> {
-        if self.takes(&caller.credential) {
+        let needed = caller.key_type().map_or(Self::BEARER, Self::of_key);
+        if self.0 & needed.0 != 0 {
             return Ok(());
         }
         let shown = match caller.key_type() {
@@ -134,35 +122,22 @@ impl Access {
 
     /// Returns the names of the API key types that the route takes.
     pub fn key_types(self) -> Vec<&'static str> {
-        let types = [
-            KeyType::Admin,
-            KeyType::Write,
-            KeyType::Read,
-            KeyType::Integration,
-        ];
-        types
+        KeyType::ALL
             .into_iter()
-            .filter(|kind| self.0 & Self::of_key(*kind) != 0)
+            .filter(|kind| self.0 & Self::of_key(*kind).0 != 0)
             .map(KeyType::name)
             .collect()
     }
 
-    const fn of_key(kind: KeyType) -> u8 {
-        match kind {
-            KeyType::Admin => Self::ADMIN.0 & !Self::BEARER.0,
-            KeyType::Write => Self::WRITE.0,
-            KeyType::Read => Self::READ.0,
-            KeyType::Integration => Self::INTEGRATION.0,
-        }
+    /// The bit after [`Access::BEARER`] for the first key type, and so on.
+    const fn of_key(kind: KeyType) -> Self {
+        Self(2 << kind as u8)
     }
 
     fn described(self) -> String {
-        let article = |kind: &str| {
-            if kind == "admin" || kind == "integration" {
-                "an"
-            } else {
-                "a"
-            }
+        let article = |kind: &str| match kind.starts_with(['a', 'i']) {
+            true => "an",
+            false => "a",
         };
         let keys = self.key_types().into_iter();
         let mut names: Vec<_> = keys.map(|kind| format!("{} {kind} key", article(kind))).collect();
@@ -174,18 +149,32 @@ impl Access {
 }
 
 impl Service {
+    /// Finds a source and its bucket, as [`source_for`] does.
+    pub(super) fn find_source(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+    ) -> Result<(Arc<Bucket>, Arc<Source>), ServiceError> {
+        self.catalog
+            .read(|catalog| source_for(catalog, caller, bucket_id, source_id))
+    }
+
     /// Admits the caller of an API key: records the key's use and counts the call.
     ///
     /// # Errors
     /// 401 when the key is unknown or deleted.
     pub fn admit_key(&self, presented: &[u8]) -> Result<Admission, ServiceError> {
-        let hash: [u8; 32] = Sha256::digest(presented).into();
+        let hash = keys::hash_of(presented);
         let now_ns = self.now_ns();
         self.catalog.read(|catalog| {
-            let key = catalog.key_by_hash(&hash).ok_or_else(|| {
+            let key = catalog.key_by_hash(&hash.0).ok_or_else(|| {
                 ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
             })?;
-            self.touches.note(key, minute_of(now_ns));
+            let minute = minute_of(now_ns);
+            if key.touch(minute) {
+                self.unsaved_key_uses.lock().push((key.id, minute));
+            }
             let caller = Caller {
                 organization_id: key.organization_id,
                 credential: Credential::Key {
@@ -208,11 +197,12 @@ impl Service {
     pub fn admit_token(&self, token: &str, is_counted: bool) -> Result<Admission, ServiceError> {
         let now_ns = self.now_ns();
         let claims = self.tokens.verify(token, now_ns)?;
+        let session = claims.session();
         self.catalog.read(|catalog| {
             let user = catalog
                 .user(claims.user_id)
                 .filter(|user| user.password_version == claims.password_version)
-                .filter(|user| !user.has_ended(claims.session.id))
+                .filter(|user| !user.has_ended(session.id))
                 .ok_or_else(|| {
                     ServiceError::unauthorized("the bearer token is no longer valid; sign in again")
                 })?;
@@ -220,7 +210,7 @@ impl Service {
                 organization_id: user.organization_id,
                 credential: Credential::Bearer {
                     user_id: user.id,
-                    session: claims.session,
+                    session,
                 },
             };
             Ok(self.admit(catalog, caller, is_counted, now_ns))
@@ -240,9 +230,6 @@ fn minute_of(now_ns: i64) -> u32 {
 
 /// Finds the bucket that a request names: 404 when it is unknown or another organization's, without a difference; 403
 /// when a bucket-scoped key names another bucket of its organization.
-///
-/// # Errors
-/// 404, 403.
 pub fn bucket_for(
     catalog: &Catalog,
     caller: &Caller,
@@ -261,6 +248,20 @@ pub fn bucket_for(
     }
 }
 
+/// Finds the bucket of an object that a request names. If the bucket is another organization's, the object is not
+/// found.
+fn bucket_of(
+    catalog: &Catalog,
+    caller: &Caller,
+    bucket_id: ObjectId,
+    not_found: impl FnOnce() -> ServiceError,
+) -> Result<Arc<Bucket>, ServiceError> {
+    bucket_for(catalog, caller, bucket_id).map_err(|error| match error.kind {
+        ErrorKind::Forbidden => error,
+        _ => not_found(),
+    })
+}
+
 /// Finds the source that a request names, after checking its bucket. A bucket-scoped key that names a source of another
 /// bucket of its organization gets the same 403 as for the bucket.
 ///
@@ -275,10 +276,7 @@ pub fn source_for(
     let bucket = bucket_for(catalog, caller, bucket_id)?;
     let not_found = || ServiceError::not_found("data source");
     let source = catalog.source(source_id).ok_or_else(not_found)?;
-    bucket_for(catalog, caller, source.bucket_id).map_err(|error| match error.kind {
-        ErrorKind::Forbidden => error,
-        _ => not_found(),
-    })?;
+    bucket_of(catalog, caller, source.bucket_id, not_found)?;
     if source.bucket_id == bucket_id {
         Ok((bucket, Arc::clone(source)))
     } else {
@@ -288,9 +286,6 @@ pub fn source_for(
 
 /// Finds the rule that a request names, and its bucket: 404 when it is unknown or another organization's, 403 when a
 /// bucket-scoped key names a rule of another bucket.
-///
-/// # Errors
-/// 404, 403.
 pub fn rule_for(
     catalog: &Catalog,
     caller: &Caller,
@@ -298,9 +293,6 @@ pub fn rule_for(
 ) -> Result<(Arc<Bucket>, Arc<Rule>), ServiceError> {
     let not_found = || ServiceError::not_found("alert rule");
     let rule = catalog.rule(rule_id).ok_or_else(not_found)?;
-    let bucket = bucket_for(catalog, caller, rule.bucket_id).map_err(|error| match error.kind {
-        ErrorKind::Forbidden => error,
-        _ => not_found(),
-    })?;
+    let bucket = bucket_of(catalog, caller, rule.bucket_id, not_found)?;
     Ok((bucket, Arc::clone(rule)))
 }

@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::login_limiter::LoginLimiter;
+use super::passwords::Hasher;
 use super::tokens::{IssuedToken, Session};
 use super::{Caller, Credential, Service};
-use crate::catalog::{Catalog, Command, Organization, User};
+use crate::catalog::{Catalog, Command, Organization, PasswordHash, User};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -114,28 +116,53 @@ impl Service {
     /// # Errors
     /// 401; 429 after too many failures; 503 when too many sign in at once.
     pub async fn log_in(&self, login: Login, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
-        self.logins.check(&login.email, address, self.now_ns())?;
         let user = self
             .catalog
             .read(|catalog| catalog.user_by_email(&login.email).cloned());
-        let (logins, clock) = (Arc::clone(&self.logins), Arc::clone(&self.clock));
-        let user = self
-            .passwords
-            .run(move |hasher| -> Result<Option<Arc<User>>, ServiceError> {
+        let stored = user.as_ref().map(|user| user.password.clone());
+        let verified = self
+            .verify_password(
+                &self.logins,
+                &login.email,
+                address,
+                login.password,
+                stored,
+                |_| Ok(()),
+            )
+            .await?;
+        match user.zip(verified) {
+            Some((user, ())) => self.signed_in(user.id),
+            None => Err(ServiceError::unauthorized("wrong email or password")),
+        }
+    }
+
+    /// Verifies a password on the hashing thread and runs `then` there. Returns `None` for a wrong password.
+    ///
+    /// # Errors
+    /// 429 after too many wrong passwords; 503 when too many passwords wait for the thread; the error of `then`.
+    async fn verify_password<R: Send + 'static>(
+        &self,
+        limiter: &Arc<LoginLimiter>,
+        email: &str,
+        address: Option<IpAddr>,
+        password: String,
+        stored: Option<PasswordHash>,
+        then: impl FnOnce(&mut Hasher) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<Option<R>, ServiceError> {
+        limiter.check(email, address, self.now_ns())?;
+        let (limiter, clock, email) = (Arc::clone(limiter), Arc::clone(&self.clock), email.to_owned());
+        self.passwords
+            .run(move |hasher| {
                 // Check again on the single hashing thread, so that concurrent guesses are counted one by one.
-                logins.check(&login.email, address, clock.now_ns())?;
-                let stored = user.as_ref().map(|user| &user.password);
-                if hasher.verify(&login.password, stored)? {
-                    logins.succeeded(&login.email);
-                    Ok(user)
-                } else {
-                    logins.failed(&login.email, address, clock.now_ns());
-                    Ok(None)
+                limiter.check(&email, address, clock.now_ns())?;
+                if !hasher.verify(&password, stored.as_ref())? {
+                    limiter.failed(&email, address, clock.now_ns());
+                    return Ok(None);
                 }
+                limiter.succeeded(&email);
+                then(hasher).map(Some)
             })
-            .await??;
-        let user = user.ok_or_else(|| ServiceError::unauthorized("wrong email or password"))?;
-        self.signed_in(user.id)
+            .await?
     }
 
     /// Returns the account of a bearer.
@@ -143,7 +170,7 @@ impl Service {
     /// # Errors
     /// 401 when the account no longer exists.
     pub fn account(&self, caller: &Caller) -> Result<Account, ServiceError> {
-        let user_id = bearer_id(caller)?;
+        let (user_id, _) = bearer(caller)?;
         self.catalog.read(|catalog| account_of(catalog, user_id))
     }
 
@@ -158,27 +185,15 @@ impl Service {
         new: String,
         address: Option<IpAddr>,
     ) -> Result<SignedIn, ServiceError> {
-        let user_id = bearer_id(caller)?;
+        let (user_id, _) = bearer(caller)?;
         let wrong = || ServiceError::unauthorized("currentPassword is wrong; nothing was changed");
         let known = self.account(caller)?.user;
-        self.password_guesses
-            .check(&known.email, address, self.now_ns())?;
-        let (stored, salt, email) = (known.password.clone(), random::bytes()?, known.email.clone());
-        let (guesses, clock) = (Arc::clone(&self.password_guesses), Arc::clone(&self.clock));
+        let (guesses, stored, salt) = (&self.password_guesses, known.password.clone(), random::bytes()?);
+        let hash_new = move |hasher: &mut Hasher| hasher.hash(&new, salt);
         let password = self
-            .passwords
-            .run(move |hasher| {
-                // Check again on the single hashing thread, so that concurrent guesses are counted one by one.
-                guesses.check(&email, address, clock.now_ns())?;
-                if hasher.verify(&current, Some(&stored))? {
-                    guesses.succeeded(&email);
-                    hasher.hash(&new, salt)
-                } else {
-                    guesses.failed(&email, address, clock.now_ns());
-                    Err(wrong())
-                }
-            })
-            .await??;
+            .verify_password(guesses, &known.email, address, current, Some(stored), hash_new)
+            .await?
+            .ok_or_else(wrong)?;
         let decision = self.decisions.begin(user_id).await;
         if self.account(caller)?.user.password_version != known.password_version {
             // A concurrent change came first: the verified password is no longer the current one.
@@ -240,10 +255,6 @@ impl Service {
             .issue(user_id, account.user.password_version, session, self.now_ns())?;
         Ok(SignedIn { token, account })
     }
-}
-
-fn bearer_id(caller: &Caller) -> Result<ObjectId, ServiceError> {
-    bearer(caller).map(|(user_id, _)| user_id)
 }
 
 fn bearer(caller: &Caller) -> Result<(ObjectId, Session), ServiceError> {

@@ -4,7 +4,7 @@
 //! sums; this module compares them with the configuration. Existing objects above a limit are kept.
 
 use super::Service;
-use crate::catalog::{Catalog, OwedRoom, Owing};
+use crate::catalog::{Catalog, NewDeliveries, PendingLimits};
 use crate::config::Config;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -22,33 +22,8 @@ pub(super) enum Countable {
     Webhook,
 }
 
-impl Countable {
-    const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Bucket => ("buckets", "limits.buckets_max"),
-            Self::Source => ("data sources", "limits.sources_max"),
-            Self::Key => ("API keys", "limits.keys_max"),
-            Self::Rule => ("alert rules", "limits.rules_max"),
-            Self::Webhook => ("webhooks", "limits.webhooks_max"),
-        }
-    }
-
-    fn count(self, catalog: &Catalog, organization_id: ObjectId) -> u64 {
-        match self {
-            Self::Bucket => catalog.bucket_count(organization_id) as u64,
-            Self::Source => catalog.holdings(organization_id).sources,
-            Self::Key => catalog.holdings(organization_id).keys,
-            Self::Rule => catalog.holdings(organization_id).rules,
-            Self::Webhook => catalog.webhook_count(organization_id) as u64,
-        }
-    }
-}
-
 impl Service {
     /// Checks that an organization may have one more object with texts of `text_bytes`.
-    ///
-    /// # Errors
-    /// 403 that names the limit.
     pub(super) fn admit_one_more(
         &self,
         organization_id: ObjectId,
@@ -56,27 +31,29 @@ impl Service {
         text_bytes: usize,
     ) -> Result<(), ServiceError> {
         let limits = &self.config.limits;
-        let max = match countable {
-            Countable::Bucket => limits.buckets_max,
-            Countable::Source => limits.sources_max,
-            Countable::Key => limits.keys_max,
-            Countable::Rule => limits.rules_max,
-            Countable::Webhook => limits.webhooks_max,
+        let (held, buckets, webhooks) = self.catalog.read(|catalog| {
+            (
+                catalog.holdings(organization_id),
+                catalog.bucket_count(organization_id) as u64,
+                catalog.webhook_count(organization_id) as u64,
+            )
+        });
+        let (things, limit, max, count) = match countable {
+            Countable::Bucket => ("buckets", "buckets_max", limits.buckets_max, buckets),
+            Countable::Source => ("data sources", "sources_max", limits.sources_max, held.sources),
+            Countable::Key => ("API keys", "keys_max", limits.keys_max, held.keys),
+            Countable::Rule => ("alert rules", "rules_max", limits.rules_max, held.rules),
+            Countable::Webhook => ("webhooks", "webhooks_max", limits.webhooks_max, webhooks),
         };
-        let count = self.catalog.read(|it| countable.count(it, organization_id));
         if count >= max {
-            let (things, limit) = countable.names();
             return Err(ServiceError::forbidden(format!(
-                "the organization has {count} {things}, and may have {max} ({limit}); delete some it does not need"
+                "the organization has {count} {things}, and may have {max} (limits.{limit}); delete some it does not need"
             )));
         }
         self.admit_text(organization_id, 0, text_bytes)
     }
 
     /// Checks that texts of an organization may grow from `before` to `after` bytes. Shrinking is always allowed.
-    ///
-    /// # Errors
-    /// 403 that names the limit.
     pub(super) fn admit_text(
         &self,
         organization_id: ObjectId,
@@ -99,7 +76,11 @@ impl Service {
     ///
     /// # Errors
     /// 403 that names the limit; 503 if the pending deliveries of all organizations use all memory reserved for them.
-    pub(super) fn admit_owing(&self, organization_id: ObjectId, owing: &Owing) -> Result<(), ServiceError> {
+    pub(super) fn admit_owing(
+        &self,
+        organization_id: ObjectId,
+        owing: &NewDeliveries,
+    ) -> Result<(), ServiceError> {
         let (deliveries, bytes) = owing.size();
         if deliveries == 0 {
             return Ok(());
@@ -108,28 +89,16 @@ impl Service {
         let (owed, all_bytes) = self
             .catalog
             .read(|it| (it.owed(organization_id), it.owed_bytes()));
-        let refuse = |is: u64, max: u64, what: &str, limit: &str| {
-            ServiceError::forbidden(format!(
-                "the organization's webhooks are owed {is} {what}, and may be owed {max} ({limit}); wait until they took \
-                 some, or pause or delete those that do not answer"
-            ))
-        };
-        if owed.deliveries.saturating_add(deliveries) > room.deliveries_max {
-            let max = room.deliveries_max;
-            return Err(refuse(
-                owed.deliveries,
-                max,
-                "deliveries",
-                "limits.owed_deliveries_max",
-            ));
-        }
-        if owed.bytes.saturating_add(bytes) > room.bytes_max {
-            return Err(refuse(
-                owed.bytes,
-                room.bytes_max,
-                "bytes",
-                "limits.owed_bytes_max",
-            ));
+        for (is, more, max, what) in [
+            (owed.deliveries, deliveries, room.deliveries_max, "deliveries"),
+            (owed.bytes, bytes, room.bytes_max, "bytes"),
+        ] {
+            if is.saturating_add(more) > max {
+                return Err(ServiceError::forbidden(format!(
+                    "the organization's webhooks are owed {is} {what}, and may be owed {max} (limits.owed_{what}_max); wait \
+                     until they took some, or pause or delete those that do not answer"
+                )));
+            }
         }
         if all_bytes.saturating_add(bytes) > self.config.storage.owed_bytes_max() {
             return Err(ServiceError::unavailable(
@@ -143,12 +112,12 @@ impl Service {
 
 /// The limits for deliveries of a trigger, which is accepted in any case. If the memory for the pending deliveries of
 /// all organizations is full, the trigger's organization may not owe more than before.
-pub(super) fn trigger_room(config: &Config, catalog: &Catalog, organization_id: ObjectId) -> OwedRoom {
+pub(super) fn trigger_room(config: &Config, catalog: &Catalog, organization_id: ObjectId) -> PendingLimits {
     let room = owed_room(config, organization_id);
     if catalog.owed_bytes() < config.storage.owed_bytes_max() {
         return room;
     }
-    OwedRoom {
+    PendingLimits {
         bytes_max: room.bytes_max.min(catalog.owed(organization_id).bytes),
         ..room
     }
@@ -156,9 +125,9 @@ pub(super) fn trigger_room(config: &Config, catalog: &Catalog, organization_id: 
 
 /// The limits of an organization's pending deliveries. At most half of the server's memory for them, so that one
 /// organization alone does not block the others.
-fn owed_room(config: &Config, organization_id: ObjectId) -> OwedRoom {
+fn owed_room(config: &Config, organization_id: ObjectId) -> PendingLimits {
     let limits = &config.limits;
-    OwedRoom {
+    PendingLimits {
         organization_id,
         deliveries_max: limits.owed_deliveries_max,
         bytes_max: limits.owed_bytes_max.min(config.storage.owed_bytes_max() / 2),
@@ -179,8 +148,8 @@ mod tests {
         ObjectId::from_bytes([number; 12])
     }
 
-    /// An organization that owes a delivery of this size.
-    fn owing(catalog: &mut Catalog, number: u8, bytes: usize) {
+    /// An organization with a pending delivery of this size.
+    fn add_pending(catalog: &mut Catalog, number: u8, bytes: usize) {
         let organization = Organization {
             id: id(number),
             name: "o".into(),
@@ -223,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn one_organization_owes_no_more_than_half_of_what_there_is_memory_for() {
-        let mut config = Config::default();
+    fn pending_bytes_of_one_organization_are_bounded_by_half_the_memory() {
+        let mut config = Config::defaults().unwrap();
         let room = |config: &Config| owed_room(config, id(1)).bytes_max;
         config.storage.memory_bytes_max = 256 * MIB;
         assert_eq!(room(&config), 32 * MIB);
@@ -233,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_owed_a_trigger_makes_room_among_its_own() {
-        let mut config = Config::default();
+    fn with_no_room_left_a_trigger_evicts_within_its_organization() {
+        let mut config = Config::defaults().unwrap();
         config.storage.memory_bytes_max = 64 * MIB;
         let mut catalog = Catalog::default();
-        owing(&mut catalog, 1, 7 << 20);
-        owing(&mut catalog, 2, 7 << 20);
+        add_pending(&mut catalog, 1, 7 << 20);
+        add_pending(&mut catalog, 2, 7 << 20);
         assert_eq!(trigger_room(&config, &catalog, id(1)).bytes_max, 8 * MIB);
-        owing(&mut catalog, 3, 7 << 20);
+        add_pending(&mut catalog, 3, 7 << 20);
         let owed = catalog.owed(id(1)).bytes;
         assert!((7 * MIB..8 * MIB).contains(&owed));
         assert_eq!(trigger_room(&config, &catalog, id(1)).bytes_max, owed);

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
-use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, Owing, text_bytes};
-use crate::delivery::{BucketUpdate, owing};
+use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, NewDeliveries, text_bytes};
+use crate::delivery::{BucketChanges, BucketUpdate, Change, owing};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
+use crate::timestamp::Timestamp;
 
 /// A validated creation.
 pub struct BucketInput {
@@ -65,7 +64,7 @@ impl Service {
         input: BucketInput,
     ) -> Result<Arc<Bucket>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
-        let organization = self.organization_of(caller)?;
+        let organization = self.organization(caller.organization_id)?;
         let limits = organization.plan.limits();
         check_retention(input.retention_days, limits.retention_days_max)?;
         let retention_days = input
@@ -101,17 +100,11 @@ impl Service {
     }
 
     /// Returns one bucket.
-    ///
-    /// # Errors
-    /// 404, 403.
     pub fn bucket(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Bucket>, ServiceError> {
         self.catalog.read(|catalog| bucket_for(catalog, caller, id))
     }
 
     /// Returns one bucket with its statistics.
-    ///
-    /// # Errors
-    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn bucket_with_stats(
         &self,
         caller: &Caller,
@@ -149,7 +142,7 @@ impl Service {
         let retention_days = patch.retention_days.unwrap_or(known.retention_days);
         if retention_days != known.retention_days {
             // An unchanged value stays valid, also after a downgrade.
-            let limits = self.organization_of(caller)?.plan.limits();
+            let limits = self.organization(caller.organization_id)?.plan.limits();
             check_retention(Some(retention_days), limits.retention_days_max)?;
         }
         if name != known.name
@@ -176,24 +169,15 @@ impl Service {
             true => None,
             false => Some(self.buckets.next_sequence(&known).await?),
         };
-        let mut changes = Vec::new();
-        let mut note = |member, old: Value, new: Value| {
-            if old != new {
-                changes.push((member, old, new));
-            }
-        };
-        note("name", json!(known.name), json!(name));
-        note("description", json!(known.description), json!(description));
-        note(
-            "retentionDays",
-            json!(known.retention_days),
-            json!(retention_days),
-        );
         let update = BucketUpdate {
             bucket_id: id,
-            changes: &changes,
+            changes: BucketChanges {
+                name: Change::between(&*known.name, &*name),
+                description: Change::between(known.description.as_deref(), description.as_deref()),
+                retention_days: Change::between(known.retention_days, retention_days),
+            },
             updated_by: caller.actor_id(),
-            updated_at_ns: at_ns,
+            updated_at: Timestamp(at_ns),
         };
         let owing = self.owing_for(&update, caller.organization_id);
         self.admit_owing(caller.organization_id, &owing)?;
@@ -214,33 +198,27 @@ impl Service {
     }
 
     /// Prepares one delivery for each webhook that subscribes to bucket updates.
-    fn owing_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> Owing {
+    fn owing_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> NewDeliveries {
         let webhooks: Vec<_> = self
             .catalog
             .read(|catalog| catalog.webhooks_of(organization_id).cloned().collect());
-        let event = Event::BucketUpdated;
+        let (event, now_ns) = (Event::BucketUpdated, update.updated_at.0);
         let body = |webhook_id| update.body(webhook_id);
-        owing(
-            event,
-            update.bucket_id,
-            &webhooks,
-            &self.ids,
-            update.updated_at_ns,
-            body,
-        )
+        owing(event, update.bucket_id, &webhooks, &self.ids, now_ns, body)
     }
 
     /// Deletes a bucket with all its contents.
-    ///
-    /// # Errors
-    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn delete_bucket(
         &self,
         caller: &Caller,
         id: ObjectId,
     ) -> Result<BucketWithStats, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
-        let (bucket, contents, sources) = self.bucket_and_contents(caller, id)?;
+        let (bucket, contents, sources) = self.catalog.read(|catalog| {
+            let bucket = bucket_for(catalog, caller, id)?;
+            let sources: Vec<u32> = catalog.sources_of(id).map(|source| source.ordinal).collect();
+            Ok::<_, ServiceError>((bucket, catalog.contents_of(id), sources))
+        })?;
         let command = Command::BucketDeleted { bucket_id: id };
         let (buckets, of) = (self.buckets.clone(), Arc::clone(&bucket));
         let deletion = async move { buckets.delete_bucket(&of, &sources, command).await };
@@ -251,27 +229,18 @@ impl Service {
             points,
         })
     }
-
-    fn bucket_and_contents(
-        &self,
-        caller: &Caller,
-        id: ObjectId,
-    ) -> Result<(Arc<Bucket>, BucketContents, Vec<u32>), ServiceError> {
-        self.catalog.read(|catalog| {
-            let bucket = bucket_for(catalog, caller, id)?;
-            let sources = catalog.sources_of(id).map(|source| source.ordinal).collect();
-            Ok((bucket, catalog.contents_of(id), sources))
-        })
-    }
 }
 
 /// Returns 400 for a retention beyond the plan's limit.
 fn check_retention(days: Option<u32>, plan_max: Option<u32>) -> Result<(), ServiceError> {
     match (days, plan_max) {
-        (Some(days), Some(max)) if days > max => Err(ServiceError::faults(vec![Detail {
-            path: vec!["retentionDays".to_owned()],
-            message: format!("must be at most {max} on this plan, not {days}"),
-        }])),
+        (Some(days), Some(max)) if days > max => {
+            let message = format!("must be at most {max} on this plan, not {days}");
+            Err(ServiceError::faults(vec![Detail::at(
+                &["retentionDays"],
+                message,
+            )]))
+        }
         _ => Ok(()),
     }
 }

@@ -87,21 +87,24 @@ impl Decision {
         self.commit_all(vec![command]).await
     }
 
-    /// Commits several commands. All are submitted before the first await, so a request that is dropped in between does
-    /// not leave a partial result.
+    /// Commits several commands that do not depend on each other. All are submitted before the first await, so a
+    /// request that is dropped in between does not leave a partial result.
     ///
     /// # Errors
-    /// 503 if the log refuses writes. The commands before the first refused one are in the log.
+    /// 503 if the log refuses one of them. The others may be in the log.
     pub async fn commit_all(self, commands: Vec<Command>) -> Result<Settled, ServiceError> {
-        let mut settled = Arc::new(self.guard);
-        let submitted: Result<Vec<_>, _> = commands
+        let guard = Arc::new(self.guard);
+        let submitted: Vec<_> = commands
             .into_iter()
-            .map(|command| self.journal.submit_holding(command, Arc::clone(&settled)))
+            .map(|command| {
+                let held = Arc::clone(&guard);
+                self.journal.commit_then(command, move || drop(held))
+            })
             .collect();
-        for durable in submitted? {
-            settled = durable.await?;
+        for durable in submitted {
+            durable.await?;
         }
-        Ok(Settled { _guard: settled })
+        Ok(Settled { _guard: guard })
     }
 
     /// Like [`Decision::commit`]. `then` runs as soon as the command is durable, even if the caller is gone.
@@ -113,20 +116,12 @@ impl Decision {
         command: Command,
         then: impl FnOnce() + Send + 'static,
     ) -> Result<Settled, ServiceError> {
-        let (done, committed) = oneshot::channel();
         let guard = Arc::new(self.guard);
-        self.journal.submit_command(command, move |outcome| {
-            let outcome = outcome.map(|()| {
-                then();
-                Settled { _guard: guard }
-            });
-            // The caller may be gone.
-            let _ = done.send(outcome);
-        })?;
-        match committed.await {
-            Ok(outcome) => Ok(outcome?),
-            Err(_) => Err(JournalError::Panicked.into()),
-        }
+        let committed = self.journal.commit_then(command, move || {
+            then();
+            Settled { _guard: guard }
+        });
+        committed.await
     }
 
     /// Runs work in another module that commits the decision, and returns the right to decide afterwards. The work runs

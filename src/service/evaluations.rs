@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::triggers::{Facts, NewestPoint};
-use super::{Caller, Service, rule_for};
+use super::{Caller, Service};
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
-use crate::alerts::{self, Decision, DueRule, Judgement, Refusal};
+use crate::alerts::{self, Decision, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
 use crate::catalog::{Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
@@ -41,16 +41,10 @@ pub struct Accepted {
     pub triggered: bool,
 }
 
-/// The outcome of a decision made with exclusive access to the rule.
-enum Decided {
-    Accepted(Accepted),
-    /// The rule would fire, but the point for its notification has not been looked up.
-    NeedsPoint,
-}
-
-/// Why a verdict is refused.
+/// Why a verdict is not recorded.
 enum Refused {
     Verdict(Refusal),
+    /// The rule would fire, but the point for its notification has not been looked up.
     NeedsPoint,
 }
 
@@ -104,7 +98,7 @@ impl Service {
         outcome: Outcome,
         evidence: Option<Box<str>>,
     ) -> Result<Accepted, ServiceError> {
-        let (_, rule) = self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
+        let rule = self.rule(caller, rule_id)?;
         let facts = Arc::new(Facts::of(evidence.as_deref()));
         let mut fires = would_fire(&rule, outcome, self.now_ns());
         loop {
@@ -113,60 +107,60 @@ impl Service {
             } else {
                 None
             };
-            let judgement = Judgement {
+            let posted = PostedVerdict {
                 outcome,
                 evidence: evidence.clone(),
                 key_id: caller.actor_id(),
                 verdict_id: self.next_id(),
                 trigger_id: self.next_id(),
             };
-            match self.judge(rule_id, judgement, Arc::clone(&facts), newest).await? {
-                Decided::Accepted(accepted) => return Ok(accepted),
-                Decided::NeedsPoint => fires = true,
+            if let Some(accepted) = self
+                .decide_verdict(rule_id, posted, Arc::clone(&facts), newest)
+                .await?
+            {
+                return Ok(accepted);
             }
+            fires = true;
         }
     }
 
-    async fn judge(
+    /// Decides a verdict with exclusive access to the rule. `None` if the rule would fire and `newest` is missing.
+    async fn decide_verdict(
         &self,
         rule_id: ObjectId,
-        judgement: Judgement,
+        posted: PostedVerdict,
         facts: Arc<Facts>,
         newest: Option<Option<NewestPoint>>,
-    ) -> Result<Decided, ServiceError> {
+    ) -> Result<Option<Accepted>, ServiceError> {
         let triggers = self.triggers();
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
-            let outcome = judgement.outcome;
-            let judged = alerts::judge(rule, judgement, now_ns, |rule| {
+            let outcome = posted.outcome;
+            let decided = alerts::accept(rule, posted, now_ns, |rule| {
                 if newest.is_none() && facts.need_point() {
                     return Err(Refused::NeedsPoint);
                 }
                 let newest = newest.flatten();
                 Ok(triggers.owing(rule, &facts, newest.as_ref(), now_ns))
             });
-            match judged {
-                Ok(judged) => {
-                    let (transition, deliveries) = (judged.transition, judged.owed);
+            match decided {
+                Ok(decided) => {
+                    let transition = decided.transition;
                     let standing = Standing {
                         rule_id: rule.id,
                         outcome: Some(outcome),
                         state: transition.runtime.state,
                         runtime: transition.runtime,
-                        next_due_at_ns: Some(judged.next_due_at_ns),
+                        next_due_at_ns: Some(decided.next_due_at_ns),
                     };
                     let accepted = Accepted {
                         standing,
                         previous_state: transition.previous_state,
                         triggered: transition.triggered,
                     };
-                    let decision = Decision {
-                        command: Some(judged.command),
-                        deliveries,
-                    };
-                    Ok((decision, Decided::Accepted(accepted)))
+                    Ok((decided.decision, Some(accepted)))
                 }
-                Err(Refused::NeedsPoint) => Ok((Decision::nothing(), Decided::NeedsPoint)),
+                Err(Refused::NeedsPoint) => Ok((Decision::default(), None)),
                 Err(Refused::Verdict(refusal)) => Err(refused(rule, refusal, now_ns)),
             }
         };

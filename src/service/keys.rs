@@ -1,16 +1,19 @@
 //! API keys of an organization and of its buckets.
 
+use std::mem::take;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
 
 use super::allowance::Countable;
-use super::credentials::FreshKey;
 use super::page::{Page, PageRequest};
 use super::{Caller, Credential, Service, bucket_for};
-use crate::catalog::{Bucket, Catalog, Command, Key, KeyType, text_bytes};
+use crate::catalog::{Bucket, Bytes, Catalog, Command, Key, KeyHash, KeyType, LastUse, text_bytes};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
+use crate::random;
 
 /// A validated creation.
 pub struct NewKey {
@@ -41,9 +44,6 @@ pub enum KeyScope {
 
 impl Service {
     /// Lists the keys of a scope.
-    ///
-    /// # Errors
-    /// 404 or 403 for the bucket.
     pub fn keys(
         &self,
         caller: &Caller,
@@ -51,8 +51,8 @@ impl Service {
         page: PageRequest,
     ) -> Result<Page<Arc<Key>>, ServiceError> {
         self.catalog.read(|catalog| {
-            let keys = keys_of(catalog, caller, scope)?;
-            Ok(page.cut(keys.len(), keys.iter().cloned()))
+            let owner = owner_of(catalog, caller, scope)?;
+            Ok(page.cut(catalog.key_count(owner), catalog.keys_of(owner).cloned()))
         })
     }
 
@@ -74,28 +74,30 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let bucket = match scope {
             KeyScope::Organization => None,
-            KeyScope::Bucket(id) => Some(self.catalog.read(|catalog| bucket_for(catalog, caller, id))?),
+            KeyScope::Bucket(id) => Some(self.bucket(caller, id)?),
         };
         self.admit_one_more(
             caller.organization_id,
             Countable::Key,
             text_bytes::of_key(&new.name),
         )?;
-        let fresh = FreshKey::new(new.kind)?;
-        let key = Key::new(
-            self.next_id(),
-            caller.organization_id,
-            bucket.as_ref().map(|bucket| bucket.id),
-            new.kind,
-            new.name.into(),
-            fresh.hash,
-            fresh.shown_prefix().into(),
-            self.now_ns(),
-        );
+        let random = URL_SAFE_NO_PAD.encode(random::bytes::<32>()?);
+        let text = format!("{}{random}", new.kind.prefix());
+        let key = Key {
+            id: self.next_id(),
+            organization_id: caller.organization_id,
+            bucket_id: bucket.as_ref().map(|bucket| bucket.id),
+            kind: new.kind,
+            name: new.name.into(),
+            hash: hash_of(text.as_bytes()),
+            shown_prefix: text[..SHOWN_CHARS].into(),
+            created_at_ns: self.now_ns(),
+            last_used_minute: LastUse::default(),
+        };
         let _settled = decision.commit(Command::KeyCreated { key: key.clone() }).await?;
         Ok(CreatedKey {
             key: Arc::new(key),
-            text: fresh.text,
+            text,
             bucket,
         })
     }
@@ -112,8 +114,9 @@ impl Service {
     ) -> Result<Arc<Key>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let key = self.catalog.read(|catalog| {
-            keys_of(catalog, caller, scope)?
-                .iter()
+            let owner = owner_of(catalog, caller, scope)?;
+            catalog
+                .keys_of(owner)
                 .find(|key| key.id == key_id)
                 .cloned()
                 .ok_or_else(|| ServiceError::not_found("API key"))
@@ -127,7 +130,7 @@ impl Service {
     /// # Errors
     /// 503 when the log does not accept writes; these uses are then lost, not retried.
     pub async fn flush_key_touches(&self) -> Result<(), ServiceError> {
-        let touches = std::mem::take(&mut *self.touches.0.lock());
+        let touches = take(&mut *self.unsaved_key_uses.lock());
         if touches.is_empty() {
             return Ok(());
         }
@@ -137,25 +140,18 @@ impl Service {
     }
 }
 
-/// Uses of keys that are not in the log yet: at most one for each key and minute.
-#[derive(Default)]
-pub(super) struct KeyTouches(Mutex<Vec<(ObjectId, u32)>>);
+/// How many characters of a key lists show.
+const SHOWN_CHARS: usize = 12;
 
-impl KeyTouches {
-    pub fn note(&self, key: &Key, minute: u32) {
-        if key.touch(minute) {
-            self.0.lock().push((key.id, minute));
-        }
-    }
+/// The hash under which a key is stored.
+pub(super) fn hash_of(text: &[u8]) -> KeyHash {
+    Bytes(Sha256::digest(text).into())
 }
 
-fn keys_of<'a>(
-    catalog: &'a Catalog,
-    caller: &Caller,
-    scope: KeyScope,
-) -> Result<&'a [Arc<Key>], ServiceError> {
+/// The owner of the keys of a scope.
+fn owner_of(catalog: &Catalog, caller: &Caller, scope: KeyScope) -> Result<ObjectId, ServiceError> {
     match scope {
-        KeyScope::Organization => Ok(catalog.organization_keys(caller.organization_id)),
-        KeyScope::Bucket(id) => bucket_for(catalog, caller, id).map(|bucket| catalog.bucket_keys(bucket.id)),
+        KeyScope::Organization => Ok(caller.organization_id),
+        KeyScope::Bucket(id) => bucket_for(catalog, caller, id).map(|bucket| bucket.id),
     }
 }

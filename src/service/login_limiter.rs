@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use parking_lot::Mutex;
 
-use super::sliding_window::{SlidingWindow, network_of, seconds_until};
+use super::sliding_window::{SlidingWindow, network_of, too_many};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::limits::{LOGIN_FAILURES_PER_ADDRESS_MAX, LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
@@ -46,14 +46,7 @@ impl LoginLimiter {
             address.and_then(|address| counts.addresses.free_at_ns(&network_of(address), now_ns));
         match by_email.max(by_address) {
             None => Ok(()),
-            Some(free_at_ns) => {
-                let seconds = seconds_until(free_at_ns, now_ns);
-                let minutes = seconds.div_ceil(60);
-                Err(ServiceError::too_many_requests(
-                    format!("too many {}; try again in {minutes} minutes", self.failures),
-                    seconds,
-                ))
-            }
+            Some(free_at_ns) => Err(too_many(self.failures, free_at_ns, now_ns)),
         }
     }
 
@@ -84,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_eleventh_attempt_waits_until_the_first_failure_is_old() {
+    fn the_eleventh_attempt_waits_until_the_first_failure_expires() {
         let (limiter, clock) = (LoginLimiter::new("failed sign-ins"), ManualClock::new(START_NS));
         for _ in 0..10 {
             limiter

@@ -10,7 +10,6 @@ pub mod accounts;
 mod allowance;
 pub mod analytics;
 pub mod buckets;
-mod credentials;
 pub mod data;
 mod decision;
 pub mod evaluations;
@@ -35,16 +34,17 @@ pub mod webhooks;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use parking_lot::Mutex;
+
 use crate::alerts::Alerts;
 use crate::bucket::Buckets;
-use crate::catalog::{Catalog, CatalogHandle, Organization};
-use crate::checkpoint::Checkpointer;
+use crate::catalog::{Catalog, CatalogHandle};
+use crate::checkpoint::{Checkpointer, Rooms};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::JournalHandle;
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 use crate::query_pool::QueryPool;
@@ -55,10 +55,8 @@ pub use figures::{Figures, IngestFigures};
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use decision::Decisions;
 use figures::IngestCounts;
-use keys::KeyTouches;
 use login_limiter::LoginLimiter;
 use passwords::Passwords;
-use quota::UnsavedCalls;
 use signup_limiter::SignUpLimiter;
 use tokens::Tokens;
 
@@ -94,8 +92,10 @@ pub struct Service {
     /// password.
     password_guesses: Arc<LoginLimiter>,
     sign_ups: SignUpLimiter,
-    touches: KeyTouches,
-    unsaved_calls: UnsavedCalls,
+    /// Uses of keys that are not in the log yet: the minute of each, at most one for each key and minute.
+    unsaved_key_uses: Mutex<Vec<(ObjectId, u32)>>,
+    /// Organizations with calls that are not in the log yet, without duplicates.
+    unsaved_calls: Mutex<Vec<ObjectId>>,
     /// Makes changes durable.
     decisions: Decisions,
     ingested: Sharded<IngestCounts>,
@@ -106,21 +106,21 @@ impl Service {
     ///
     /// # Errors
     /// Fails when the operating system provides no random bytes or no thread, or when the catalog has no secret.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one argument for each room, all of different types"
-    )]
     pub fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
-        catalog: CatalogHandle,
-        journal: JournalHandle,
-        buckets: Buckets,
-        ledger: Ledger,
-        checkpointer: Checkpointer,
+        rooms: Rooms,
         alerts: Alerts,
         deliveries: Deliveries,
     ) -> Result<Self, ServiceError> {
+        let Rooms {
+            catalog,
+            journal,
+            buckets,
+            ledger,
+            checkpointer,
+            recovered: _,
+        } = rooms;
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
@@ -155,8 +155,8 @@ impl Service {
             logins: Arc::new(LoginLimiter::new("failed sign-ins")),
             password_guesses: Arc::new(LoginLimiter::new("wrong passwords")),
             sign_ups,
-            touches: KeyTouches::default(),
-            unsaved_calls: UnsavedCalls::default(),
+            unsaved_key_uses: Mutex::default(),
+            unsaved_calls: Mutex::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),
         })
@@ -191,13 +191,6 @@ impl Service {
 
     pub fn next_id(&self) -> ObjectId {
         self.ids.next(self.now_ns())
-    }
-
-    /// The organization of an authenticated caller.
-    fn organization_of(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
-        self.catalog
-            .read(|catalog| catalog.organization(caller.organization_id).cloned())
-            .ok_or_else(|| ServiceError::not_found("organization"))
     }
 }
 

@@ -18,9 +18,6 @@ impl Service {
     }
 
     /// Compares the operator's token in constant time.
-    ///
-    /// # Errors
-    /// 401.
     pub fn check_operator(&self, presented: Option<&str>) -> Result<(), ServiceError> {
         let expected = self.config.operator.token.as_deref().unwrap_or_default();
         let presented = presented.unwrap_or_default();
@@ -42,21 +39,13 @@ impl Service {
     }
 
     /// Changes an organization's plan. Existing resources stay, also beyond the new plan's limits.
-    ///
-    /// # Errors
-    /// 404.
     pub async fn change_plan(
         &self,
         organization_id: ObjectId,
         plan: Plan,
     ) -> Result<Arc<Organization>, ServiceError> {
         let decision = self.decisions.begin(organization_id).await;
-        let find = || {
-            self.catalog
-                .read(|catalog| catalog.organization(organization_id).cloned())
-                .ok_or_else(|| ServiceError::not_found("organization"))
-        };
-        let known = find()?;
+        let known = self.organization(organization_id)?;
         if known.plan == plan {
             return Ok(known);
         }
@@ -66,6 +55,6 @@ impl Service {
             at_ns: self.now_ns(),
         };
         let _settled = decision.commit(command).await?;
-        find()
+        self.organization(organization_id)
     }
 }

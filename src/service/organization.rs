@@ -5,14 +5,17 @@ use std::sync::Arc;
 use super::{Caller, Service};
 use crate::catalog::{Command, Organization, Revisions};
 use crate::error::ServiceError;
+use crate::ids::ObjectId;
 
 impl Service {
-    /// Returns the caller's organization.
+    /// Returns an organization.
     ///
     /// # Errors
-    /// 404 when it no longer exists.
-    pub fn organization(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
-        self.organization_of(caller)
+    /// 404 when it does not exist.
+    pub fn organization(&self, id: ObjectId) -> Result<Arc<Organization>, ServiceError> {
+        self.catalog
+            .read(|catalog| catalog.organization(id).cloned())
+            .ok_or_else(|| ServiceError::not_found("organization"))
     }
 
     /// Returns a number that identifies this run of the server, and the organization's revision numbers in this run.
@@ -38,7 +41,7 @@ impl Service {
     ) -> Result<Arc<Organization>, ServiceError> {
         let organization_id = caller.organization_id;
         let decision = self.decisions.begin(organization_id).await;
-        let known = self.organization_of(caller)?;
+        let known = self.organization(organization_id)?;
         let Some(name) = name.filter(|name| **name != *known.name) else {
             return Ok(known);
         };
@@ -49,6 +52,6 @@ impl Service {
             at_ns,
         };
         let _settled = decision.commit(command).await?;
-        self.organization_of(caller)
+        self.organization(organization_id)
     }
 }

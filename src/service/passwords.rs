@@ -2,7 +2,7 @@
 //! queue: at 30 ms per hash, a flood of sign-ins takes at most the time of that thread, and requests that do not fit in
 //! the queue are refused before any work is done.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -35,7 +35,7 @@ impl Passwords {
     /// # Errors
     /// The operating system cannot create a thread.
     pub fn start() -> std::io::Result<Self> {
-        let (jobs, queue): (SyncSender<Job>, Receiver<Job>) = sync_channel(QUEUE_MAX);
+        let (jobs, queue) = sync_channel::<Job>(QUEUE_MAX);
         thread::Builder::new()
             .name(String::from("passwords"))
             .spawn(move || {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_equal_those_of_the_reference() {
+    fn hashes_match_the_reference() {
         // `echo -n password | argon2 somesalt12345678 -id -t 2 -k 19456 -p 1 -l 32`, and the crate's
         // own one-shot call with the same parameters.
         let params = Params::new(MEMORY_KIB, PASSES, LANES, Some(32)).unwrap();

@@ -2,10 +2,12 @@
 //!
 //! Calls are counted where the caller is identified (`access`), under the same catalog lock: one atomic, no lock.
 
+use std::mem::take;
+
 use engine::Unit;
-use parking_lot::Mutex;
 
 use super::Service;
+use super::sliding_window::seconds_until;
 use crate::catalog::{CallCounts, Catalog, Command, MonthDay, Plan};
 use crate::clock::{DAY_NS, SECOND_NS};
 use crate::error::ServiceError;
@@ -43,8 +45,6 @@ impl Call {
             return Ok(());
         };
         let resets_at_ns = quota.resets_at_seconds * SECOND_NS;
-        let wait_ns = resets_at_ns.saturating_sub(now_ns).max(1);
-        let wait_seconds = (wait_ns - 1) / SECOND_NS + 1;
         Err(ServiceError::too_many_requests(
             format!(
                 "the {} plan's {} API calls of this month are used up; the next month's begin at {}, \
@@ -53,20 +53,8 @@ impl Call {
                 quota.calls_max,
                 Timestamp(resets_at_ns)
             ),
-            u32::try_from(wait_seconds).unwrap_or(u32::MAX),
+            seconds_until(resets_at_ns, now_ns),
         ))
-    }
-}
-
-/// Organizations with calls that are not in the log yet, without duplicates.
-#[derive(Default)]
-pub(super) struct UnsavedCalls(Mutex<Vec<ObjectId>>);
-
-impl UnsavedCalls {
-    fn note(&self, organization_id: ObjectId, calls: &CallCounts) {
-        if calls.is_first_unsaved() {
-            self.0.lock().push(organization_id);
-        }
     }
 }
 
@@ -96,17 +84,15 @@ impl Service {
             };
         };
         let (month, calls_max) = (month_of(now_ns), organization.plan.limits().calls_max);
-        let (at, is_refused) = if is_counted {
-            match calls.count(month, calls_max) {
-                Ok(at) => {
-                    self.unsaved_calls.note(organization_id, calls);
-                    (at, false)
-                }
-                Err(at) => (at, true),
-            }
-        } else {
-            (calls.standing(month), false)
+        let counted = match is_counted {
+            true => calls.count(month, calls_max),
+            false => Ok(calls.standing(month)),
         };
+        if is_counted && counted.is_ok() {
+            self.note_unsaved_calls(organization_id, calls);
+        }
+        let is_refused = counted.is_err();
+        let (Ok(at) | Err(at)) = counted;
         Call {
             quota: calls_max.map(|calls_max| Quota {
                 calls_max,
@@ -117,12 +103,18 @@ impl Service {
         }
     }
 
+    fn note_unsaved_calls(&self, organization_id: ObjectId, calls: &CallCounts) {
+        if calls.is_first_unsaved() {
+            self.unsaved_calls.lock().push(organization_id);
+        }
+    }
+
     /// Makes the totals of calls counted since the last save durable. Call it once a second.
     ///
     /// # Errors
     /// 503 if the log refuses writes; the next save tries again.
     pub async fn save_calls(&self) -> Result<(), ServiceError> {
-        let organizations = std::mem::take(&mut *self.unsaved_calls.0.lock());
+        let organizations = take(&mut *self.unsaved_calls.lock());
         for (nth, some) in organizations.chunks(TOTALS_PER_COMMAND_MAX).enumerate() {
             let mut totals = Vec::with_capacity(some.len());
             self.catalog.read(|catalog| {
@@ -143,7 +135,7 @@ impl Service {
                         if let Some((_, calls)) = catalog.organization_with_calls(*id) {
                             // Still or newly unsaved; list it again in both cases.
                             let _ = calls.save();
-                            self.unsaved_calls.note(*id, calls);
+                            self.note_unsaved_calls(*id, calls);
                         }
                     }
                 });

@@ -7,7 +7,7 @@ use super::{Caller, Service, rule_for};
 use crate::catalog::{Body, Delivery, EntryKey, EventBody, EventName, HistoryEntry, Stream};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::ledger::{self, Content, LedgerError, View};
+use crate::ledger::{Content, View};
 
 impl Service {
     /// The verdicts and triggers of a rule, newest first, within their retention.
@@ -18,22 +18,21 @@ impl Service {
         &self,
         caller: &Caller,
         rule_id: ObjectId,
-        asked: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<(EntryKey, HistoryEntry)>, ServiceError> {
         let view = self.catalog.read(|catalog| {
             rule_for(catalog, caller, rule_id)?;
             Ok::<_, ServiceError>(self.ledger.view(catalog, Stream::History, rule_id))
         })?;
-        let page = self.page_of(&view, Stream::History, asked)?;
-        let decoded = page.entries.into_iter().map(|(key, content)| {
-            let Content::Stored(payload) = content;
-            Ok((key, HistoryEntry::decode(&payload)?))
-        });
-        let decoded: Result<_, rmp_serde::decode::Error> = decoded.collect();
-        Ok(Page {
-            entries: decoded.map_err(ServiceError::internal)?,
-            total: page.total,
-        })
+        self.page_of(
+            &view,
+            Stream::History,
+            request,
+            |key, Content::Stored(payload)| {
+                let entry = HistoryEntry::decode(&payload).map_err(ServiceError::internal)?;
+                Ok((key, entry))
+            },
+        )
     }
 
     /// The deliveries of a webhook, or of a rule's `webhookUrl`: those in the ledger, pending ones, and best-effort
@@ -41,13 +40,11 @@ impl Service {
     pub(super) fn deliveries_of(
         &self,
         owner: ObjectId,
-        asked: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<Delivery>, ServiceError> {
-        let page = self.page_of(&self.delivery_view(owner), Stream::Deliveries, asked)?;
-        let decoded = page.entries.into_iter().map(|(_, content)| delivery_of(content));
-        Ok(Page {
-            entries: decoded.collect::<Result<_, _>>()?,
-            total: page.total,
+        let view = self.delivery_view(owner);
+        self.page_of(&view, Stream::Deliveries, request, |_, content| {
+            delivery_of(content)
         })
     }
 
@@ -104,23 +101,30 @@ impl Service {
             // If a best-effort delivery was redelivered, its pending copy takes precedence.
             let given = recent.into_iter().chain(owed);
             let given = given.map(|delivery| (delivery.created_at_ns, delivery.id, delivery.again, delivery));
-            self.ledger.view(catalog, Stream::Deliveries, owner).with(given)
+            self.ledger.view_with(catalog, Stream::Deliveries, owner, given)
         })
     }
 
-    fn page_of<P: Clone>(
+    fn page_of<P: Clone, T>(
         &self,
         view: &View<P>,
         stream: Stream,
-        asked: PageRequest,
-    ) -> Result<ledger::Page<P>, ServiceError> {
-        let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
-        let page = view.page(stream.cutoff_ns(self.now_ns()), asked.offset, limit);
+        request: PageRequest,
+        decode: impl Fn(EntryKey, Content<P>) -> Result<T, ServiceError>,
+    ) -> Result<Page<T>, ServiceError> {
+        let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
+        let page = view.page(stream.cutoff_ns(self.now_ns()), request.offset, limit);
         let page = page.map_err(ServiceError::internal)?;
-        page.damaged
-            .iter()
-            .for_each(|error: &LedgerError| tracing::error!(%error, "a damaged ledger entry is skipped"));
-        Ok(page)
+        for error in &page.damaged {
+            tracing::error!(%error, "a damaged ledger entry is skipped");
+        }
+        let entries = page.entries.into_iter();
+        Ok(Page {
+            entries: entries
+                .map(|(key, content)| decode(key, content))
+                .collect::<Result<_, _>>()?,
+            total: page.total,
+        })
     }
 }
 

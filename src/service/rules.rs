@@ -19,22 +19,12 @@ pub struct RuleInput {
     pub bucket_id: ObjectId,
     /// The source that it watches.
     pub source_id: ObjectId,
-    /// Trimmed.
-    pub name: String,
-    /// The condition as text, and the member that had it.
-    pub text: (RuleForm, String),
-    /// Where triggers are delivered; always present for form A.
-    pub webhook_url: Option<String>,
-    /// Stored and shown only.
-    pub cooldown_minutes: f64,
-    /// Whether the rule is evaluated.
-    pub status: RuleStatus,
-    /// How the rule is evaluated.
-    pub evaluation: Option<Evaluation>,
+    /// Without the parsed condition, which needs the source.
+    pub settings: RuleSettings,
 }
 
 /// A change with a valid structure; `None` keeps the value.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct RulePatch {
     /// Trimmed.
     pub name: Option<String>,
@@ -73,9 +63,6 @@ pub fn check_may_evaluate(caller: &Caller) -> Result<(), ServiceError> {
 
 impl Service {
     /// Lists the rules of a bucket.
-    ///
-    /// # Errors
-    /// 404, 403.
     pub fn list_rules(
         &self,
         caller: &Caller,
@@ -92,9 +79,6 @@ impl Service {
     }
 
     /// Returns one rule.
-    ///
-    /// # Errors
-    /// 404, 403.
     pub fn rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
         let (_, rule) = self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
         Ok(rule)
@@ -106,36 +90,25 @@ impl Service {
     /// 404, 403, also beyond a limit; 400 for a text that cannot be parsed, a URL that must not be called, or inputs
     /// that do not exist.
     pub async fn create_rule(&self, caller: &Caller, input: RuleInput) -> Result<Arc<Rule>, ServiceError> {
-        let (bucket_id, source_id) = (input.bucket_id, input.source_id);
-        self.catalog
-            .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
-        let url_fault = self.url_fault("webhookUrl", input.webhook_url.as_deref()).await;
-        let (form, text) = input.text;
-        let mut settings = RuleSettings {
-            name: input.name.into(),
-            text: text.into(),
-            form,
-            parsed: None,
-            webhook_url: input.webhook_url.map(Into::into),
-            cooldown_minutes: input.cooldown_minutes,
-            status: input.status,
-            evaluation: input.evaluation,
-        };
+        let RuleInput {
+            bucket_id,
+            source_id,
+            mut settings,
+        } = input;
+        self.find_source(caller, bucket_id, source_id)?;
+        let url_fault = self
+            .url_fault("webhookUrl", settings.webhook_url.as_deref())
+            .await;
         let decision = self.decisions.begin(caller.organization_id).await;
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            checked(catalog, &source, &settings, url_fault.clone())
+            checked(catalog, &source, &settings, url_fault)
         })?;
         let text_bytes = text_bytes::of_rule(&settings);
         self.admit_one_more(caller.organization_id, Countable::Rule, text_bytes)?;
-        let (id, catalog, caller) = (self.next_id(), self.catalog.clone(), *caller);
-        let alerts = self.alerts.clone();
+        let (id, alerts) = (self.next_id(), self.alerts.clone());
+        // No check inside the rules' actor: every change of the source waits for this decision.
         let change = move |_: Option<&Arc<Rule>>, now_ns| {
-            // Check again inside the rules' actor: the source may have been deleted concurrently.
-            settings.parsed = catalog.read(|catalog| {
-                let (_, source) = source_for(catalog, &caller, bucket_id, source_id)?;
-                checked(catalog, &source, &settings, url_fault)
-            })?;
             let rule = NewRule {
                 id,
                 source_id,
@@ -146,7 +119,7 @@ impl Service {
         };
         let creation = async move { alerts.change(id, change).await };
         let ((), _) = decision.carry_out(creation).await?;
-        self.rule(&caller, id)
+        self.rule(caller, id)
     }
 
     /// Changes a rule. Its state is kept: a firing rule does not fire again, and a running dwell continues.
@@ -164,29 +137,25 @@ impl Service {
         let url_fault = self.url_fault("webhookUrl", url).await;
         let decision = self.decisions.begin(caller.organization_id).await;
         let known = self.changeable_rule(caller, rule_id)?;
-        let settings = patched(&known.settings, patch.clone());
+        let mut settings = patched(&known.settings, patch);
         let (before, after) = (
             text_bytes::of_rule(&known.settings),
             text_bytes::of_rule(&settings),
         );
         self.admit_text(caller.organization_id, before, after)?;
-        let (catalog, for_change) = (self.catalog.clone(), *caller);
+        settings.parsed = self.catalog.read(|catalog| {
+            let (_, source) = source_for(catalog, caller, known.bucket_id, known.source_id)?;
+            checked(catalog, &source, &settings, url_fault)
+        })?;
+        // Verdicts may change the rule's state until the rules' actor has this, but its settings and its source only
+        // change after this decision.
         let alerts = self.alerts.clone();
         let change = move |rule: Option<&Arc<Rule>>, now_ns| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
-            if rule.settings.evaluation.is_some() {
-                check_may_evaluate(&for_change)?;
-            }
-            let runtime = runtime_after(rule, &patch, now_ns);
-            let mut settings = patched(&rule.settings, patch);
-            settings.parsed = catalog.read(|catalog| {
-                let (_, source) = source_for(catalog, &for_change, rule.bucket_id, rule.source_id)?;
-                checked(catalog, &source, &settings, url_fault)
-            })?;
             let command = Command::RuleUpdated {
                 rule_id,
+                runtime: runtime_after(rule, &settings, now_ns),
                 settings,
-                runtime,
                 at_ns: now_ns,
             };
             Ok((writing(command), ()))
@@ -205,9 +174,7 @@ impl Service {
         let caller = *caller;
         let deleted = self.alerts.change(rule_id, move |rule, _| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
-            if rule.settings.evaluation.is_some() {
-                check_may_evaluate(&caller)?;
-            }
+            check_may_change(&caller, rule)?;
             Ok((writing(Command::RuleDeleted { rule_id }), Arc::clone(rule)))
         });
         deleted.await
@@ -221,18 +188,22 @@ impl Service {
         bucket_id: ObjectId,
         source_id: ObjectId,
     ) -> Option<String> {
-        let found = self
-            .catalog
-            .read(|catalog| source_for(catalog, caller, bucket_id, source_id));
-        found.ok().map(|(_, source)| available(&source.schema))
+        let found = self.find_source(caller, bucket_id, source_id).ok();
+        found.map(|(_, source)| available(&source.schema))
     }
 
     fn changeable_rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
         let rule = self.rule(caller, rule_id)?;
-        if rule.settings.evaluation.is_some() {
-            check_may_evaluate(caller)?;
-        }
+        check_may_change(caller, &rule)?;
         Ok(rule)
+    }
+}
+
+/// Checks that the caller may change or delete a rule.
+fn check_may_change(caller: &Caller, rule: &Rule) -> Result<(), ServiceError> {
+    match rule.settings.evaluation {
+        Some(_) => check_may_evaluate(caller),
+        None => Ok(()),
     }
 }
 
@@ -246,12 +217,12 @@ fn writing(command: Command) -> Decision {
 
 /// The rule's state after a change: a dwell that has completed by now stays completed, and a new evaluation block is
 /// due immediately.
-fn runtime_after(rule: &Rule, patch: &RulePatch, now_ns: i64) -> RuleRuntime {
+fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRuntime {
     let mut runtime = match &rule.settings.evaluation {
         Some(old) => transition::settled(&rule.runtime, old.dwell_ns(), now_ns),
         None => rule.runtime,
     };
-    if rule.settings.evaluation.is_none() && matches!(patch.evaluation, Some(Some(_))) {
+    if rule.settings.evaluation.is_none() && settings.evaluation.is_some() {
         runtime.due_from_ns = now_ns;
     }
     runtime
@@ -290,7 +261,7 @@ fn checked(
         // The text does not have to be parsed: the external evaluator interprets it.
         Err(_) if settings.evaluation.is_some() => None,
         Err(error) => {
-            faults.push(detail(&[text_member(settings.form)], error.to_string()));
+            faults.push(Detail::at(&[text_member(settings.form)], error.to_string()));
             None
         }
     };
@@ -307,7 +278,7 @@ fn checked(
 fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults: &mut Vec<Detail>) {
     for (index, input) in evaluation.inputs.iter().enumerate() {
         let mut fault = |member: &str, message: String| {
-            faults.push(detail(
+            faults.push(Detail::at(
                 &["evaluation", "inputs", &index.to_string(), member],
                 message,
             ));
@@ -349,11 +320,4 @@ fn available(schema: &Schema) -> String {
         .map(|field| format!("{} ({})", field.name, field.kind.name()))
         .collect();
     format!("the fields available are {}", names.join(", "))
-}
-
-fn detail(path: &[&str], message: String) -> Detail {
-    Detail {
-        path: path.iter().map(|member| (*member).to_owned()).collect(),
-        message,
-    }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use parking_lot::Mutex;
 
-use super::sliding_window::{SlidingWindow, network_of, seconds_until};
+use super::sliding_window::{SlidingWindow, network_of, too_many};
 use crate::clock::HOUR_NS;
 use crate::error::ServiceError;
 
@@ -27,14 +27,7 @@ impl SignUpLimiter {
         };
         let (mut window, network) = (window.lock(), network_of(address));
         if let Some(free_at_ns) = window.free_at_ns(&network, now_ns) {
-            let seconds = seconds_until(free_at_ns, now_ns);
-            return Err(ServiceError::too_many_requests(
-                format!(
-                    "too many sign-ups from this address; try again in {} minutes",
-                    seconds.div_ceil(60)
-                ),
-                seconds,
-            ));
+            return Err(too_many("sign-ups from this address", free_at_ns, now_ns));
         }
         window.note(network, now_ns);
         Ok(())
@@ -68,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_refused_without_a_limit() {
+    fn no_sign_up_is_refused_without_a_limit() {
         let limiter = SignUpLimiter::new(0);
         (0..1_000).for_each(|_| limiter.admit(address(1), START_NS).unwrap());
     }

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::clock::SECOND_NS;
+use crate::error::ServiceError;
 
 /// Maximum subjects remembered; a few megabytes at most. Above it, the subjects whose last event is oldest are dropped.
 /// At one password hash every 30 ms there are at most 30,000 in a quarter of an hour, so only an attacker's own
@@ -101,6 +102,16 @@ pub(super) fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The 429 for too many events, until the subject is below the limit again.
+pub(super) fn too_many(events: &str, free_at_ns: i64, now_ns: i64) -> ServiceError {
+    let seconds = seconds_until(free_at_ns, now_ns);
+    let minutes = seconds.div_ceil(60);
+    ServiceError::too_many_requests(
+        format!("too many {events}; try again in {minutes} minutes"),
+        seconds,
+    )
+}
+
 /// Seconds to wait, at least one.
 pub(super) fn seconds_until(free_at_ns: i64, now_ns: i64) -> u32 {
     let wait_ns = free_at_ns.saturating_sub(now_ns).max(1);
@@ -115,7 +126,7 @@ mod tests {
     const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 
     #[test]
-    fn a_subject_is_free_again_when_its_oldest_time_leaves_the_window() {
+    fn a_subject_is_admitted_again_when_its_oldest_time_expires() {
         let mut window = SlidingWindow::new(2, WINDOW_NS);
         window.note("a", START_NS);
         assert_eq!(window.free_at_ns("a", START_NS), None);
@@ -127,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_far_back_locks_nobody_out() {
+    fn a_clock_set_far_back_blocks_no_subject() {
         let mut window = SlidingWindow::new(1, WINDOW_NS);
         window.note("a", START_NS);
         assert!(window.free_at_ns("a", START_NS - SECOND_NS).is_some());
@@ -135,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_whole_seconds_and_never_none() {
+    fn waits_are_whole_seconds_and_at_least_one() {
         for (wait_ns, seconds) in [(-5, 1), (0, 1), (1, 1), (SECOND_NS, 1), (SECOND_NS + 1, 2)] {
             assert_eq!(seconds_until(START_NS + wait_ns, START_NS), seconds, "{wait_ns}");
         }
     }
 
     #[test]
-    fn memory_is_bounded_and_the_latest_stay() {
+    fn memory_is_bounded_and_the_latest_subjects_are_kept() {
         let mut window = SlidingWindow::new(2, WINDOW_NS);
         let subjects = SUBJECTS_MAX as i64 + 10;
         for subject in 0..subjects {

@@ -49,9 +49,6 @@ pub struct DeletedSource {
 
 impl Service {
     /// Lists the sources of a bucket.
-    ///
-    /// # Errors
-    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn list_sources(
         &self,
         caller: &Caller,
@@ -105,9 +102,7 @@ impl Service {
             created_at_ns: self.now_ns(),
         };
         let _settled = decision.commit(Command::SourceCreated { source }).await?;
-        let (_, source) = self
-            .catalog
-            .read(|catalog| source_for(catalog, caller, bucket_id, id))?;
+        let (_, source) = self.find_source(caller, bucket_id, id)?;
         Ok(SourceWithStats {
             source,
             stats: SourceStats::default(),
@@ -115,18 +110,13 @@ impl Service {
     }
 
     /// Returns one source.
-    ///
-    /// # Errors
-    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn source(
         &self,
         caller: &Caller,
         bucket_id: ObjectId,
         source_id: ObjectId,
     ) -> Result<SourceWithStats, ServiceError> {
-        let (bucket, source) = self
-            .catalog
-            .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
+        let (bucket, source) = self.find_source(caller, bucket_id, source_id)?;
         let stats = self
             .buckets
             .stats(&bucket, &[source.ordinal])
@@ -149,9 +139,7 @@ impl Service {
     ) -> Result<SourceWithStats, ServiceError> {
         {
             let decision = self.decisions.begin(caller.organization_id).await;
-            let (_, known) = self
-                .catalog
-                .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
+            let (_, known) = self.find_source(caller, bucket_id, source_id)?;
             if let Some(fields) = &patch.fields {
                 check_fields(&known.schema, fields)?;
             }
@@ -180,9 +168,6 @@ impl Service {
     }
 
     /// Deletes a source with its points.
-    ///
-    /// # Errors
-    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn delete_source(
         &self,
         caller: &Caller,
@@ -265,12 +250,12 @@ fn check_fields(known: &Schema, wanted: &[Field]) -> Result<(), ServiceError> {
     let mut details = Vec::new();
     for field in &known.fields {
         match wanted.iter().find(|it| it.name == field.name) {
-            None => details.push(fault(
-                &[&field.name],
+            None => details.push(Detail::at(
+                &["schema", &field.name],
                 format!("cannot be removed; it is declared as {}", field.kind.name()),
             )),
-            Some(it) if it.kind != field.kind => details.push(fault(
-                &[&field.name, "type"],
+            Some(it) if it.kind != field.kind => details.push(Detail::at(
+                &["schema", &field.name, "type"],
                 format!(
                     "cannot change from {} to {}",
                     field.kind.name(),
@@ -285,14 +270,6 @@ fn check_fields(known: &Schema, wanted: &[Field]) -> Result<(), ServiceError> {
     }
     let message = "a schema can gain fields, but not lose them or change their types; send all existing fields unchanged";
     Err(ServiceError::conflict(message).with_details(details))
-}
-
-fn fault(path: &[&str], message: String) -> Detail {
-    let path = std::iter::once("schema")
-        .chain(path.iter().copied())
-        .map(str::to_owned)
-        .collect();
-    Detail { path, message }
 }
 
 fn name_in_use(name: &str) -> ServiceError {

@@ -1,4 +1,4 @@
-//! Requests that go away while the disk holds up what they decided.
+//! Requests dropped while the disk delays their commands.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
 
-/// Far more turns than a task needs until it waits for somebody else.
+/// Far more turns than a task needs until it waits.
 const TURNS: usize = 64;
 
 /// Stops the journal's thread at the disk while it is closed.
@@ -77,7 +77,7 @@ impl World {
         let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.pass()));
         let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
-        let rooms = start_on(disk, None, layout(), options(), Arc::clone(&clock)).await;
+        let rooms = start_on(disk, layout(), options(), Arc::clone(&clock)).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         let secret = Bytes([7; 32]);
         rooms
@@ -86,27 +86,23 @@ impl World {
             .await
             .unwrap();
         let deliveries = Deliveries::start(
-            delivery::Neighbours {
+            delivery::Dependencies {
                 catalog: rooms.catalog.clone(),
                 journal: rooms.journal.clone(),
                 clock: Arc::clone(&clock),
             },
             true,
         );
-        let alerts = Alerts::start(alerts::Neighbours {
+        let alerts = Alerts::start(alerts::Dependencies {
             catalog: rooms.catalog.clone(),
             journal: rooms.journal.clone(),
             clock: Arc::clone(&clock),
             owed: Box::new(drop),
         });
         let service = Service::new(
-            Arc::new(Config::default()),
+            Arc::new(Config::defaults().unwrap()),
             clock,
-            rooms.catalog,
-            rooms.journal,
-            rooms.buckets,
-            rooms.ledger,
-            rooms.checkpointer,
+            rooms,
             alerts,
             deliveries.unwrap(),
         );
@@ -132,7 +128,7 @@ impl World {
     }
 
     /// Begins `first`, drops it while its sync is held, begins `second`, and lets the disk go on.
-    async fn drop_and_try<T: 'static>(
+    async fn drop_first_then_run<T: 'static>(
         &self,
         first: impl Future<Output = Result<T, ServiceError>> + 'static,
         second: impl Future<Output = Result<T, ServiceError>> + 'static,
@@ -228,10 +224,10 @@ fn kind<T>(outcome: Result<T, ServiceError>) -> Option<ErrorKind> {
 }
 
 #[test]
-fn a_bucket_whose_asker_has_gone_is_not_created_twice() {
+fn a_bucket_of_a_dropped_request_is_not_created_twice() {
     in_system(async {
         let world = World::new().await;
-        let again = world.drop_and_try(world.create_bucket("a"), world.create_bucket("a"));
+        let again = world.drop_first_then_run(world.create_bucket("a"), world.create_bucket("a"));
         assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
         assert_eq!(world.bucket_names(), ["a"]);
         world.end().await;
@@ -239,14 +235,14 @@ fn a_bucket_whose_asker_has_gone_is_not_created_twice() {
 }
 
 #[test]
-fn the_last_bucket_of_a_plan_is_not_given_twice() {
+fn the_last_bucket_of_a_plan_is_not_granted_twice() {
     in_system(async {
         let world = World::new().await;
         let max = Plan::Free.limits().buckets_max.expect("the plan has a limit");
         for number in 1..max {
             world.create_bucket(&number.to_string()).await.unwrap();
         }
-        let another = world.drop_and_try(world.create_bucket("a"), world.create_bucket("b"));
+        let another = world.drop_first_then_run(world.create_bucket("a"), world.create_bucket("b"));
         assert_eq!(kind(another.await), Some(ErrorKind::Forbidden));
         assert_eq!(world.bucket_names().len(), max as usize);
         world.end().await;
@@ -254,11 +250,11 @@ fn the_last_bucket_of_a_plan_is_not_given_twice() {
 }
 
 #[test]
-fn a_source_whose_asker_has_gone_is_not_created_twice() {
+fn a_source_of_a_dropped_request_is_not_created_twice() {
     in_system(async {
         let world = World::new().await;
         let bucket = world.create_bucket("a").await.unwrap();
-        let again = world.drop_and_try(world.create_source(bucket), world.create_source(bucket));
+        let again = world.drop_first_then_run(world.create_source(bucket), world.create_source(bucket));
         assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
         let page = PageRequest { limit: 10, offset: 0 };
         let sources = world.service.list_sources(&world.caller, bucket, page).await;
@@ -268,10 +264,10 @@ fn a_source_whose_asker_has_gone_is_not_created_twice() {
 }
 
 #[test]
-fn an_email_whose_owner_has_gone_is_not_signed_up_twice() {
+fn an_email_of_a_dropped_sign_up_is_not_registered_twice() {
     in_system(async {
         let world = World::new().await;
-        let again = world.drop_and_try(world.sign_up("b@example.com"), world.sign_up("b@example.com"));
+        let again = world.drop_first_then_run(world.sign_up("b@example.com"), world.sign_up("b@example.com"));
         assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
         let organizations = world
             .service
@@ -283,11 +279,11 @@ fn an_email_whose_owner_has_gone_is_not_signed_up_twice() {
 }
 
 #[test]
-fn a_name_is_free_behind_the_deletion_whose_asker_has_gone() {
+fn a_name_is_free_after_a_deletion_whose_request_was_dropped() {
     in_system(async {
         let world = World::new().await;
         let bucket = world.create_bucket("a").await.unwrap();
-        let again = world.drop_and_try(world.delete_bucket(bucket), world.create_bucket("a"));
+        let again = world.drop_first_then_run(world.delete_bucket(bucket), world.create_bucket("a"));
         assert_ne!(again.await.unwrap(), bucket);
         assert_eq!(world.bucket_names(), ["a"]);
         world.end().await;
@@ -295,7 +291,7 @@ fn a_name_is_free_behind_the_deletion_whose_asker_has_gone() {
 }
 
 #[test]
-fn several_commands_of_one_decision_are_all_done_though_the_asker_has_gone() {
+fn all_commands_of_a_decision_run_though_the_request_was_dropped() {
     in_system(async {
         let world = World::new().await;
         let buckets = [
@@ -328,7 +324,7 @@ fn several_commands_of_one_decision_are_all_done_though_the_asker_has_gone() {
 }
 
 #[test]
-fn the_right_password_works_again_when_the_wrong_ones_are_old() {
+fn the_right_password_works_again_when_the_failures_expire() {
     in_system(async {
         let world = World::new().await;
         let change = |current: &str| {

@@ -54,37 +54,41 @@ impl Session {
     }
 }
 
-/// The claims of a valid token.
-pub struct TokenClaims {
-    /// The user who signed in.
-    pub user_id: ObjectId,
-    /// The token is valid only while this is the user's password version.
-    pub password_version: u32,
-    pub session: Session,
-}
+/// The header of all tokens.
+const HEADER: &str = r#"{"typ":"JWT","alg":"HS256"}"#;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Header {
-    typ: Option<String>,
     alg: String,
 }
 
+/// The claims of a token.
 #[derive(Serialize, Deserialize)]
-struct Claims {
+pub struct Claims {
     iss: String,
     aud: String,
-    sub: ObjectId,
+    /// The user who signed in.
+    #[serde(rename = "sub")]
+    pub user_id: ObjectId,
     iat: i64,
     exp: i64,
-    /// The version of the password at the time of issue.
-    pwv: u32,
+    /// The version of the password at the time of issue. The token is valid only while this is the user's version.
+    #[serde(rename = "pwv")]
+    pub password_version: u32,
     /// The session's id. Tokens of older versions of the server have none: each is its own session, which began when
     /// the token was issued.
-    #[serde(default)]
     sid: Option<u64>,
     /// When the session began.
-    #[serde(default)]
     auth_time: Option<i64>,
+}
+
+impl Claims {
+    pub fn session(&self) -> Session {
+        Session {
+            id: self.sid.unwrap_or(self.iat.cast_unsigned()),
+            began_seconds: self.auth_time.unwrap_or(self.iat),
+        }
+    }
 }
 
 impl Tokens {
@@ -113,18 +117,16 @@ impl Tokens {
         let claims = Claims {
             iss: SELF.to_owned(),
             aud: SELF.to_owned(),
-            sub: user_id,
+            user_id,
             iat: now,
             exp,
-            pwv: password_version,
+            password_version,
             sid: Some(session.id),
             auth_time: Some(session.began_seconds),
         };
-        let header = Header {
-            typ: Some("JWT".to_owned()),
-            alg: ALGORITHM.to_owned(),
-        };
-        let signed = format!("{}.{}", encoded(&header)?, encoded(&claims)?);
+        let claims = serde_json::to_vec(&claims).map_err(ServiceError::internal)?;
+        let [header, claims] = [HEADER.as_bytes(), &claims].map(|part| URL_SAFE_NO_PAD.encode(part));
+        let signed = format!("{header}.{claims}");
         let signature = self.mac.clone().chain_update(&signed).finalize().into_bytes();
         Ok(IssuedToken {
             token: format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)),
@@ -140,7 +142,7 @@ impl Tokens {
     ///
     /// # Errors
     /// 401; an expired token has its own message.
-    pub fn verify(&self, token: &str, now_ns: i64) -> Result<TokenClaims, ServiceError> {
+    pub fn verify(&self, token: &str, now_ns: i64) -> Result<Claims, ServiceError> {
         let invalid = || ServiceError::unauthorized("the bearer token is invalid; sign in again");
         let claims = self.verified(token).ok_or_else(invalid)?;
         let now = now_ns.div_euclid(SECOND_NS);
@@ -149,14 +151,7 @@ impl Tokens {
                 "the bearer token has expired; sign in again",
             ));
         }
-        Ok(TokenClaims {
-            user_id: claims.sub,
-            password_version: claims.pwv,
-            session: Session {
-                id: claims.sid.unwrap_or(claims.iat.cast_unsigned()),
-                began_seconds: claims.auth_time.unwrap_or(claims.iat),
-            },
-        })
+        Ok(claims)
     }
 
     /// Returns the claims if this server issued the token for itself.
@@ -172,11 +167,6 @@ impl Tokens {
         let is_own = header.alg == ALGORITHM && claims.iss == SELF && claims.aud == SELF;
         is_own.then_some(claims)
     }
-}
-
-fn encoded(part: &impl Serialize) -> Result<String, ServiceError> {
-    let json = serde_json::to_vec(part).map_err(ServiceError::internal)?;
-    Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
 fn decoded<T: DeserializeOwned>(part: &str) -> Option<T> {
@@ -232,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn an_issued_token_says_who_and_which_password() {
+    fn an_issued_token_names_its_user_and_password_version() {
         let tokens = Tokens::new(&SECRET).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let claims = tokens.verify(&issued.token, NOW_NS).unwrap();
         assert_eq!((claims.user_id, claims.password_version), (user(), 3));
-        assert_eq!(claims.session, SESSION);
+        assert_eq!(claims.session(), SESSION);
         assert!(
             tokens
                 .verify(
@@ -258,9 +248,9 @@ mod tests {
         );
     }
 
-    /// Tokens issued before the clock was set back were refused until it had caught up.
+    /// Regression: tokens issued before the clock was set back were refused until it had caught up.
     #[test]
-    fn a_clock_that_is_set_back_signs_nobody_out() {
+    fn a_clock_set_back_ends_no_session() {
         let tokens = Tokens::new(&SECRET).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let of_before = forged(
@@ -278,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn every_forgery_is_refused() {
+    fn every_forged_token_is_refused() {
         let tokens = Tokens::new(&SECRET).unwrap();
         let hs256 = json!({"alg": "HS256", "typ": "JWT"});
         let now = NOW_NS / SECOND_NS;

@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use engine::query::{Page, ScanQuery, Selection, scan_within};
+use engine::rows::Scalar;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::allowance::trigger_room;
-use super::query::{Layout, QueryInput};
 use super::{Caller, Service};
-use crate::catalog::{Catalog, CatalogHandle, Event, Owing, ParsedCondition, Receiver, Rule};
+use crate::catalog::{Catalog, CatalogHandle, Event, NewDeliveries, ParsedCondition, Receiver, Rule, Schema};
 use crate::config::Config;
-use crate::delivery::{Named, Point, Trigger, TriggerPoint, delivery, owing};
+use crate::delivery::{Named, Point, Trigger, delivery, owing, raw_json, values_of};
 use crate::error::ServiceError;
 use crate::ids::ObjectIds;
-use crate::ingest::timestamp;
+use crate::query_pool::{Step, Stop, wait};
 use crate::timestamp::Timestamp;
 
 /// What the evidence says about a trigger.
@@ -62,26 +62,38 @@ fn with_metadata(point: Box<RawValue>) -> Box<RawValue> {
 }
 
 /// The newest point of a source.
-#[derive(Deserialize)]
 pub(super) struct NewestPoint {
-    timestamp: String,
     values: Box<RawValue>,
-    #[serde(default)]
-    metadata: Option<Box<RawValue>>,
+    /// The [`Point`] as JSON.
+    point: Box<RawValue>,
 }
 
 impl NewestPoint {
+    /// The first row of this page, whose source has this schema.
+    fn of(page: &Page, schema: &Schema) -> Option<Self> {
+        let (run, row) = *page.rows.first()?;
+        let (columns, row) = (&page.runs.get(run as usize)?.columns, row as usize);
+        let fields = (0..).zip(&schema.fields);
+        let values =
+            fields.filter_map(|(ordinal, field)| Some((&*field.name, columns.field(ordinal)?.value(row)?)));
+        let values = values_of(values)?;
+        let metadata = match columns.metadata.as_ref().and_then(|column| column.value(row)) {
+            Some(Scalar::Text(text)) => raw_json(text),
+            _ => None,
+        };
+        let point = Point {
+            id: None,
+            timestamp: Timestamp(columns.key(row).0),
+            values: &values,
+            metadata: metadata.as_deref(),
+        };
+        let point = to_raw_value(&point).ok()?;
+        Some(Self { values, point })
+    }
+
     fn value(&self, field: &str) -> Option<Box<RawValue>> {
         let values: HashMap<String, &RawValue> = serde_json::from_str(self.values.get()).ok()?;
         values.get(field).map(|value| (*value).to_owned())
-    }
-
-    fn point(&self) -> Option<Point<'_>> {
-        Some(Point {
-            timestamp: Timestamp(timestamp::parse(&self.timestamp).ok()?),
-            values: &self.values,
-            metadata: self.metadata.as_deref(),
-        })
     }
 }
 
@@ -108,54 +120,57 @@ impl Service {
         caller: &Caller,
         rule: &Rule,
     ) -> Result<Option<NewestPoint>, ServiceError> {
-        #[derive(Deserialize)]
-        struct Answer {
-            data: Vec<NewestPoint>,
-        }
-        let input = QueryInput {
-            bucket_id: rule.bucket_id,
-            source_ids: vec![rule.source_id],
-            start_ns: None,
-            end_ns: None,
-            metadata: Map::new(),
-            fields: Vec::new(),
-            grouping: None,
-            limit: Some(1),
-            offset: 0,
-            descending: true,
-            cursor: None,
-            merge_sources: false,
-            downsampling: false,
-            max_points: None,
-            layout: Layout::Rows,
-            timezone: None,
+        let (bucket, source) = self.find_source(caller, rule.bucket_id, rule.source_id)?;
+        let range_ns = (bucket.retention_cutoff_ns(self.now_ns()), i64::MAX);
+        let buckets = self.buckets.clone();
+        let read = move |stop: &Stop, _| {
+            let view = wait(buckets.view(&bucket))?;
+            let Some(series) = view.source(source.ordinal) else {
+                return Ok(Step::Answer(None));
+            };
+            let selection = Selection {
+                series: &series,
+                fields: None,
+            };
+            let query = ScanQuery {
+                range_ns,
+                descending: true,
+                after: None,
+                skip: 0,
+                limit: 1,
+                metadata: None,
+                stop: &|| stop.now(),
+            };
+            let (page, _held) = scan_within(&[selection], &query, stop.budget())?;
+            stop.touched(page.touched);
+            Ok(Step::Answer(NewestPoint::of(&page, &source.schema)))
         };
-        // A single row is a single piece.
-        let answered = self.query(caller, input, |body, _| Ok(body)).await?;
-        let mut answer: Answer = serde_json::from_slice(&answered.piece).map_err(ServiceError::internal)?;
-        Ok(answer.data.pop())
+        let answered = self.queries.run(caller.organization_id, read).await;
+        answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
 
 impl Triggers {
     /// One delivery per subscribed webhook, and one for the rule's own URL.
-    pub fn owing(&self, rule: &Rule, facts: &Facts, newest: Option<&NewestPoint>, now_ns: i64) -> Owing {
+    pub fn owing(
+        &self,
+        rule: &Rule,
+        facts: &Facts,
+        newest: Option<&NewestPoint>,
+        now_ns: i64,
+    ) -> NewDeliveries {
         let found = self.catalog.read(|catalog| {
             let bucket = catalog.bucket(rule.bucket_id)?;
             let source = catalog.source(rule.source_id)?;
-            let webhooks: Vec<_> = catalog
-                .webhooks_of(bucket.organization_id)
-                .filter(|webhook| webhook.hears(Event::AlertTriggered, bucket.id))
-                .cloned()
-                .collect();
+            let webhooks: Vec<_> = catalog.webhooks_of(bucket.organization_id).cloned().collect();
             Some((Arc::clone(bucket), Arc::clone(source), webhooks))
         });
         // If the bucket or source was deleted in the meantime, so was the rule.
         let Some((bucket, source, webhooks)) = found else {
-            return Owing::default();
+            return NewDeliveries::default();
         };
         let parsed = rule.settings.parsed.as_ref();
-        let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.to_json()["value"]).ok());
+        let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.value.to_json()).ok());
         let operator = parsed.and_then(|parsed| to_raw_value(&parsed.operator).ok());
         let value_of = |parsed: &ParsedCondition| newest?.value(&parsed.field);
         let current_value = parsed.and_then(value_of);
@@ -167,38 +182,30 @@ impl Triggers {
                 id: bucket.id,
                 name: &bucket.name,
             },
-            source: Named {
-                id: source.id,
-                name: &source.name,
-            },
+            source_id: source.id,
+            source_name: &source.name,
             current_value: facts.current_value.as_deref().or(current_value.as_deref()),
             threshold: facts.threshold.as_deref().or(threshold.as_deref()),
             operator: facts.operator.as_deref().or(operator.as_deref()),
-            triggered_at_ns: now_ns,
-            point: match &facts.data_point {
-                Some(point) => Some(TriggerPoint::Evidence(point)),
-                None => newest.and_then(NewestPoint::point).map(TriggerPoint::Newest),
-            },
+            triggered_at: Timestamp(now_ns),
+            point: facts
+                .data_point
+                .as_deref()
+                .or(newest.map(|newest| &*newest.point)),
         };
-        let mut owing = owing(
-            Event::AlertTriggered,
-            bucket.id,
-            &webhooks,
-            &self.ids,
-            now_ns,
-            |webhook_id| trigger.body(webhook_id),
-        );
+        let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
+        let body = |webhook_id| trigger.body(webhook_id);
+        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, body);
         if let Some(url) = &rule.settings.webhook_url {
             let receiver = Receiver::Rule {
                 rule_id: rule.id,
                 url: url.clone(),
             };
             let body = |_| trigger.rule_body();
-            let (organization_id, event) = (bucket.organization_id, Event::AlertTriggered);
             let delivery = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
             owing.deliveries.push(delivery);
         }
-        let room = |catalog: &Catalog| trigger_room(&self.config, catalog, bucket.organization_id);
+        let room = |catalog: &Catalog| trigger_room(&self.config, catalog, organization_id);
         owing.room = Some(self.catalog.read(room));
         owing
     }

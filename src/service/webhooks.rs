@@ -4,31 +4,15 @@ use std::sync::Arc;
 
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
-use super::{Caller, Service, bucket_for, rule_for};
+use super::{Caller, Service};
 use crate::catalog::{
-    Command, Delivery, DeliveryTotals, Event, Owing, RetryConfig, Secret, Webhook, WebhookSettings,
+    Command, Delivery, DeliveryTotals, Event, NewDeliveries, RetryConfig, Secret, Webhook, WebhookSettings,
     WebhookStatus, text_bytes,
 };
 pub use crate::delivery::check_secret;
 use crate::delivery::{delivery_to, generate_secret, test_body};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
-
-/// A new webhook with a valid structure.
-pub struct WebhookInput {
-    /// The URL to call.
-    pub url: String,
-    /// The events it subscribes to.
-    pub events: Vec<Event>,
-    /// Limits the subscription to one bucket.
-    pub bucket_id: Option<ObjectId>,
-    /// Generated when absent.
-    pub secret: Option<String>,
-    /// When a failed delivery is retried.
-    pub retry: RetryConfig,
-    /// Whether deliveries are queued for it.
-    pub status: WebhookStatus,
-}
 
 /// A change with a valid structure; `None` keeps the value.
 #[derive(Default)]
@@ -67,24 +51,31 @@ impl RetryPatch {
     }
 }
 
+/// The given secret; a generated one if it is absent.
+///
+/// # Errors
+/// 500 if the operating system provides no random bytes.
+pub fn secret_or_generated(secret: Option<String>) -> Result<Secret, ServiceError> {
+    match secret {
+        Some(secret) => Ok(Secret(secret.into())),
+        None => Ok(generate_secret()?),
+    }
+}
+
 impl Service {
     /// Lists the webhooks of the caller's organization.
     pub fn list_webhooks(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Webhook>> {
-        let mut found = self.catalog.read(|catalog| {
+        let mut page = self.catalog.read(|catalog| {
             let count = catalog.webhook_count(caller.organization_id);
             page.cut(count, catalog.webhooks_of(caller.organization_id).cloned())
         });
-        found
-            .entries
-            .iter_mut()
-            .for_each(|webhook| self.count_recent(webhook));
-        found
+        for webhook in &mut page.entries {
+            self.count_recent(webhook);
+        }
+        page
     }
 
     /// Returns one webhook.
-    ///
-    /// # Errors
-    /// 404.
     pub fn webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
         let mut webhook = self
             .catalog
@@ -110,25 +101,13 @@ impl Service {
     pub async fn create_webhook(
         &self,
         caller: &Caller,
-        input: WebhookInput,
+        settings: WebhookSettings,
     ) -> Result<Arc<Webhook>, ServiceError> {
-        self.check_bucket(caller, input.bucket_id)?;
-        self.check_url(Some(&input.url)).await?;
-        let secret = match input.secret {
-            Some(secret) => Secret(secret.into()),
-            None => generate_secret()?,
-        };
+        self.check_bucket(caller, settings.bucket_id)?;
+        self.check_url(Some(&settings.url)).await?;
         let decision = self.decisions.begin(caller.organization_id).await;
         // Checking the URL takes time, and the bucket may have been deleted meanwhile.
-        self.check_bucket(caller, input.bucket_id)?;
-        let settings = WebhookSettings {
-            url: input.url.into(),
-            events: input.events,
-            bucket_id: input.bucket_id,
-            secret,
-            retry: input.retry,
-            status: input.status,
-        };
+        self.check_bucket(caller, settings.bucket_id)?;
         let text_bytes = text_bytes::of_webhook(&settings);
         self.admit_one_more(caller.organization_id, Countable::Webhook, text_bytes)?;
         let (id, now_ns) = (self.next_id(), self.now_ns());
@@ -183,9 +162,6 @@ impl Service {
     }
 
     /// Deletes a webhook with its deliveries.
-    ///
-    /// # Errors
-    /// 404.
     pub async fn delete_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
@@ -207,7 +183,7 @@ impl Service {
         let test = delivery_to(&webhook, Event::WebhookTest, &self.ids, now_ns, |webhook_id| {
             test_body(webhook_id, bucket_id, now_ns)
         });
-        self.admit_owing(caller.organization_id, &Owing::of(vec![test.clone()]))?;
+        self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],
         };
@@ -234,7 +210,7 @@ impl Service {
             let known = self.delivery_of(webhook_id, delivery_id)?;
             let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
             if self.catalog.read(|it| it.pending_delivery(delivery_id).is_none()) {
-                self.admit_owing(caller.organization_id, &Owing::of(vec![known.clone()]))?;
+                self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![known.clone()]))?;
             }
             let deliveries = self.deliveries.clone();
             let redelivery = async move { deliveries.redeliver(known).await };
@@ -270,17 +246,14 @@ impl Service {
         rule_id: ObjectId,
         page: PageRequest,
     ) -> Result<Page<Delivery>, ServiceError> {
-        self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
+        self.rule(caller, rule_id)?;
         self.deliveries_of(rule_id, page)
     }
 
     /// Returns what is wrong with the URL of a receiver.
     pub(super) async fn url_fault(&self, member: &str, url: Option<&str>) -> Option<Detail> {
         let checked = self.deliveries.check_url(url?).await;
-        checked.err().map(|message| Detail {
-            path: vec![member.to_owned()],
-            message,
-        })
+        checked.err().map(|message| Detail::at(&[member], message))
     }
 
     async fn check_url(&self, url: Option<&str>) -> Result<(), ServiceError> {
@@ -291,10 +264,9 @@ impl Service {
     }
 
     fn check_bucket(&self, caller: &Caller, bucket_id: Option<ObjectId>) -> Result<(), ServiceError> {
-        let Some(bucket_id) = bucket_id else {
-            return Ok(());
-        };
-        self.catalog
-            .read(|catalog| bucket_for(catalog, caller, bucket_id).map(drop))
+        match bucket_id {
+            Some(bucket_id) => self.bucket(caller, bucket_id).map(drop),
+            None => Ok(()),
+        }
     }
 }

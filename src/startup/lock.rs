@@ -4,7 +4,6 @@
 //! files of the same name. The kernel releases the lock when the process ends, so a kill leaves nothing to clean up.
 //! The process id in the file is only informational.
 
-use std::fmt;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -27,15 +26,17 @@ pub struct DirectoryLock {
 }
 
 /// Why the directory cannot be locked.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock.
+    #[error("data directory {data_dir} is in use by {}", describe(*.pid))]
     Held {
         data_dir: PathBuf,
         /// The process id in the lock file.
         pid: Option<u32>,
     },
     /// A disk error.
+    #[error("cannot lock {path}: {source}")]
     Io {
         /// The path of the failed operation.
         path: PathBuf,
@@ -43,30 +44,12 @@ pub enum LockError {
     },
 }
 
-impl fmt::Display for LockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Held {
-                data_dir,
-                pid: Some(pid),
-            } => write!(
-                f,
-                "data directory {} is in use by process {pid}; stop it or choose another with --data-dir",
-                data_dir.display()
-            ),
-            Self::Held { data_dir, pid: None } => {
-                write!(
-                    f,
-                    "data directory {} is in use by another process",
-                    data_dir.display()
-                )
-            }
-            Self::Io { path, source } => write!(f, "cannot lock {}: {source}", path.display()),
-        }
+fn describe(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("process {pid}; stop it or choose another with --data-dir"),
+        None => "another process".to_owned(),
     }
 }
-
-impl std::error::Error for LockError {}
 
 impl DirectoryLock {
     /// Locks a directory, and creates it if it does not exist. Does not wait if the lock is held.
@@ -169,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_taker_is_told_who_holds_it() {
+    fn a_second_process_learns_which_one_holds_the_lock() {
         let data_dir = std::env::temp_dir().join(format!("tidewatch-lock-{}", std::process::id()));
         let held = DirectoryLock::take(&data_dir).unwrap();
         let refused = DirectoryLock::take(&data_dir).unwrap_err();

@@ -1,4 +1,4 @@
-//! Signals that ask the process to stop, or to reload its certificate.
+//! Signals that ask the process to stop.
 
 use std::future::poll_fn;
 use std::io;
@@ -33,23 +33,5 @@ impl StopSignals {
             self.interrupt.poll_recv(context).map(|_| "SIGINT")
         })
         .await
-    }
-}
-
-/// Receives SIGHUP, which then no longer ends the process.
-pub(super) struct ReloadSignals(Signal);
-
-impl ReloadSignals {
-    /// Starts to listen.
-    ///
-    /// # Errors
-    /// The operating system cannot deliver signals.
-    pub fn listen() -> io::Result<Self> {
-        Ok(Self(signal(SignalKind::hangup())?))
-    }
-
-    /// Waits for the next signal.
-    pub async fn received(&mut self) {
-        self.0.recv().await;
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold after a restart, whatever the end before it was.
+//! Invariants after a restart, after any kind of end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -138,8 +138,8 @@ fn assert_as_sent(sent: &Sent, bucket: usize, row: &Value, places: &[Place], con
     );
 }
 
-/// A client that got no answer sends again with its key: exactly one of both is stored. One that got an answer gets
-/// the same again.
+/// A client without an answer retries with its key: exactly one of both is stored. A client with an answer gets
+/// the same one again.
 pub fn retries(
     client: &Client,
     places: &[Place],
@@ -281,7 +281,7 @@ pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &st
     }
 }
 
-/// The account is as it was, and its token goes on working.
+/// The account is unchanged, and its token still works.
 pub fn account(account: &Account, context: &str) {
     let me = account.client.get("/api/auth/me").bearer(&account.token).send();
     let me = me.expect(
@@ -298,7 +298,7 @@ pub fn account(account: &Account, context: &str) {
     );
 }
 
-/// Hours of the last three weeks with points, for a look at what the test did.
+/// Hours of the last three weeks with points, printed to show the coverage of the test.
 pub fn hours(places: &[Place]) -> usize {
     let bound = timestamp(now_ns() - 21 * 24 * HOUR);
     let body = json!({

@@ -1,4 +1,4 @@
-//! Backups of a server under load, and what is restored from them.
+//! Backups of a server under load, and restores from them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -84,7 +84,7 @@ fn restore_instead(server: &mut Server, backup: &Path) {
     server.launch();
 }
 
-/// What was so when a backup began.
+/// The state when a backup began.
 struct Begun {
     target: PathBuf,
     acknowledged: HashMap<u64, Sent>,
@@ -93,7 +93,7 @@ struct Begun {
     created: HashMap<String, Option<bool>>,
 }
 
-/// What must be found in a backup that began so, of what was so in the end: what came later may be there, or not.
+/// Checks a backup against the states at its beginning and at the end: later data may or may not be included.
 fn expected(begun: &Begun, ended: &Ledger) -> Ledger {
     let mut unknown = ended.history.as_deref().unwrap_or_default()[begun.requests..].to_vec();
     unknown.extend(ended.unknown.iter().cloned());
@@ -164,7 +164,7 @@ fn wait_for(answered: &AtomicU64, more: u64) {
 }
 
 #[test]
-fn a_backup_under_load_holds_all_that_was_acknowledged_before_it_began() {
+fn a_backup_under_load_holds_data_acknowledged_before_it_began() {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("CRASH_SEED={seed}");
     let mut server = Server::start_with(busy());
@@ -215,7 +215,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_before_it_began() {
 }
 
 #[test]
-fn a_kill_of_the_backup_or_of_the_server_leaves_the_other_sound() {
+fn killing_the_backup_or_the_server_leaves_the_other_sound() {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("CRASH_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -264,7 +264,7 @@ fn a_kill_of_the_backup_or_of_the_server_leaves_the_other_sound() {
             let (status, said) = run_to_end(restore_command(&server, &target).arg("--verify"), WITHIN);
             assert!(
                 status.success() || said.contains("manifest"),
-                "half a backup is told from a whole one ({context}): {said}"
+                "an incomplete backup is refused ({context}): {said}"
             );
         }
         assert_sound(&server);
@@ -295,7 +295,7 @@ fn stopped() -> (Server, Account) {
 }
 
 #[test]
-fn a_flipped_byte_in_any_file_of_a_backup_is_found_by_name() {
+fn a_flipped_byte_in_a_backup_is_reported_with_its_file() {
     let (server, _) = stopped();
     let target = beside(&server, "backup");
     succeeds(&mut backup_command(&server, &target));
@@ -323,7 +323,7 @@ fn a_flipped_byte_in_any_file_of_a_backup_is_found_by_name() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
+fn backups_and_restores_never_overwrite_existing_files() {
     let (mut server, _) = stopped();
     for form in FORMS {
         let target = beside(&server, &format!("backup{form}"));

@@ -1,4 +1,4 @@
-//! What the writers sent and what the server said about it.
+//! The requests of the writers and the answers of the server.
 
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ impl Operation {
         }
     }
 
-    /// What a server that takes it answers.
+    /// The expected successful answer.
     pub fn success(&self) -> u16 {
         if self.faulty { 207 } else { 201 }
     }
@@ -104,7 +104,7 @@ pub struct Ledger {
     pub unknown: Vec<Operation>,
     /// By number: the id a point was seen with.
     pub ids: HashMap<u64, String>,
-    /// All acknowledged requests in order, where somebody wants them later.
+    /// All acknowledged requests in order, if they are recorded.
     pub history: Option<Vec<Operation>>,
     /// Sources created, with whether their deletion was acknowledged (`None`: it was asked for without an answer).
     pub created: HashMap<String, Option<bool>>,

@@ -1,4 +1,4 @@
-//! Writers that go on until the server is gone.
+//! Writers that run until the server is killed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub struct Load<'a> {
     pub answered: AtomicU64,
 }
 
-/// Sends the request with its key; `None` when there was no answer or none that says what became of it.
+/// Sends the request with its key; `None` without an answer that decides its outcome.
 pub fn send(client: &Client, admin: &str, operation: &Operation) -> Option<Answer> {
     let mut request = client.post(operation.path()).key(admin);
     if let Some(key) = &operation.idempotency_key {
@@ -35,7 +35,7 @@ pub fn send(client: &Client, admin: &str, operation: &Operation) -> Option<Answe
 }
 
 impl Load<'_> {
-    /// One writer's life: requests one after another, the last without an answer.
+    /// One writer: sends requests one after another until one gets no answer.
     pub fn write(&self, mut random: fastrand::Rng) {
         loop {
             let operation = self.operation(&mut random);

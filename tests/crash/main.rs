@@ -1,4 +1,4 @@
-//! Killing the server: what was acknowledged is there after every kind of end, once, and nothing is half there.
+//! Killing the server: acknowledged data is present exactly once after every kind of end, and nothing is partial.
 //!
 //! `CRASH_ROUNDS` sets how many times the main test kills (12), `CRASH_SEED` repeats a run; the seed is printed.
 #![expect(

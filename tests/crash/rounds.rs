@@ -13,7 +13,7 @@ use crate::support::process::{Server, Setup, command, run_to_end};
 
 const ROUNDS: u64 = 12;
 
-/// A round whose requests are not answered at all has found a fault of its own.
+/// Time limit of a round: one that exceeds it has found a bug.
 const LOAD_WITHIN: Duration = Duration::from_secs(60);
 
 pub fn from_environment(name: &str) -> Option<u64> {
@@ -51,13 +51,13 @@ fn assert_second_process_refused(server: &Server) {
     );
 }
 
-/// What is killed is the log and its replay.
+/// Kills during logging and replay.
 #[test]
 fn acknowledged_points_survive_sigkill_under_load() {
     survive(Setup::unlimited(), 0);
 }
 
-/// What is killed is also sealing, merging and trimming: the server is at them all the time.
+/// Kills also during sealing, merging and trimming, which the server does all the time.
 #[test]
 fn acknowledged_points_survive_sigkill_while_they_are_sealed() {
     survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);

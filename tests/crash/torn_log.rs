@@ -1,4 +1,4 @@
-//! Files as a crash or a failing disk leaves them: a torn end is cut, damage before the end is refused loudly.
+//! Files after a crash or a disk failure: a torn end is cut, damage before the end is refused.
 //!
 //! Points carry a text that is found again in the log as it is, so that these tests know nothing of its format.
 
@@ -110,9 +110,9 @@ fn markers(numbers: impl Iterator<Item = i64>) -> Vec<String> {
     numbers.map(marker).collect()
 }
 
-/// R1 and R2: the torn record goes, what came before stays, and what is acknowledged afterwards is not behind it.
+/// R1 and R2: the torn record is cut, earlier ones are kept, and later ones are written in its place.
 #[test]
-fn a_torn_end_is_cut_and_writing_goes_on_behind_the_cut() {
+fn a_torn_end_is_cut_and_writing_continues_after_it() {
     for cut in [1, 10] {
         let mut scene = Scene::new();
         scene.write(0..20);
@@ -136,7 +136,7 @@ fn a_torn_end_is_cut_and_writing_goes_on_behind_the_cut() {
     }
 }
 
-/// R1: a bad frame with good ones behind it is no torn tail.
+/// R1: a bad frame followed by good ones is not a torn tail.
 #[test]
 fn damage_before_the_end_is_refused_naming_the_file() {
     let mut scene = Scene::new();
@@ -156,10 +156,10 @@ fn damage_before_the_end_is_refused_naming_the_file() {
         );
         assert!(
             !said.contains("panicked"),
-            "corruption is no panic ({arguments:?}): {said}"
+            "corruption must not panic ({arguments:?}): {said}"
         );
     }
-    // Nothing was repaired on the way: with the byte back, all is there.
+    // The refused start altered nothing: with the byte restored, all points are present.
     open.write_at(&marker(7).as_bytes()[3..4], at + 3).unwrap();
     let (status, said) = run_to_end(&mut scene.start_again(&["check"]), WITHIN);
     assert!(
@@ -174,9 +174,9 @@ fn damage_before_the_end_is_refused_naming_the_file() {
     );
 }
 
-/// R11: files nobody knows are kept and hold nobody up.
+/// R11: unknown files are kept and do not prevent a start.
 #[test]
-fn stray_files_hold_no_start_up() {
+fn stray_files_do_not_prevent_a_start() {
     let mut scene = Scene::new();
     scene.write(0..5);
     scene.server.stop();

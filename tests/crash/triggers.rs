@@ -1,5 +1,5 @@
-//! SIGKILL between verdicts and their deliveries, and between attempts: what was answered is told, under one id, and
-//! no verdict counts twice.
+//! SIGKILL between verdicts and their deliveries, and between attempts: every acknowledged event is delivered under
+//! one id, and no verdict counts twice.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -19,11 +19,11 @@ use crate::support::watch::{Evaluator, evaluation};
 
 const ROUNDS: u64 = 20;
 const RULES_PER_ROUND: usize = 6;
-/// Each judges every rule of the round.
+/// Each evaluates every rule of the round.
 const EVALUATORS: usize = 4;
 const OUTCOMES: [&str; 4] = ["met", "met", "not_met", "inconclusive"];
 
-/// What was said about one rule's only verdict.
+/// The answers to the only verdict of a rule.
 #[derive(Default)]
 struct Told {
     /// The answer of the verdict that counted, if it came through.
@@ -102,7 +102,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// One evaluator: every rule of the round in its own order, until the server is gone.
-    fn judge(&self, mut random: fastrand::Rng) {
+    fn evaluate(&self, mut random: fastrand::Rng) {
         let mut order: Vec<&String> = self.rules.iter().collect();
         random.shuffle(&mut order);
         for rule in order {
@@ -139,7 +139,7 @@ impl Round<'_> {
 }
 
 #[test]
-fn what_was_answered_is_told_however_often_the_server_is_killed() {
+fn acknowledged_events_are_notified_despite_repeated_kills() {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     let rounds = from_environment("CRASH_ROUNDS").unwrap_or(ROUNDS);
     println!("CRASH_SEED={seed} CRASH_ROUNDS={rounds}");
@@ -174,7 +174,7 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
         thread::scope(|scope| {
             for _ in 0..EVALUATORS {
                 let (load, random) = (&load, random.fork());
-                scope.spawn(move || load.judge(random));
+                scope.spawn(move || load.evaluate(random));
             }
             scope.spawn(|| load.change());
             until(&format!("the load is answered ({context})"), || {
@@ -182,7 +182,7 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
                 (answered >= until_answered).then_some(())
             });
             if between_attempts && !ledger.lock().unwrap().changes.is_empty() {
-                // Something was tried: what failed waits for its next attempt.
+                // At least one attempt was made: failed deliveries wait for the next.
                 receiver.wait("/hook", seen + 1);
             }
             server.kill();
@@ -191,7 +191,7 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
             server.launch_and_kill(Duration::from_micros(random.u64(0..60_000)));
         }
         server.launch();
-        // Whoever got no answer asks again, and can tell whether it had succeeded.
+        // A client without an answer retries, and learns whether the first attempt had succeeded.
         for rule in &rules {
             let answer = evaluator.verdict(rule, &json!({"outcome": "met"}));
             ledger.lock().unwrap().note(rule, &answer, &context);
@@ -199,13 +199,13 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
         audit_history(&bucket, &ledger.lock().unwrap(), &rules, &context);
         assert!(
             evaluator.due_rules("?limit=1000").is_empty(),
-            "contract 6: what was judged is not due again, over restarts ({context})"
+            "contract 6: an evaluated rule is not due again, over restarts ({context})"
         );
     }
 
     // After all the disorder a rule fires like any other.
     let last = rule(&bucket, &source, "last", &receiver);
-    let accepted = Some(evaluator.judge(&last, "met"));
+    let accepted = Some(evaluator.evaluate(&last, "met"));
     let mut ledger = ledger.into_inner().unwrap();
     ledger.told.insert(
         last,
@@ -218,7 +218,7 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
     let context = format!("at the end, CRASH_SEED={seed}");
     let triggered = audit_history(&bucket, &ledger, &rules, &context);
     println!(
-        "{} rules judged, {} fired, {} changes",
+        "{} rules evaluated, {} fired, {} changes",
         rules.len(),
         triggered.len(),
         ledger.changes.len()
@@ -232,7 +232,7 @@ fn what_was_answered_is_told_however_often_the_server_is_killed() {
 
 /// Due once in this test: a day is its interval.
 fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> String {
-    let rule = bucket.judged_rule(name, source);
+    let rule = bucket.evaluated_rule(name, source);
     let mut block = evaluation("level");
     block["intervalSeconds"] = json!(86_400);
     let request = bucket.client.request("PATCH", &format!("/api/alerts/{rule}"));
@@ -296,7 +296,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
     triggered
 }
 
-/// Every trigger and acknowledged change is taken by its receiver at least once, always under one id of its own.
+/// Every trigger and acknowledged change is delivered at least once, always under the same unique id.
 fn audit_told(
     account: &Account,
     receiver: &Receiver,
@@ -327,7 +327,7 @@ fn audit_told(
             "contract 7: what fails first is delivered in the end ({context}): {delivery}"
         );
     }
-    // What a delivery tells of → the ids that it was told under.
+    // The event of a delivery → the ids that it was delivered under.
     let mut ids: BTreeMap<(String, String), HashSet<String>> = BTreeMap::new();
     for path in ["/hook", "/rules"] {
         for request in receiver.received(path) {
@@ -370,7 +370,7 @@ fn audit_told(
     for (path, about) in of_triggers {
         assert!(
             triggered.contains(about),
-            "nothing is told that did not happen: {about} at {path} ({context})"
+            "only actual events are notified: {about} at {path} ({context})"
         );
     }
     let distinct: HashSet<&String> = ids.values().flatten().collect();

@@ -53,7 +53,7 @@ pub fn midnight(year: i64, month: i64, day: i64) -> i64 {
 }
 
 #[test]
-fn the_calendar_of_the_tests_is_right_itself() {
+fn the_test_calendar_is_correct() {
     for days in -106_000..106_000 {
         let (year, month, day) = date_of(days);
         assert_eq!(midnight(year, month, day), days * DAY, "{year}-{month}-{day}");

@@ -165,13 +165,13 @@ fn assert_raw(bucket: &Bucket, series: &[(i64, String)], file: &str) {
 }
 
 #[test]
-fn the_temperature_of_a_machine() {
+fn machine_temperature_queries_agree_with_the_file() {
     let (server, _, bucket) = scene::bucket();
     check((server, bucket), "machine_temperature_system_failure.csv");
 }
 
 #[test]
-fn the_taxis_of_a_city() {
+fn taxi_counts_agree_with_the_file() {
     let (server, _, bucket) = scene::sealing_bucket();
     check((server, bucket), "nyc_taxi.csv");
 }

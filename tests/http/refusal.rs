@@ -1,4 +1,4 @@
-//! What a refusal must look like, whatever it refuses.
+//! The required form of every refusal.
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ pub enum Role {
     Write,
     Read,
     Integration,
-    /// Whoever runs the server: the token of the configuration.
+    /// The operator, with the token of the configuration.
     Operator,
 }
 
@@ -69,7 +69,7 @@ pub const OPERATOR_ROUTES: &[Route] = &[
     ),
 ];
 
-/// Routes that look at no credential: whoever calls them gets the success.
+/// Public routes: they ignore credentials and succeed for every caller.
 pub const PUBLIC_ROUTES: &[Route] = &[
     route("GET", "/api/auth/status", None, &[], 200),
     route("GET", "/health", None, &[], 200),

@@ -129,7 +129,7 @@ fn check(scene: &Scene, bucket: &Bucket, sources: &[String], samples: &[Sample],
 
 /// Points late and early, of sources that do not have all fields in all points, over restarts that seal them.
 #[test]
-fn analytics_are_those_of_the_points_whatever_their_order_and_as_they_expire() {
+fn analytics_follow_points_in_any_order_and_as_they_expire() {
     let seed = std::env::var("LOOP_SEED")
         .ok()
         .map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap());
@@ -201,7 +201,7 @@ fn analytics_are_those_of_the_points_whatever_their_order_and_as_they_expire() {
 }
 
 #[test]
-fn triggers_count_for_the_period_over_restarts_and_merges() {
+fn triggers_of_a_period_count_across_restarts_and_merges() {
     let mut scene = scene();
     let rules = [scene.rule("often", 60, 0), scene.rule("seldom", 60, 0)];
     let mut fired: [Vec<i64>; 2] = [Vec::new(), Vec::new()];
@@ -210,12 +210,12 @@ fn triggers_count_for_the_period_over_restarts_and_merges() {
         for (nth, rule) in rules.iter().enumerate() {
             // The verdicts between triggers, of which there are more.
             for outcome in ["inconclusive", "not_met"] {
-                scene.evaluator.judge(rule, outcome);
+                scene.evaluator.evaluate(rule, outcome);
                 scene.world.pass(60);
                 now += 60 * SECOND;
             }
             if nth == 0 || day % 10 == 0 {
-                scene.evaluator.judge(rule, "met");
+                scene.evaluator.evaluate(rule, "met");
                 fired[nth].push(now);
             }
         }

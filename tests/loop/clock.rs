@@ -21,9 +21,9 @@ fn set_clock(scene: &mut Scene, way: &str, seconds: i64) {
     }
 }
 
-/// The verdict must be taken within an interval of passing time from now on.
+/// The verdict must be accepted within an interval of elapsed time from now on.
 #[track_caller]
-fn judge_soon(scene: &Scene, rule: &str, outcome: &str, context: &str) -> serde_json::Value {
+fn evaluate_soon(scene: &Scene, rule: &str, outcome: &str, context: &str) -> serde_json::Value {
     if scene.evaluator.due_rules("").is_empty() {
         scene.world.pass(INTERVAL);
     }
@@ -32,7 +32,7 @@ fn judge_soon(scene: &Scene, rule: &str, outcome: &str, context: &str) -> serde_
         [rule],
         "reliability D12: nothing is stranded: due within an interval ({context})"
     );
-    scene.evaluator.judge(rule, outcome)
+    scene.evaluator.evaluate(rule, outcome)
 }
 
 fn triggers(scene: &Scene, rule: &str) -> usize {
@@ -45,7 +45,7 @@ fn triggers(scene: &Scene, rule: &str) -> usize {
 }
 
 /// For each way and step: a new world with a receiver, and what the test does with it.
-fn in_every_way(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &str)) {
+fn for_each_way_and_step(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &str)) {
     for way in WAYS {
         for (name, seconds) in STEPS {
             let mut scene = scene();
@@ -71,17 +71,17 @@ fn in_every_way(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &str)) {
             assert_eq!(
                 receiver.received("/").len(),
                 fired,
-                "reliability D12: alerts fire once, and are told once ({context})"
+                "reliability D12: alerts fire once and are notified once ({context})"
             );
         }
     }
 }
 
 #[test]
-fn a_rule_never_judged_stays_due() {
-    in_every_way(|scene, rule, step, context| {
+fn a_rule_never_evaluated_stays_due() {
+    for_each_way_and_step(|scene, rule, step, context| {
         step(scene);
-        let said = judge_soon(scene, rule, "met", context);
+        let said = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
             said["triggered"], true,
             "contract 6: a new rule is armed ({context}): {said}"
@@ -90,12 +90,12 @@ fn a_rule_never_judged_stays_due() {
 }
 
 #[test]
-fn a_firing_rule_is_judged_on_and_not_fired_again() {
-    in_every_way(|scene, rule, step, context| {
-        scene.evaluator.judge(rule, "met");
+fn a_firing_rule_is_evaluated_further_and_not_fired_again() {
+    for_each_way_and_step(|scene, rule, step, context| {
+        scene.evaluator.evaluate(rule, "met");
         step(scene);
         for _ in 0..3 {
-            let said = judge_soon(scene, rule, "met", context);
+            let said = evaluate_soon(scene, rule, "met", context);
             assert_eq!(
                 (&said["previousState"], &said["triggered"]),
                 (&json!("firing"), &json!(false)),
@@ -112,13 +112,13 @@ fn a_firing_rule_is_judged_on_and_not_fired_again() {
 }
 
 #[test]
-fn a_rule_that_was_judged_before_is_due_within_its_interval() {
-    in_every_way(|scene, rule, step, context| {
+fn a_rule_evaluated_before_is_due_within_its_interval() {
+    for_each_way_and_step(|scene, rule, step, context| {
         for _ in 0..3 {
-            judge_soon(scene, rule, "not_met", context);
+            evaluate_soon(scene, rule, "not_met", context);
             step(scene);
         }
-        let said = judge_soon(scene, rule, "met", context);
+        let said = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
             said["triggered"], true,
             "contract 6: armed, it fires ({context}): {said}"
@@ -126,17 +126,17 @@ fn a_rule_that_was_judged_before_is_due_within_its_interval() {
     });
 }
 
-/// Evaluators go on judging each interval; the dwell must come to its end within its own length of passing time.
+/// Evaluators keep evaluating each interval; the dwell must end within its own length of elapsed time.
 #[test]
-fn a_running_dwell_comes_to_its_end() {
-    in_every_way(|scene, rule, step, context| {
-        scene.evaluator.judge(rule, "met");
+fn a_running_dwell_ends_despite_a_clock_step() {
+    for_each_way_and_step(|scene, rule, step, context| {
+        scene.evaluator.evaluate(rule, "met");
         scene.world.pass(INTERVAL);
-        scene.evaluator.judge(rule, "not_met");
+        scene.evaluator.evaluate(rule, "not_met");
         step(scene);
         // One interval at most until the next verdict, from which on the dwell runs at the latest.
         for _ in 0..=DWELL / INTERVAL {
-            judge_soon(scene, rule, "not_met", context);
+            evaluate_soon(scene, rule, "not_met", context);
             scene.world.pass(INTERVAL);
         }
         assert_eq!(
@@ -144,7 +144,7 @@ fn a_running_dwell_comes_to_its_end() {
             "armed",
             "reliability D12: nothing is stranded: the dwell ends ({context})"
         );
-        let said = judge_soon(scene, rule, "met", context);
+        let said = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
             said["triggered"], true,
             "contract 6: re-armed, it fires again ({context}): {said}"
@@ -159,11 +159,11 @@ fn a_running_dwell_comes_to_its_end() {
 
 /// A dwell that begins after the step is as long as any other.
 #[test]
-fn a_dwell_after_the_step_is_whole() {
-    in_every_way(|scene, rule, step, context| {
-        scene.evaluator.judge(rule, "met");
+fn a_dwell_after_the_step_has_its_full_length() {
+    for_each_way_and_step(|scene, rule, step, context| {
+        scene.evaluator.evaluate(rule, "met");
         step(scene);
-        let said = judge_soon(scene, rule, "not_met", context);
+        let said = evaluate_soon(scene, rule, "not_met", context);
         assert_eq!(
             said["state"], "clearing",
             "contract 6: firing, then not_met ({context}): {said}"
@@ -184,13 +184,13 @@ fn a_dwell_after_the_step_is_whole() {
 }
 
 #[test]
-fn a_verdict_counts_once_whatever_the_clock_does_right_after_it() {
-    // Steps smaller than the interval: the rule was judged a moment ago, by any clock.
+fn a_verdict_counts_once_despite_a_clock_step_right_after_it() {
+    // Steps smaller than the interval: the rule was evaluated a moment ago by any clock.
     for way in WAYS {
         for seconds in [-30, -1, 1, 30] {
             let mut scene = scene();
             let rule = scene.rule("judged", INTERVAL, DWELL);
-            scene.evaluator.judge(&rule, "met");
+            scene.evaluator.evaluate(&rule, "met");
             set_clock(&mut scene, way, seconds);
             scene
                 .evaluator

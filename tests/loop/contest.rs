@@ -85,7 +85,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
     assert_eq!(
         (received.len(), ids.len()),
         (triggered, triggered),
-        "contract 7: each trigger is told, each under an id of its own (seed {seed})"
+        "contract 7: each trigger is notified under a unique id (seed {seed})"
     );
 }
 

@@ -1,4 +1,4 @@
-//! When a rule is due: intervals, order, missed ones; and claims, which end by time that passes, not by the clock.
+//! When a rule is due: intervals, order, missed intervals; and claims, which end by elapsed time, not by the clock.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn a_rule_is_due_once_an_interval() {
             due[0]["missedIntervals"], missed,
             "contract 6: whole intervals passed beyond the one that is due ({passed} s)"
         );
-        let said = scene.evaluator.judge(&rule, "not_met");
+        let said = scene.evaluator.evaluate(&rule, "not_met");
         judged_at = Some(now);
         assert_eq!(
             said["nextDueAt"],
@@ -61,7 +61,7 @@ fn a_rule_is_due_once_an_interval() {
         "contract 6: any other is 409, also shortly before the next interval",
     );
     scene.world.pass(1);
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn the_most_overdue_is_listed_first_then_the_oldest() {
         rules,
         "contract 6: most overdue first, then oldest rule"
     );
-    // Judged ten seconds apart, in another order.
+    // Evaluated ten seconds apart, in another order.
     for nth in [4, 2, 0, 5, 3, 1] {
-        scene.evaluator.judge(&rules[nth], "inconclusive");
+        scene.evaluator.evaluate(&rules[nth], "inconclusive");
         scene.world.pass(10);
     }
     scene.world.pass(600);
@@ -140,7 +140,7 @@ fn a_claim_ends_by_passing_time() {
         !due(&scene),
         "contract 6: until the claim ends or the verdict comes: a change ends no claim"
     );
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.world.pass(60);
     assert!(
         due(&scene),
@@ -175,7 +175,7 @@ fn a_claimed_rule_can_be_deleted() {
 fn pausing_changes_nothing_in_due_at() {
     let scene = scene();
     let rule = scene.rule("paused", 60, 0);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.patch(&rule, &json!({"status": "paused"}));
     scene.world.pass(200);
     assert!(
@@ -235,7 +235,7 @@ fn a_block_is_due_when_it_was_added() {
         "contract 10: `dueAt` is when the block was added"
     );
     assert_eq!(due[0]["missedIntervals"], 0, "contract 6: `missedIntervals`");
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     let shown = scene.patch(&rule, &json!({"evaluation": Value::Null}));
     assert_eq!(
         shown["state"], "unevaluated",

@@ -1,4 +1,4 @@
-//! What is kept, and for how long: history 90 days, deliveries 7 days; both in pages, newest first, over restarts.
+//! How long history (90 days) and deliveries (7 days) are kept; both in pages, newest first, over restarts.
 
 use serde_json::{Value, json};
 
@@ -20,14 +20,14 @@ fn page(scene: &Scene, path: &str, member: &str) -> (Vec<Value>, Value) {
 }
 
 #[test]
-fn history_is_kept_ninety_days_newest_first() {
+fn history_is_kept_for_ninety_days_newest_first() {
     let mut scene = scene();
     let rule = scene.rule("judged", 60, 0);
     let mut expected = Vec::new();
     // A verdict every ten days, each second one of them a trigger, over restarts.
     for nth in 0..12 {
         let outcome = ["met", "not_met"][nth % 2];
-        scene.evaluator.judge(&rule, outcome);
+        scene.evaluator.evaluate(&rule, outcome);
         let at = timestamp(*START + i64::try_from(nth).unwrap() * 10 * DAY_SECONDS * SECOND);
         expected.insert(0, json!([at, "verdict", outcome]));
         if outcome == "met" {
@@ -92,7 +92,7 @@ fn an_idempotency_key_is_kept_a_day() {
 }
 
 #[test]
-fn a_token_is_good_for_twelve_hours() {
+fn a_token_is_valid_for_twelve_hours() {
     let mut scene = scene();
     let me = |scene: &Scene| {
         scene
@@ -133,7 +133,7 @@ fn deliveries_are_kept_seven_days() {
         format!("/api/alerts/{rule}/deliveries"),
     ];
     for day in 1..=9 {
-        let said = scene.evaluator.judge(&rule, "met");
+        let said = scene.evaluator.evaluate(&rule, "met");
         assert_eq!(said["triggered"], true, "with a dwell of 0 each excursion fires");
         receiver.wait("/hook", day);
         receiver.wait("/rule", day);
@@ -147,7 +147,7 @@ fn deliveries_are_kept_seven_days() {
             });
         }
         scene.world.pass(60);
-        scene.evaluator.judge(&rule, "not_met");
+        scene.evaluator.evaluate(&rule, "not_met");
         scene.world.pass(DAY_SECONDS - 60);
         if day == 4 {
             scene.world.restart(0);

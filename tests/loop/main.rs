@@ -1,5 +1,5 @@
-//! The whole loop over intervals: points, rules that become due, queries, verdicts, triggers, receivers. The server
-//! runs within the test's process, spoken to over HTTP, with a clock that the test turns: days pass without waiting.
+//! The whole alerting loop over intervals: points, due rules, queries, verdicts, triggers, receivers. The server
+//! runs within the process of the test, accessed over HTTP, with a simulated clock: days pass without waiting.
 //!
 //! `LOOP_SEED` repeats a random walk; the seed is printed.
 #![expect(

@@ -1,4 +1,4 @@
-//! PATCH while a rule is firing or clearing: the block is new, where the rule stands is not.
+//! PATCH while a rule is firing or clearing: the block is replaced, the standing of the rule is kept.
 
 use serde_json::{Value, json};
 
@@ -21,10 +21,10 @@ fn at(seconds: i64) -> String {
 }
 
 #[test]
-fn a_firing_rule_is_not_fired_again() {
+fn changing_a_firing_rule_does_not_fire_it_again() {
     let mut scene = scene();
     let rule = scene.rule("firing", INTERVAL, DWELL);
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     let sentence = "spec: an already-firing rule is not re-fired by an update";
     for (nth, patch) in [
         block(90, 0),
@@ -45,7 +45,7 @@ fn a_firing_rule_is_not_fired_again() {
         }
     }
     scene.world.pass(INTERVAL);
-    let said = scene.evaluator.judge(&rule, "met");
+    let said = scene.evaluator.evaluate(&rule, "met");
     assert_eq!(
         (&said["previousState"], &said["triggered"]),
         (&json!("firing"), &json!(false)),
@@ -59,12 +59,12 @@ fn a_firing_rule_is_not_fired_again() {
 }
 
 #[test]
-fn a_running_dwell_is_not_cleared() {
+fn changing_the_rule_keeps_a_running_dwell() {
     let mut scene = scene();
     let rule = scene.rule("clearing", INTERVAL, DWELL);
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     scene.world.pass(INTERVAL);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.world.pass(100);
     let sentence = "spec: an in-progress dwell is not cleared by an update";
     let shown = scene.patch(&rule, &block(INTERVAL, DWELL));
@@ -98,11 +98,11 @@ fn a_new_dwell_counts_from_when_the_condition_cleared() {
     let longer = scene.rule("longer", INTERVAL, DWELL);
     let shorter = scene.rule("shorter", INTERVAL, DWELL);
     for rule in [&longer, &shorter] {
-        scene.evaluator.judge(rule, "met");
+        scene.evaluator.evaluate(rule, "met");
     }
     scene.world.pass(INTERVAL);
     for rule in [&longer, &shorter] {
-        scene.evaluator.judge(rule, "not_met");
+        scene.evaluator.evaluate(rule, "not_met");
     }
     scene.world.pass(100);
     scene.patch(&longer, &block(INTERVAL, 1000));
@@ -126,9 +126,9 @@ fn a_new_dwell_counts_from_when_the_condition_cleared() {
 fn an_armed_rule_is_not_disarmed_by_a_longer_dwell() {
     let scene = scene();
     let rule = scene.rule("armed again", INTERVAL, DWELL);
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     scene.world.pass(INTERVAL);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.world.pass(DWELL);
     assert_eq!(
         scene.bucket.shown(&rule)["state"],
@@ -140,7 +140,7 @@ fn an_armed_rule_is_not_disarmed_by_a_longer_dwell() {
         shown["state"], "armed",
         "spec: current state is preserved on update: what has cleared stays cleared"
     );
-    let said = scene.evaluator.judge(&rule, "met");
+    let said = scene.evaluator.evaluate(&rule, "met");
     assert_eq!(said["triggered"], true, "contract 6: armed, it fires: {said}");
 }
 
@@ -148,7 +148,7 @@ fn an_armed_rule_is_not_disarmed_by_a_longer_dwell() {
 fn a_new_interval_moves_when_the_rule_is_due() {
     let scene = scene();
     let rule = scene.rule("judged", 600, DWELL);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.world.pass(100);
     assert!(
         scene.evaluator.due("").is_empty(),

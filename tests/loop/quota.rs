@@ -1,4 +1,4 @@
-//! The monthly quota and the calendar: a month that begins, a clock that is set back.
+//! The monthly quota and the calendar: a new month, a clock that is set back.
 
 use serde_json::Value;
 use tidewatch::catalog::Plan;
@@ -42,7 +42,7 @@ fn assert_left(scene: &Scene, left: u64, context: &str) {
 }
 
 #[test]
-fn a_month_is_refused_to_its_end_and_no_clock_gives_it_back() {
+fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
     let mut scene = scene_on(Plan::Free);
     let [_, next, last] = month_days();
     let left = number(&call(&scene), "x-ratelimit-remaining");
@@ -83,7 +83,7 @@ fn a_month_is_refused_to_its_end_and_no_clock_gives_it_back() {
     assert_refused(&scene, "the month's last second");
     scene.world.pass(1);
     assert_left(&scene, FREE - 1, "the next month");
-    // The key, the bearer and the server are the same: it goes on counting.
+    // The key, the bearer and the server are the same: counting continues.
     assert_left(&scene, FREE - 2, "the next month");
     scene.world.step(-1);
     assert_refused(&scene, "set back over the first of the month");

@@ -1,5 +1,5 @@
-//! Real series, replayed in steps of the rules' interval, judged by an evaluator that knows nothing but what the
-//! service tells it: what is due, with which parameters, and what its queries answer.
+//! Real series, replayed in steps of the rules' interval, evaluated by an evaluator that only knows what the
+//! service returns: due rules, their parameters, and answers to its queries.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use tidewatch::clock::Clock;
 
 const INTERVAL_SECONDS: i64 = 300;
 
-/// The service's procedure: each query unchanged, one outcome, one verdict for each rule that is due.
+/// The procedure of an evaluator: each query unchanged, one outcome, one verdict for each due rule.
 fn evaluate(evaluator: &Evaluator) -> usize {
     let due = evaluator.due("?claim=60&limit=100");
     for rule in &due {
@@ -69,7 +69,7 @@ fn create(scene: &Scene, watch: &Watch, receiver: &Receiver) -> String {
     }))
 }
 
-/// Points of `silent` are never sent: their windows say nothing.
+/// Points of `silent` are never sent: their windows are inconclusive.
 fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], least: usize) {
     let mut scene = scene();
     let receiver = receiver();
@@ -148,7 +148,11 @@ fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], l
         assert_history(&scene, rule, moments.len(), &expected);
     }
     let received = receiver.wait("/all", total);
-    assert_eq!(received.len(), total, "every trigger is told to the webhook once");
+    assert_eq!(
+        received.len(),
+        total,
+        "the webhook is notified of every trigger once"
+    );
     for request in received {
         let data = &request.json()["data"];
         let watch = watches
@@ -193,7 +197,7 @@ fn assert_history(scene: &Scene, rule: &str, verdicts: usize, triggered_at: &[St
 }
 
 #[test]
-fn a_machine_that_fails() {
+fn replaying_a_failing_machine_fires_as_expected() {
     let points = series("machine_temperature_system_failure.csv", 5_898..6_900);
     assert!(
         points
@@ -213,12 +217,12 @@ fn a_machine_that_fails() {
         watch("hot-for-long", Reading::Last, 300, (false, 75.0), 3_600),
         watch("cold", Reading::HourlyMean, 7_200, (true, 70.0), 900),
     ];
-    // Three hours without a word, in the middle of the failure.
+    // Three hours without points, in the middle of the failure.
     replay(&points, 400..436, &watches, 2);
 }
 
 #[test]
-fn a_server_with_a_peak_each_night() {
+fn replaying_nightly_peaks_of_a_server_fires_as_expected() {
     let points = series("ec2_cpu_utilization_24ae8d.csv", 0..1_632);
     let watches = [
         Watch {

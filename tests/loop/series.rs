@@ -44,7 +44,7 @@ fn point(line: &str) -> Point {
     }
 }
 
-/// What a rule reads of its window.
+/// The value that a rule derives from its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The newest point.
@@ -68,7 +68,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What the window that ends at `now` says; `None` when it says nothing.
+    /// The value of the window that ends at `now`; `None` if it is inconclusive.
     fn read(&self, points: &[Point], now: i64) -> Option<f64> {
         let from = now - self.window_seconds * SECOND;
         let seen: Vec<Point> = points
@@ -90,7 +90,7 @@ impl Watch {
         })
     }
 
-    /// When it should fire, judged at each of `moments` by the points that there are until then: at every crossing
+    /// When it should fire, evaluated at each of `moments` with the points until then: at every crossing
     /// but those within an excursion, which ends when the value was back for the length of the dwell.
     pub fn crossings(&self, points: &[Point], moments: &[i64]) -> Vec<i64> {
         let mut fired = Vec::new();

@@ -124,7 +124,7 @@ const TABLE: &[Cell] = &[
 ];
 
 #[test]
-fn every_cell_of_the_table() {
+fn every_transition_of_the_table() {
     let scene = scene();
     for (nth, cell) in TABLE.iter().enumerate() {
         let rule = scene.rule(&format!("cell {nth}"), INTERVAL, DWELL);
@@ -132,11 +132,11 @@ fn every_cell_of_the_table() {
         let mut fired = 0;
         for outcome in cell.before {
             at.push(now(&scene));
-            fired += i32::from(scene.evaluator.judge(&rule, outcome)["triggered"] == true);
+            fired += i32::from(scene.evaluator.evaluate(&rule, outcome)["triggered"] == true);
             scene.world.pass(INTERVAL);
         }
         let now = now(&scene);
-        let said = scene.evaluator.judge(&rule, cell.outcome);
+        let said = scene.evaluator.evaluate(&rule, cell.outcome);
         let what = format!("contract 6, the table: {:?}, then {}", cell.before, cell.outcome);
         assert_eq!(said["previousState"], cell.previous, "{what}: {said}");
         assert_eq!(said["state"], cell.state, "{what}: {said}");
@@ -180,7 +180,7 @@ fn without_a_dwell_a_rule_is_armed_at_once() {
     let rule = scene.rule("dwell 0", INTERVAL, 0);
     let sentence = "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed (0: at once)";
     for round in 0..3 {
-        let said = scene.evaluator.judge(&rule, "met");
+        let said = scene.evaluator.evaluate(&rule, "met");
         assert_eq!(
             (&said["previousState"], &said["triggered"]),
             (&json!("armed"), &json!(true)),
@@ -188,7 +188,7 @@ fn without_a_dwell_a_rule_is_armed_at_once() {
         );
         scene.world.pass(INTERVAL);
         assert_eq!(
-            scene.evaluator.judge(&rule, "not_met")["state"],
+            scene.evaluator.evaluate(&rule, "not_met")["state"],
             "armed",
             "{sentence}"
         );
@@ -197,14 +197,14 @@ fn without_a_dwell_a_rule_is_armed_at_once() {
     }
 }
 
-/// Nobody has to judge for a dwell to end.
+/// A dwell ends without a further verdict.
 #[test]
-fn a_dwell_ends_by_itself_to_the_second() {
+fn a_dwell_ends_without_a_verdict_to_the_second() {
     let mut scene = scene();
     let rule = scene.rule("dwell", INTERVAL, DWELL);
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     scene.world.pass(INTERVAL);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     let sentence =
         "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed since `conditionClearedAt`";
     for (passed, state) in [
@@ -231,7 +231,7 @@ fn a_dwell_ends_by_itself_to_the_second() {
             "contract 6: timers survive restarts"
         );
     }
-    let said = scene.evaluator.judge(&rule, "met");
+    let said = scene.evaluator.evaluate(&rule, "met");
     assert_eq!(
         said["triggered"], true,
         "contract 6: re-armed, it fires again: {said}"
@@ -241,15 +241,15 @@ fn a_dwell_ends_by_itself_to_the_second() {
 #[test]
 fn the_default_dwell_is_the_window() {
     let scene = scene();
-    let rule = scene.bucket.judged_rule("default", &scene.source);
+    let rule = scene.bucket.evaluated_rule("default", &scene.source);
     assert_eq!(
         scene.bucket.shown(&rule)["createdAt"],
         timestamp(*START / SECOND * SECOND),
         "the clock stands still"
     );
-    scene.evaluator.judge(&rule, "met");
+    scene.evaluator.evaluate(&rule, "met");
     scene.world.pass(INTERVAL);
-    scene.evaluator.judge(&rule, "not_met");
+    scene.evaluator.evaluate(&rule, "not_met");
     scene.world.pass(299);
     assert_eq!(
         scene.bucket.shown(&rule)["state"],

@@ -34,7 +34,7 @@ impl Twin {
     }
 
     /// Whether it fires.
-    fn judge(&mut self, outcome: &'static str, now: i64) -> bool {
+    fn evaluate(&mut self, outcome: &'static str, now: i64) -> bool {
         self.arm_when_over(now);
         self.judged_at = Some(now);
         self.outcome = Some(outcome);
@@ -121,7 +121,7 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
                         200,
                         &format!("contract 6: a due rule takes a verdict ({context})"),
                     );
-                    let fires = twin.judge(outcome, now);
+                    let fires = twin.evaluate(outcome, now);
                     assert_eq!(
                         said["evaluation"]["triggered"], fires,
                         "contract 6: `triggered` ({context}): {said}"

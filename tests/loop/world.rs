@@ -79,7 +79,7 @@ impl World {
     }
 
     fn launch(&mut self) {
-        let mut config = Config::default();
+        let mut config = Config::defaults().unwrap();
         config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         config.server.workers = 1;
         config.storage.data_dir = self.directory.path().join("data");
@@ -123,7 +123,7 @@ impl Drop for World {
     }
 }
 
-/// Takes everything with 200.
+/// Answers every request with 200.
 pub fn receiver() -> Receiver {
     Receiver::answering(|_, _| status(200))
 }
@@ -170,7 +170,7 @@ impl Scene {
         }
     }
 
-    /// PATCHes a rule; answers it as it is then.
+    /// PATCHes a rule; returns the result.
     #[track_caller]
     pub fn patch(&self, rule: &str, body: &Value) -> Value {
         let answer = self.call("PATCH", &format!("/api/alerts/{rule}"), body);

@@ -24,6 +24,8 @@ from server import Account, Client, Server
 # What the scripts in packaging/debian call.
 PROGRAMS = ("sh", "getent", "install", "nologin", "rm", "rmdir", "useradd")
 CONFIG, DATA, UNIT = "etc/tidewatch/config.toml", "var/lib/tidewatch", "usr/lib/systemd/system/tidewatch.service"
+# The files of the demo's recorded series.
+SERIES = ("ec2_cpu_utilization_24ae8d.csv", "machine_temperature_system_failure.csv", "nyc_taxi.csv")
 STOP_SECONDS = 60
 
 
@@ -143,6 +145,7 @@ def package(deb, root):
     state = os.stat(root.path(DATA))
     assert (state.st_uid, state.st_gid) == root.ids("tidewatch"), "the data belong to the service's user"
     assert state.st_mode & 0o777 == 0o700, f"nobody else reads the data: {state.st_mode:o}"
+    assert set(os.listdir(root.path("usr/share/tidewatch/series"))) == {"LICENSE", *SERIES}, "the demo's data"
     serve(root, "installed")
     assert "manifest" in os.listdir(root.path(DATA)), "the data are where the configuration file says"
 
@@ -157,7 +160,7 @@ def package(deb, root):
     assert root.asked() == ["disable --now tidewatch.service", "daemon-reload"], "the server is stopped"
     assert os.path.exists(root.path(CONFIG)), "settings outlive the removal"
     said = root.dpkg("--purge", "tidewatch")
-    for name in ("usr/bin/tidewatch", UNIT, "etc/tidewatch"):
+    for name in ("usr/bin/tidewatch", "usr/share/tidewatch", UNIT, "etc/tidewatch"):
         assert not os.path.exists(root.path(name)), f"/{name} is purged"
     assert "is kept" in said and os.listdir(root.path(DATA)), "data are never purged"
 
@@ -166,7 +169,7 @@ def tarball(path, scratch):
     with tarfile.open(path) as archive:
         names = {os.path.basename(name) for name in archive.getnames() if "/" in name}
         archive.extractall(scratch)
-    expected = {"tidewatch", "LICENSE", "README.md", "CHANGELOG.md", "config.toml", "tidewatch.service"}
+    expected = {"tidewatch", "LICENSE", "README.md", "CHANGELOG.md", "config.toml", "tidewatch.service", "series", *SERIES}
     assert names == expected, names
     name = os.path.basename(path).removesuffix(".tar.gz")
     version = run(os.path.join(scratch, name, "tidewatch"), "--version").split()[1]

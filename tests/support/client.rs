@@ -94,7 +94,7 @@ impl Request<'_> {
         self.body(body.to_string())
     }
 
-    /// A body as it stands, said to be JSON.
+    /// A verbatim body with the content type JSON.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self.header("Content-Type", "application/json")

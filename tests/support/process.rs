@@ -46,7 +46,7 @@ pub fn variable(key: &str) -> String {
     format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase())
 }
 
-/// The binary as a command without any setting inherited from whoever runs the tests.
+/// The binary as a command without settings inherited from the environment of the tests.
 pub fn command(working_directory: &Path) -> Command {
     let binary = std::env::var_os("SERVER_BINARY")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tidewatch")), PathBuf::from);
@@ -76,7 +76,7 @@ struct Running {
 }
 
 impl Running {
-    fn said(&self) -> Vec<String> {
+    fn output_lines(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -109,7 +109,7 @@ impl Server {
         self.setup = setup;
     }
 
-    /// Starts the binary on the data directory and returns when it says where it listens.
+    /// Starts the binary on the data directory and returns when it prints where it listens.
     pub fn launch(&mut self) {
         let (running, addresses) = self.spawn();
         self.running = Some(running);
@@ -118,13 +118,13 @@ impl Server {
             Err(RecvTimeoutError::Timeout) => {
                 panic!(
                     "the server did not say `listening on http://…` within {START_WITHIN:?}\n{}",
-                    tail(&self.said())
+                    tail(&self.output_lines())
                 )
             }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!(
                     "the server ended before it said `listening on http://…`\n{}",
-                    tail(&self.said())
+                    tail(&self.output_lines())
                 )
             }
         }
@@ -158,7 +158,7 @@ impl Server {
             let _ = running.child.kill();
             panic!(
                 "contract 9: SIGTERM ends the server; it still ran {STOP_WITHIN:?} later\n{}",
-                tail(&running.said())
+                tail(&running.output_lines())
             )
         })
     }
@@ -170,9 +170,9 @@ impl Server {
         )
     }
 
-    /// What the running server has said, line by line.
-    pub fn said(&self) -> Vec<String> {
-        self.running.as_ref().map_or_else(Vec::new, Running::said)
+    /// The output of the running server, line by line.
+    pub fn output_lines(&self) -> Vec<String> {
+        self.running.as_ref().map_or_else(Vec::new, Running::output_lines)
     }
 
     fn spawn(&self) -> (Running, Receiver<String>) {
@@ -204,7 +204,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if thread::panicking() && self.running.is_some() {
-            eprintln!("{}", tail(&self.said()));
+            eprintln!("{}", tail(&self.output_lines()));
         }
         self.kill();
     }
@@ -223,7 +223,7 @@ pub fn wait_for_exit(child: &mut Child, within: Duration) -> Option<ExitStatus> 
     }
 }
 
-/// Runs the command to its end, which must come by itself; answers what it said on both outputs.
+/// Runs the command until it ends by itself; returns its status and both outputs.
 pub fn run_to_end(command: &mut Command, within: Duration) -> (ExitStatus, String) {
     command
         .stdin(Stdio::null())

@@ -1,5 +1,5 @@
-//! A receiver of webhooks: listens on a free port of this machine, records what comes, answers by a script. It
-//! verifies nothing by itself; what a request should have been is for the test to say.
+//! A receiver of webhooks: listens on a free local port, records requests, answers by a script. It
+//! verifies nothing by itself: the tests check the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// How long a test waits for a request that must come, on two busy cores.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(30);
 
-/// A request as it came.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// When it was read to its end.
@@ -38,8 +38,8 @@ impl Received {
     }
 }
 
-/// Decides by the request and how many came before it on its path; answers the bytes that the sender gets, none to end
-/// the connection without an answer. It may take its time: each request has a thread of its own.
+/// Decides by the request and the number before it on its path; returns the bytes of the response, none to close
+/// the connection without one. It may block: each request has its own thread.
 pub trait Script: Fn(&Received, usize) -> Vec<u8> + Send + Sync + 'static {}
 
 impl<F: Fn(&Received, usize) -> Vec<u8> + Send + Sync + 'static> Script for F {}
@@ -106,7 +106,7 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// What came on this path so far, in order of arrival.
+    /// The requests received on this path so far, in order of arrival.
     pub fn received(&self, path: &str) -> Vec<Received> {
         let received = self.shared.received();
         received
@@ -116,7 +116,7 @@ impl Receiver {
             .collect()
     }
 
-    /// Waits until so many requests have come on this path; answers all of them.
+    /// Waits until this many requests have arrived on this path; returns all of them.
     #[track_caller]
     pub fn wait(&self, path: &str, count: usize) -> Vec<Received> {
         self.wait_for(&format!("{count} requests on {path}"), |received| {
@@ -125,7 +125,7 @@ impl Receiver {
         self.received(path)
     }
 
-    /// Waits until what came is enough.
+    /// Waits until the received requests satisfy the condition.
     #[track_caller]
     pub fn wait_for(&self, what: &str, enough: impl Fn(&[Received]) -> bool) {
         let deadline = Instant::now() + ARRIVES_WITHIN;

@@ -1,4 +1,4 @@
-//! Waiting for what a server does on its own time: asking again until it is so, with a deadline.
+//! Polls a server until a condition holds, with a deadline.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// On two busy cores.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Asks until there is an answer; `what` says what was waited for.
+/// Polls until there is a result; `what` describes it in the failure message.
 #[track_caller]
 pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     until_within(WITHIN, what, ask)

@@ -47,7 +47,7 @@ impl Account {
 }
 
 impl Bucket {
-    /// A rule of this body, which lacks only the `bucketId`; answers its id.
+    /// Creates a rule of this body, which lacks only the `bucketId`; returns its id.
     #[track_caller]
     pub fn rule(&self, body: &Value) -> String {
         let mut body = body.clone();
@@ -61,9 +61,9 @@ impl Bucket {
         text(&answer.expect(201, "spec: POST /api/alerts"), "/alertRule/_id")
     }
 
-    /// A rule that evaluators judge, by the field `level` of a source.
+    /// A rule with an evaluation block on the field `level` of a source.
     #[track_caller]
-    pub fn judged_rule(&self, name: &str, source: &str) -> String {
+    pub fn evaluated_rule(&self, name: &str, source: &str) -> String {
         self.rule(&json!({
             "dataSourceId": source, "name": name, "naturalLanguageQuery": "level is above 5",
             "evaluation": evaluation("level"),
@@ -129,9 +129,9 @@ impl Evaluator {
         self.client.post(&path).key(&self.key).json(body).send()
     }
 
-    /// A verdict that must be accepted; answers its `evaluation`.
+    /// Posts a verdict that must be accepted; returns its `evaluation`.
     #[track_caller]
-    pub fn judge(&self, rule: &str, outcome: &str) -> Value {
+    pub fn evaluate(&self, rule: &str, outcome: &str) -> Value {
         let answer = self.verdict(rule, &json!({"outcome": outcome, "evidence": {}}));
         answer.expect(200, "contract 6: a verdict is accepted once per due interval")["evaluation"].clone()
     }

@@ -1,8 +1,8 @@
-//! Who may import whom.
+//! Allowed imports between rooms.
 
 use std::fs;
 
-use crate::sources::{assert_none, has_word, joined, names_behind, root, rust};
+use crate::sources::{Source, assert_none, has_word, joined, names_behind, root, rust};
 
 /// Which rooms of the server a room may import: the arrows of ARCHITECTURE.md. `crate::x` of a room that is not in
 /// its list is an architectural change and is made here first.
@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ledger", &["catalog", "clock", "ids", "journal", "sealed_file"]),
+    // `ingest` for its writer: one way to show the values of a point.
     (
         "delivery",
         &[
@@ -53,6 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "clock",
             "error",
             "ids",
+            "ingest",
             "journal",
             "limits",
             "random",
@@ -118,22 +120,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
-    // A client of the service: `ingest` for its reading of timestamps, nothing else of the server.
-    ("evaluator", &["clock", "ids", "ingest", "random"]),
-    // Starts the server, then is a client of it like any other.
-    (
-        "demo",
-        &[
-            "clock",
-            "config",
-            "evaluator",
-            "ingest",
-            "limits",
-            "random",
-            "startup",
-            "timestamp",
-        ],
-    ),
     // Beside the server: reads what the others wrote.
     (
         "backup",
@@ -151,7 +137,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
-    // Whoever puts the rooms together may name them all.
+    // The rooms that assemble the others may import all of them.
     ("check", ALL),
     ("startup", ALL),
     ("main", ALL),
@@ -171,10 +157,9 @@ const PURE: &[&str] = &[
     "src/limits.rs",
     "src/timestamp.rs",
     "src/ids.rs",
-    "src/evaluator/judge",
-    "src/evaluator/pace.rs",
-    "src/demo/plant",
-    "src/demo/series.rs",
+    "evaluator/src/condition",
+    "evaluator/src/backoff.rs",
+    "demo/src/plant",
 ];
 
 const IMPURE: &[&str] = &[
@@ -228,14 +213,17 @@ fn rooms_import_only_along_the_arrows() {
 }
 
 #[test]
-fn the_lower_crates_import_nothing_above_them() {
+fn crates_import_nothing_above_or_beside_them() {
     let mut faults = Vec::new();
-    let lower: [(&str, &[&str]); 3] = [
+    let crates: [(&str, &[&str]); 5] = [
         ("disk", &["wal", "engine", "tidewatch"]),
         ("wal", &["engine", "tidewatch"]),
         ("engine", &["disk", "wal", "tidewatch"]),
+        // Clients of the server.
+        ("evaluator", &["disk", "wal", "engine", "demo", "tidewatch"]),
+        ("demo", &["disk", "wal", "engine", "tidewatch"]),
     ];
-    for (own, others) in lower {
+    for (own, others) in crates {
         for source in rust().iter().filter(|source| source.is_below(own)) {
             let text = joined(source);
             for other in others {
@@ -254,12 +242,12 @@ fn the_lower_crates_import_nothing_above_them() {
     }
     assert_none(
         &faults,
-        "design: disk ← wal, engine: each imports nothing above it",
+        "design: disk ← wal, engine; evaluator ← demo: each imports nothing above or beside it",
     );
 }
 
 #[test]
-fn only_the_bucket_holds_the_engine_s_store_and_only_the_journal_the_log() {
+fn only_the_bucket_uses_the_store_and_only_the_journal_the_log() {
     let mut faults = Vec::new();
     for source in rust()
         .iter()
@@ -290,6 +278,39 @@ fn only_the_bucket_holds_the_engine_s_store_and_only_the_journal_the_log() {
     assert_none(
         &faults,
         "design: bucket alone holds the engine's store; services are free of HTTP; the log is the journal's",
+    );
+}
+
+/// Files of `service` that handle JSON which is not the API's.
+const SERVICE_JSON: &[(&str, &str)] = &[
+    ("src/service/tokens.rs", "the parts of a JWT are JSON"),
+    ("src/service/triggers.rs", "evidence and webhook bodies are JSON"),
+    ("src/service/query/mod.rs", "the metadata of points is JSON"),
+    ("src/service/query/metadata.rs", "the metadata of points is JSON"),
+];
+
+#[test]
+fn services_return_data_and_the_edge_writes_it() {
+    let mut faults = Vec::new();
+    let is_service = |source: &&Source| source.is_below("src/service") && !source.is_test();
+    for source in rust().iter().filter(is_service) {
+        let text = joined(source);
+        let mut words = vec![
+            "StatusCode",
+            "write_number",
+            "write_scalar",
+            "write_string",
+            "ToSchema",
+        ];
+        if !SERVICE_JSON.iter().any(|(path, _)| source.path == *path) {
+            words.push("serde_json");
+        }
+        let found = words.into_iter().filter(|word| has_word(&text, word));
+        faults.extend(found.map(|word| format!("{}: `{word}`", source.path)));
+    }
+    assert_none(
+        &faults,
+        "design: services know neither the JSON of the API nor its statuses; `src/http/write` has writers",
     );
 }
 

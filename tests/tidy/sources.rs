@@ -165,9 +165,9 @@ pub fn joined(source: &Source) -> String {
     source.code().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
 
-/// The rules above are only as good as what they find: each finder must see what it is made for.
+/// The rules depend on these finders: each must find its pattern.
 #[test]
-fn the_finders_find() {
+fn every_finder_finds_its_pattern() {
     assert_eq!(
         names_behind(
             "use crate::{ids::ObjectId, http::{auth, body}, error};",

@@ -4,7 +4,7 @@ use crate::sources::{assert_none, committed, has_word, is_word, rust};
 
 const LINES_MAX: usize = 500;
 
-/// The only files with unsafe code, each small and with its proof.
+/// The only files with unsafe code, each small and with a safety comment.
 const UNSAFE: &[&str] = &["disk/src/fault.rs", "disk/src/map.rs"];
 
 /// The only places where a test waits: polling with a deadline.
@@ -16,7 +16,7 @@ const WAITING_TESTS: &[&str] = &[
 ];
 
 #[test]
-fn files_are_short_enough_for_one_reason_to_change() {
+fn files_have_at_most_500_lines() {
     let long: Vec<String> = rust()
         .iter()
         .map(|source| (source.text.lines().count(), &source.path))
@@ -30,7 +30,7 @@ fn files_are_short_enough_for_one_reason_to_change() {
 }
 
 #[test]
-fn every_room_opens_with_what_it_is_for() {
+fn every_room_begins_with_a_module_comment() {
     let sources = rust();
     let mut faults = Vec::new();
     for source in &sources {
@@ -82,7 +82,7 @@ fn nothing_unfinished_or_silenced_is_committed() {
 }
 
 #[test]
-fn nothing_committed_names_a_machine() {
+fn no_committed_file_contains_a_local_path() {
     let paths = ["/work/", "/tmp/", "/root/", "/home/", "/mnt/", "/Users/"];
     let mut faults = Vec::new();
     for source in committed().iter().filter(|source| !source.is_rule()) {
@@ -108,7 +108,7 @@ fn nothing_committed_names_a_machine() {
 }
 
 #[test]
-fn unsafe_stands_only_in_named_files_with_its_proof() {
+fn unsafe_is_used_only_in_listed_files_with_a_safety_comment() {
     let mut faults = Vec::new();
     for source in rust().iter().filter(|source| !source.is_rule()) {
         let mut proven = false;
@@ -145,7 +145,7 @@ fn unsafe_stands_only_in_named_files_with_its_proof() {
 }
 
 #[test]
-fn tests_do_not_sleep_to_wait() {
+fn tests_do_not_sleep() {
     let mut faults = Vec::new();
     for source in rust()
         .iter()

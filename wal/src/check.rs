@@ -92,7 +92,7 @@ pub(crate) fn survey(
         first_sequence: files.first().map(|file| file.first_sequence),
         last_sequence,
         bytes,
-        torn_tail: torn.map(|torn| torn.tail),
+        torn_tail: torn,
         damages: checker.damages,
         damages_total: checker.damages_total,
         ignored,

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_is_found_by_the_checksum() {
+    fn every_flipped_bit_is_located_by_the_checksum() {
         let whole: Vec<u8> = (0..700_u32).map(|byte| ((byte * 151) >> 3) as u8).collect();
         let checksum = crc32fast::hash(&whole);
         assert_eq!(Flip::by_checksum(&whole, checksum), None, "none flipped");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_damage_is_not_taken_for_a_bit() {
+    fn other_damage_is_not_mistaken_for_a_flipped_bit() {
         let whole: Vec<u8> = (0..700_u32).map(|byte| ((byte * 151) >> 3) as u8).collect();
         let checksum = crc32fast::hash(&whole);
         for at in 0..whole.len() - 1 {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn more_bytes_than_the_limit_are_left_alone() {
+    fn inputs_beyond_the_limit_are_not_searched() {
         let mut bytes = vec![0; FLIP_BYTES_MAX + 1];
         let checksum = crc32fast::hash(&bytes);
         bytes[FLIP_BYTES_MAX] = 1;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_of_a_header_is_found_by_trial() {
+    fn a_flipped_bit_of_a_header_is_located_by_trial() {
         let is_sound = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) == 0x0102_0304;
         let flip = Flip::by_trial(&0x0102_0314_u32.to_le_bytes(), is_sound);
         assert_eq!(

@@ -45,7 +45,7 @@ pub(crate) struct FrameHeader {
     pub(crate) payload_bytes: u32,
     pub(crate) records: u32,
     pub(crate) first_sequence: Sequence,
-    payload_crc: u32,
+    pub(crate) payload_crc: u32,
     /// Checksum over position, header and, through `payload_crc`, the payload: it identifies this frame.
     pub(crate) crc: u32,
 }
@@ -135,10 +135,6 @@ impl FrameHeader {
         FRAME_HEADER_BYTES as u64 + u64::from(self.payload_bytes)
     }
 
-    pub(crate) fn payload_crc(&self) -> u32 {
-        self.payload_crc
-    }
-
     /// Verifies the payload against this header.
     pub(crate) fn verify(&self, payload: &[u8]) -> Result<(), FrameFault> {
         let found = crc32fast::hash(payload);
@@ -191,7 +187,7 @@ mod tests {
     /// Found by the fuzz target `log_file`: reading a frame that ends with the last sequence but one panicked with
     /// overflow checks.
     #[test]
-    fn a_frame_beyond_the_last_sequence_is_none() {
+    fn a_frame_beyond_the_last_sequence_is_refused() {
         let position = Position {
             file_first_sequence: 1,
             offset: 64,

@@ -30,7 +30,7 @@ pub use file::FORMAT_VERSION;
 pub use flip::{FLIP_BYTES_MAX, Flip};
 pub use frame::FRAME_BYTES_LIMIT;
 pub use live::{files, records, whole_bytes};
-pub use log::{Counters, Log, LogOptions};
+pub use log::{Counters, Log, LogOptions, SyncPolicy};
 pub use mend::flip_of_file;
 pub use recover::{Recovery, Replay, TornTail};
 pub use repair::{RepairReport, repair};

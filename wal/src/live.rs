@@ -5,19 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::Sequence;
 use crate::error::{Damage, DamageKind, LogError, OpenError};
-use crate::file::{self, FILE_HEADER_BYTES, HeaderError};
+use crate::file::{self, FILE_HEADER_BYTES};
 use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::Replay;
-use disk::Disk;
+use disk::{Disk, list_existing};
 
 /// The files of the log in `dir`, oldest first; empty if the directory does not exist. All but the last are complete: a
 /// file is created only after the previous one has its last frame.
 pub fn files(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>, LogError> {
-    let names = match disk.list(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.map_err(LogError::io("list", dir))?,
-    };
+    let names = list_existing(disk, dir).map_err(LogError::io("list", dir))?;
     // Names sort like their sequences.
     let ours = names.into_iter().filter(|name| file::parse_name(name).is_some());
     Ok(ours.map(|name| dir.join(name)).collect())
@@ -123,16 +120,8 @@ fn read_to_end(disk: &dyn Disk, path: &Path) -> Result<u64, LogError> {
         return Ok(0);
     };
     let mut reader = FileReader::new(opened, path, first_sequence, Vec::new())?;
-    match reader.header()? {
-        Ok(_) => {}
-        Err(HeaderError::Version(found)) => {
-            return Err(LogError::UnsupportedVersion {
-                path: path.to_owned(),
-                found,
-                supported: file::FORMAT_VERSION,
-            });
-        }
-        Err(HeaderError::Fault(_)) => return Ok(0),
+    if reader.header()?.is_err() {
+        return Ok(0);
     }
     let (mut end, mut due) = (FILE_HEADER_BYTES, first_sequence);
     let fault = loop {

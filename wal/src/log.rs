@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::Sequence;
 use crate::create::{self, OpenFile};
@@ -21,9 +22,28 @@ const BUFFER_BYTES_KEPT: usize = 4 << 20;
 /// at the next start is cheaper than replacing it.
 const TRIM_ACTIVE_DIVISOR: u64 = 16;
 
-/// Size limits of a log's files and frames.
+/// When [`Log::sync_if_due`] syncs the file.
+///
+/// The other policies than [`SyncPolicy::Always`] trade the last records before a power loss for speed. A killed process
+/// loses nothing under any policy, because the writes were made. The loss is bounded: a file is synced before the next
+/// one is created, and [`Log::sync`] syncs in any case. However, several frames may be unsynced at once. A disk that
+/// writes them out of order can leave a state that looks like damage, which [`Log::open`] refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncPolicy {
+    /// With each call.
+    #[default]
+    Always,
+    /// If the last call that synced was at least this long ago.
+    Interval(Duration),
+    /// Only with the first call after [`Log::open`].
+    Never,
+}
+
+/// Limits of a log's files and frames, and its sync policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOptions {
+    /// When records become durable.
+    pub sync: SyncPolicy,
     /// Maximum size of a file in bytes. A frame that would exceed it goes into a new file; a frame that is larger by
     /// itself gets a file of its own.
     pub file_bytes_max: u64,
@@ -38,6 +58,7 @@ pub struct LogOptions {
 impl Default for LogOptions {
     fn default() -> Self {
         LogOptions {
+            sync: SyncPolicy::Always,
             file_bytes_max: 64 << 20,
             frame_bytes_max: FRAME_BYTES_LIMIT,
             room_bytes: 256 << 10,
@@ -68,8 +89,8 @@ pub struct Counters {
 
 /// A write-ahead log, owned by its only writer.
 ///
-/// At most one frame is written but not synced at any time: [`Log::append`] syncs the previous frame if the caller has
-/// not. A crash can therefore tear only the last frame.
+/// With [`SyncPolicy::Always`], at most one frame is written but not synced at any time: [`Log::append`] syncs the
+/// previous frame if the caller has not. A crash can therefore tear only the last frame.
 pub struct Log {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
@@ -83,6 +104,8 @@ pub struct Log {
     durable_sequence: Sequence,
     /// Whether the active file has bytes that are not synced.
     unsynced: bool,
+    /// When [`Log::sync_if_due`] last synced; `None` before the first time.
+    synced_at: Option<Instant>,
     buffer: Vec<u8>,
     counters: Counters,
     /// A newly created file that must not be used because its name could not be synced. It is removed before any other
@@ -122,6 +145,7 @@ impl Log {
             active,
             file,
             unsynced: false,
+            synced_at: None,
             buffer: Vec::new(),
             counters: Counters::default(),
             begun: None,
@@ -148,7 +172,9 @@ impl Log {
         if bytes > u64::from(bytes_max) {
             return Err(LogError::FrameTooLarge { bytes, bytes_max });
         }
-        self.sync()?;
+        if self.options.sync == SyncPolicy::Always {
+            self.sync()?;
+        }
         if self.active.bytes + bytes > self.options.file_bytes_max && self.active.records > 0 {
             self.begin_file()?;
         }
@@ -158,8 +184,26 @@ impl Log {
         Ok(first_sequence)
     }
 
-    /// Makes all appended records durable. The first failure poisons the log: whether the records are durable is
-    /// unknown until the log is opened again, and a second sync would not tell.
+    /// Makes all appended records durable if the sync policy says so at this time; the records may be acknowledged in
+    /// any case. Fails like [`Log::sync`].
+    pub fn sync_if_due(&mut self, now: Instant) -> Result<(), LogError> {
+        let is_due = match (self.options.sync, self.synced_at) {
+            (SyncPolicy::Always, _) | (_, None) => true,
+            (SyncPolicy::Interval(interval), Some(at)) => now.saturating_duration_since(at) >= interval,
+            (SyncPolicy::Never, Some(_)) => false,
+        };
+        if is_due {
+            self.sync()?;
+            self.synced_at = Some(now);
+        }
+        self.usable()?;
+        self.durable_sequence = self.active.last_sequence;
+        Ok(())
+    }
+
+    /// Makes all appended records durable, under any sync policy. Required before anything else relies on a part of the
+    /// log. The first failure poisons the log: whether the records are durable is unknown until the log is opened again,
+    /// and a second sync would not tell.
     pub fn sync(&mut self) -> Result<(), LogError> {
         self.usable()?;
         if self.unsynced {
@@ -169,9 +213,9 @@ impl Log {
                 .map_err(LogError::io("sync", &self.active.path));
             synced.map_err(|error| self.poison(error))?;
             self.unsynced = false;
-            self.durable_sequence = self.active.last_sequence;
             self.counters.syncs += 1;
         }
+        self.durable_sequence = self.active.last_sequence;
         Ok(())
     }
 
@@ -180,7 +224,7 @@ impl Log {
         self.active.last_sequence
     }
 
-    /// Sequence of the last record known to be durable.
+    /// Sequence of the last record that a sync has covered, or that was left unsynced by the sync policy.
     pub fn durable_sequence(&self) -> Sequence {
         self.durable_sequence
     }

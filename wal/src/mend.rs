@@ -57,7 +57,7 @@ fn frame(file_first_sequence: Sequence, bytes: &[u8], offset: usize) -> Frame {
                 Frame::Whole(offset + FRAME_HEADER_BYTES + payload.len())
             }
             Some(payload) => {
-                let flip = Flip::by_checksum(payload, decoded.payload_crc());
+                let flip = Flip::by_checksum(payload, decoded.payload_crc);
                 let flip = flip.filter(|flip| {
                     let mut turned = payload.to_vec();
                     flip.turn(&mut turned);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_file_is_found() {
+    fn every_flipped_bit_of_a_file_is_located() {
         let whole = log_file(9);
         let name = file::name(9);
         assert_eq!(flip_of_file(OsStr::new(&name), &whole), None);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_frame_has_no_bit_to_turn() {
+    fn a_torn_frame_is_not_mended_as_a_flipped_bit() {
         let whole = log_file(9);
         let name = file::name(9);
         for cut in 0..whole.len() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::Sequence;
 use crate::error::{FrameFault, HeaderFault, LogError};
-use crate::file::{FILE_HEADER_BYTES, FileHeader, HeaderError, array};
+use crate::file::{FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader, HeaderError, array};
 use crate::frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, Position};
 use disk::DiskFile;
 
@@ -64,22 +64,26 @@ impl<'a> FileReader<'a> {
     }
 
     /// Reads and verifies the file's header; returns it and its checksum.
-    pub(crate) fn header(&mut self) -> Result<Result<(FileHeader, u32), HeaderError>, LogError> {
-        if self.file_bytes < FILE_HEADER_BYTES {
-            return Ok(Err(HeaderError::Fault(HeaderFault::Short {
-                found: self.file_bytes,
-            })));
+    ///
+    /// # Errors
+    /// I/O errors; [`LogError::UnsupportedVersion`] for a valid header of a later version.
+    pub(crate) fn header(&mut self) -> Result<Result<(FileHeader, u32), HeaderFault>, LogError> {
+        let found = self.file_bytes;
+        if found < FILE_HEADER_BYTES {
+            return Ok(Err(HeaderFault::Short { found }));
         }
-        let decoded = FileHeader::decode(&array(self.bytes(0, FILE_HEADER_BYTES)?, 0));
-        Ok(decoded.and_then(|(header, crc)| {
-            if header.first_sequence == self.first_sequence {
-                Ok((header, crc))
-            } else {
-                Err(HeaderError::Fault(HeaderFault::Name {
-                    found: header.first_sequence,
-                }))
-            }
-        }))
+        match FileHeader::decode(&array(self.bytes(0, FILE_HEADER_BYTES)?, 0)) {
+            Ok((header, crc)) if header.first_sequence == self.first_sequence => Ok(Ok((header, crc))),
+            Ok((header, _)) => Ok(Err(HeaderFault::Name {
+                found: header.first_sequence,
+            })),
+            Err(HeaderError::Fault(fault)) => Ok(Err(fault)),
+            Err(HeaderError::Version(found)) => Err(LogError::UnsupportedVersion {
+                path: self.path.to_owned(),
+                found,
+                supported: FORMAT_VERSION,
+            }),
+        }
     }
 
     /// Reads the frame at the offset and verifies its checksums.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Sequence;
 use crate::create::{self, OpenFile};
-use crate::error::{Damage, DamageKind, LogError, OpenError};
+use crate::error::{Damage, LogError, OpenError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
-use crate::walk::{FileState, Torn, Visitor, Walk, walk};
+use crate::walk::{FileState, Visitor, walk};
 use disk::{Disk, DiskFile};
 
 /// Result of opening a log.
@@ -31,7 +31,7 @@ pub struct Recovery {
 pub struct TornTail {
     /// The last log file.
     pub path: PathBuf,
-    /// Offset at which the valid part ends, in bytes.
+    /// Offset at which the valid part ends, in bytes; 0 if the file was being created and has no valid header.
     pub offset: u64,
     /// Bytes from there to the end of the file, preallocated zeros included.
     pub bytes: u64,
@@ -63,23 +63,15 @@ pub(crate) fn recover<E>(
         records: 0,
     };
     let found = walk(disk, dir, Some(from), &mut replayer)?;
-    let records = replayer.records;
-    if found.last_sequence < from {
-        return Err(LogError::from(ends_early(&found, dir, from)).into());
-    }
     let recovery = Recovery {
-        records,
+        records: replayer.records,
         frames: found.files.iter().map(|file| file.frames).sum(),
         bytes: found.bytes,
         last_sequence: found.last_sequence,
-        torn_tail: found.torn.as_ref().map(|torn| torn.tail.clone()),
+        torn_tail: found.torn.clone(),
     };
-    let Walk {
-        files: mut sealed,
-        torn,
-        ..
-    } = found;
-    let OpenFile { file, state: active } = make_ready(disk, dir, &mut sealed, torn.as_ref())?;
+    let mut sealed = found.files;
+    let OpenFile { file, state: active } = make_ready(disk, dir, &mut sealed, found.torn.as_ref())?;
     Ok(Recovered {
         sealed,
         file,
@@ -94,9 +86,10 @@ fn make_ready(
     disk: &dyn Disk,
     dir: &Path,
     files: &mut Vec<FileState>,
-    torn: Option<&Torn>,
+    torn: Option<&TornTail>,
 ) -> Result<OpenFile, LogError> {
-    if let Some(Torn { tail, newborn: true }) = torn {
+    // The file was being created and contains nothing valid.
+    if let Some(tail) = torn.filter(|tail| tail.offset == 0) {
         create::remove_file(disk, dir, &tail.path)?;
     }
     let Some(active) = files.pop() else {
@@ -127,20 +120,6 @@ fn rewrite_last(file: &mut dyn DiskFile, active: &FileState) -> Result<(), LogEr
         .map_err(LogError::io("read", &active.path))?;
     file.write_all_at(active.last_offset, &bytes)
         .map_err(LogError::io("write", &active.path))
-}
-
-fn ends_early(found: &Walk, dir: &Path, covered: Sequence) -> Damage {
-    let (path, offset) = match found.files.last() {
-        Some(file) => (file.path.clone(), file.bytes),
-        None => (dir.to_owned(), 0),
-    };
-    let sequence = found.last_sequence.saturating_add(1);
-    Damage {
-        path,
-        offset,
-        sequence,
-        kind: DamageKind::EndsEarly { covered },
-    }
 }
 
 struct Replayer<'a, E> {

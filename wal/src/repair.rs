@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::check::{CheckReport, survey};
+use crate::check::survey;
 use crate::create;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
@@ -38,23 +38,14 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
     let (report, highest) = survey(disk, dir, Some(from))?;
     let mut files: Vec<PathBuf> = report.files.iter().map(|file| file.path.clone()).collect();
     // A last file that was torn at its creation is not part of the log, but would conflict with a new one.
-    files.extend(
-        report
-            .torn_tail
-            .iter()
-            .filter(|tail| tail.offset == 0)
-            .map(|tail| tail.path.clone()),
-    );
+    let newborn = report.torn_tail.filter(|tail| tail.offset == 0);
+    files.extend(newborn.map(|tail| tail.path));
     let mut kept_aside = Vec::new();
-    let damage = match report.damages.first() {
-        Some(damage) => damage.clone(),
-        None if report.last_sequence >= from => {
-            return Ok(RepairReport {
-                last_sequence: report.last_sequence,
-                ..RepairReport::default()
-            });
-        }
-        None => ends_early(&report, dir, from),
+    let Some(damage) = report.damages.first().cloned() else {
+        return Ok(RepairReport {
+            last_sequence: report.last_sequence,
+            ..RepairReport::default()
+        });
     };
     // Newest first, each made durable before the next, so that what is left never has a gap.
     let whole_file = damage.offset < FILE_HEADER_BYTES;
@@ -81,20 +72,6 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
         last_sequence,
         kept_aside,
     })
-}
-
-fn ends_early(report: &CheckReport, dir: &Path, covered: Sequence) -> Damage {
-    let (path, offset) = match report.files.last() {
-        Some(file) => (file.path.clone(), file.bytes),
-        None => (dir.to_owned(), 0),
-    };
-    let sequence = report.last_sequence + 1;
-    Damage {
-        path,
-        offset,
-        sequence,
-        kind: DamageKind::EndsEarly { covered },
-    }
 }
 
 fn move_aside(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<PathBuf, LogError> {

@@ -3,16 +3,15 @@
 //! table.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
 use crate::error::{Damage, DamageKind, LogError};
-use crate::file::{self, FILE_HEADER_BYTES, HeaderError, Predecessor};
+use crate::file::{self, FILE_HEADER_BYTES, Predecessor};
 use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::TornTail;
-use disk::Disk;
+use disk::{Disk, list_existing};
 
 /// Receives what a walk over the log finds.
 pub(crate) trait Visitor {
@@ -29,7 +28,8 @@ pub(crate) trait Visitor {
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) files: Vec<FileState>,
-    pub(crate) torn: Option<Torn>,
+    /// What a crash left behind the last complete frame.
+    pub(crate) torn: Option<TornTail>,
     pub(crate) ignored: Vec<OsString>,
     /// Last sequence of the log; 0 if it has no records and none were trimmed.
     pub(crate) last_sequence: Sequence,
@@ -55,14 +55,6 @@ pub(crate) struct FileState {
     clean: bool,
 }
 
-/// What a crash left behind the last complete frame.
-#[derive(Debug, Clone)]
-pub(crate) struct Torn {
-    pub(crate) tail: TornTail,
-    /// The file was being created and contains nothing valid: all of it is removed.
-    pub(crate) newborn: bool,
-}
-
 /// Walks the log. `from`, if given, is the last sequence that its owner does not need.
 pub(crate) fn walk<V: Visitor>(
     disk: &dyn Disk,
@@ -72,7 +64,8 @@ pub(crate) fn walk<V: Visitor>(
 ) -> Result<Walk, V::Error> {
     let mut walk = Walk::default();
     let mut names = Vec::new();
-    for name in list(disk, dir)? {
+    // Empty if the log was never opened.
+    for name in list_existing(disk, dir).map_err(LogError::io("list", dir))? {
         match file::parse_name(&name) {
             Some(first_sequence) => names.push((first_sequence, dir.join(name))),
             None => walk.ignored.push(name),
@@ -87,17 +80,24 @@ pub(crate) fn walk<V: Visitor>(
         let place = Place {
             first_sequence: *first_sequence,
             path,
-            first: index == 0,
             last: index + 1 == names.len(),
-            due: if index > 0 {
-                Some(walk.last_sequence.saturating_add(1))
-            } else {
-                None
-            },
+            due: (index > 0).then(|| walk.last_sequence.saturating_add(1)),
             from,
         };
         walk_file(&mut walk, &mut reader, &place, visitor)?;
         window = reader.into_window();
+    }
+    if let Some(covered) = from.filter(|covered| walk.last_sequence < *covered) {
+        let (path, offset) = match walk.files.last() {
+            Some(file) => (file.path.clone(), file.bytes),
+            None => (dir.to_owned(), 0),
+        };
+        visitor.damage(Damage {
+            path,
+            offset,
+            sequence: walk.last_sequence + 1,
+            kind: DamageKind::EndsEarly { covered },
+        })?;
     }
     Ok(walk)
 }
@@ -105,7 +105,6 @@ pub(crate) fn walk<V: Visitor>(
 struct Place<'a> {
     first_sequence: Sequence,
     path: &'a Path,
-    first: bool,
     last: bool,
     /// The sequence with which this file must begin; unknown for the first, because files before it may have been
     /// trimmed.
@@ -128,6 +127,11 @@ fn walk_file<V: Visitor>(
         sequence,
         kind,
     };
+    let tail_at = |offset, file_bytes| TornTail {
+        path: path.to_owned(),
+        offset,
+        bytes: file_bytes - offset,
+    };
     let due = place.due.unwrap_or(match place.from {
         // Files are trimmed once covered, so the first may begin before `from + 1`, but never after it.
         Some(from) => first_sequence.min(from.saturating_add(1)),
@@ -135,28 +139,14 @@ fn walk_file<V: Visitor>(
     });
     let header = match reader.header()? {
         Ok(header) => Some(header),
-        Err(HeaderError::Version(found)) => {
-            let supported = file::FORMAT_VERSION;
-            return Err(LogError::UnsupportedVersion {
-                path: path.to_owned(),
-                found,
-                supported,
-            }
-            .into());
-        }
-        Err(HeaderError::Fault(fault)) => {
+        Err(fault) => {
             // A header is synced before the first frame is written, and a file is trimmed only after its successor's
             // header is synced. So only the last file can have been torn at its creation, with no byte behind its
             // header, and only if it begins where its predecessor ends.
             let short = reader.file_bytes() <= FILE_HEADER_BYTES;
-            let begun_here = first_sequence == if place.first { 1 } else { due };
+            let begun_here = first_sequence == if place.due.is_none() { 1 } else { due };
             if place.last && short && begun_here && walk.clean() {
-                let tail = TornTail {
-                    path: path.to_owned(),
-                    offset: 0,
-                    bytes: reader.file_bytes(),
-                };
-                walk.torn = Some(Torn { tail, newborn: true });
+                walk.torn = Some(tail_at(0, reader.file_bytes()));
                 return Ok(());
             }
             visitor.damage(damage_at(0, due, DamageKind::Header(fault)))?;
@@ -164,28 +154,17 @@ fn walk_file<V: Visitor>(
         }
     };
     if first_sequence != due {
-        visitor.damage(damage_at(
-            0,
-            due,
-            DamageKind::MissingFile {
-                found: first_sequence,
-            },
-        ))?;
+        let found = first_sequence;
+        visitor.damage(damage_at(0, due, DamageKind::MissingFile { found }))?;
     } else if let (Some((header, _)), Some(before)) = (header, walk.files.last())
         && before.clean
         && header.predecessor != before.predecessor()
     {
-        let Predecessor {
-            first_sequence: expected,
-            bytes: expected_bytes,
-            ..
-        } = header.predecessor;
-        let (found, found_bytes) = (before.first_sequence, before.bytes);
         let kind = DamageKind::Predecessor {
-            expected,
-            expected_bytes,
-            found,
-            found_bytes,
+            expected: header.predecessor.first_sequence,
+            expected_bytes: header.predecessor.bytes,
+            found: before.first_sequence,
+            found_bytes: before.bytes,
         };
         visitor.damage(damage_at(0, due, kind))?;
     }
@@ -224,13 +203,7 @@ fn walk_file<V: Visitor>(
                 let nothing_behind =
                     next.is_none() && end.map_or(Ok(true), |end| reader.is_zero_from(end))?;
                 if place.last && state.clean && nothing_behind {
-                    let bytes = reader.file_bytes() - offset;
-                    let tail = TornTail {
-                        path: path.to_owned(),
-                        offset,
-                        bytes,
-                    };
-                    walk.torn = Some(Torn { tail, newborn: false });
+                    walk.torn = Some(tail_at(offset, reader.file_bytes()));
                     break;
                 }
                 state.clean = false;
@@ -287,13 +260,5 @@ impl FileState {
             bytes: self.bytes,
             crc: self.crc,
         }
-    }
-}
-
-fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<OsString>, LogError> {
-    match disk.list(dir) {
-        // The log was never opened.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed.map_err(LogError::io("list", dir)),
     }
 }

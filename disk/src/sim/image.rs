@@ -164,8 +164,8 @@ impl Image {
         self.names
             .values()
             .chain(self.files.keys())
-            .copied()
             .max()
+            .copied()
             .unwrap_or(0)
     }
 }

@@ -17,9 +17,6 @@ use self::file::SimFile;
 use self::image::{Change, FileId, Image, Random};
 use super::{Bytes, Disk, DiskFile, parent};
 
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
-
 /// Which unsynced operations a crash keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
@@ -46,31 +43,17 @@ pub struct Crash {
 impl Crash {
     /// Every kind of crash.
     pub const KINDS: [Crash; 6] = [
-        Crash {
-            keep: Keep::All,
-            torn: false,
-        },
-        Crash {
-            keep: Keep::None,
-            torn: false,
-        },
-        Crash {
-            keep: Keep::Prefix,
-            torn: false,
-        },
-        Crash {
-            keep: Keep::Prefix,
-            torn: true,
-        },
-        Crash {
-            keep: Keep::RandomSubset,
-            torn: false,
-        },
-        Crash {
-            keep: Keep::RandomSubset,
-            torn: true,
-        },
+        Crash::new(Keep::All, false),
+        Crash::new(Keep::None, false),
+        Crash::new(Keep::Prefix, false),
+        Crash::new(Keep::Prefix, true),
+        Crash::new(Keep::RandomSubset, false),
+        Crash::new(Keep::RandomSubset, true),
     ];
+
+    const fn new(keep: Keep, torn: bool) -> Crash {
+        Crash { keep, torn }
+    }
 }
 
 /// The operations that modify a disk.
@@ -287,9 +270,16 @@ impl State {
         self.next_file
     }
 
-    fn file(&self, path: &Path) -> io::Result<FileId> {
+    fn find_file(&self, path: &Path) -> io::Result<FileId> {
         self.alive()?;
         self.live.id(path).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn find_dir(&self, dir: &Path) -> io::Result<()> {
+        match self.live.is_dir(dir) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     /// Makes the pending changes durable that the filter selects.
@@ -308,8 +298,8 @@ impl State {
 impl Fault {
     fn error(self) -> io::Error {
         io::Error::from_raw_os_error(match self {
-            Fault::Io => EIO,
-            Fault::Full { .. } => ENOSPC,
+            Fault::Io => libc::EIO,
+            Fault::Full { .. } => libc::ENOSPC,
             Fault::Descriptors => libc::EMFILE,
         })
     }
@@ -322,9 +312,7 @@ impl Disk for SimDisk {
         if state.live.exists(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        if !state.live.is_dir(parent(path)) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        state.find_dir(parent(path))?;
         let id = state.new_file();
         state.change(Change::Create {
             path: path.to_owned(),
@@ -335,18 +323,18 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let id = self.state().file(path)?;
+        let id = self.state().find_file(path)?;
         Ok(self.handle(id, path, true))
     }
 
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let id = self.state().file(path)?;
+        let id = self.state().find_file(path)?;
         Ok(self.handle(id, path, false))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.state();
-        let id = state.file(path)?;
+        let id = state.find_file(path)?;
         Ok(state.live.bytes(id).to_vec())
     }
 
@@ -357,7 +345,7 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.operate_whole(Operation::Rename)?;
-        let id = state.file(from)?;
+        let id = state.find_file(from)?;
         state.change(Change::Rename {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -369,7 +357,7 @@ impl Disk for SimDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.operate_whole(Operation::Remove)?;
-        state.file(path)?;
+        state.find_file(path)?;
         state.change(Change::Remove {
             path: path.to_owned(),
         });
@@ -379,9 +367,7 @@ impl Disk for SimDisk {
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.operate_whole(Operation::Remove)?;
-        if !state.live.is_dir(dir) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        state.find_dir(dir)?;
         // Deepest first, each by itself: a crash may remove any part of them.
         for path in state.live.below(dir) {
             state.change(Change::Remove { path });
@@ -402,9 +388,7 @@ impl Disk for SimDisk {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
         let state = self.state();
         state.alive()?;
-        if !state.live.is_dir(dir) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        state.find_dir(dir)?;
         Ok(state.live.list(dir))
     }
 
@@ -416,16 +400,14 @@ impl Disk for SimDisk {
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         let state = self.state();
-        let id = state.file(path)?;
+        let id = state.find_file(path)?;
         Ok(state.live.bytes(id).len() as u64)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.operate_whole(Operation::Sync)?;
-        if !state.live.is_dir(dir) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        state.find_dir(dir)?;
         let removed: Vec<PathBuf> = state
             .pending
             .iter()

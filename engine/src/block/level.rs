@@ -26,7 +26,8 @@ pub(crate) struct Level<'a> {
     cache: Option<&'a Cache>,
 }
 
-/// A field's cells from the cache.
+/// A field's cells in the cache.
+#[derive(Clone)]
 pub(crate) struct KeptCells {
     pub(crate) starts_ns: Arc<[i64]>,
     pub(crate) aggregates: Arc<[Aggregate]>,
@@ -47,28 +48,16 @@ impl KeptCells {
 
     fn at(block: BlockId, part: Part, cache: &Cache) -> Option<Self> {
         match cache.get(&Key { block, part })? {
-            Value::Aggregates {
-                starts_ns,
-                aggregates,
-            } => Some(KeptCells {
-                starts_ns,
-                aggregates,
-            }),
+            Value::Aggregates(cells) => Some(cells),
             _ => None,
         }
     }
 
     /// Caches cells that were computed from the rows.
     pub(crate) fn keep_derived(&self, block: BlockId, level: usize, field: u16, cache: &Cache) {
-        let part = Part::Derived {
-            level: level as u8,
-            field,
-        };
-        let value = Value::Aggregates {
-            starts_ns: Arc::clone(&self.starts_ns),
-            aggregates: Arc::clone(&self.aggregates),
-        };
-        cache.insert(Key { block, part }, value);
+        let level = level as u8;
+        let part = Part::Derived { level, field };
+        cache.insert(Key { block, part }, Value::Aggregates(self.clone()));
     }
 }
 
@@ -83,16 +72,16 @@ impl Level<'_> {
         }
         let level = self.level as u8;
         let key = self.block.key(Part::Aggregates { level, field });
-        if let Some(Value::Aggregates { aggregates, .. }) = self.cache.and_then(|cache| cache.get(&key)) {
-            return Ok(aggregates);
+        if let Some(Value::Aggregates(kept)) = self.cache.and_then(|cache| cache.get(&key)) {
+            return Ok(kept.aggregates);
         }
         let reader = BlockReader::new(self.block)?;
         let aggregates: Arc<[Aggregate]> = reader.rollup(self.level, field, self.starts_ns.len())?.into();
-        let value = Value::Aggregates {
+        let cells = KeptCells {
             starts_ns: Arc::clone(&self.starts_ns),
             aggregates: Arc::clone(&aggregates),
         };
-        self.keep(key, value);
+        self.keep(key, Value::Aggregates(cells));
         Ok(aggregates)
     }
 

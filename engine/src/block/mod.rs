@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::EngineError;
 use crate::error::DamagedBlock;
-use crate::segment::bucket_at;
-pub(crate) use level::{KeptCells, Level};
+use crate::segment::{FooterEntry, bucket_at};
+pub(crate) use level::KeptCells;
 pub use read::BlockReader;
 pub(crate) use recover::{own_length, recover};
 pub use summary::{BlockSummary, FieldKind, FieldSummary};
@@ -41,8 +41,8 @@ pub struct Block {
     /// Rows, bounds and aggregates of the block.
     pub summary: Arc<BlockSummary>,
     home: SharedBytes,
-    offset: usize,
-    len: usize,
+    /// The range of the block in its home.
+    place: Range<usize>,
     id: BlockId,
     /// Id of the segment; `None` on the heap.
     segment: Option<u64>,
@@ -70,35 +70,23 @@ impl BlockId {
 }
 
 impl Block {
-    /// A block on the heap, with a home of its own.
-    pub(crate) fn new(
-        summary: impl Into<Arc<BlockSummary>>,
-        home: SharedBytes,
-        offset: usize,
-        len: usize,
-    ) -> Self {
+    /// A block that is in no segment.
+    pub(crate) fn new(summary: BlockSummary, home: SharedBytes, place: Range<usize>) -> Self {
         Block {
-            summary: summary.into(),
+            summary: Arc::new(summary),
             home,
-            offset,
-            len,
+            place,
             id: BlockId::new(BlockId::next_home(), 0),
             segment: None,
         }
     }
 
-    /// A block at this range of a segment, given by id and bytes.
-    pub(crate) fn filed(
-        summary: Arc<BlockSummary>,
-        (segment, home): (u64, SharedBytes),
-        bytes: Range<usize>,
-        id: BlockId,
-    ) -> Self {
+    /// A block of a segment, given by id and bytes.
+    pub(crate) fn filed(entry: FooterEntry, (segment, home): (u64, SharedBytes), id: BlockId) -> Self {
         Block {
-            summary,
+            summary: entry.summary,
             home,
-            offset: bytes.start,
-            len: bytes.len(),
+            place: entry.place,
             id,
             segment: Some(segment),
         }
@@ -106,18 +94,20 @@ impl Block {
 
     /// Adds the location of the block to an error, if the block is in a segment.
     pub(crate) fn located<T>(&self, read: Result<T, EngineError>) -> Result<T, EngineError> {
-        match (read, self.segment) {
-            (Err(fault @ EngineError::Corrupt { .. }), Some(segment)) => {
-                Err(EngineError::Damaged(Box::new(DamagedBlock {
-                    segment,
-                    offset: self.offset as u64,
-                    bucket: bucket_at((*self.home).as_ref(), self.offset),
-                    source: Some(self.summary.source),
-                    fault,
-                })))
-            }
-            (read, _) => read,
-        }
+        read.map_err(|error| self.locate(error))
+    }
+
+    fn locate(&self, fault: EngineError) -> EngineError {
+        let (EngineError::Corrupt { .. }, Some(segment)) = (&fault, self.segment) else {
+            return fault;
+        };
+        EngineError::Damaged(Box::new(DamagedBlock {
+            segment,
+            offset: self.place.start as u64,
+            bucket: bucket_at((*self.home).as_ref(), self.place.start),
+            source: Some(self.summary.source),
+            fault,
+        }))
     }
 
     pub(crate) fn id(&self) -> BlockId {
@@ -126,7 +116,7 @@ impl Block {
 
     /// The range of the block in its home.
     pub(crate) fn place(&self) -> Range<usize> {
-        self.offset..self.offset + self.len
+        self.place.clone()
     }
 
     /// The encoded block.
@@ -139,7 +129,7 @@ impl std::fmt::Debug for Block {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Block")
             .field("summary", &self.summary)
-            .field("len", &self.len)
+            .field("len", &self.place.len())
             .finish_non_exhaustive()
     }
 }

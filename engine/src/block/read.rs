@@ -1,6 +1,6 @@
 //! Reads the sections of a block. Each is verified and decoded only when it is needed.
 
-use super::{BLOCK_VERSION, Block};
+use super::{BLOCK_VERSION, Block, FieldKind, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::bitmap::Bitmap;
@@ -46,8 +46,8 @@ pub(super) struct Directory<'a> {
 impl<'a> Directory<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, EngineError> {
         let mut outer = Reader::new(bytes, "block");
-        let header_len = u32::from_le_bytes(outer.fixed()?) as usize;
-        let checksum = u32::from_le_bytes(outer.fixed()?);
+        let header_len = outer.le_u32()? as usize;
+        let checksum = outer.le_u32()?;
         let header = outer.take(header_len)?;
         if crc32fast::hash(header) != checksum {
             return Err(outer.corrupt("a directory with the checksum written before it"));
@@ -65,7 +65,7 @@ impl<'a> Directory<'a> {
             let kind = reader.byte()?;
             let of = reader.u32()?;
             let len = reader.varint()? as usize;
-            let checksum = u32::from_le_bytes(reader.fixed()?);
+            let checksum = reader.le_u32()?;
             let end = start.checked_add(len).filter(|end| *end <= body.len());
             let end = end.ok_or_else(|| reader.corrupt("sections within the block"))?;
             sections.push(Section {
@@ -102,11 +102,8 @@ impl<'a> BlockReader<'a> {
     pub fn new(block: &'a Block) -> Result<Self, EngineError> {
         let directory = block.located(Directory::read(block.bytes()))?;
         if directory.rows != block.summary.rows as usize {
-            return block.located(Err(EngineError::Corrupt {
-                what: "block directory",
-                offset: 0,
-                expected: "as many rows as the footer says",
-            }));
+            let expected = "as many rows as the footer says";
+            return block.located(Err(EngineError::corrupt("block directory", 0, expected)));
         }
         Ok(BlockReader {
             block,
@@ -124,37 +121,28 @@ impl<'a> BlockReader<'a> {
     }
 
     fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&'a [u8]>, EngineError> {
-        let Some(section) = self
-            .sections
-            .iter()
-            .find(|section| section.kind == kind as u8 && section.of == of)
-        else {
-            return Ok(None);
-        };
-        self.compare(section).map(Some)
+        let is_it = |section: &&Section| section.kind == kind as u8 && section.of == of;
+        let section = self.sections.iter().find(is_it);
+        section.map(|section| self.compare(section)).transpose()
     }
 
     fn compare(&self, section: &Section) -> Result<&'a [u8], EngineError> {
         let bytes = &self.body[section.start..section.start + section.len];
         if crc32fast::hash(bytes) != section.checksum {
             let expected = "a section with the checksum of the directory";
-            return self.block.located(Err(EngineError::Corrupt {
-                what: "block",
-                offset: section.start,
-                expected,
-            }));
+            return Err(self.corrupt(section.start, expected));
         }
         Ok(bytes)
     }
 
     fn required(&self, kind: SectionKind) -> Result<&'a [u8], EngineError> {
-        let missing = EngineError::Corrupt {
-            what: "block",
-            offset: 0,
-            expected: "timestamps and sequences",
-        };
         let section = self.section(kind, 0)?;
-        self.block.located(section.ok_or(missing))
+        section.ok_or_else(|| self.corrupt(0, "timestamps and sequences"))
+    }
+
+    /// The error for an offset in the block, with the location of the block.
+    fn corrupt(&self, offset: usize, expected: &'static str) -> EngineError {
+        self.block.locate(EngineError::corrupt("block", offset, expected))
     }
 
     /// The timestamps in ascending order, one per row.
@@ -208,25 +196,15 @@ impl<'a> BlockReader<'a> {
 
     /// All columns of the block.
     pub fn columns(&self) -> Result<Columns, EngineError> {
-        let in_order = self
-            .block
-            .summary
-            .fields
-            .is_sorted_by(|one, next| one.field < next.field);
-        if !in_order {
-            return self.block.located(Err(EngineError::Corrupt {
-                what: "block",
-                offset: 0,
-                expected: "fields in order, each once",
-            }));
+        let summaries = &self.block.summary.fields;
+        if !summaries.is_sorted_by(|one, next| one.field < next.field) {
+            return Err(self.corrupt(0, "fields in order, each once"));
         }
-        let mut fields = Vec::with_capacity(self.block.summary.fields.len());
-        for summary in &self.block.summary.fields {
-            if let Some(column) = self.field(summary.field)? {
-                fields.push(FieldColumn {
-                    field: summary.field,
-                    column,
-                });
+        let mut fields = Vec::with_capacity(summaries.len());
+        for FieldSummary { field, .. } in summaries {
+            if let Some(column) = self.field(*field)? {
+                let field = *field;
+                fields.push(FieldColumn { field, column });
             }
         }
         Ok(Columns {
@@ -276,21 +254,20 @@ impl<'a> BlockReader<'a> {
         let Some(summary) = self.block.summary.field(field) else {
             return Ok(vec![Aggregate::default(); cells]);
         };
-        let of = u32::from(field) * LEVELS.len() as u32 + level as u32;
-        match self.section(SectionKind::Rollup, of)? {
-            Some(bytes) => {
-                let carries = self.section(SectionKind::RollupCarries, of)?;
-                let is_number = summary.kind == super::FieldKind::Number;
-                self.block
-                    .located(rollup::decode(bytes, carries, cells, is_number))
-            }
-            None => self.block.located(Err(EngineError::Corrupt {
-                what: "block",
-                offset: 0,
-                expected: "a rollup of the field",
-            })),
-        }
+        let of = rollup_of(field, level);
+        let Some(bytes) = self.section(SectionKind::Rollup, of)? else {
+            return Err(self.corrupt(0, "a rollup of the field"));
+        };
+        let carries = self.section(SectionKind::RollupCarries, of)?;
+        let is_number = summary.kind == FieldKind::Number;
+        self.block
+            .located(rollup::decode(bytes, carries, cells, is_number))
     }
+}
+
+/// What the sections of a field's rollup at a level belong to.
+pub(super) fn rollup_of(field: u16, level: usize) -> u32 {
+    u32::from(field) * LEVELS.len() as u32 + level as u32
 }
 
 fn decode_column(bytes: &[u8], rows: usize) -> Result<Column, EngineError> {

@@ -21,11 +21,7 @@ pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
 /// # Errors
 /// [`EngineError::Corrupt`] if a row cannot be read.
 pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> Result<Block, EngineError> {
-    let corrupt = |expected| EngineError::Corrupt {
-        what: "block",
-        offset: place.start,
-        expected,
-    };
+    let corrupt = |expected| EngineError::corrupt("block", place.start, expected);
     let bytes = (**home).as_ref().get(place.clone());
     let directory = Directory::read(bytes.ok_or_else(|| corrupt("a block within the file"))?)?;
     let rows = u32::try_from(directory.rows).ok();
@@ -52,10 +48,9 @@ pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> R
         last_sequence: 0,
         fields: fields.into_boxed_slice(),
     };
-    let block = Block::new(summary, home.clone(), place.start, place.len());
+    let block = Block::new(summary, home.clone(), place.clone());
     let columns = BlockReader::new(&block)?.columns()?;
-    let in_order = (1..columns.rows()).all(|row| columns.key(row - 1) < columns.key(row));
-    if !in_order {
+    if !columns.is_sorted() {
         return Err(corrupt("rows in order of time and sequence"));
     }
     Ok(encode_block(source, &columns))

@@ -27,13 +27,13 @@ fn columns(rows: i64) -> Columns {
     let mut columns = Columns::default();
     let mut reader = RowsReader::new(&bytes).unwrap();
     let table = reader.next().unwrap().unwrap();
-    columns.append(&table, 0..table.timestamps_ns.len(), 1);
+    columns.append(table, 0..table.timestamps_ns.len(), 1);
     columns
 }
 
 /// An entry under a right checksum was believed whatever it said, and rows of the same step are two numbers on the disk.
 #[test]
-fn more_rows_than_a_block_has_are_damage() {
+fn more_rows_than_a_block_may_hold_are_damage() {
     let block = encode_block(7, &columns(100));
     for (rows, reads) in [
         (1, true),
@@ -67,14 +67,14 @@ fn fields_out_of_order_are_damage() {
             ..BlockSummary::clone(&block.summary)
         };
         let home: SharedBytes = Arc::new(block.bytes().to_vec());
-        let block = Block::new(summary, home, 0, block.bytes().len());
+        let block = Block::new(summary, home, 0..block.bytes().len());
         assert!(BlockReader::new(&block).unwrap().columns().is_err());
     }
 }
 
 /// Decimals, as sensors send them, cost what they did before there were carries.
 #[test]
-fn carries_are_written_for_no_decimals_but_very_long_ones() {
+fn carries_are_written_only_for_very_long_decimals() {
     let written = |rows: i64, first: i64| {
         let mut original = columns(rows);
         let Values::Numbers { values, .. } = &mut original.fields[0].column.values else {
@@ -100,7 +100,7 @@ fn carries_are_written_for_no_decimals_but_very_long_ones() {
 }
 
 #[test]
-fn a_block_gives_back_its_rows() {
+fn a_block_round_trips() {
     for rows in [1, 2, 31, 500, 8_192] {
         let original = columns(rows);
         let block = encode_block(7, &original);
@@ -130,7 +130,7 @@ fn a_block_gives_back_its_rows() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_by_whatever_reads_the_section_it_is_in() {
+fn a_flipped_bit_is_detected_when_its_section_is_read() {
     let original = columns(300);
     let whole = encode_block(7, &original).bytes().to_vec();
     let summary = encode_block(7, &original).summary;
@@ -138,7 +138,7 @@ fn a_flipped_bit_is_found_by_whatever_reads_the_section_it_is_in() {
         let mut flipped = whole.clone();
         flipped[byte] ^= 0x10;
         let len = flipped.len();
-        let block = Block::new(summary.clone(), Arc::new(flipped), 0, len);
+        let block = Block::new(BlockSummary::clone(&summary), Arc::new(flipped), 0..len);
         let read = || {
             let reader = BlockReader::new(&block)?;
             reader.columns()?;
@@ -155,7 +155,7 @@ fn a_flipped_bit_is_found_by_whatever_reads_the_section_it_is_in() {
 }
 
 #[test]
-fn a_level_is_kept_when_its_cells_hold_more_than_sixty_rows() {
+fn a_rollup_level_is_kept_when_its_cells_hold_over_sixty_rows() {
     let block = encode_block(7, &columns(8_192));
     let reader = BlockReader::new(&block).unwrap();
     let cells = |level: usize| reader.rollup_starts_ns(level).unwrap().map(|cells| cells.len());
@@ -171,7 +171,7 @@ fn a_level_is_kept_when_its_cells_hold_more_than_sixty_rows() {
 
 /// The rows of an hour are those of a field that every row has; without one they are kept for themselves.
 #[test]
-fn the_rows_of_hours_are_known_whatever_fields_they_have() {
+fn hourly_row_counts_are_known_for_any_set_of_fields() {
     let rows_of_hours = |columns: &Columns| {
         let block = encode_block(7, columns);
         let kept = BlockReader::new(&block).unwrap().rollup_rows(1, 3).unwrap();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::read::SectionKind;
-use super::{BLOCK_VERSION, Block, BlockSummary, FieldKind, FieldSummary};
+use super::read::{SectionKind, rollup_of};
+use super::{BLOCK_VERSION, Block, BlockSummary, FieldSummary};
 use crate::bitmap::Bitmap;
 use crate::bytes::put_varint;
 use crate::codec::{encode_doubles, encode_integers, encode_texts};
@@ -56,7 +56,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
         let mantissas = mantissas.as_deref().map(|mantissas| (mantissas, decimals));
         fields.push(FieldSummary {
             field: field.field,
-            kind: kind_of(&field.column.values),
+            kind: field.column.values.kind(),
             aggregate: rollup::aggregate(&field.column, mantissas, 0..rows),
         });
         for (level, cells) in levels.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
                     .iter()
                     .map(|(_, rows)| rollup::aggregate(&field.column, mantissas, rows.clone()))
                     .collect();
-                let of = u32::from(field.field) * LEVELS.len() as u32 + level as u32;
+                let of = rollup_of(field.field, level);
                 rollup::encode(sections.open(), &aggregates, &field.column.values);
                 sections.close(SectionKind::Rollup, of);
                 if rollup::encode_carries(sections.open(), &aggregates) {
@@ -87,16 +87,8 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
         fields: fields.into_boxed_slice(),
     };
     let bytes = sections.finish(rows);
-    let len = bytes.len();
-    Block::new(summary, Arc::new(bytes), 0, len)
-}
-
-fn kind_of(values: &Values) -> FieldKind {
-    match values {
-        Values::Numbers { .. } => FieldKind::Number,
-        Values::Booleans(_) => FieldKind::Boolean,
-        Values::Texts(_) => FieldKind::String,
-    }
+    let place = 0..bytes.len();
+    Block::new(summary, Arc::new(bytes), place)
 }
 
 /// Encodes presence, then values. Returns the mantissas if the column is stored as decimals.

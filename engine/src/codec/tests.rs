@@ -31,7 +31,7 @@ fn a_regular_series_costs_a_few_bytes_in_all() {
 }
 
 #[test]
-fn integers_of_every_length_and_size_come_back() {
+fn integers_of_every_length_and_size_round_trip() {
     for len in [0usize, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000] {
         let jagged: Vec<i64> = (0..len as i64).map(|n| n * n % 97 - 40).collect();
         integers_round_trip(&jagged);
@@ -43,7 +43,7 @@ fn integers_of_every_length_and_size_come_back() {
 }
 
 #[test]
-fn doubles_come_back_to_the_bit() {
+fn doubles_round_trip_bit_for_bit() {
     let specials = [
         0.0,
         -0.0,
@@ -62,7 +62,7 @@ fn doubles_come_back_to_the_bit() {
 }
 
 #[test]
-fn decimals_take_less_room_as_mantissas_than_as_doubles() {
+fn decimals_are_smaller_as_mantissas_than_as_doubles() {
     let mut rng = fastrand::Rng::with_seed(7);
     let mut value = 200i32;
     let walk: Vec<f64> = std::iter::repeat_with(|| {
@@ -80,7 +80,7 @@ fn decimals_take_less_room_as_mantissas_than_as_doubles() {
 }
 
 #[test]
-fn texts_come_back() {
+fn texts_round_trip() {
     let words = ["", "open", "closed", "ÄÖ\u{1F30A}", &"long ".repeat(100)];
     let codes: Vec<u32> = (0..500u32).map(|n| n * n % 5).collect();
     let texts = Texts::new(words.iter().map(|word| (*word).into()).collect(), codes.clone());
@@ -109,7 +109,7 @@ fn damage_is_an_error_and_never_a_panic() {
 }
 
 #[test]
-fn the_order_of_differences_is_chosen_by_what_is_smallest() {
+fn the_order_of_differences_with_the_smallest_result_is_chosen() {
     // A counter's second differences are small too, but its first ones are smaller; noise has none worth taking.
     let mut rng = fastrand::Rng::with_seed(3);
     let mut count = 0;

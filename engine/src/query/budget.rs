@@ -57,6 +57,13 @@ impl Budget {
             bytes: 0,
         }
     }
+
+    /// A reservation of this many bytes.
+    pub(super) fn reserve(&self, bytes: usize) -> Result<Held<'_>, EngineError> {
+        let mut held = self.hold();
+        held.grow(bytes)?;
+        Ok(held)
+    }
 }
 
 impl<'b> Held<'b> {
@@ -129,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_comes_back_and_what_is_refused_changes_nothing() {
+    fn held_memory_is_released_and_a_refusal_changes_nothing() {
         let budget = Budget::new(100);
         let mut one = budget.hold();
         one.grow(60).unwrap();

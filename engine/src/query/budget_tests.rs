@@ -282,7 +282,7 @@ fn wide(rows: i64) -> Store {
 }
 
 #[test]
-fn a_wide_source_costs_the_cells_that_are_asked_for() {
+fn a_wide_source_costs_only_the_requested_cells() {
     let store = wide(60_000);
     let snapshot = store.snapshot([1]);
     let fields: Vec<u16> = (0..256).collect();
@@ -316,7 +316,7 @@ fn a_wide_source_costs_the_cells_that_are_asked_for() {
 
 /// A filter that nothing passes kept every run it had opened.
 #[test]
-fn a_scan_lets_go_of_what_it_has_passed() {
+fn a_scan_releases_blocks_it_has_passed() {
     let store = wide(200_000);
     let snapshot = store.snapshot([1]);
     let selections = [Selection {

@@ -1,29 +1,16 @@
-//! Counts rows, whatever fields they have: in a range, and in each hour of it. Blocks are counted by their row counts,
+//! Counts rows, whatever fields they have, in each hour of a range. Blocks are counted by their row counts,
 //! or by the row counts of their hours. Only blocks that contain an end of the range are read, and of them only the
 //! timestamps.
 
-use super::group_rows::rows_within;
+use super::{check_stop, rows_within};
 use crate::EngineError;
 use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::entry::BlockEntry;
 use crate::rollup::HOUR;
-use crate::snapshot::{Live, SeriesSnapshot};
-
-/// Number of rows of a source within the range, both ends inclusive. If `pass_over` accepts the error of a damaged
-/// block that has to be read, the block's rows are not counted.
-///
-/// # Errors
-/// Those of `pass_over`; [`EngineError::Stopped`] if `stop` returns true.
-pub fn count(
-    series: &SeriesSnapshot,
-    range_ns: (i64, i64),
-    stop: &dyn Fn() -> bool,
-    pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
-) -> Result<u64, EngineError> {
-    Ok(series.stats_within(range_ns, stop, pass_over)?.points)
-}
+use crate::snapshot::SeriesSnapshot;
+use crate::step::HOUR_NS;
 
 /// Row counts by UTC hour, over any number of sources. Takes eight bytes for each hour of its range.
 pub struct HourCounts {
@@ -47,12 +34,11 @@ impl HourCounts {
     /// # Errors
     /// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
-        let live = series.live(self.range_ns)?;
+        let range_ns = self.range_ns;
+        let live = series.live(range_ns)?;
         let mut rows = 0;
-        for entry in blocks_within(live, self.range_ns) {
-            if stop() {
-                return Err(EngineError::Stopped);
-            }
+        for entry in live.blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
+            check_stop(stop)?;
             rows += self.add_block(entry, series.cache())?;
         }
         for chunk in &live.chunks {
@@ -70,7 +56,7 @@ impl HourCounts {
 
     fn add_block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<u64, EngineError> {
         let rows = u64::from(entry.rows);
-        let whole = is_whole(entry, self.range_ns);
+        let whole = entry.is_within(self.range_ns);
         if whole && hour_of(entry.first_ns) == hour_of(entry.last_ns) {
             *self.of(entry.first_ns) += rows;
             return Ok(rows);
@@ -109,17 +95,6 @@ impl HourCounts {
     }
 }
 
-const HOUR_NS: i64 = 3_600 * 1_000_000_000;
-
 fn hour_of(timestamp_ns: i64) -> i64 {
     timestamp_ns.div_euclid(HOUR_NS)
-}
-
-fn is_whole(entry: &BlockEntry, (start, end): (i64, i64)) -> bool {
-    start <= entry.first_ns && entry.last_ns <= end
-}
-
-fn blocks_within(live: &Live, (start, end): (i64, i64)) -> impl Iterator<Item = &BlockEntry> {
-    let within = move |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
-    live.blocks.iter().filter(within)
 }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn five_hundred_points_are_returned_as_they_are() {
+    fn five_hundred_points_are_returned_raw() {
         assert_eq!(choice(regular(500, 60), ALL), None);
         let more = choice(regular(501, 60), ALL).unwrap();
         assert_eq!((more.step, more.expected_points), (Unit::Hour.into(), 501));

@@ -167,12 +167,11 @@ impl Estimate {
     fn each_run(
         &mut self,
         series: &SeriesSnapshot,
-        (start, end): (i64, i64),
+        range_ns: (i64, i64),
         mut values: impl FnMut(Run<'_>) -> Result<u64, EngineError>,
     ) -> Result<(), EngineError> {
-        let live = series.live((start, end))?;
-        let overlaps = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
-        for entry in live.blocks.iter().filter(overlaps) {
+        let live = series.live(range_ns)?;
+        for entry in live.blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
             self.values += values(Run::Block(entry))?;
             if self.values > self.enough {
                 return Ok(());
@@ -181,8 +180,8 @@ impl Estimate {
         for chunk in &live.chunks {
             let bounds = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last());
             if let (Some(first), Some(last)) = bounds
-                && *first <= end
-                && *last >= start
+                && *first <= range_ns.1
+                && *last >= range_ns.0
             {
                 self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64))?;
             }

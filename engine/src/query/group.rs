@@ -14,10 +14,10 @@ use std::sync::Arc;
 use super::budget::{Budget, Held};
 use super::cells::{Cell, Cells, Wanted};
 use super::group_rows::{Rows, rows_within};
-use super::{MetadataFilter, Touched};
+use super::{MetadataFilter, Touched, check_stop};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader, BlockSummary, KeptCells, Level};
+use crate::block::{Block, BlockReader, BlockSummary, KeptCells};
 use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::columns::Columns;
@@ -143,9 +143,8 @@ pub(super) struct Walk<'a, 'b> {
 impl<'b> Walk<'_, 'b> {
     /// The part of the range that may still contain a wanted cell.
     fn reach(&self) -> (i64, i64) {
-        self.grouping
-            .cells
-            .reach(self.source, self.query.step, self.query.range_ns)
+        let GroupQuery { step, range_ns, .. } = *self.query;
+        self.grouping.cells.reach(self.source, step, range_ns)
     }
 
     fn number(&self, index: usize) -> u32 {
@@ -165,16 +164,8 @@ impl<'b> Walk<'_, 'b> {
         found
     }
 
-    fn check_stop(&self) -> Result<(), EngineError> {
-        if (self.query.stop)() {
-            Err(EngineError::Stopped)
-        } else {
-            Ok(())
-        }
-    }
-
     fn chunk(&mut self, chunk: &Columns) -> Result<(), EngineError> {
-        self.check_stop()?;
+        check_stop(self.query.stop)?;
         let range = rows_within(&chunk.timestamps_ns, self.reach());
         if range.is_empty() {
             return Ok(());
@@ -186,14 +177,14 @@ impl<'b> Walk<'_, 'b> {
     }
 
     fn block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<(), EngineError> {
-        self.check_stop()?;
+        check_stop(self.query.stop)?;
         let (start, end) = self.reach();
-        if entry.first_ns > end || entry.last_ns < start {
+        if !entry.overlaps((start, end)) {
             return Ok(());
         }
         let step = self.query.step;
         let cell = step.start_ns(entry.first_ns);
-        let whole = self.query.metadata.is_none() && start <= entry.first_ns && entry.last_ns <= end;
+        let whole = self.query.metadata.is_none() && entry.is_within((start, end));
         let in_one_cell = whole && cell == step.start_ns(entry.last_ns);
         let coarsest = step.level();
         // The most common query: one field over all time. Cached cells show that the block has the field.
@@ -311,7 +302,12 @@ impl Opened<'_, '_, '_> {
     fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
         let field = self.fields.first().map(|(field, _)| *field);
         let edges = match self.block.level(level, field, self.cache)? {
-            Some(kept) => self.kept(range, level, &kept)?,
+            Some(stored) => self.cells(range, level, &stored.starts_ns, |fields| {
+                let columns = fields.iter();
+                columns
+                    .map(|(field, number)| Ok((*number, stored.aggregates(*field)?)))
+                    .collect()
+            })?,
             None if self.block.pays_to_derive(level) => self.derived(range, level)?,
             None => vec![range],
         };
@@ -322,21 +318,6 @@ impl Opened<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Adds cells of a level that the block stores; returns the parts of `range` that they do not cover.
-    fn kept(
-        &mut self,
-        range: (i64, i64),
-        level: usize,
-        kept: &Level<'_>,
-    ) -> Result<Vec<(i64, i64)>, EngineError> {
-        self.cells(range, level, &kept.starts_ns, |fields| {
-            let columns = fields.iter();
-            columns
-                .map(|(field, number)| Ok((*number, kept.aggregates(*field)?)))
-                .collect()
-        })
     }
 
     /// Adds the cells that lie entirely within `range`; returns the parts of it that they do not cover.
@@ -358,8 +339,8 @@ impl Opened<'_, '_, '_> {
         }
         let grouping = &mut *self.walk.grouping;
         // A level with many cells is decoded for this query only.
-        let mut held = grouping.budget.hold();
-        held.grow(starts.len() * (size_of::<i64>() + self.fields.len() * size_of::<Aggregate>()))?;
+        let cell_bytes = size_of::<i64>() + self.fields.len() * size_of::<Aggregate>();
+        let _held = grouping.budget.reserve(starts.len() * cell_bytes)?;
         let columns = columns(&self.fields)?;
         self.walk.add_cells(first..past, unit, starts, &columns)?;
         let mut edges = Vec::new();

@@ -74,8 +74,7 @@ impl<'c, 'b> Rows<'c, 'b> {
                 rows.add(*number, Cow::Borrowed(column), range.clone())?;
             }
         }
-        rows.sort();
-        Ok(rows)
+        Ok(rows.sorted())
     }
 
     /// Rows of a block, whose columns are decoded one by one.
@@ -87,16 +86,13 @@ impl<'c, 'b> Rows<'c, 'b> {
         budget: &'b Budget,
     ) -> Result<Self, EngineError> {
         let total = summary.rows as usize;
-        let mut held = budget.hold();
-        held.grow(total * size_of::<i64>())?;
-        let mut directory = budget.hold();
-        directory.grow(directory_bytes(summary))?;
+        let mut held = budget.reserve(total * size_of::<i64>())?;
+        let _directory = budget.reserve(directory_bytes(summary))?;
         let passes = match query.metadata {
             Some(filter) => {
                 held.grow(total)?;
                 let metadata = reader.metadata()?;
-                let mut decoded = budget.hold();
-                decoded.grow(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
+                let _decoded = budget.reserve(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
                 Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
             }
             None => None,
@@ -110,8 +106,7 @@ impl<'c, 'b> Rows<'c, 'b> {
         };
         for (field, number) in fields {
             // The size of a column of numbers, the most common type.
-            let mut decoded = budget.hold();
-            decoded.grow(total * size_of::<f64>())?;
+            let mut decoded = budget.reserve(total * size_of::<f64>())?;
             if let Some(column) = reader.field(*field)? {
                 decoded.set(column.memory_bytes())?;
                 let column = without_uncounted(column);
@@ -119,8 +114,7 @@ impl<'c, 'b> Rows<'c, 'b> {
                 rows.add(*number, Cow::Owned(column), 0..total)?;
             }
         }
-        rows.sort();
-        Ok(rows)
+        Ok(rows.sorted())
     }
 
     fn add(&mut self, number: u32, column: Cow<'c, Column>, range: Range<usize>) -> Result<(), EngineError> {
@@ -151,9 +145,10 @@ impl<'c, 'b> Rows<'c, 'b> {
         Ok(())
     }
 
-    fn sort(&mut self) {
+    fn sorted(mut self) -> Self {
         self.single
             .sort_unstable_by_key(|single| (single.row, single.field));
+        self
     }
 
     /// The rows with timestamps in this range.
@@ -178,13 +173,8 @@ impl<'c, 'b> Rows<'c, 'b> {
             let of_cell = row..past;
             row = past;
             let first = single;
-            while self
-                .single
-                .get(single)
-                .is_some_and(|single| (single.row as usize) < row)
-            {
-                single += 1;
-            }
+            let is_of_cell = |single: &&Single| (single.row as usize) < row;
+            single += self.single[first..].iter().take_while(is_of_cell).count();
             if !cells.admits(start_ns, source) {
                 // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
                 match cells.wanted.descending {

@@ -18,7 +18,7 @@ mod true_share;
 
 pub use budget::{Budget, Held};
 pub use cells::{Cell, Wanted};
-pub use count::{HourCounts, count};
+pub use count::HourCounts;
 pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;
 pub use group::{GroupQuery, Grouped, Grouping};
@@ -58,8 +58,16 @@ fn directory_bytes(summary: &BlockSummary) -> usize {
 
 use crate::EngineError;
 use crate::block::BlockSummary;
-use crate::column::Column;
+use crate::column::{Column, Values};
 use crate::rollup::LEVELS;
+
+/// An error if the caller's `stop` returns true.
+pub(crate) fn check_stop(stop: &dyn Fn() -> bool) -> Result<(), EngineError> {
+    match stop() {
+        true => Err(EngineError::Stopped),
+        false => Ok(()),
+    }
+}
 
 /// Number of metadata texts filtered between calls of `stop`: a text may have kilobytes, and a block thousands of them.
 const TEXTS_PER_STOP: usize = 16;
@@ -72,27 +80,21 @@ fn metadata_passes(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<bool>, EngineError> {
     let without = filter(None);
-    let Some((column, crate::column::Values::Texts(texts))) = metadata.map(|column| (column, &column.values))
-    else {
+    let Some((column, Values::Texts(texts))) = metadata.map(|column| (column, &column.values)) else {
         return Ok(vec![without; rows]);
     };
     let mut passes = Vec::with_capacity(texts.dictionary.len());
     for (index, text) in texts.dictionary.iter().enumerate() {
-        if index % TEXTS_PER_STOP == 0 && stop() {
-            return Err(EngineError::Stopped);
+        if index % TEXTS_PER_STOP == 0 {
+            check_stop(stop)?;
         }
         passes.push(filter(Some(text)));
     }
-    let rows = (0..rows)
-        .map(|row| {
-            if column.has(row) {
-                passes[texts.codes[row] as usize]
-            } else {
-                without
-            }
-        })
-        .collect();
-    Ok(rows)
+    let rows = (0..rows).map(|row| match column.has(row) {
+        true => passes[texts.codes[row] as usize],
+        false => without,
+    });
+    Ok(rows.collect())
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Touched;
 use super::budget::{Budget, Held};
 use super::run::Open;
 use super::scan::Selection;
+use super::{Touched, check_stop};
 use crate::EngineError;
 use crate::columns::Columns;
 
@@ -63,9 +63,7 @@ impl Page {
             let Some(open) = open.filter(|open| open.taken > 0) else {
                 continue;
             };
-            if stop() {
-                return Err(EngineError::Stopped);
-            }
+            check_stop(stop)?;
             let candidate = &open.candidate;
             let selection = &selections[candidate.selection as usize];
             let (columns, all) = candidate.columns(selection, &picks[index], &mut held, budget)?;

@@ -17,6 +17,13 @@ pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
     if descending { !timestamp_ns } else { timestamp_ns }
 }
 
+pub(super) fn directed_position((timestamp_ns, sequence): Position, descending: bool) -> Position {
+    match descending {
+        true => (!timestamp_ns, !sequence),
+        false => (timestamp_ns, sequence),
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) enum Origin<'a> {
     Block(&'a BlockEntry),
@@ -142,12 +149,10 @@ impl<'a, 'b> Candidate<'a> {
         };
         let rows = self.rows as usize;
         let whole = 2 * picks.len() >= rows;
-        let mut decoding = budget.hold();
-        decoding.grow(directory_bytes(&block.summary))?;
+        let _directory = budget.reserve(directory_bytes(&block.summary))?;
         let reader = BlockReader::new(&block)?;
         held.grow(if whole { rows } else { picks.len() } * size_of::<Position>())?;
-        let mut decoded = budget.hold();
-        decoded.set(rows * size_of::<Position>())?;
+        let mut decoded = budget.reserve(rows * size_of::<Position>())?;
         let (timestamps_ns, sequences) = (reader.timestamps_ns()?, reader.sequences()?);
         let mut columns = Columns::default();
         if whole {
@@ -205,8 +210,7 @@ impl<'b> Open<'_, 'b> {
             Some(filter) => metadata_passes(filter, metadata, total, part.stop),
             None => Ok(vec![true; total]),
         };
-        let mut held = budget.hold();
-        held.grow(if all_visible { 0 } else { 2 * total })?;
+        let mut held = budget.reserve(if all_visible { 0 } else { 2 * total })?;
         let (timestamps_ns, sequences, visible): (Cow<'_, [i64]>, Cow<'_, [u64]>, _) =
             match self.candidate.origin {
                 Origin::Chunk(chunk) => {
@@ -251,10 +255,7 @@ impl<'b> Open<'_, 'b> {
         let row_of = |index: usize| if part.descending { total - 1 - index } else { index };
         let position = |index: usize| {
             let row = row_of(index);
-            match part.descending {
-                true => (!timestamps_ns[row], !sequences[row]),
-                false => (timestamps_ns[row], sequences[row]),
-            }
+            directed_position((timestamps_ns[row], sequences[row]), part.descending)
         };
         let (mut low, mut high) = (0, total);
         while low < high {
@@ -302,13 +303,13 @@ impl<'b> Open<'_, 'b> {
 
 /// The picked rows of a column.
 fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
-    let kind = Column::absent(0, &column.values).values;
+    let kind = column.values.kind();
     // Wrapped as the only column of some rows, because rows are gathered from [`Columns`].
     let rows = Columns {
         metadata: Some(Box::new(column)),
         ..Columns::default()
     };
-    Column::gather(&kind, &[&rows], picks, |rows| rows.metadata.as_deref())
+    Column::gather(kind, &[&rows], picks, |rows| rows.metadata.as_deref())
 }
 
 /// Clears `visible` for rows that have none of the fields.

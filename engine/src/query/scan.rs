@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Held};
 use super::page::Page;
-use super::run::{Candidate, Open, Origin, Part, directed};
-use super::{MetadataFilter, Touched};
+use super::run::{Candidate, Open, Origin, Part, directed, directed_position};
+use super::{MetadataFilter, Touched, check_stop};
 use crate::EngineError;
 use crate::snapshot::SeriesSnapshot;
 
@@ -108,10 +108,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         let descending = query.descending;
         let (start, end) = query.range_ns;
         let range = if descending { (!end, !start) } else { (start, end) };
-        let after = query.after.map(|(timestamp, sequence)| match descending {
-            true => (!timestamp, !sequence),
-            false => (timestamp, sequence),
-        });
+        let after = query.after.map(|after| directed_position(after, descending));
         let range = (
             after.map_or(range.0, |(timestamp, _)| range.0.max(timestamp)),
             range.1,
@@ -232,7 +229,7 @@ impl<'a, 'b> Scan<'a, 'b> {
 
     /// Number of rows of a run within the range and before `boundary`.
     fn rows_before(&mut self, candidate: &Candidate<'a>, boundary: i64) -> Result<u64, EngineError> {
-        self.check_stop()?;
+        check_stop(self.query.stop)?;
         let timestamps = candidate.timestamps_ns(self.selection(candidate))?;
         self.touched.rows += timestamps.len() as u64;
         self.touched.blocks += candidate.is_block();
@@ -240,14 +237,6 @@ impl<'a, 'b> Scan<'a, 'b> {
             (self.range.0..boundary).contains(&directed(**timestamp, self.query.descending))
         };
         Ok(timestamps.iter().filter(skipped).count() as u64)
-    }
-
-    fn check_stop(&self) -> Result<(), EngineError> {
-        if (self.query.stop)() {
-            Err(EngineError::Stopped)
-        } else {
-            Ok(())
-        }
     }
 
     /// One row more than the page shows whether more follow.
@@ -301,7 +290,7 @@ impl<'a, 'b> Scan<'a, 'b> {
     }
 
     fn open_run(&mut self, candidate: Candidate<'a>) -> Result<(), EngineError> {
-        self.check_stop()?;
+        check_stop(self.query.stop)?;
         self.touched.rows += candidate.rows;
         self.touched.blocks += candidate.is_block();
         let part = self.part(0, self.after);
@@ -343,7 +332,7 @@ impl<'a, 'b> Scan<'a, 'b> {
                 if !open.more {
                     break;
                 }
-                self.check_stop()?;
+                check_stop(self.query.stop)?;
                 self.touched.rows += open.candidate.rows;
                 let part = self.part(open.reads, last.or(self.after));
                 open.read(self.selection(&open.candidate), &part, self.budget)?;

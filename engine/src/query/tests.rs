@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
-use crate::query::{GroupQuery, Groups, HourCounts, ScanQuery, Selection, count, group, scan};
+use crate::query::{GroupQuery, Groups, HourCounts, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
 use crate::step::Step;
 use crate::store::Store;
@@ -64,7 +64,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
 }
 
 #[test]
-fn an_offset_passes_over_whole_blocks() {
+fn an_offset_skips_whole_blocks() {
     let store = store(200_000);
     let snapshot = store.snapshot([1]);
     for descending in [false, true] {
@@ -94,7 +94,7 @@ fn an_offset_passes_over_whole_blocks() {
 }
 
 #[test]
-fn a_query_that_is_stopped_ends_with_stopped() {
+fn a_cancelled_query_returns_stopped() {
     let store = store(20_000);
     let snapshot = store.snapshot([1]);
     let query = GroupQuery {
@@ -195,12 +195,12 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
         let last = (range_ns.1.div_euclid(SECOND)).min(199_999);
         let rows = (last - first + 1).max(0) as u64;
         assert_eq!(
-            count(series, range_ns, &|| false, &mut Err).unwrap(),
+            series.stats_within(range_ns, &|| false, &mut Err).unwrap().points,
             rows,
             "{range_ns:?}"
         );
     }
-    let stopped = count(series, (1, 150_000 * SECOND), &|| true, &mut Err);
+    let stopped = series.stats_within((1, 150_000 * SECOND), &|| true, &mut Err);
     assert!(matches!(stopped, Err(crate::EngineError::Stopped)));
     let range_ns = (1_000 * SECOND, 10_000 * SECOND);
     let mut hours = HourCounts::new(range_ns);
@@ -213,7 +213,7 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
 
 /// A source that sends each second, and a field that half of its minutes have.
 #[test]
-fn minutes_that_are_remembered_are_those_of_the_rows() {
+fn cached_minutes_agree_with_the_rows() {
     let (mut store, mut writer, mut bytes) = (Store::new(), RowsWriter::new(), Vec::new());
     let points = 3 * BLOCK as i64 + 500;
     for start in (0..points).step_by(500) {

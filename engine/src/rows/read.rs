@@ -1,11 +1,10 @@
 //! Decodes the rows of a log record to columns, table by table. Counts are not trusted: the bytes have passed the log's
 //! checksum, but a bug of ours must be reported as an error and not panic during recovery.
 
-use std::ops::Deref;
-
 use super::NOT_DECIMAL;
 use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use crate::EngineError;
+use crate::block::FieldKind;
 use crate::bytes::Reader;
 use crate::decimal;
 
@@ -17,17 +16,6 @@ pub(crate) struct Table<'a> {
     pub(crate) places: Vec<u32>,
     pub(crate) columns: Vec<TableColumn<'a>>,
     pub(crate) metadata: TableColumn<'a>,
-}
-
-/// The rows of one source, which stay in the reader's buffers until the next source is read.
-pub(crate) struct Present<'r, 'a>(&'r Table<'a>);
-
-impl<'a> Deref for Present<'_, 'a> {
-    type Target = Table<'a>;
-
-    fn deref(&self) -> &Table<'a> {
-        self.0
-    }
 }
 
 /// Values of one field. `present` lists the rows that have one; `None` means all of them.
@@ -56,6 +44,27 @@ pub(crate) enum TableValues<'a> {
     },
 }
 
+impl TableValues<'_> {
+    pub(crate) fn kind(&self) -> FieldKind {
+        match self {
+            TableValues::Numbers { .. } => FieldKind::Number,
+            TableValues::Booleans(_) => FieldKind::Boolean,
+            TableValues::Texts { .. } => FieldKind::String,
+        }
+    }
+
+    /// Takes the buffer of numbers, emptied; a new one if there is none.
+    fn take_numbers(&mut self) -> Vec<f64> {
+        match std::mem::take(self) {
+            TableValues::Numbers { mut values, .. } => {
+                values.clear();
+                values
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Decodes what `RowsWriter::encode` wrote.
 pub(crate) struct RowsReader<'a> {
     reader: Reader<'a>,
@@ -75,13 +84,12 @@ impl<'a> RowsReader<'a> {
         })
     }
 
-    /// Reads the rows of the next source; `None` after the last.
-    pub(crate) fn next(&mut self) -> Result<Option<Present<'_, 'a>>, EngineError> {
+    /// Reads the rows of the next source; `None` after the last. The rows stay in the reader's buffers.
+    pub(crate) fn next(&mut self) -> Result<Option<&Table<'a>>, EngineError> {
         if self.tables == 0 {
-            return if self.reader.is_empty() {
-                Ok(None)
-            } else {
-                Err(self.reader.corrupt("the end"))
+            return match self.reader.is_empty() {
+                true => Ok(None),
+                false => Err(self.reader.corrupt("the end")),
             };
         }
         self.tables -= 1;
@@ -109,7 +117,7 @@ impl<'a> RowsReader<'a> {
         }
         let count = read_presence(reader, rows, &mut table.metadata.present)?;
         read_texts(reader, count, &mut table.metadata.values)?;
-        Ok(Some(Present(table)))
+        Ok(Some(table))
     }
 }
 
@@ -172,28 +180,31 @@ fn read_column<'a>(
         NUMBERS_DECIMAL => {
             let decimals = reader.byte()?;
             let scale = decimal::power(decimals);
-            let values = numbers(&mut column.values, decimals);
+            let mut values = column.values.take_numbers();
             values.reserve(count);
             let mut mantissa = 0i64;
             for _ in 0..count {
                 mantissa = mantissa.wrapping_add(reader.signed()?);
                 values.push(decimal::value(mantissa, scale));
             }
+            column.values = TableValues::Numbers { values, decimals };
         }
         NUMBERS_RAW => {
             let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
-            numbers(&mut column.values, NOT_DECIMAL)
-                .extend(doubles.iter().map(|double| f64::from_le_bytes(*double)));
+            let mut values = column.values.take_numbers();
+            values.extend(doubles.iter().map(|double| f64::from_le_bytes(*double)));
+            let decimals = NOT_DECIMAL;
+            column.values = TableValues::Numbers { values, decimals };
         }
         BOOLEANS => {
             let bits = reader.take(count.div_ceil(8))?;
-            if !matches!(column.values, TableValues::Booleans(_)) {
-                column.values = TableValues::Booleans(Vec::new());
-            }
-            if let TableValues::Booleans(values) = &mut column.values {
-                values.clear();
-                values.extend((0..count).map(|row| bits[row / 8] >> (row % 8) & 1 == 1));
-            }
+            let mut values = match std::mem::take(&mut column.values) {
+                TableValues::Booleans(values) => values,
+                _ => Vec::new(),
+            };
+            values.clear();
+            values.extend((0..count).map(|row| bits[row / 8] >> (row % 8) & 1 == 1));
+            column.values = TableValues::Booleans(values);
         }
         TEXTS => read_texts(reader, count, &mut column.values)?,
         _ => return Err(reader.corrupt("a kind of column")),
@@ -201,39 +212,14 @@ fn read_column<'a>(
     Ok(())
 }
 
-/// An empty buffer for numbers with this number of decimals.
-fn numbers<'v>(values: &'v mut TableValues<'_>, decimals: u8) -> &'v mut Vec<f64> {
-    if !matches!(values, TableValues::Numbers { .. }) {
-        *values = TableValues::Numbers {
-            values: Vec::new(),
-            decimals,
-        };
-    }
-    let TableValues::Numbers {
-        values,
-        decimals: stated,
-    } = values
-    else {
-        unreachable!("BUG: the buffer was made for numbers")
-    };
-    *stated = decimals;
-    values.clear();
-    values
-}
-
 fn read_texts<'a>(
     reader: &mut Reader<'a>,
     count: usize,
     texts: &mut TableValues<'a>,
 ) -> Result<(), EngineError> {
-    if !matches!(texts, TableValues::Texts { .. }) {
-        *texts = TableValues::Texts {
-            dictionary: Vec::new(),
-            codes: Vec::new(),
-        };
-    }
-    let TableValues::Texts { dictionary, codes } = texts else {
-        unreachable!("BUG: the buffer was made for texts")
+    let (mut dictionary, mut codes) = match std::mem::take(texts) {
+        TableValues::Texts { dictionary, codes } => (dictionary, codes),
+        _ => (Vec::new(), Vec::new()),
     };
     dictionary.clear();
     codes.clear();
@@ -248,5 +234,6 @@ fn read_texts<'a>(
             _ => return Err(reader.corrupt("the number of a text seen before")),
         }
     }
+    *texts = TableValues::Texts { dictionary, codes };
     Ok(())
 }

@@ -9,7 +9,7 @@ fn columns_of(bytes: &[u8], source: u32) -> Columns {
     let mut columns = Columns::default();
     while let Some(table) = reader.next().unwrap() {
         if table.source == source {
-            columns.append(&table, 0..table.timestamps_ns.len(), 100);
+            columns.append(table, 0..table.timestamps_ns.len(), 100);
         }
     }
     columns
@@ -35,7 +35,7 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn rows_come_back_by_source_with_their_places() {
+fn rows_round_trip_by_source_with_their_places() {
     let columns = columns_of(&sample(), 2);
     assert_eq!(
         columns.timestamps_ns,
@@ -78,7 +78,7 @@ fn a_field_set_twice_keeps_the_later_value() {
 }
 
 #[test]
-fn scratch_forgets_the_request_before() {
+fn scratch_keeps_nothing_of_the_previous_request() {
     let mut writer = RowsWriter::new();
     writer.begin(1);
     writer.string(0, "text");
@@ -132,7 +132,7 @@ const OF_EVERY_KIND: [&[u8]; 3] = [&[2, 0, 1, 0, 0], &[2, 2, 1, 1], &[2, 3, 1, 0
 
 /// Found by the fuzz target `rows`: whichever came second was appended to a column of another type, which panics.
 #[test]
-fn a_field_that_comes_twice_or_changes_its_type_is_damage() {
+fn a_duplicate_or_retyped_field_is_damage() {
     for (index, first) in OF_EVERY_KIND.iter().enumerate() {
         for (other, second) in OF_EVERY_KIND.iter().enumerate() {
             let mut store = crate::Store::new();
@@ -180,7 +180,7 @@ fn many_sources_in_any_order_keep_their_rows() {
 }
 
 #[test]
-fn buffers_beyond_the_bound_are_let_go() {
+fn buffers_beyond_the_bound_are_freed() {
     let mut writer = RowsWriter::new();
     for source in 0..1_000 {
         writer.begin(source);
@@ -241,7 +241,7 @@ fn the_newest_row_of_each_source() {
 }
 
 #[test]
-fn texts_are_written_alike_whether_few_or_many() {
+fn few_and_many_texts_are_written_the_same_way() {
     let seed = 5;
     let mut random = fastrand::Rng::with_seed(seed);
     for rows in 1..20 {

@@ -219,14 +219,14 @@ impl Found {
 
 /// Decodes the head at this offset, which has no checksum.
 fn head_at(bytes: &[u8], at: usize) -> Option<Found> {
-    let (bucket, rest) = bytes.get(at..)?.split_first_chunk()?;
-    let (source, rest) = rest.split_first_chunk()?;
-    let (len, _) = rest.split_first_chunk()?;
+    let mut reader = Reader::new(bytes.get(at..)?, "head of a block");
+    let (bucket, source) = (reader.le_u32().ok()?, reader.le_u32().ok()?);
     let start = at + HEAD_BYTES;
+    let end = start.checked_add(reader.le_u32().ok()? as usize)?;
     Some(Found {
-        bucket: u32::from_le_bytes(*bucket),
-        source: u32::from_le_bytes(*source),
-        place: start..start.checked_add(u32::from_le_bytes(*len) as usize)?,
+        bucket,
+        source,
+        place: start..end,
     })
 }
 

@@ -74,23 +74,20 @@ impl Row {
         out.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (bucket, rest) = bytes.split_first_chunk()?;
-        let (blocks, rest) = rest.split_first_chunk()?;
-        let (rows, rest) = rest.split_first_chunk()?;
-        let (block_bytes, rest) = rest.split_first_chunk()?;
-        let (start, rest) = rest.split_first_chunk()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        let (checksum, _) = rest.split_first_chunk()?;
+    fn decode(bytes: &[u8]) -> Result<Self, EngineError> {
+        let mut reader = Reader::new(bytes, "segment table");
+        let (bucket, blocks) = (reader.le_u32()?, reader.le_u32()?);
+        let (rows, block_bytes) = (reader.le_u64()?, reader.le_u64()?);
         // An impossible offset must stay beyond the end of any file.
-        let start = usize::try_from(u64::from_le_bytes(*start)).unwrap_or(usize::MAX);
-        Some(Row {
-            bucket: u32::from_le_bytes(*bucket),
-            blocks: u32::from_le_bytes(*blocks),
-            rows: u64::from_le_bytes(*rows),
-            block_bytes: u64::from_le_bytes(*block_bytes),
-            entries: start..start.saturating_add(u32::from_le_bytes(*len) as usize),
-            checksum: u32::from_le_bytes(*checksum),
+        let start = usize::try_from(reader.le_u64()?).unwrap_or(usize::MAX);
+        let len = reader.le_u32()? as usize;
+        Ok(Row {
+            bucket,
+            blocks,
+            rows,
+            block_bytes,
+            entries: start..start.saturating_add(len),
+            checksum: reader.le_u32()?,
         })
     }
 
@@ -132,9 +129,9 @@ impl Table {
         }
         let trailer_start = bytes.len() - TRAILER_BYTES;
         let mut trailer = Reader::new(&bytes[trailer_start..], "segment trailer");
-        let at = u64::from_le_bytes(trailer.fixed()?);
-        let count = u32::from_le_bytes(trailer.fixed()?) as usize;
-        let checksum = u32::from_le_bytes(trailer.fixed()?);
+        let at = trailer.le_u64()?;
+        let count = trailer.le_u32()? as usize;
+        let checksum = trailer.le_u32()?;
         if trailer.rest() != END_MAGIC {
             return Err(corrupt(trailer_start, "the end of a segment file"));
         }
@@ -147,7 +144,7 @@ impl Table {
             return Err(corrupt(at, "a table with the checksum of the trailer"));
         }
         let rows = bytes[at..trailer_start].chunks_exact(ROW_BYTES);
-        let rows = rows.filter_map(Row::decode);
+        let rows = rows.flat_map(Row::decode);
         let footer_start = rows.clone().next().map_or(at, |first| first.entries.start);
         let mut buckets: Vec<u32> = Vec::with_capacity(count);
         let (mut behind, mut blocks_end) = (footer_start, Some(MAGIC.len() as u64));
@@ -186,8 +183,8 @@ impl Table {
         }
         let trailer_start = bytes.len() - OLD_TRAILER_BYTES;
         let mut trailer = Reader::new(&bytes[trailer_start..], "segment trailer");
-        let footer_len = u64::from_le_bytes(trailer.fixed()?);
-        let checksum = u32::from_le_bytes(trailer.fixed()?);
+        let footer_len = trailer.le_u64()?;
+        let checksum = trailer.le_u32()?;
         if trailer.rest() != END_MAGIC {
             return Err(corrupt(trailer_start, "the end of a segment file"));
         }
@@ -217,11 +214,7 @@ impl Table {
         Ok(Table {
             footer: start..trailer_start,
             // A merge of expired rows only has left a file without blocks.
-            buckets: if blocks > 0 {
-                Box::new([bucket])
-            } else {
-                Box::default()
-            },
+            buckets: (blocks > 0).then_some(bucket).into_iter().collect(),
             home: Home::Bucket(row),
         })
     }
@@ -248,18 +241,14 @@ impl Table {
         let Ok(number) = self.buckets.binary_search(&bucket) else {
             return Ok(None);
         };
-        match self.row(bytes, number).filter(|row| row.bucket == bucket) {
-            Some(row) => Ok(Some(row)),
-            None => Err(corrupt(
-                self.footer.end,
-                "the table as it was when the file was opened",
-            )),
-        }
+        let row = self.row(bytes, number).filter(|row| row.bucket == bucket);
+        let expected = "the table as it was when the file was opened";
+        row.map(Some).ok_or_else(|| corrupt(self.footer.end, expected))
     }
 
     fn row(&self, bytes: &[u8], number: usize) -> Option<Row> {
         match &self.home {
-            Home::File(at) => Row::decode(bytes.get(at + number * ROW_BYTES..)?),
+            Home::File(at) => Row::decode(bytes.get(at + number * ROW_BYTES..)?).ok(),
             Home::Bucket(row) => Some(row.clone()),
         }
     }
@@ -278,11 +267,7 @@ pub(crate) fn bucket_at(bytes: &[u8], offset: usize) -> Option<u32> {
 }
 
 fn corrupt(offset: usize, expected: &'static str) -> EngineError {
-    EngineError::Corrupt {
-        what: "segment",
-        offset,
-        expected,
-    }
+    EngineError::corrupt("segment", offset, expected)
 }
 
 /// Start of a footer of this length.

@@ -84,7 +84,7 @@ fn opened(bytes: Vec<u8>) -> Result<Arc<SegmentFile>, EngineError> {
 }
 
 #[test]
-fn damage_in_a_footer_since_the_file_was_opened_is_named() {
+fn damage_to_a_footer_after_opening_is_reported() {
     let whole = of_one();
     let footer = opened(whole.clone()).unwrap().table.footer();
     for byte in footer {
@@ -110,7 +110,7 @@ fn damage_in_a_footer_since_the_file_was_opened_is_named() {
 
 /// The row of a bucket is read when its part is: damage must not make the bucket look empty.
 #[test]
-fn damage_in_a_table_since_the_file_was_opened_hides_no_bucket() {
+fn damage_to_a_table_after_opening_hides_no_bucket() {
     let whole = of_three();
     let table_start = whole.len() - TRAILER_BYTES - 3 * ROW_BYTES;
     for byte in 0..3 * ROW_BYTES {
@@ -136,7 +136,7 @@ fn damage_in_a_table_since_the_file_was_opened_hides_no_bucket() {
 }
 
 #[test]
-fn what_is_cached_of_a_footer_needs_it_no_more() {
+fn a_cached_block_is_read_without_the_footer() {
     let whole = of_one();
     let footer = opened(whole.clone()).unwrap().table.footer();
     let mut damaged = whole.clone();
@@ -153,7 +153,7 @@ fn what_is_cached_of_a_footer_needs_it_no_more() {
 
 /// The same segment opened again is another one to the cache: its number may be that of a file that is gone.
 #[test]
-fn two_openings_of_one_number_share_nothing() {
+fn two_openings_of_one_segment_share_no_cache_entries() {
     let home: SharedBytes = Arc::new(of_one());
     let open = || {
         let file = SegmentFile::open(1, Arc::clone(&home)).unwrap();
@@ -184,7 +184,7 @@ fn a_footer_has_less_than_four_gibibytes() {
 /// The heads say where every block is and whose, should the footer be lost: whoever goes from head to head ends where no
 /// block follows.
 #[test]
-fn every_block_is_found_by_the_heads_alone() {
+fn every_block_is_found_from_the_block_heads_alone() {
     let bytes = of_three();
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let is_block = |at: usize| {
@@ -216,7 +216,7 @@ fn every_block_is_found_by_the_heads_alone() {
 
 /// The parts of a file and what it has besides them, magic and trailer, are the file.
 #[test]
-fn the_bytes_of_all_parts_are_those_of_the_file() {
+fn the_bytes_of_all_parts_add_up_to_the_file() {
     let file = opened(of_three()).unwrap();
     let parts: Vec<PartStats> = file.parts().collect();
     let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
@@ -249,7 +249,7 @@ fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
 /// A table that no writer of ours writes, its checksum right: it is refused, or the part is, without a panic and without
 /// memory for what it claims.
 #[test]
-fn a_table_that_cannot_be_is_refused() {
+fn an_inconsistent_table_is_refused() {
     let bytes = of_three();
     let file = opened(bytes.clone()).unwrap();
     let rows: Vec<Row> = file.table.rows(&bytes).collect();
@@ -331,7 +331,7 @@ fn of_version_2(count: u64, entries: &[u8]) -> Result<Arc<SegmentFile>, EngineEr
 }
 
 #[test]
-fn an_older_footer_that_cannot_be_is_refused() {
+fn an_inconsistent_older_footer_is_refused() {
     // A merge of nothing but expired rows left such a file.
     let empty = of_version_2(0, &[]).unwrap();
     assert_eq!(empty.parts().count(), 0);

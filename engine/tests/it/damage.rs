@@ -78,7 +78,7 @@ fn layout(bytes: &[u8]) -> Layout {
 }
 
 #[test]
-fn every_flipped_bit_costs_no_more_than_it_must() {
+fn every_flipped_bit_loses_no_more_than_necessary() {
     let whole = segment();
     let Layout { blocks, entries } = layout(&whole);
     assert_eq!((blocks.len(), entries.len()), (6, 3));
@@ -121,7 +121,7 @@ fn every_flipped_bit_costs_no_more_than_it_must() {
 }
 
 #[test]
-fn a_damaged_block_is_left_out_of_what_is_saved_and_a_damaged_head_is_not() {
+fn a_save_omits_damaged_blocks_but_not_damaged_heads() {
     let whole = segment();
     let blocks = layout(&whole).blocks;
     let salvaged = |byte: usize| {
@@ -142,7 +142,7 @@ fn a_damaged_block_is_left_out_of_what_is_saved_and_a_damaged_head_is_not() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_refused() {
+fn a_truncated_file_is_refused() {
     let whole = segment();
     for len in 0..whole.len() {
         let error = open(whole[..len].to_vec()).err();
@@ -157,7 +157,7 @@ fn a_file_that_was_cut_is_refused() {
 
 /// A file of version 3 is none of an older one and the other way round, whatever its magic becomes.
 #[test]
-fn a_file_is_of_one_version() {
+fn segment_versions_are_not_interchangeable() {
     let mut bytes = segment();
     assert!(SegmentFile::open_of_bucket(1, BUCKETS[0], Arc::new(bytes.clone())).is_err());
     for version in *b"12" {

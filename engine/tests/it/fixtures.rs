@@ -265,7 +265,7 @@ fn rows_and_segments_of_every_version_are_read() {
 }
 
 #[test]
-fn what_is_written_now_is_read_now() {
+fn rows_and_segments_written_by_this_version_are_read() {
     let mut store = Store::new();
     store.apply(&rows(), 1).unwrap();
     check(&store);
@@ -277,7 +277,7 @@ fn what_is_written_now_is_read_now() {
 
 /// What is cut off, or damaged in a footer or trailer, is refused as it always was.
 #[test]
-fn damage_to_the_end_of_an_older_segment_refuses_it() {
+fn a_segment_of_an_older_version_with_a_damaged_end_is_refused() {
     for name in ["segment-1.bin", "segment-2.bin"] {
         let whole = std::fs::read(path(name)).unwrap();
         let open = |bytes: Vec<u8>| SegmentFile::open_of_bucket(1, 1, Arc::new(bytes));

@@ -199,7 +199,7 @@ impl World {
 }
 
 #[test]
-fn the_stores_answer_as_their_twins_do() {
+fn stores_agree_with_their_models() {
     let fixed = std::env::var("TIDEWATCH_SEED")
         .ok()
         .map(|seed| seed.parse::<u64>().unwrap());

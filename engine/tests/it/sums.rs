@@ -277,7 +277,7 @@ fn check(world: &World, rows: &[(i64, f64)], family: Family, what: &str) {
 }
 
 #[test]
-fn sums_are_those_of_the_rows_whatever_became_of_them() {
+fn sums_equal_those_of_the_rows_after_any_change() {
     let seed = 1_604;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut merges = 0;

@@ -26,19 +26,20 @@ pub(super) fn compared(
     let operator = operator(FieldType::Number).parse_next(input)?;
     match operator {
         Operator::Between | Operator::Outside => {
-            let limits = range(units, input)?;
-            Ok((operator, ConditionValue::Range(limits), false))
+            Ok((operator, ConditionValue::Range(range(units, input)?), false))
         }
         Operator::IncreasesBy | Operator::DecreasesBy => {
             let (value, percent) = change(units, input)?;
             Ok((operator, ConditionValue::Number(value), percent))
         }
-        Operator::Eq => {
+        _ => {
             let value = amount(units, input)?;
-            let beyond = opt(or_beyond).parse_next(input)?;
-            Ok((beyond.unwrap_or(operator), ConditionValue::Number(value), false))
+            let bound = match operator {
+                Operator::Eq => opt(or_beyond).parse_next(input)?,
+                _ => None,
+            };
+            Ok((bound.unwrap_or(operator), ConditionValue::Number(value), false))
         }
-        _ => Ok((operator, ConditionValue::Number(amount(units, input)?), false)),
     }
 }
 

@@ -43,7 +43,7 @@ impl<'s> Names<'s> {
 }
 
 /// Length of `text` in tokens, if the tokens start with it and it ends at a token boundary.
-pub(super) fn ends_with_a_token(tokens: &[Token<'_>], text: &str) -> Option<usize> {
+fn ends_with_a_token(tokens: &[Token<'_>], text: &str) -> Option<usize> {
     let first = tokens.first().filter(|first| first.onward.starts_with(text))?;
     let end = first.start + text.len();
     let last = tokens.binary_search_by_key(&end, |token| token.end).ok()?;

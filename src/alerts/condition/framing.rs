@@ -10,7 +10,13 @@ use super::token::{Token, Tokens, phrase};
 /// The remaining tokens after each possible opening, from no opening to the longest one. A field's name may begin with
 /// words of an opening, so all of them must be tried in this order.
 pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
-    let parts: [fn(&mut Tokens<'_>) -> Parsed<()>; 5] = [occasion, article, value_of, article, field];
+    let parts: [fn(&mut Tokens<'_>) -> Parsed<()>; 5] = [
+        occasion,
+        |input| phrase("the|a|an").parse_next(input),
+        |input| phrase("value|reading of").parse_next(input),
+        |input| phrase("the|a|an").parse_next(input),
+        |input| phrase("field").parse_next(input),
+    ];
     let mut input = Tokens::new(tokens);
     let mut openings = vec![tokens];
     for part in parts {
@@ -26,17 +32,8 @@ pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
 pub(super) fn ending(input: &mut Tokens<'_>) -> Parsed<()> {
     let at_present = alt((phrase("now|currently"), phrase("right now")));
     let then = alt((phrase(", then"), phrase(",|then")));
-    let consequence = alt((
-        (then, call).void(),
-        (opt(phrase("please")), call_to_someone).void(),
-    ));
-    (
-        opt(at_present),
-        opt(consequence),
-        opt(phrase("please")),
-        opt(phrase(".|!")),
-        eof,
-    )
+    let consequence = alt(((then, call).void(), (phrase("please?"), call_to_someone).void()));
+    (opt(at_present), opt(consequence), phrase("please? .|!?"), eof)
         .void()
         .parse_next(input)
 }
@@ -53,7 +50,7 @@ fn occasion(input: &mut Tokens<'_>) -> Parsed<()> {
 /// A call to action.
 fn call(input: &mut Tokens<'_>) -> Parsed<()> {
     let to_whomever = alt((call_to_someone, tell, (send, opt(notification)).void()));
-    (opt(phrase("please")), to_whomever).void().parse_next(input)
+    (phrase("please?"), to_whomever).void().parse_next(input)
 }
 
 fn call_to_someone(input: &mut Tokens<'_>) -> Parsed<()> {
@@ -77,22 +74,5 @@ fn send(input: &mut Tokens<'_>) -> Parsed<()> {
 }
 
 fn notification(input: &mut Tokens<'_>) -> Parsed<()> {
-    (
-        opt(phrase("an|a|the")),
-        phrase("alert|alarm|warning|notification|message|email"),
-    )
-        .void()
-        .parse_next(input)
-}
-
-fn article(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("the|a|an").parse_next(input)
-}
-
-fn value_of(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("value|reading of").parse_next(input)
-}
-
-fn field(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("field").parse_next(input)
+    phrase("an|a|the? alert|alarm|warning|notification|message|email").parse_next(input)
 }

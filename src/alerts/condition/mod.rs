@@ -26,7 +26,6 @@ mod unit;
 mod word;
 
 use winnow::Parser;
-use winnow::combinator::opt;
 
 pub use refusal::ConditionError;
 
@@ -48,22 +47,26 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
     let openings = framing::openings(&tokens);
     let mut furthest: Option<(Refusal, &Field)> = None;
     for opening in &openings {
-        for alike in names.at(opening).chunk_by(|a, b| a.tokens == b.tokens) {
+        for candidates in names.at(opening).chunk_by(|a, b| a.tokens == b.tokens) {
             // Among names of equal length an exact spelling comes first and takes precedence.
-            let meant = if alike[0].exact { &alike[..1] } else { alike };
-            let mut understood = None;
-            for name in meant {
+            let candidates = if candidates[0].exact {
+                &candidates[..1]
+            } else {
+                candidates
+            };
+            let mut parsed = None;
+            for name in candidates {
                 match condition(name.field, &names, &mut Tokens::new(&opening[name.tokens..])) {
-                    Ok(parsed) => understood = Some(parsed),
-                    Err(refusal) if furthest.is_none_or(|(other, _)| refusal.is_further(other)) => {
+                    Ok(condition) => parsed = Some(condition),
+                    Err(refusal) if furthest.is_none_or(|(other, _)| refusal.rank() <= other.rank()) => {
                         furthest = Some((refusal, name.field));
                     }
                     Err(_) => {}
                 }
             }
-            match understood {
-                Some(parsed) if meant.len() == 1 => return Ok(parsed),
-                Some(_) => return Err(ConditionError::ambiguous(meant, schema)),
+            match parsed {
+                Some(condition) if candidates.len() == 1 => return Ok(condition),
+                Some(_) => return Err(ConditionError::ambiguous(candidates, schema)),
                 None => {}
             }
         }
@@ -76,7 +79,7 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
 
 /// Parses everything after the name of `field`.
 fn condition(field: &Field, names: &Names<'_>, input: &mut Tokens<'_>) -> Parsed<ParsedCondition> {
-    (opt(phrase("value|reading")), opt(phrase("ever"))).parse_next(input)?;
+    phrase("value|reading? ever?").parse_next(input)?;
     let (operator, value, percent) = match field.kind {
         FieldType::Number => amount::compared(&Units::of(field.unit.as_deref(), names), input)?,
         FieldType::Boolean => {

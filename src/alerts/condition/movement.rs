@@ -27,8 +27,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("goes|go|went up", Verb::Rises),
     ("has|have gone up", Verb::Rises),
     ("is|are going up", Verb::Rises),
-    ("up", Verb::Rises),
-    ("is|are up", Verb::Rises),
+    ("is|are? up", Verb::Rises),
     ("increases|increase|increased|grows|grow|grew", Verb::Increases),
     ("has|have increased|grown", Verb::Increases),
     ("is|are increasing|growing", Verb::Increases),
@@ -51,8 +50,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("goes|go|went down", Verb::Falls),
     ("has|have gone down", Verb::Falls),
     ("is|are going down", Verb::Falls),
-    ("down", Verb::Falls),
-    ("is|are down", Verb::Falls),
+    ("is|are? down", Verb::Falls),
 ];
 
 /// A verb and its preposition, up to the number.

@@ -23,18 +23,13 @@ const POSITIVE: Phrases = &[
     ("above|over|beyond|past", Operator::Gt),
     ("in excess of", Operator::Gt),
     (
-        "greater|more|higher|larger|bigger than or equal|equals",
+        "greater|more|higher|larger|bigger than or equal|equals to?",
         Operator::Gte,
     ),
     (
-        "greater|more|higher|larger|bigger than or equal|equals to",
+        "greater|more|higher|larger|bigger or equal to|than?",
         Operator::Gte,
     ),
-    (
-        "greater|more|higher|larger|bigger or equal to|than",
-        Operator::Gte,
-    ),
-    ("greater|more|higher|larger|bigger or equal", Operator::Gte),
     (
         "equal to or greater|more|higher|larger|bigger than",
         Operator::Gte,
@@ -46,21 +41,17 @@ const POSITIVE: Phrases = &[
     ("less|lower|smaller|fewer than", Operator::Lt),
     ("colder|cooler than", Operator::Lt),
     ("below|under|beneath", Operator::Lt),
-    ("less|lower|smaller|fewer than or equal|equals", Operator::Lte),
-    ("less|lower|smaller|fewer than or equal|equals to", Operator::Lte),
-    ("less|lower|smaller|fewer or equal to|than", Operator::Lte),
-    ("less|lower|smaller|fewer or equal", Operator::Lte),
+    ("less|lower|smaller|fewer than or equal|equals to?", Operator::Lte),
+    ("less|lower|smaller|fewer or equal to|than?", Operator::Lte),
     ("equal to or less|lower|smaller|fewer than", Operator::Lte),
     ("equal to or below|under", Operator::Lte),
     ("below|under or equal to", Operator::Lte),
     ("at or below|under", Operator::Lte),
     ("at most", Operator::Lte),
-    ("equal|equals", Operator::Eq),
-    ("equal|equals to", Operator::Eq),
+    ("equal|equals to?", Operator::Eq),
     ("exactly", Operator::Eq),
     ("exactly equal to", Operator::Eq),
-    ("the same as", Operator::Eq),
-    ("same as", Operator::Eq),
+    ("the? same as", Operator::Eq),
 ];
 
 /// Predicates that are negative already: "is not different from" is not understood.
@@ -205,11 +196,11 @@ fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
 fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let inside = alt((
         (phrase("in"), alt((phrase("between"), ends))).void(),
-        (phrase("within|inside"), opt(phrase("of")), opt(ends)).void(),
+        (phrase("within|inside of?"), opt(ends)).void(),
         phrase("between"),
     ));
     let outside = alt((
-        (phrase("outside"), opt(phrase("of")), opt(ends)).void(),
+        (phrase("outside of?"), opt(ends)).void(),
         (phrase("out of"), named_range).void(),
     ));
     alt((inside.value(Operator::Between), outside.value(Operator::Outside))).parse_next(input)
@@ -217,11 +208,11 @@ fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
 
 /// The words before the limits of a range: "the range of", "the", or nothing.
 fn ends(input: &mut Tokens<'_>) -> Parsed<()> {
-    alt((named_range, (opt(phrase("the|a")), peek(number)).void())).parse_next(input)
+    alt((named_range, (phrase("the|a?"), peek(number)).void())).parse_next(input)
 }
 
 fn named_range(input: &mut Tokens<'_>) -> Parsed<()> {
-    (opt(phrase("the|a")), range_noun, opt(phrase("of|from|between")))
+    (phrase("the|a?"), range_noun, phrase("of|from|between?"))
         .void()
         .parse_next(input)
 }
@@ -233,9 +224,7 @@ pub(super) fn range_noun(input: &mut Tokens<'_>) -> Parsed<()> {
 
 /// "is from 5 to 10". "goes from 5 to 10" is a change and not accepted.
 fn from(input: &mut Tokens<'_>) -> Parsed<()> {
-    (opt(phrase("is|are|ranges|range|lies|lie")), phrase("from"))
-        .void()
-        .parse_next(input)
+    phrase("is|are|ranges|range|lies|lie? from").parse_next(input)
 }
 
 /// Verbs of a value with regard to a range.

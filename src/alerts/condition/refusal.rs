@@ -38,8 +38,8 @@ impl ConditionError {
         Self::Field(with_help(&fault, schema))
     }
 
-    pub(super) fn ambiguous(meant: &[Spelled<'_>], schema: &Schema) -> Self {
-        let names: Vec<String> = meant
+    pub(super) fn ambiguous(candidates: &[Spelled<'_>], schema: &Schema) -> Self {
+        let names: Vec<String> = candidates
             .iter()
             .map(|name| format!("{:?}", name.field.name))
             .collect();
@@ -58,13 +58,19 @@ impl ConditionError {
             None => String::from("at its end"),
         };
         let fault = match refusal.why {
-            Why::Unexpected => format!("the condition is not understood {place}{}", hint(tokens, rest)),
+            Why::Unexpected => format!(
+                "the condition is not understood {place}{}",
+                hint(tokens, rest, field)
+            ),
             Why::Expected(what) => format!("the condition needs {what} {place}"),
             Why::Because(reason) => format!("the condition is refused {place}: {reason}"),
-            Why::OtherUnit => format!(
-                "the condition is refused {place}: the field is in {}, and nothing is converted",
-                field.unit.as_deref().unwrap_or_default()
-            ),
+            Why::OtherUnit => {
+                let unit = field.unit.as_deref().unwrap_or_default();
+                format!(
+                    "the condition is refused {place}: the field is in {unit}, and nothing is converted; write the \
+                     number in {unit}, or without a unit"
+                )
+            }
         };
         Self::NotUnderstood(with_help(&fault, schema))
     }
@@ -111,19 +117,9 @@ impl Refusal {
         Self::new(input, Why::OtherUnit)
     }
 
-    /// Whether parsing got further than in `other`.
-    pub fn is_further(self, other: Self) -> bool {
-        self.or_further(Some(other)) == self
-    }
-
-    /// The refusal that got further; if equal, the more specific one.
-    pub fn or_further(self, other: Option<Self>) -> Self {
-        let other = other.unwrap_or(self);
-        if (other.left, other.why == Why::Unexpected) < (self.left, self.why == Why::Unexpected) {
-            other
-        } else {
-            self
-        }
+    /// Orders refusals: the one that got furthest comes first, among equal ones the most specific.
+    pub fn rank(self) -> (usize, bool) {
+        (self.left, self.why == Why::Unexpected)
     }
 
     fn new(input: &Tokens<'_>, why: Why) -> Self {
@@ -142,7 +138,7 @@ impl<'t> ParserError<Tokens<'t>> for Refusal {
     }
 
     fn or(self, other: Self) -> Self {
-        self.or_further(Some(other))
+        if other.rank() < self.rank() { other } else { self }
     }
 
     fn is_backtrack(&self) -> bool {
@@ -164,7 +160,7 @@ fn excerpt(token: &Token<'_>) -> String {
 }
 
 /// A hint for common continuations that are not supported.
-fn hint(tokens: &[Token<'_>], rest: &[Token<'_>]) -> &'static str {
+fn hint(tokens: &[Token<'_>], rest: &[Token<'_>], field: &Field) -> String {
     const HINTS: &[(&str, &str)] = &[
         (
             "and|or|but|nor|,|;|&",
@@ -181,14 +177,19 @@ fn hint(tokens: &[Token<'_>], rest: &[Token<'_>]) -> &'static str {
     ];
     const NO_UNIT: &str =
         " (no unit that is known; one that the schema gives the field is taken as it is written there)";
-    let Some(first) = rest.first() else { return "" };
+    let Some(first) = rest.first() else {
+        return String::new();
+    };
+    if let Some((_, hint)) = HINTS.iter().find(|(words, _)| is_one_of(first, words)) {
+        return (*hint).to_owned();
+    }
     let before = &tokens[..tokens.len() - rest.len()];
-    let behind_number =
-        before.last().is_some_and(|last| last.kind == Kind::Numeral) && first.kind == Kind::Word;
-    HINTS
-        .iter()
-        .find(|(words, _)| is_one_of(first, words))
-        .map_or(if behind_number { NO_UNIT } else { "" }, |(_, hint)| hint)
+    let follows_number = before.last().is_some_and(|last| last.kind == Kind::Numeral);
+    match &field.unit {
+        _ if !follows_number || first.kind != Kind::Word => String::new(),
+        Some(unit) if !unit.trim().is_empty() => format!(" (no unit that is known; the field is in {unit})"),
+        _ => NO_UNIT.to_owned(),
+    }
 }
 
 fn with_help(fault: &str, schema: &Schema) -> String {

@@ -79,13 +79,16 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         .ok()
 }
 
-/// Matches the words of `pattern` in sequence; `|` separates alternatives for one word. Patterns are in lower case,
-/// with straight apostrophes.
+/// Matches the words of `pattern` in sequence. `|` separates alternatives for one word; `?` after them makes the word
+/// optional. Patterns are in lower case, with straight apostrophes.
 pub(super) fn phrase<'t>(pattern: &'static str) -> impl Parser<Tokens<'t>, (), Refusal> {
     move |input: &mut Tokens<'t>| {
         for keywords in pattern.split(' ') {
-            any.verify(|token: &&Token<'_>| is_one_of(token, keywords))
-                .parse_next(input)?;
+            let word = |keywords| any.verify(move |token: &&Token<'_>| is_one_of(token, keywords));
+            match keywords.strip_suffix('?') {
+                Some(optional) => opt(word(optional)).void().parse_next(input)?,
+                None => word(keywords).void().parse_next(input)?,
+            }
         }
         Ok(())
     }

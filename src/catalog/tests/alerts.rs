@@ -138,7 +138,7 @@ fn totals(catalog: &Catalog) -> (u64, u64, u64) {
 }
 
 #[test]
-fn rules_go_with_their_source_and_with_their_bucket() {
+fn rules_are_deleted_with_their_source_or_bucket() {
     let mut catalog = with_rule();
     assert_eq!(catalog.contents_of(id(3)).alert_rules, 1);
     assert_eq!(catalog.rule_count_of_source(id(3), id(10)), 1);
@@ -148,11 +148,11 @@ fn rules_go_with_their_source_and_with_their_bucket() {
 
     let mut catalog = with_rule();
     catalog.apply(&Command::BucketDeleted { bucket_id: id(3) });
-    assert_eq!(catalog.rules().len(), 0);
+    assert_eq!(catalog.rules().count(), 0);
 }
 
 #[test]
-fn a_rule_that_comes_after_its_source_is_gone_is_not_there() {
+fn a_rule_for_a_deleted_source_is_not_created() {
     let mut catalog = with_rule();
     catalog.apply(&Command::SourceDeleted { source_id: id(10) });
     let rule = NewRule {
@@ -166,7 +166,7 @@ fn a_rule_that_comes_after_its_source_is_gone_is_not_there() {
 }
 
 #[test]
-fn a_trigger_is_owed_also_when_its_rule_is_gone() {
+fn a_trigger_is_pending_even_when_its_rule_is_deleted() {
     let mut catalog = with_rule();
     catalog.apply(&Command::RuleDeleted { rule_id: id(20) });
     let mut verdict = verdict(40, id(20), 9);
@@ -177,7 +177,7 @@ fn a_trigger_is_owed_also_when_its_rule_is_gone() {
 }
 
 #[test]
-fn a_delivery_is_owed_until_it_ends() {
+fn a_delivery_is_pending_until_it_ends() {
     let mut catalog = with_rule();
     queue(&mut catalog, vec![delivery(41, Receiver::Webhook(id(30)))]);
     end(&mut catalog, 41, AfterAttempt::Retry(77));
@@ -189,7 +189,7 @@ fn a_delivery_is_owed_until_it_ends() {
     assert_eq!(totals(&catalog), (1, 1, 0));
     let webhook = catalog.webhook(id(30)).unwrap();
     assert_eq!(webhook.totals.last_delivered, Some(true));
-    // An attempt that was on its way when the delivery ended changes nothing.
+    // An attempt in flight when the delivery ended changes nothing.
     end(&mut catalog, 41, AfterAttempt::Failed);
     assert_eq!(totals(&catalog), (1, 1, 0));
 }
@@ -205,7 +205,7 @@ fn a_redelivery_is_the_same_delivery_and_counts_once() {
         status: DeliveryStatus::Failed,
         ..first
     };
-    // Asked for twice at once.
+    // Two concurrent requests for a redelivery.
     queue(&mut catalog, vec![failed.clone()]);
     queue(&mut catalog, vec![failed]);
     assert_eq!(totals(&catalog), (1, 0, 0), "pending again");
@@ -215,7 +215,7 @@ fn a_redelivery_is_the_same_delivery_and_counts_once() {
 }
 
 #[test]
-fn nothing_is_owed_to_a_webhook_that_is_gone() {
+fn a_deleted_webhook_has_no_pending_deliveries() {
     let mut catalog = with_rule();
     let to_rule = Receiver::Rule {
         rule_id: id(20),

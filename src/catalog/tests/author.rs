@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// Makes commands that a service could have decided, most of them about things that exist.
+/// Generates commands that a service could issue, most of them about existing objects.
 pub(super) struct Author {
     dice: Dice,
     made: u64,
@@ -39,7 +39,7 @@ pub(super) struct Author {
     deliveries: Vec<ObjectId>,
     /// As they were queued first.
     queued: Vec<Delivery>,
-    /// Whether events are told to several webhooks at once, which older programs knew nothing of.
+    /// Whether events are fanned out to several webhooks, which older programs did not support.
     shares: bool,
 }
 
@@ -62,7 +62,7 @@ impl Author {
         }
     }
 
-    /// One that has several webhooks told of an event.
+    /// A command that notifies several webhooks of an event.
     pub fn sharing(seed: u64) -> Self {
         Self {
             shares: true,
@@ -136,16 +136,17 @@ impl Author {
                 } else {
                     KeyType::Admin
                 };
-                let key = Key::new(
-                    new,
+                let key = Key {
+                    id: new,
                     organization_id,
                     bucket_id,
                     kind,
                     name,
-                    Bytes(hash),
-                    "svc_".into(),
-                    at_ns,
-                );
+                    hash: Bytes(hash),
+                    shown_prefix: "svc_".into(),
+                    created_at_ns: at_ns,
+                    last_used_minute: LastUse::default(),
+                };
                 Command::KeyCreated { key }
             }
             6 => Command::KeyDeleted {
@@ -228,7 +229,7 @@ impl Author {
         queued
     }
 
-    /// An event that one to four webhooks are told of.
+    /// An event with deliveries to one to four webhooks.
     fn fan_out(&mut self, event: Event, at_ns: i64) -> Option<FanOut> {
         if !self.shares {
             return None;
@@ -246,7 +247,7 @@ impl Author {
         let mut deliveries = Vec::new();
         for _ in 0..1 + self.dice.below(4) {
             let webhook_id = self.dice.pick(&self.webhooks)?;
-            // Sent again, it has a body of its own.
+            // A redelivery has its own body.
             let own = self.delivery(Receiver::Webhook(webhook_id));
             if let Some(queued) = self.queued.last_mut() {
                 (queued.event, queued.created_at_ns) = (event, at_ns);
@@ -323,7 +324,7 @@ impl Author {
                 }
                 verdict.fan_out = self.fan_out(Event::AlertTriggered, at_ns);
                 if let Some(fan_out) = &verdict.fan_out {
-                    verdict.room = Some(OwedRoom {
+                    verdict.room = Some(PendingLimits {
                         organization_id: fan_out.body.organization_id,
                         deliveries_max: 5,
                         bytes_max: 5_000,
@@ -367,7 +368,7 @@ impl Author {
                 let deliveries = vec![self.delivery(Receiver::Webhook(webhook_id))];
                 Command::DeliveriesQueued { deliveries }
             }
-            // Again, whether it has ended or not.
+            // A redelivery, whether or not the delivery has ended.
             9 => {
                 let known = self.dice.below(self.queued.len().max(1));
                 let deliveries = vec![Delivery {

@@ -1,4 +1,4 @@
-//! Counting calls by month: limits, clocks that are set, threads that count at once.
+//! Counting calls by month: limits, clock changes, concurrent threads.
 
 use std::thread;
 
@@ -37,7 +37,7 @@ fn each_month_has_its_own_count() {
 }
 
 #[test]
-fn what_is_refused_is_not_counted() {
+fn refused_calls_are_not_counted() {
     let counts = CallCounts::default();
     assert!(counts.count(NOVEMBER, Some(1)).is_ok());
     for _ in 0..3 {
@@ -49,7 +49,7 @@ fn what_is_refused_is_not_counted() {
     }
     assert!(
         counts.count(NOVEMBER, Some(2)).is_ok(),
-        "a larger plan goes on from there"
+        "a larger plan continues the count"
     );
     assert!(
         counts.count(NOVEMBER, Some(1)).is_err(),
@@ -58,7 +58,7 @@ fn what_is_refused_is_not_counted() {
 }
 
 #[test]
-fn a_clock_set_back_finds_the_months_as_they_were_and_no_unused_one() {
+fn a_clock_set_back_finds_past_months_as_counted() {
     let counts = CallCounts::default();
     counted(&counts, NOVEMBER);
     assert_eq!(
@@ -80,16 +80,16 @@ fn a_clock_set_back_finds_the_months_as_they_were_and_no_unused_one() {
     );
 }
 
-/// Made while the clock was years ahead: the organization does not wait years for its next month.
+/// Calls counted while the clock was years ahead must not block the organization until then.
 #[test]
-fn a_clock_that_was_years_ahead_strands_nobody() {
+fn a_clock_once_years_ahead_does_not_block_later_calls() {
     let counts = CallCounts::default();
     assert_eq!(counted(&counts, FAR), (FAR, 1));
     assert_eq!(counted(&counts, NOVEMBER), (NOVEMBER, 1));
 }
 
 #[test]
-fn the_furthest_month_is_forgotten_first() {
+fn the_month_furthest_ahead_is_evicted_first() {
     let counts = CallCounts::default();
     for month in [FAR, OCTOBER, NOVEMBER, DECEMBER, DECEMBER + 31] {
         counted(&counts, month);
@@ -100,7 +100,7 @@ fn the_furthest_month_is_forgotten_first() {
 }
 
 #[test]
-fn restoring_never_lowers() {
+fn restoring_never_lowers_a_count() {
     let counts = CallCounts::default();
     counts.restore(MonthCalls {
         month: NOVEMBER,
@@ -123,7 +123,7 @@ fn restoring_never_lowers() {
 }
 
 #[test]
-fn the_first_call_after_saving_is_told_and_no_other() {
+fn only_the_first_call_after_a_save_is_reported_unsaved() {
     let counts = CallCounts::default();
     let told = |month| {
         counted(&counts, month);
@@ -136,7 +136,7 @@ fn the_first_call_after_saving_is_told_and_no_other() {
 }
 
 #[test]
-fn of_many_threads_exactly_the_plan_s_calls_pass() {
+fn concurrent_calls_pass_exactly_up_to_the_plan() {
     let counts = CallCounts::default();
     let count = || {
         (0..1_000)

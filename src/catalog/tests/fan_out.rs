@@ -1,5 +1,5 @@
-//! Events that several webhooks are told of: their body is kept once, and as long as anybody needs it. And what makes
-//! room for a trigger.
+//! Events for several webhooks: their body is stored once, as long as a delivery needs it. And the eviction of
+//! deliveries that makes room for a trigger.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn kept(catalog: &Catalog) -> Vec<EventBody> {
 }
 
 #[test]
-fn each_webhook_is_told_with_its_own_id() {
+fn each_webhook_is_notified_with_its_own_id() {
     let mut catalog = with_webhooks();
     change_bucket(&mut catalog, 50, 5);
     for number in [51, 52] {
@@ -69,9 +69,9 @@ fn each_webhook_is_told_with_its_own_id() {
     assert_eq!(owed.bytes, body + 2 * each, "the body counts once");
 }
 
-/// The ledger has it when the last delivery has ended, for finished ones may be sent again.
+/// When the last delivery has ended, the ledger keeps the body, since finished deliveries may be redelivered.
 #[test]
-fn the_body_goes_to_the_ledger_with_the_last_delivery() {
+fn the_body_moves_to_the_ledger_with_the_last_delivery() {
     let mut catalog = with_webhooks();
     change_bucket(&mut catalog, 50, 5);
     let event = EventBody::clone(catalog.event_body(id(50)).unwrap());
@@ -84,19 +84,19 @@ fn the_body_goes_to_the_ledger_with_the_last_delivery() {
     end(&mut catalog, 52);
     assert!(catalog.event_body(id(50)).is_none());
     assert_eq!(kept(&catalog), [event]);
-    assert_eq!(catalog.owed(id(1)), OwedFigures::default());
+    assert_eq!(catalog.owed(id(1)), PendingTotals::default());
     assert_eq!(catalog.owed_bytes(), 0);
 }
 
 #[test]
-fn a_webhook_that_goes_and_a_redelivery_leave_the_body_to_the_others() {
+fn deleting_a_webhook_or_redelivering_keeps_the_shared_body() {
     // The other one has ended: its redelivery needs the body.
     let mut catalog = with_webhooks();
     change_bucket(&mut catalog, 50, 5);
     end(&mut catalog, 51);
     catalog.apply(&Command::WebhookDeleted { webhook_id: id(31) });
     assert_eq!(kept(&catalog).len(), 1);
-    // Sent again while it is owed, a delivery has a body of its own from then on.
+    // A delivery redelivered while it is pending has its own body from then on.
     let mut catalog = with_webhooks();
     change_bucket(&mut catalog, 50, 5);
     end(&mut catalog, 51);
@@ -115,7 +115,7 @@ fn a_webhook_that_goes_and_a_redelivery_leave_the_body_to_the_others() {
 fn trigger(catalog: &mut Catalog, number: u64, at_ns: i64, deliveries_max: u64, bytes_max: u64) {
     let mut verdict = verdict(number + 10, id(20), at_ns);
     verdict.fan_out = Some(fan_out(Event::AlertTriggered, number, at_ns));
-    verdict.room = Some(OwedRoom {
+    verdict.room = Some(PendingLimits {
         organization_id: id(1),
         deliveries_max,
         bytes_max,
@@ -129,7 +129,7 @@ fn pending(catalog: &Catalog) -> Vec<u64> {
 }
 
 #[test]
-fn a_trigger_ends_the_oldest_deliveries_those_of_other_events_first() {
+fn a_trigger_evicts_the_oldest_deliveries_of_other_events_first() {
     let mut catalog = with_webhooks();
     trigger(&mut catalog, 100, 5, 6, u64::MAX);
     change_bucket(&mut catalog, 200, 6);
@@ -139,7 +139,7 @@ fn a_trigger_ends_the_oldest_deliveries_those_of_other_events_first() {
     assert_eq!(pending(&catalog), [101, 102, 301, 302, 401, 402]);
     trigger(&mut catalog, 500, 9, 3, u64::MAX);
     assert_eq!(pending(&catalog), [402, 501, 502]);
-    // Its own stay in any case, though the clock was set back.
+    // Its own deliveries are never evicted, even when the clock was set back.
     trigger(&mut catalog, 600, 1, 1, u64::MAX);
     assert_eq!(pending(&catalog), [601, 602]);
     trigger(&mut catalog, 700, 10, 100, 1);
@@ -147,7 +147,7 @@ fn a_trigger_ends_the_oldest_deliveries_those_of_other_events_first() {
 }
 
 #[test]
-fn what_made_room_says_so_and_can_be_sent_again() {
+fn an_evicted_delivery_records_why_and_can_be_redelivered() {
     let mut catalog = with_webhooks();
     change_bucket(&mut catalog, 200, 6);
     trigger(&mut catalog, 400, 8, 2, u64::MAX);
@@ -160,9 +160,9 @@ fn what_made_room_says_so_and_can_be_sent_again() {
     assert_eq!(kept(&catalog)[0].id, id(200));
 }
 
-/// As older programs wrote it.
+/// In the format of older programs.
 #[test]
-fn commands_without_what_came_later_are_read() {
+fn commands_of_older_versions_are_read() {
     let command = Command::VerdictRecorded {
         verdict: verdict(40, id(20), 9),
     };

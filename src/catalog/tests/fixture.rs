@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::super::*;
 use super::alerts::{attempt, delivery, rule_settings, webhook};
 use super::objects::{Objects, assert_equal, load, saved};
-use super::{create_source, field, id, with_bucket};
+use super::{create_source, field, id, key, with_bucket};
 use crate::ids::ObjectId;
 
-/// A catalog with one object of every kind, at least. What it holds is in the files.
+/// A catalog with at least one object of every kind, as stored in the fixtures.
 pub(super) fn one_of_each() -> Catalog {
     let mut catalog = with_bucket();
     catalog.apply(&Command::ServerSecretSet {
@@ -19,18 +19,7 @@ pub(super) fn one_of_each() -> Catalog {
     });
     catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
     for (number, bucket_id) in [(7, None), (8, Some(id(3)))] {
-        let hash = Bytes([number; 32]);
-        let key_id = id(u64::from(number));
-        let key = Key::new(
-            key_id,
-            id(1),
-            bucket_id,
-            KeyType::Read,
-            "k".into(),
-            hash,
-            "svc".into(),
-            0,
-        );
+        let key = key(u64::from(number), bucket_id, [number; 32]);
         catalog.apply(&Command::KeyCreated { key });
     }
     catalog.apply(&Command::RuleCreated {
@@ -84,7 +73,7 @@ fn objects_of_version_2_are_read() {
     assert_equal(&load(&objects).unwrap(), &expected);
 }
 
-/// Those that came later under the same version: events that several webhooks are told of.
+/// Kinds added later under the same version: events for several webhooks.
 #[test]
 fn events_and_their_deliveries_are_read() {
     let mut expected = one_of_each();
@@ -124,7 +113,7 @@ fn events_and_their_deliveries_are_read() {
     assert!(missing(13).contains("the body of delivery"), "{}", missing(13));
 }
 
-/// The states of owed deliveries without the names of their members, which `objects-2.bin` has.
+/// The states of pending deliveries without the names of their members, which `objects-2.bin` has.
 #[test]
 fn states_of_deliveries_without_names_are_read() {
     let expected = one_of_each();

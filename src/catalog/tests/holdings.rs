@@ -1,4 +1,4 @@
-//! What an organization has, counted by looking at all of it.
+//! The holdings of an organization, compared with a full count.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
     let mut text_bytes = organization.name.len() + user_bytes;
     let (mut sources, mut keys, mut rules) = (0, 0, 0);
     let mut schemas = HashMap::new();
-    let mut count_keys = |of: &[Arc<Key>]| {
-        keys += of.len() as u64;
-        of.iter().map(|key| text_bytes::of_key(&key.name)).sum::<usize>()
+    let mut count_keys = |owner| {
+        keys += catalog.key_count(owner) as u64;
+        let of_keys = catalog.keys_of(owner).map(|key| text_bytes::of_key(&key.name));
+        of_keys.sum::<usize>()
     };
-    text_bytes += count_keys(catalog.organization_keys(organization_id));
+    text_bytes += count_keys(organization_id);
     for bucket in catalog.buckets_of(organization_id) {
         text_bytes += text_bytes::of_bucket(&bucket.name, bucket.description.as_deref());
-        text_bytes += count_keys(catalog.bucket_keys(bucket.id));
+        text_bytes += count_keys(bucket.id);
         for source in catalog.sources_of(bucket.id) {
             sources += 1;
             let description = source.description.as_deref();
@@ -52,9 +53,9 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
     }
 }
 
-pub(super) fn counted_owed(catalog: &Catalog, organization_id: ObjectId) -> OwedFigures {
+pub(super) fn counted_owed(catalog: &Catalog, organization_id: ObjectId) -> PendingTotals {
     let mut events = HashMap::new();
-    let mut figures = OwedFigures::default();
+    let mut figures = PendingTotals::default();
     for delivery in catalog.pending_deliveries() {
         if delivery.organization_id == Some(organization_id) {
             figures.deliveries += 1;
@@ -69,7 +70,7 @@ pub(super) fn counted_owed(catalog: &Catalog, organization_id: ObjectId) -> Owed
 }
 
 #[test]
-fn what_is_deleted_is_given_back() {
+fn deleting_sources_releases_their_holdings() {
     let mut catalog = with_bucket();
     let empty = catalog.holdings(id(1));
     let fields = || vec![field("temperature", FieldType::Number)];

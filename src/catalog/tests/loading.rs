@@ -1,9 +1,9 @@
-//! Objects that cannot be what was saved: each is an error that names what is wrong.
+//! Inconsistent sets of objects: each is refused with an error that names the fault.
 
 use super::super::*;
 use super::fixture::one_of_each;
 use super::objects::{Objects, load, saved};
-use super::{create_source, field, id};
+use super::{create_source, field, id, key, with_bucket};
 use crate::ids::ObjectId;
 
 /// The key of the only object of this name.
@@ -22,7 +22,7 @@ fn refusal(objects: &Objects) -> String {
 }
 
 #[test]
-fn what_is_missing_is_named_with_what_needs_it() {
+fn a_missing_object_is_reported_with_the_object_that_needs_it() {
     let whole = saved(&one_of_each());
     assert_eq!(refusal(&whole), "loaded");
     let (one, three) = (id(1), id(3));
@@ -85,7 +85,7 @@ fn a_delivery_does_not_need_its_receiver() {
 }
 
 #[test]
-fn a_damaged_content_is_refused_by_its_name() {
+fn damaged_content_is_refused_by_object_name() {
     let whole = saved(&one_of_each());
     for (key, content) in &whole {
         for damaged in [&content[..content.len() - 1], b"", b"\xc1junk", b"\x80"] {
@@ -100,9 +100,9 @@ fn a_damaged_content_is_refused_by_its_name() {
     }
 }
 
-/// Bytes that are changed load as another value of a member, or are refused; they never panic.
+/// Altered bytes load as another value of a member or are refused; they never panic.
 #[test]
-fn bytes_that_are_changed_never_panic() {
+fn altered_bytes_never_panic() {
     let whole = saved(&one_of_each());
     for (key, content) in &whole {
         for place in 0..content.len() {
@@ -115,7 +115,7 @@ fn bytes_that_are_changed_never_panic() {
 }
 
 #[test]
-fn the_content_of_another_object_is_refused() {
+fn content_stored_under_another_object_is_refused() {
     let whole = saved(&one_of_each());
     let other = ObjectId::from_bytes([9; 12]);
     for (key, content) in &whole {
@@ -146,7 +146,7 @@ fn the_content_of_another_object_is_refused() {
 }
 
 #[test]
-fn objects_come_in_order_and_once() {
+fn objects_must_be_ordered_and_unique() {
     let whole = saved(&one_of_each());
     let mut loader = CatalogLoader::new();
     let (first, second) = (whole.iter().next().unwrap(), whole.iter().nth(1).unwrap());
@@ -158,7 +158,7 @@ fn objects_come_in_order_and_once() {
 }
 
 #[test]
-fn what_a_newer_program_wrote_is_refused_or_understood() {
+fn objects_of_newer_programs_are_refused_or_understood() {
     let whole = saved(&one_of_each());
     let owner = id(3);
     for number in [0, 14, 99, 127] {
@@ -211,10 +211,10 @@ fn what_a_newer_program_wrote_is_refused_or_understood() {
 }
 
 #[test]
-fn an_older_root_or_bucket_than_what_it_counts_is_refused() {
+fn a_root_or_bucket_older_than_its_objects_is_refused() {
     let whole = saved(&one_of_each());
     let catalog = load(&whole).unwrap();
-    // What was written before there was anything.
+    // The objects of an empty catalog.
     let empty = saved(&Catalog::default());
     let mut objects = whole.clone();
     objects.extend(empty);
@@ -227,5 +227,22 @@ fn an_older_root_or_bucket_than_what_it_counts_is_refused() {
     assert_eq!(
         refusal(&objects),
         format!("catalog: {page} has an ordinal that was not given yet")
+    );
+}
+
+#[test]
+fn two_keys_with_one_ordinal_are_refused() {
+    let with_key = |number: u8| {
+        let mut catalog = with_bucket();
+        let key = key(u64::from(number), None, [number; 32]);
+        catalog.apply(&Command::KeyCreated { key });
+        saved(&catalog)
+    };
+    let mut objects = with_key(7);
+    objects.extend(with_key(8));
+    let key = key_of(&objects, &format!("key {}", id(8)));
+    assert_eq!(
+        refusal(&objects),
+        format!("catalog: {key} has the ordinal of another object")
     );
 }

@@ -1,4 +1,4 @@
-//! What a checkpoint writes, and that it makes the same catalog again.
+//! The objects that a checkpoint writes, and that they load as the same catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -62,12 +62,12 @@ fn lists(catalog: &Catalog) -> String {
     let mut owners = Vec::new();
     for organization in catalog.organizations() {
         let id = organization.id;
-        list(&mut catalog.organization_keys(id).iter().map(|it| it.id.to_string()));
+        list(&mut catalog.keys_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.buckets_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.webhooks_of(id).map(|it| it.id.to_string()));
         owners.extend(catalog.webhooks_of(id).map(|it| it.id));
         for bucket in catalog.buckets_of(id) {
-            list(&mut catalog.bucket_keys(bucket.id).iter().map(|it| it.id.to_string()));
+            list(&mut catalog.keys_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.sources_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.rules_of(bucket.id).map(|it| it.id.to_string()));
             owners.extend(catalog.rules_of(bucket.id).map(|it| it.id));
@@ -88,7 +88,7 @@ pub(super) fn assert_equal(loaded: &Catalog, catalog: &Catalog) {
     assert_eq!(
         changes(&loaded.freeze(), &catalog.freeze()),
         [],
-        "what is equal is no change, whatever the pointers"
+        "equal objects behind different pointers are not a change"
     );
 }
 
@@ -128,7 +128,7 @@ fn name(command: &Command) -> &'static str {
 const COMMANDS: usize = 27;
 
 #[test]
-fn checkpoints_of_what_changed_make_the_same_catalog() {
+fn incremental_checkpoints_load_as_the_same_catalog() {
     let (mut names, mut gone) = (BTreeSet::new(), 0);
     for seed in 0..40 {
         println!("seed {seed}");
@@ -174,14 +174,14 @@ fn checkpoints_of_what_changed_make_the_same_catalog() {
             .into_iter()
             .map(|it| (it.key, it.content.unwrap()))
             .collect();
-        assert!(objects.into_iter().eq(expected), "nothing is left behind");
+        assert!(objects.into_iter().eq(expected), "no object remains");
     }
     assert_eq!(names.len(), COMMANDS, "{names:?}");
     assert!(gone > 100, "{gone}");
 }
 
 #[test]
-fn a_snapshot_of_before_is_converted_by_writing_everything() {
+fn a_snapshot_of_an_older_format_is_converted() {
     let mut author = Author::new(7);
     let mut catalog = Catalog::default();
     (0..600).for_each(|_| catalog.apply(&author.next()));
@@ -196,17 +196,7 @@ fn a_snapshot_of_before_is_converted_by_writing_everything() {
 fn key(number: u64) -> Command {
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&number.to_le_bytes());
-    let (name, prefix) = (format!("k{number}").into(), "svc_w_".into());
-    let key = Key::new(
-        id(number),
-        id(1),
-        Some(id(3)),
-        KeyType::Write,
-        name,
-        Bytes(hash),
-        prefix,
-        0,
-    );
+    let key = super::key(number, Some(id(3)), hash);
     Command::KeyCreated { key }
 }
 
@@ -225,13 +215,13 @@ fn names(changed: &[(String, Option<usize>)]) -> Vec<&str> {
 }
 
 #[test]
-fn nothing_changed_is_nothing_to_write() {
+fn an_unchanged_catalog_writes_nothing() {
     let mut author = Author::new(3);
     let mut catalog = Catalog::default();
     assert_eq!(changed(&mut catalog, &[]), []);
     (0..500).for_each(|_| catalog.apply(&author.next()));
     assert_eq!(changed(&mut catalog, &[]), []);
-    // A source that came and went leaves its bucket's next ordinal behind, and its page as it was.
+    // A source created and deleted advances the next ordinal of its bucket and leaves the page unchanged.
     let mut catalog = with_bucket();
     catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
     let came_and_went = [
@@ -243,7 +233,7 @@ fn nothing_changed_is_nothing_to_write() {
 }
 
 #[test]
-fn of_ten_thousand_keys_one_that_was_used_is_one_change() {
+fn using_one_of_ten_thousand_keys_is_one_change() {
     let mut catalog = with_bucket();
     (100..10_100).for_each(|number| catalog.apply(&key(number)));
     let used = Command::KeysTouched {
@@ -253,14 +243,14 @@ fn of_ten_thousand_keys_one_that_was_used_is_one_change() {
     assert_eq!(names(&written), [format!("key {}", id(777))]);
     // As requests do, ahead of the log, while a checkpoint holds the key.
     let before = catalog.freeze();
-    catalog.bucket_keys(id(3))[0].touch(51);
+    catalog.keys_of(id(3)).next().unwrap().touch(51);
     let first = changes(&catalog.freeze(), &before);
     assert_eq!(first.len(), 1);
     assert_eq!(first, changes(&catalog.freeze(), &before));
 }
 
 #[test]
-fn calls_are_written_without_their_organization() {
+fn counting_calls_does_not_rewrite_the_organization() {
     let mut catalog = with_bucket();
     catalog.apply(&create_bucket(4, "c"));
     let count = |calls| Command::CallsCounted {
@@ -344,7 +334,7 @@ fn one_new_source_among_a_hundred_thousand_writes_one_page() {
 }
 
 #[test]
-fn a_bucket_that_is_gone_takes_its_objects_along() {
+fn a_deleted_bucket_removes_its_objects() {
     let mut catalog = with_bucket();
     catalog.apply(&create_bucket(4, "kept"));
     let expected: BTreeSet<_> = saved(&catalog).into_keys().collect();

@@ -7,12 +7,11 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 
 use super::super::adopt::{Owner, adopt};
-use super::directory::{NOW_NS, directory, fork, layout, points, run, with_suffix};
+use super::directory::{NOW_NS, data_dir, directory, fork, layout, points, run, with_suffix};
 use crate::catalog::{Bytes, FieldType, PasswordHash};
 use crate::checkpoint::{Manifest, open};
 
 fn adopted(disk: &SimDisk) -> Result<(bool, String), String> {
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let owner = Owner {
         email: "new@owner.example".to_owned(),
         password: PasswordHash {
@@ -24,7 +23,7 @@ fn adopted(disk: &SimDisk) -> Result<(bool, String), String> {
         },
     };
     let mut said = String::new();
-    let done = adopt(&port, &layout(), &owner, NOW_NS, &mut |what| said += &what)?;
+    let done = adopt(&data_dir(disk), &owner, NOW_NS, &mut |what| said += &what)?;
     Ok((done, said))
 }
 
@@ -44,7 +43,7 @@ fn without_catalog() -> SimDisk {
 fn assert_adopted(disk: &SimDisk) {
     assert_eq!(points(disk), Ok(200));
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     let user = opened.catalog.user_by_email("new@owner.example").unwrap();
     let bucket = opened.catalog.bucket_by_ordinal(1).unwrap();
     assert_eq!(bucket.organization_id, user.organization_id);
@@ -82,13 +81,13 @@ fn points_without_a_catalog_are_adopted() {
 }
 
 #[test]
-fn nothing_is_adopted_where_the_catalog_is_there() {
+fn nothing_is_adopted_when_the_catalog_exists() {
     let disk = directory();
     let before = disk.files();
     let (done, said) = adopted(&disk).unwrap();
     assert!(!done && said.contains("nothing"), "{said}");
     assert_eq!(disk.files(), before);
-    // Nor twice.
+    // Nor is it adopted twice.
     let disk = without_catalog();
     assert!(adopted(&disk).unwrap().0);
     let before = disk.files();
@@ -96,9 +95,9 @@ fn nothing_is_adopted_where_the_catalog_is_there() {
     assert_eq!(disk.files(), before);
 }
 
-/// The power goes at any operation: another adoption does what this one did not.
+/// A power cut at any operation: the next adoption completes this one.
 #[test]
-fn an_adoption_that_was_cut_short_is_made_again() {
+fn an_interrupted_adoption_is_repeated() {
     let disk = without_catalog();
     let operations = {
         let whole = fork(&disk);

@@ -71,7 +71,7 @@ fn carried_records_are_cut_at_their_first_damage() {
 
 /// A new manifest takes the records that its segments do not have.
 #[test]
-fn a_manifest_that_is_made_anew_names_carried_records() {
+fn a_rebuilt_manifest_names_carried_records() {
     let disk = set_apart();
     rot(&disk, &Manifest::path(&layout().data_dir), 40);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());

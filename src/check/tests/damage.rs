@@ -1,4 +1,4 @@
-//! Bits that flipped.
+//! Flipped bits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
-use super::directory::{directory, fork, layout, points, rot, run, with_suffix};
+use super::directory::{data_dir, directory, fork, layout, points, rot, run, with_suffix};
 use crate::checkpoint::{Manifest, open};
 
 #[test]
-fn a_sound_directory_is_told_in_figures_and_left_as_it_is() {
+fn a_sound_directory_is_summarized_and_not_altered() {
     let disk = directory();
     let before = disk.files();
     let (whole, said) = run(&disk, false);
@@ -32,9 +32,9 @@ fn a_sound_directory_is_told_in_figures_and_left_as_it_is() {
     assert_eq!(disk.files(), before, "there is nothing to repair");
 }
 
-/// Every byte of every file: what is damaged is told, and nothing is altered by telling.
+/// Every byte of every file: damage is reported, and the check alters nothing.
 #[test]
-fn a_flipped_bit_is_told_by_file_and_nothing_is_altered() {
+fn a_flipped_bit_is_reported_by_file_and_nothing_is_altered() {
     let disk = directory();
     let mut untold: Vec<(PathBuf, usize)> = Vec::new();
     for (path, bytes) in disk
@@ -59,17 +59,17 @@ fn a_flipped_bit_is_told_by_file_and_nothing_is_altered() {
             }
         }
     }
-    // Behind the last frame is room for others, whatever it holds.
+    // After the last frame is preallocated room, whose content does not matter.
     let log = with_suffix(&disk, ".log").pop().unwrap();
     let frames_end = wal::whole_bytes(&disk, &log).unwrap().unwrap() as usize;
     let is_room = |(path, offset): &(PathBuf, usize)| *path == log && *offset >= frames_end;
     assert!(untold.iter().all(is_room), "{untold:?}");
 }
 
-/// A repair leaves a directory on which a server starts. One bit costs a block of points where it is in one, and nothing
-/// elsewhere.
+/// A server starts on a repaired directory. A flipped bit in a block loses that block; elsewhere it loses
+/// nothing.
 #[test]
-fn a_repair_of_any_one_bit_loses_a_block_at_most() {
+fn repairing_any_single_bit_loses_at_most_a_block() {
     let disk = directory();
     let all = points(&fork(&disk)).unwrap();
     assert_eq!(all, 200);
@@ -103,14 +103,14 @@ fn repair_flipped(disk: &SimDisk, path: &Path, bytes: &[u8], offset: usize, all:
     }
     let kept = rotten.files().into_values().any(|kept| kept == damaged);
     assert!(kept, "the damaged bytes are kept aside: {at}");
-    // What a repaired directory takes from then on is there at the next start.
+    // Data written after the repair survives the next start.
     let (whole, said) = run(&rotten.crash(Crash::KINDS[1]), false);
     assert!(whole, "{at} {said}");
 }
 
-/// A sector of any file: what a repair says is lost is what is gone, and where the catalog is, nothing is changed.
+/// A sector of any file: the repair reports exactly what is lost, and never changes the catalog.
 #[test]
-fn a_repair_of_any_one_sector_starts_again_and_says_what_is_lost() {
+fn repairing_any_single_sector_restarts_and_reports_the_loss() {
     let disk = directory();
     for (path, bytes) in disk.files() {
         if path.ends_with("LOCK") {
@@ -135,9 +135,9 @@ fn a_repair_of_any_one_sector_starts_again_and_says_what_is_lost() {
     }
 }
 
-/// A bit of the version's number made it a newer program's manifest, of which nothing is repaired.
+/// Regression: a flipped bit of the version made it look like the manifest of a newer program, which is not repaired.
 #[test]
-fn a_manifest_whose_magic_is_damaged_is_written_again() {
+fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let disk = directory();
     let path = Manifest::path(&layout().data_dir);
     let whole_manifest = disk.files().remove(&path);
@@ -149,7 +149,7 @@ fn a_manifest_whose_magic_is_damaged_is_written_again() {
         assert_eq!(rotten.files().remove(&path), whole_manifest, "bit {bit}");
         assert_eq!(points(&rotten).unwrap(), 200, "bit {bit}");
     }
-    // What another program wrote is left to that one.
+    // Files of another version are left to its program.
     let newer = fork(&disk);
     let mut content = whole_manifest.unwrap().split_off(20);
     content[0] += 1;
@@ -159,15 +159,14 @@ fn a_manifest_whose_magic_is_damaged_is_written_again() {
     bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
     bytes.extend_from_slice(&content);
     newer.put(&path, &bytes);
-    let port: Arc<dyn Disk> = Arc::new(newer.clone());
-    let error = check(&port, &layout(), true, &mut Vec::new()).unwrap_err();
+    let error = check(&data_dir(&newer), true, &mut Vec::new()).unwrap_err();
     assert!(error.contains("newer program"), "{error}");
     assert_eq!(newer.files()[&path], bytes);
 }
 
 /// One block is damaged: the others of its segment stay.
 #[test]
-fn a_damaged_block_costs_its_own_points_only() {
+fn a_damaged_block_loses_its_own_points_only() {
     let disk = directory();
     let segment = with_suffix(&disk, ".segment").remove(0);
     disk.flip_bit(&segment, 60, 3);
@@ -185,9 +184,9 @@ fn a_damaged_block_costs_its_own_points_only() {
     assert_eq!(points(&disk).unwrap(), 180);
 }
 
-/// What only says where the blocks of a segment are costs no point: heads before the blocks say whose they are.
+/// Damage to the index of a segment loses no point: each block is preceded by a head that identifies it.
 #[test]
-fn a_segment_that_was_cut_or_lost_its_footer_keeps_its_points() {
+fn a_truncated_segment_keeps_its_points() {
     let disk = directory();
     let segment = with_suffix(&disk, ".segment").remove(0);
     let bytes = disk.files().remove(&segment).unwrap();
@@ -211,7 +210,7 @@ fn a_segment_that_was_cut_or_lost_its_footer_keeps_its_points() {
 
 /// One entry of a history is damaged: the others stay.
 #[test]
-fn a_damaged_entry_costs_itself_only() {
+fn a_damaged_entry_loses_itself_only() {
     let disk = directory();
     let runs = with_suffix(&disk, ".run");
     let history = |disk: &SimDisk| {
@@ -231,7 +230,7 @@ fn a_damaged_entry_costs_itself_only() {
         whole && said.contains(&format!("ledger: {} runs", runs.len())),
         "{said}"
     );
-    // Of a run whose footer is damaged nothing can be said.
+    // Nothing can be recovered from a run with a damaged footer.
     let run_file = history(&disk);
     let end = disk.len(&run_file).unwrap();
     rot(&disk, &run_file, end - 1);
@@ -244,9 +243,9 @@ fn a_damaged_entry_costs_itself_only() {
     assert_eq!(points(&disk).unwrap(), 200);
 }
 
-/// The header of a run is told by the footer's checksum: damage to it costs nothing, whatever it is a run of.
+/// The header of a run is restored by the checksum of the footer: damage to it loses nothing, in any stream.
 #[test]
-fn a_run_whose_header_is_damaged_is_whole() {
+fn a_run_with_a_damaged_header_keeps_all_entries() {
     let disk = directory();
     for path in with_suffix(&disk, ".run") {
         let rotten = fork(&disk);
@@ -257,15 +256,15 @@ fn a_run_whose_header_is_damaged_is_whole() {
     }
 }
 
-/// Records that the manifest covered are cut off the log; the records that get their sequences must not be taken for old.
+/// Records covered by the manifest are cut off the log; later records with the same sequences must not be skipped.
 #[test]
-fn what_is_written_behind_a_cut_log_is_there_at_the_next_start() {
+fn records_written_after_a_log_was_cut_survive_a_restart() {
     let disk = directory();
     let log = with_suffix(&disk, ".log").pop().unwrap();
     let read = |disk: &SimDisk| Manifest::read(disk, &layout().data_dir).unwrap().unwrap();
     // As if a checkpoint of the bucket had been the last thing before the crash, and the log's end then rotted.
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     let covered = opened.log.last_sequence();
     drop(opened);
     let mut manifest = read(&disk);

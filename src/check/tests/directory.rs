@@ -1,4 +1,4 @@
-//! A directory of every kind of file, and what is asked of it.
+//! A directory with every kind of file, and helpers to query it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::catalog::{
     SourceStatus, User, Verdict,
 };
 use crate::check::check;
+use crate::check::data_dir::DataDir;
 use crate::checkpoint::{Layout, Rooms, open, start};
 use crate::clock::{ManualClock, SECOND_NS};
 use crate::config::Config;
@@ -148,7 +149,7 @@ pub(super) async fn ingest(rooms: &Rooms, key: u8) {
 }
 
 /// Five verdicts on the rule.
-pub(super) async fn judge(rooms: &Rooms, round: u8) {
+pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
     for number in 0..VERDICTS {
         let at_ns = NOW_NS + i64::from(round) * SECOND_NS;
         let verdict = Verdict {
@@ -175,14 +176,14 @@ pub(super) fn directory() -> SimDisk {
     made(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
 }
 
-/// A directory whose log has everything, and which no checkpoint was taken of.
+/// A directory without a checkpoint: everything is in the log.
 pub(super) fn unsaved() -> SimDisk {
     made(&[(&[1, 2, 3, 4, 5], false)])
 }
 
 fn made(runs: &[(&[u8], bool)]) -> SimDisk {
     let home = tempfile::tempdir().unwrap();
-    let mut config = Config::default();
+    let mut config = Config::defaults().unwrap();
     config.storage.data_dir = home.path().join("data");
     std::fs::create_dir(&config.storage.data_dir).unwrap();
     for (keys, orderly) in runs {
@@ -205,7 +206,7 @@ pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
         }
         for key in keys {
             ingest(&rooms, *key).await;
-            judge(&rooms, *key).await;
+            record_verdicts(&rooms, *key).await;
         }
         if orderly {
             rooms.checkpointer.close().await.unwrap();
@@ -230,22 +231,26 @@ pub(super) fn copy(from: &Path, to: &Path, disk: &SimDisk) {
 }
 
 pub(super) fn layout() -> Layout {
-    Layout {
-        data_dir: PathBuf::from("data"),
+    Layout::of(Path::new("data"))
+}
+
+pub(super) fn data_dir(disk: &SimDisk) -> DataDir {
+    DataDir {
+        disk: Arc::new(disk.clone()),
+        layout: layout(),
     }
 }
 
 pub(super) fn run(disk: &SimDisk, repair: bool) -> (bool, String) {
     let mut said = Vec::new();
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let whole = check(&port, &layout(), repair, &mut said).unwrap_or_else(|error| panic!("{error}"));
+    let whole = check(&data_dir(disk), repair, &mut said).unwrap_or_else(|error| panic!("{error}"));
     (whole, String::from_utf8(said).unwrap())
 }
 
-/// Points a server finds; `Err` says why it does not start.
+/// Points present after a start; `Err` gives the reason why it does not start.
 pub(super) fn points(disk: &SimDisk) -> Result<u64, String> {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&port, Arc::clone(&port), &layout()).map_err(|error| error.to_string())?;
+    let opened = open(&port, &layout()).map_err(|error| error.to_string())?;
     if let Some(fault) = opened.set_apart.values().next() {
         return Err(fault.to_string());
     }
@@ -259,7 +264,7 @@ pub(super) fn fork(disk: &SimDisk) -> SimDisk {
     disk.crash(Crash::KINDS[0])
 }
 
-/// Damages a byte by more than one bit, which no checksum tells to turn back.
+/// Damages more than one bit of a byte, which no checksum can correct.
 pub(super) fn rot(disk: &SimDisk, path: &Path, offset: u64) {
     disk.flip_bit(path, offset, 1);
     disk.flip_bit(path, offset, 3);

@@ -1,4 +1,4 @@
-//! Files that are missing: told, made anew where another file says the same, given up by repair alone.
+//! Missing files: reported, rebuilt where another file has the same data, dropped only by a repair.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,14 +7,16 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
-use super::directory::{directory, fork, id, layout, points, rot, run, run_rooms, unsaved, with_suffix};
+use super::directory::{
+    data_dir, directory, fork, id, layout, points, rot, run, run_rooms, unsaved, with_suffix,
+};
 use crate::catalog::Stream;
 use crate::checkpoint::{Manifest, open};
 use crate::config::Config;
 
-/// What is left of a partial restore was called sound, and its buckets were removed by the next start.
+/// Regression: a partial restore was reported as sound, and the next start removed its buckets.
 #[test]
-fn segments_without_a_catalog_are_told_and_kept() {
+fn segments_without_a_catalog_are_reported_and_kept() {
     let disk = directory();
     disk.remove_dir_all(&layout().log_dir()).unwrap();
     disk.remove(&Manifest::path(&layout().data_dir)).unwrap();
@@ -29,7 +31,7 @@ fn segments_without_a_catalog_are_told_and_kept() {
     }
 }
 
-/// As long as the log has everything, the manifest is only a shortcut: a checkpoint was cut short before the log was
+/// As long as the log has everything, the manifest is redundant: a checkpoint was interrupted before the log was
 /// trimmed.
 #[test]
 fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
@@ -47,7 +49,7 @@ fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("nothing is lost"), "{said}");
     assert_eq!(points(&disk).unwrap(), whole);
-    // A log that is damaged has less than the files.
+    // A damaged log has less than the files.
     rotten.edit(&with_suffix(&rotten, ".log")[0], |bytes| {
         let middle = bytes.len() / 4;
         bytes[middle..].fill(7);
@@ -57,9 +59,9 @@ fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     assert_eq!(points(&rotten).unwrap(), whole);
 }
 
-/// A server whose files were whole did not start for want of a few bytes, and nothing could be done about it.
+/// Regression: a server with sound files did not start because of a few damaged bytes, and no repair existed.
 #[test]
-fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubled() {
+fn rebuilding_a_lost_manifest_loses_and_doubles_no_point() {
     let disk = directory();
     let whole = points(&fork(&disk)).unwrap();
     let manifest = Manifest::path(&layout().data_dir);
@@ -95,7 +97,7 @@ fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubl
 /// Verdicts that a start finds, which are in a checkpoint cut short as well.
 fn entries(disk: &SimDisk) -> u64 {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     let view = opened
         .ledger
         .ledger()
@@ -111,7 +113,7 @@ fn checkpoint_until(disk: &SimDisk, dirs: &[&str]) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
-    let mut config = Config::default();
+    let mut config = Config::defaults().unwrap();
     config.storage.data_dir = home.path().join("data");
     run_rooms(&config, &[], true);
     for dir in dirs {
@@ -127,7 +129,7 @@ fn checkpoint_until(disk: &SimDisk, dirs: &[&str]) {
 }
 
 #[test]
-fn segments_that_are_gone_are_told_and_given_up_by_repair_alone() {
+fn missing_segments_are_reported_and_only_repair_drops_them() {
     let disk = directory();
     disk.remove_dir_all(Path::new("data/segments")).unwrap();
     let (sound, said) = run(&disk, false);
@@ -139,7 +141,7 @@ fn segments_that_are_gone_are_told_and_given_up_by_repair_alone() {
 }
 
 #[test]
-fn a_directory_without_anything_is_empty_and_not_sound() {
+fn an_empty_directory_is_not_sound() {
     let disk = SimDisk::new(1);
     disk.create_dir_all(Path::new("data")).unwrap();
     let (_, said) = run(&disk, false);
@@ -147,7 +149,7 @@ fn a_directory_without_anything_is_empty_and_not_sound() {
 }
 
 #[test]
-fn missing_files_are_told_and_what_can_go_on_goes_on() {
+fn missing_files_are_reported_and_repaired_where_possible() {
     let disk = directory();
     for path in disk.files().into_keys().filter(|path| !path.ends_with("LOCK")) {
         let rotten = fork(&disk);
@@ -170,9 +172,9 @@ fn missing_files_are_told_and_what_can_go_on_goes_on() {
     }
 }
 
-/// A repair may be killed at any operation: the next one ends it, and nothing more is lost.
+/// A repair may be killed at any operation: the next one completes it, and nothing more is lost.
 #[test]
-fn a_repair_that_was_killed_is_ended_by_the_next() {
+fn an_interrupted_repair_is_finished_by_the_next() {
     let disk = directory();
     let manifest = Manifest::path(&layout().data_dir);
     let mut damaged: Vec<(PathBuf, u64)> = vec![(manifest, 40)];
@@ -197,8 +199,7 @@ fn a_repair_that_was_killed_is_ended_by_the_next() {
         for operation in 1.. {
             let killed = fork(&rotten);
             killed.stop_at(killed.operations() + operation);
-            let port: Arc<dyn Disk> = Arc::new(killed.clone());
-            let done = check(&port, &layout(), true, &mut std::io::sink());
+            let done = check(&data_dir(&killed), true, &mut std::io::sink());
             for crash in Crash::KINDS {
                 let image = killed.crash(crash);
                 let at = format!("{} at operation {operation}, {crash:?}", path.display());

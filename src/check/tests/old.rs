@@ -1,4 +1,4 @@
-//! Directories that an older program wrote.
+//! Directories written by an older program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn directory() -> SimDisk {
 }
 
 #[test]
-fn a_directory_of_format_1_is_sound_and_told_to_be_old() {
+fn a_directory_of_format_1_is_sound_and_reported_as_old() {
     let disk = directory();
     let before = disk.files();
     for repair in [false, true] {
@@ -35,7 +35,7 @@ fn a_directory_of_format_1_is_sound_and_told_to_be_old() {
 }
 
 #[test]
-fn damage_in_a_directory_of_format_1_is_told_by_file_and_repair_converts_the_rest() {
+fn repair_reports_damage_in_format_1_and_converts_the_rest() {
     let disk = directory();
     let (mut untold, mut converted) = (Vec::<PathBuf>::new(), 0);
     for (path, bytes) in disk.files() {
@@ -67,7 +67,7 @@ fn damage_in_a_directory_of_format_1_is_told_by_file_and_repair_converts_the_res
             }
         }
     }
-    // Its last frame cannot be told from a torn one: the log was not closed in order.
+    // Its last frame is indistinguishable from a torn one: the log was not closed in order.
     assert!(
         untold
             .iter()
@@ -77,9 +77,9 @@ fn damage_in_a_directory_of_format_1_is_told_by_file_and_repair_converts_the_res
     assert!(converted > 30, "{converted}");
 }
 
-/// A bucket that a start could not convert waits for a repair.
+/// A bucket that a start could not convert stays until a repair.
 #[test]
-fn a_bucket_that_was_not_converted_is_told_and_repair_keeps_what_is_whole() {
+fn repair_salvages_the_sound_part_of_an_unconverted_bucket() {
     let disk = directory();
     let segment = with_suffix(&disk, ".segment").remove(0);
     let end = disk.len(&segment).unwrap();
@@ -88,7 +88,7 @@ fn a_bucket_that_was_not_converted_is_told_and_repair_keeps_what_is_whole() {
     assert!(convert(&port, &layout().data_dir, Damage::SetApart).unwrap());
     let (whole, said) = run(&disk, false);
     assert!(!whole && said.contains("an older program wrote"), "{said}");
-    // Also where nothing but the files says that it was not.
+    // Also when only the files show that it was not converted.
     let without = fork(&disk);
     rot(&without, &Manifest::path(&layout().data_dir), 30);
     for disk in [disk, without] {

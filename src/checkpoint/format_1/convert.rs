@@ -12,10 +12,11 @@ use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
 use super::{evidence, files};
 use crate::bucket::CarriedDir;
-use crate::catalog::{Frozen, FrozenTail, Snapshot};
+use crate::catalog::{Frozen, Snapshot};
+use crate::checkpoint::layout::{at, message};
 use crate::checkpoint::manifest::{BucketMark, Manifest};
-use crate::checkpoint::segments::{Segments, shared};
-use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
+use crate::checkpoint::segments::{Segments, write_segment};
+use crate::ledger::{Digest, Keep, LedgerFiles, NewEntry, Saving, encode_answer};
 
 /// Segments of the buckets are combined up to this size.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -36,10 +37,10 @@ pub enum Damage<'a> {
 /// # Errors
 /// A message for the operator. Then nothing has changed, except for files that nothing names.
 pub fn convert<'a>(disk: &'a Arc<dyn Disk>, data_dir: &'a Path, damage: Damage<'_>) -> Result<bool, String> {
-    let Some(path) = files::exists(&**disk, data_dir).map_err(|error| said(data_dir, &error))? else {
+    let Some(path) = files::exists(&**disk, data_dir).map_err(at(data_dir))? else {
         return Ok(false);
     };
-    let found = Manifest::read(&**disk, data_dir).map_err(|error| error.to_string())?;
+    let found = Manifest::read(&**disk, data_dir).map_err(message)?;
     let is_new = found.is_none();
     if is_new {
         tracing::info!(path = %path.display(), "an older program wrote this directory; it is converted");
@@ -97,8 +98,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
                         files::catalog_path(data_dir).display()
                     ));
                 }
-                let carried = CarriedDir::of(data_dir).list(&**disk);
-                let carried = carried.map_err(|error| said(data_dir, &error))?;
+                let carried = CarriedDir::of(data_dir).list(&**disk).map_err(at(data_dir))?;
                 let manifest = Manifest {
                     covered,
                     catalog_covered,
@@ -121,8 +121,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
             data_dir,
             damage,
             changed: snapshot.is_some(),
-            segments: opened.map_err(|error| error.to_string())?,
-            ledger: ledger.map_err(|error| error.to_string())?,
+            segments: opened.map_err(message)?,
+            ledger: ledger.map_err(message)?,
             manifest,
             snapshot,
             done: BTreeSet::new(),
@@ -160,7 +160,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
     /// Ordinals of the buckets to convert. Directories of deleted buckets are marked for removal.
     fn ordinals(&mut self) -> Result<BTreeSet<u32>, String> {
         let dir = files::buckets_dir(self.data_dir);
-        let names = list_existing(&**self.disk, &dir).map_err(|error| said(&dir, &error))?;
+        let names = list_existing(&**self.disk, &dir).map_err(at(&dir))?;
         let present = names.iter().filter_map(BucketDir::ordinal);
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
@@ -212,32 +212,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 false => Ok(None),
             };
         };
-        let mut bucket = OldBucket::new(ordinal, &manifest);
-        for id in &manifest.segments {
-            bucket.segments.push(self.open_segment(&dir, ordinal, *id)?);
-        }
-        for id in &manifest.answers {
-            bucket.answers.push(self.open_answers(&dir, *id)?);
-        }
-        Ok(Some(bucket))
-    }
-
-    fn open_segment(&self, dir: &BucketDir, ordinal: u32, id: u64) -> Result<Arc<SegmentFile>, String> {
-        let path = dir.segment_path(id);
-        let bytes = self.disk.map(&path).map_err(|error| said(&path, &error))?;
-        let opened = SegmentFile::open_of_bucket(id, ordinal, shared(bytes));
-        let damaged = |error: engine::EngineError| format!("{}: {error}", path.display());
-        let segment = opened.map_err(damaged)?;
-        // Read all entries, so that copying does not fail later. Only damage of single blocks goes unnoticed, and
-        // damaged blocks are copied as they are.
-        segment.part(ordinal).map_err(damaged)?;
-        Ok(segment)
-    }
-
-    fn open_answers(&self, dir: &BucketDir, id: u64) -> Result<AnswersFile, String> {
-        let path = dir.answers_path(id);
-        let bytes = self.disk.map(&path).map_err(|error| said(&path, &error))?;
-        AnswersFile::open(bytes).ok_or_else(|| format!("{} is damaged", path.display()))
+        let (bucket, faults) = OldBucket::open(&**self.disk, &dir, ordinal, &manifest);
+        faults.into_iter().next().map_or(Ok(Some(bucket)), Err)
     }
 
     /// What can be converted of a damaged bucket, if anything.
@@ -254,28 +230,20 @@ impl<'a, 'd> Conversion<'a, 'd> {
         self.aside.insert(ordinal);
         self.manifest.aside.push(ordinal);
         let dir = BucketDir::of(self.data_dir, ordinal);
-        let listing = dir.list(&**self.disk).map_err(|error| said(dir.path(), &error))?;
         // Without a manifest it is unknown which files are in use: a merged segment has the same rows as its inputs.
         let found = dir.read_manifest(&**self.disk).ok().flatten();
         let is_lost = found.is_none();
-        let manifest = found.unwrap_or_else(|| BucketManifest::of_newest(&listing));
-        let mut bucket = OldBucket::new(ordinal, &manifest);
-        for id in &manifest.segments {
-            bucket.segments.extend(self.open_segment(&dir, ordinal, *id).ok());
-        }
-        for id in &manifest.answers {
-            bucket.answers.extend(self.open_answers(&dir, *id).ok());
-        }
+        let manifest = match found {
+            Some(manifest) => manifest,
+            None => dir.manifest_of_newest(&**self.disk).map_err(at(dir.path()))?,
+        };
+        let (mut bucket, _) = OldBucket::open(&**self.disk, &dir, ordinal, &manifest);
         if is_lost {
-            let next_row = bucket.next_row().map_err(|error| error.to_string())?;
+            let next_row = bucket.next_row().map_err(message)?;
             bucket.mark.next_sequence += next_row;
-            bucket.mark.covered = evidence::last_held(
-                &**self.disk,
-                self.data_dir,
-                ordinal,
-                next_row,
-                self.manifest.covered,
-            )?;
+            let covered = self.manifest.covered;
+            bucket.mark.covered =
+                evidence::last_held(&**self.disk, self.data_dir, ordinal, next_row, covered)?;
         }
         Ok(Some(bucket))
     }
@@ -284,7 +252,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
     fn write_segment(&mut self, batch: &[(u32, Arc<SegmentFile>)]) -> Result<(), String> {
         let id = self.segments.take_id();
         let dir = self.segments.dir().clone();
-        let written = dir.write(&**self.disk, id, |out: &mut dyn Write| {
+        let written = write_segment(&**self.disk, &dir, id, |out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
             let mut begun = None;
             for (ordinal, old) in batch {
@@ -296,10 +264,9 @@ impl<'a, 'd> Conversion<'a, 'd> {
                     part.copy(&mut segment)?;
                 }
             }
-            Ok::<u64, MergeError>(segment.finish()?)
+            Ok::<_, MergeError>(segment.finish()?)
         });
-        let written = written.map_err(|error| format!("{}: {error}", dir.segment_path(id).display()))?;
-        self.segments.add(written);
+        self.segments.add(written.map_err(at(&dir.file_path(id)))?);
         self.manifest.segments.push(id);
         Ok(())
     }
@@ -310,29 +277,21 @@ impl<'a, 'd> Conversion<'a, 'd> {
         for bucket in buckets {
             for (view, created_at_ns) in bucket.answers.iter().flat_map(AnswersFile::entries) {
                 let payload = encode_answer(&view, created_at_ns);
-                answers.insert((bucket.ordinal, view.key), payload);
+                let entry = NewEntry::answer(bucket.ordinal, &view.key, payload);
+                answers.insert((bucket.ordinal, view.key), entry);
             }
             if answers.len() >= ANSWERS_MAX {
-                self.save_answers(std::mem::take(&mut answers))?;
+                self.save_answers(&std::mem::take(&mut answers))?;
             }
         }
-        self.save_answers(answers)
+        self.save_answers(&answers)
     }
 
-    fn save_answers(
-        &mut self,
-        answers: BTreeMap<(u32, crate::ledger::Digest), Arc<[u8]>>,
-    ) -> Result<(), String> {
-        let entries = answers.into_iter();
-        let entries: Vec<NewEntry> = entries
-            .map(|((bucket, key), payload)| NewEntry::answer(bucket, &key, payload))
-            .collect();
-        let saving = Saving {
-            tail: &FrozenTail::default(),
-            answers: entries.iter().collect(),
-            catalog: Vec::new(),
-        };
-        self.save(saving)
+    fn save_answers(&mut self, answers: &BTreeMap<(u32, Digest), NewEntry>) -> Result<(), String> {
+        self.save(Saving {
+            answers: answers.values().collect(),
+            ..Saving::default()
+        })
     }
 
     /// Writes the catalog of the snapshot as objects.
@@ -340,23 +299,18 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(());
         };
-        let frozen = snapshot.catalog.freeze();
-        let mut objects = Vec::new();
-        for change in frozen.changes_since(&Frozen::default()) {
-            objects.push(NewEntry::object(change.map_err(|error| error.to_string())?));
-        }
-        let saving = Saving {
-            tail: &FrozenTail::default(),
-            answers: Vec::new(),
+        let objects = NewEntry::changes(&snapshot.catalog.freeze(), &Frozen::default());
+        let objects = objects.map_err(message)?;
+        self.save(Saving {
             catalog: objects.iter().collect(),
-        };
-        self.save(saving)
+            ..Saving::default()
+        })
     }
 
     fn save(&mut self, saving: Saving<'_>) -> Result<(), String> {
         let owners = saving.answers.iter().map(|entry| entry.owner).collect();
         let saved = self.ledger.save(saving, &Keep::new(owners, i64::MIN));
-        let runs = saved.map_err(|error| error.to_string())?;
+        let runs = saved.map_err(message)?;
         self.manifest.runs = runs.ids();
         self.ledger.adopt(runs);
         Ok(())
@@ -366,19 +320,15 @@ impl<'a, 'd> Conversion<'a, 'd> {
     fn finish(mut self) -> Result<(), String> {
         if self.changed {
             self.manifest.next_segment = self.segments.next_id();
-            let written = self.manifest.write(&**self.disk, self.data_dir);
-            written.map_err(|error| error.to_string())?;
+            self.manifest
+                .write(&**self.disk, self.data_dir)
+                .map_err(message)?;
         }
         for ordinal in &self.aside {
             self.done.remove(ordinal);
             let dir = BucketDir::of(self.data_dir, *ordinal);
-            if self
-                .disk
-                .exists(dir.path())
-                .map_err(|error| said(dir.path(), &error))?
-            {
-                let moved = dir.move_aside(&**self.disk);
-                moved.map_err(|error| said(dir.path(), &error))?;
+            if self.disk.exists(dir.path()).map_err(at(dir.path()))? {
+                dir.move_aside(&**self.disk).map_err(at(dir.path()))?;
             }
         }
         self.remove_old().unwrap_or_else(|error| {
@@ -425,8 +375,18 @@ impl OldBucket {
         Ok(next)
     }
 
-    fn new(ordinal: u32, manifest: &BucketManifest) -> Self {
-        OldBucket {
+    /// Opens the files that the manifest names. Files that do not open are left out; returns why.
+    ///
+    /// Opening a segment reads all its entries, so that copying does not fail later. Only damage of single blocks goes
+    /// unnoticed, and damaged blocks are copied as they are.
+    fn open(
+        disk: &dyn Disk,
+        dir: &BucketDir,
+        ordinal: u32,
+        manifest: &BucketManifest,
+    ) -> (Self, Vec<String>) {
+        let mut faults = Vec::new();
+        let mut bucket = OldBucket {
             ordinal,
             mark: BucketMark {
                 covered: manifest.covered,
@@ -435,7 +395,20 @@ impl OldBucket {
             },
             segments: Vec::new(),
             answers: Vec::new(),
+        };
+        for id in &manifest.segments {
+            match dir.open_segment(disk, *id) {
+                Ok(segment) => bucket.segments.push(segment),
+                Err(fault) => faults.push(fault),
+            }
         }
+        for id in &manifest.answers {
+            match dir.open_answers(disk, *id) {
+                Ok(answers) => bucket.answers.push(answers),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        (bucket, faults)
     }
 }
 
@@ -456,8 +429,4 @@ fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
         }
     }
     batches
-}
-
-pub(super) fn said(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
 }

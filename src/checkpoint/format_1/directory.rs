@@ -3,18 +3,22 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use disk::{Disk, list_existing};
+use disk::Disk;
+use engine::SegmentFile;
 use serde::{Deserialize, Serialize};
 use wal::Sequence;
 
+use super::answers::AnswersFile;
 use crate::checked_file;
+use crate::checkpoint::layout::{at, message};
 use crate::checkpoint::manifest::SEQUENCES_UNKNOWN_MAX;
+use crate::checkpoint::segments::shared;
+use crate::sealed_file::SealedDir;
 
 const MANIFEST_MAGIC: &[u8; 8] = b"TWMANI01";
 const MANIFEST_NAME: &str = "manifest";
-const SEGMENT_SUFFIX: &str = ".segment";
-const ANSWERS_SUFFIX: &str = ".answers";
 /// Suffix of the name under which the directory of a damaged bucket is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
 
@@ -38,21 +42,18 @@ pub struct BucketManifest {
 
 /// The directory of one bucket.
 #[derive(Clone, Debug)]
-pub struct BucketDir(PathBuf);
-
-/// The contents of a bucket's directory, by name.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
-    /// Ids of segment files.
-    pub segments: Vec<u64>,
-    /// Ids of answers files.
-    pub answers: Vec<u64>,
+pub struct BucketDir {
+    path: PathBuf,
+    ordinal: u32,
 }
 
 impl BucketDir {
-    /// Path of the directory of a bucket.
+    /// The directory of a bucket.
     pub fn of(data_dir: &Path, ordinal: u32) -> Self {
-        BucketDir(data_dir.join("buckets").join(format!("{ordinal:08}")))
+        BucketDir {
+            path: data_dir.join("buckets").join(format!("{ordinal:08}")),
+            ordinal,
+        }
     }
 
     /// The ordinal of a name in `buckets/`; `None` if it is not the name of a bucket.
@@ -63,20 +64,41 @@ impl BucketDir {
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     pub fn manifest_path(&self) -> PathBuf {
-        self.0.join(MANIFEST_NAME)
+        self.path.join(MANIFEST_NAME)
     }
 
-    pub fn segment_path(&self, id: u64) -> PathBuf {
-        self.0.join(format!("{id:012}{SEGMENT_SUFFIX}"))
+    pub fn segments(&self) -> SealedDir {
+        SealedDir::new(self.path.clone(), ".segment")
     }
 
-    /// The path of an answers file.
-    pub fn answers_path(&self, id: u64) -> PathBuf {
-        self.0.join(format!("{id:012}{ANSWERS_SUFFIX}"))
+    pub fn answers(&self) -> SealedDir {
+        SealedDir::new(self.path.clone(), ".answers")
+    }
+
+    /// Opens a segment and reads its entries; blocks are not read.
+    ///
+    /// # Errors
+    /// A disk error, or damage, as a message for the operator.
+    pub fn open_segment(&self, disk: &dyn Disk, id: u64) -> Result<Arc<SegmentFile>, String> {
+        let path = self.segments().file_path(id);
+        let bytes = disk.map(&path).map_err(at(&path))?;
+        let segment = SegmentFile::open_of_bucket(id, self.ordinal, shared(bytes)).map_err(at(&path))?;
+        segment.part(self.ordinal).map_err(at(&path))?;
+        Ok(segment)
+    }
+
+    /// Opens an answers file.
+    ///
+    /// # Errors
+    /// A disk error, or damage, as a message for the operator.
+    pub fn open_answers(&self, disk: &dyn Disk, id: u64) -> Result<AnswersFile, String> {
+        let path = self.answers().file_path(id);
+        let bytes = disk.map(&path).map_err(at(&path))?;
+        AnswersFile::open(bytes).ok_or_else(|| format!("{} is damaged", path.display()))
     }
 
     /// Reads the manifest; returns `None` if there is none.
@@ -85,27 +107,24 @@ impl BucketDir {
     /// A disk error, or damage, as a message for the operator.
     pub fn read_manifest(&self, disk: &dyn Disk) -> Result<Option<BucketManifest>, String> {
         let path = self.manifest_path();
-        let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(|error| error.to_string())?;
+        let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(message)?;
         let decoded = content.map(|content| rmp_serde::from_slice(&content)).transpose();
         decoded.map_err(|error| format!("{} does not read: {error}", path.display()))
     }
 
-    /// Lists the directory; empty if it does not exist.
+    /// Reconstructs the manifest of a bucket that has lost it from its file names. Takes only the newest segment,
+    /// because a merge may have rewritten the rows of the others.
     ///
     /// # Errors
     /// A disk error.
-    pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
-        let mut listing = Listing::default();
-        let names = list_existing(disk, &self.0)?;
-        let id = |name: &OsString, suffix: &str| name.to_str()?.strip_suffix(suffix)?.parse::<u64>().ok();
-        for name in names {
-            if let Some(id) = id(&name, SEGMENT_SUFFIX) {
-                listing.segments.push(id);
-            } else if let Some(id) = id(&name, ANSWERS_SUFFIX) {
-                listing.answers.push(id);
-            }
-        }
-        Ok(listing)
+    pub fn manifest_of_newest(&self, disk: &dyn Disk) -> io::Result<BucketManifest> {
+        let segments = self.segments().list(disk)?.ids;
+        Ok(BucketManifest {
+            next_sequence: SEQUENCES_UNKNOWN_MAX,
+            segments: segments.last().copied().into_iter().collect(),
+            answers: self.answers().list(disk)?.ids,
+            ..BucketManifest::default()
+        })
     }
 
     /// Moves the directory to a name that is never removed automatically.
@@ -113,27 +132,14 @@ impl BucketDir {
     /// # Errors
     /// A disk error.
     pub fn move_aside(&self, disk: &dyn Disk) -> io::Result<()> {
-        let mut aside = self.0.as_os_str().to_owned();
+        let mut aside = self.path.as_os_str().to_owned();
         aside.push(ASIDE_SUFFIX);
         let aside = PathBuf::from(aside);
         disk.create_dir_all(&aside)?;
-        for name in disk.list(&self.0)? {
-            disk.rename(&self.0.join(&name), &aside.join(&name))?;
+        for name in disk.list(&self.path)? {
+            disk.rename(&self.path.join(&name), &aside.join(&name))?;
         }
         disk.sync_dir(&aside)?;
-        disk.remove_dir_all(&self.0)
-    }
-}
-
-impl BucketManifest {
-    /// Reconstructs the manifest of a bucket that has lost it from its file names. Takes only the newest segment,
-    /// because a merge may have rewritten the rows of the others.
-    pub fn of_newest(listing: &Listing) -> Self {
-        BucketManifest {
-            next_sequence: SEQUENCES_UNKNOWN_MAX,
-            segments: listing.segments.iter().max().copied().into_iter().collect(),
-            answers: listing.answers.clone(),
-            ..BucketManifest::default()
-        }
+        disk.remove_dir_all(&self.path)
     }
 }

@@ -1,15 +1,13 @@
 //! What the log and the carried records reveal about a directory that is incomplete.
 
-use std::io;
 use std::path::Path;
 
 use disk::Disk;
 use wal::Sequence;
 
-use super::convert::said;
 use super::files;
 use crate::bucket::CarriedDir;
-use crate::checkpoint::layout::Layout;
+use crate::checkpoint::layout::{Layout, at, message};
 use crate::checkpoint::manifest::Manifest;
 use crate::journal::Record;
 
@@ -32,35 +30,26 @@ pub(super) fn last_held(
         }
         Ok(())
     };
-    let carried = CarriedDir::of(data_dir).list(disk);
-    for file in carried.map_err(|error| said(data_dir, &error))? {
+    for file in CarriedDir::of(data_dir).list(disk).map_err(at(data_dir))? {
         if file.bucket == ordinal {
             file.read(disk, &mut look)?;
         }
     }
-    let dir = files::log_dir(data_dir);
-    let log = wal::check(disk, &dir).map_err(|error| error.to_string())?;
-    let range = (covered, log.last_sequence);
-    let read = wal::records(disk, &dir, range, &mut look);
-    read.map_err(|error| match error {
-        wal::OpenError::Log(error) => error.to_string(),
-        wal::OpenError::Replay { source, .. } => source,
-    })?;
+    files::read_log(disk, data_dir, covered, &mut look)?;
     Ok(last)
 }
 
 /// Refuses a directory that has lost its manifest. Without a catalog, it can be distinguished from a directory of
 /// format 1 only by a log that is complete from its first record.
 pub(super) fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
-    let layout = Layout {
-        data_dir: data_dir.to_owned(),
-    };
-    let catalog = files::catalog_path(data_dir);
-    let failed = |error: io::Error| said(data_dir, &error);
-    if disk.exists(&catalog).map_err(failed)? || !layout.has_sealed_files(disk).map_err(failed)? {
+    let layout = Layout::of(data_dir);
+    let has_catalog = disk
+        .exists(&files::catalog_path(data_dir))
+        .map_err(at(data_dir))?;
+    if has_catalog || !layout.has_sealed_files(disk).map_err(at(data_dir))? {
         return Ok(());
     }
-    let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    let log = wal::check(disk, &layout.log_dir()).map_err(message)?;
     match log.first_sequence {
         Some(1) => Ok(()),
         _ => Err(format!(

@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use disk::{Disk, list_existing};
-use wal::Sequence;
+use wal::{OpenError, Replay, Sequence};
 
 use crate::catalog::{Catalog, Command, Snapshot};
 use crate::checked_file;
-use crate::journal::{Record, RecordError};
+use crate::checkpoint::layout::{Layout, message};
+use crate::journal::Record;
 
 const CATALOG_MAGIC: &[u8; 8] = b"TWCATA01";
 const MARK_MAGIC: &[u8; 8] = b"TWMARK01";
@@ -51,7 +52,7 @@ pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
 /// A disk error, or damage, as a message for the operator.
 pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<(Snapshot, Sequence), String> {
     let path = catalog_path(data_dir);
-    let content = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(|error| error.to_string())?;
+    let content = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(message)?;
     let Some(content) = content else {
         return Ok(Default::default());
     };
@@ -69,25 +70,33 @@ pub(super) fn deleted_in_log(
     catalog: &Catalog,
     after: Sequence,
 ) -> BTreeSet<u32> {
-    let dir = log_dir(data_dir);
     let mut deleted = BTreeSet::new();
-    let Ok(found) = wal::check(disk, &dir) else {
-        return deleted;
-    };
-    let mut each = |_: Sequence, record: &[u8]| -> Result<(), RecordError> {
-        if let Record::Command(command) = Record::decode(record)?
+    let mut each = |_: Sequence, record: &[u8]| -> Result<(), String> {
+        if let Record::Command(command) = Record::decode(record).map_err(message)?
             && let Command::BucketDeleted { bucket_id } = *command
         {
             deleted.extend(catalog.bucket(bucket_id).map(|bucket| bucket.ordinal));
         }
         Ok(())
     };
-    drop(wal::records(disk, &dir, (after, found.last_sequence), &mut each));
+    drop(read_log(disk, data_dir, after, &mut each));
     deleted
 }
 
-pub(super) fn log_dir(data_dir: &Path) -> PathBuf {
-    data_dir.join("log")
+/// Passes the records of the log after `after` to `each`.
+pub(super) fn read_log(
+    disk: &dyn Disk,
+    data_dir: &Path,
+    after: Sequence,
+    each: &mut Replay<'_, String>,
+) -> Result<(), String> {
+    let dir = Layout::of(data_dir).log_dir();
+    let log = wal::check(disk, &dir).map_err(message)?;
+    let read = wal::records(disk, &dir, (after, log.last_sequence), each);
+    read.map_err(|error| match error {
+        OpenError::Log(error) => error.to_string(),
+        OpenError::Replay { source, .. } => source,
+    })
 }
 
 /// Reads the mark: all records up to it are in segments and snapshot. 0 before the first checkpoint.
@@ -96,7 +105,7 @@ pub(super) fn log_dir(data_dir: &Path) -> PathBuf {
 /// A disk error, or damage, as a message for the operator.
 pub(super) fn read_mark(disk: &dyn Disk, data_dir: &Path) -> Result<Sequence, String> {
     let path = mark_path(data_dir);
-    match checked_file::read(disk, &path, MARK_MAGIC).map_err(|error| error.to_string())? {
+    match checked_file::read(disk, &path, MARK_MAGIC).map_err(message)? {
         None => Ok(0),
         Some(content) => match content.as_slice().try_into() {
             Ok(bytes) => Ok(u64::from_le_bytes(bytes)),

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use disk::{Disk, list_existing};
-use engine::SegmentFile;
 use wal::Sequence;
 
-use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
 use super::files;
 use crate::catalog::Catalog;
-use crate::checkpoint::segments::shared;
+use crate::checkpoint::layout::at;
 
 /// The result of a survey.
 #[derive(Default)]
@@ -51,8 +49,7 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
         Err(error) => found.damages.push(error),
     }
     let dir = files::buckets_dir(data_dir);
-    let names = list_existing(disk, &dir);
-    let names = names.map_err(|error| format!("{}: {error}", dir.display()))?;
+    let names = list_existing(disk, &dir).map_err(at(&dir))?;
     let mut ordinals: Vec<u32> = names.iter().filter_map(BucketDir::ordinal).collect();
     ordinals.extend(manifests.iter().filter(|ordinal| found.exists(**ordinal)));
     ordinals.sort_unstable();
@@ -101,12 +98,7 @@ impl Survey {
             }
         }
         for id in &manifest.answers {
-            let path = dir.answers_path(*id);
-            match disk.map(&path).map(AnswersFile::open) {
-                Ok(Some(_)) => {}
-                Ok(None) => self.damages.push(format!("{} is damaged", path.display())),
-                Err(error) => self.damages.push(format!("{}: {error}", path.display())),
-            }
+            self.damages.extend(dir.open_answers(disk, *id).err());
         }
         self.buckets.insert(ordinal, (manifest.covered, points));
     }
@@ -120,17 +112,12 @@ fn read_segment(
     id: u64,
     damages: &mut Vec<String>,
 ) -> Result<u64, String> {
-    let path = dir.segment_path(id);
-    let bytes = disk
-        .map(&path)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    let damaged = |error: engine::EngineError| format!("{}: {error}", path.display());
-    let file = SegmentFile::open_of_bucket(id, ordinal, shared(bytes)).map_err(damaged)?;
+    let path = dir.segments().file_path(id);
     let mut points = 0;
-    if let Some(part) = file.part(ordinal).map_err(damaged)? {
-        for block in part.verify().map_err(damaged)? {
+    if let Some(part) = dir.open_segment(disk, id)?.part(ordinal).map_err(at(&path))? {
+        for block in part.verify().map_err(at(&path))? {
             match block.fault {
-                Some(error) => damages.push(damaged(error)),
+                Some(error) => damages.push(at(&path)(error)),
                 None => points += u64::from(block.rows),
             }
         }

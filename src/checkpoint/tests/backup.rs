@@ -1,4 +1,4 @@
-//! Backups of the rooms while they are at work, restored and recovered: what was acknowledged is in them, once.
+//! Backups of running rooms, restored and recovered: they contain all acknowledged data exactly once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn restore(kept: &SimDisk, name: &str, to: &SimDisk) -> Result<(), BackupError> 
 fn restored(kept: &SimDisk, name: &str) -> SimDisk {
     let disk = SimDisk::new(2);
     restore(kept, name, &disk).unwrap_or_else(|error| panic!("{error}"));
-    // The power goes right afterwards.
+    // A power cut right after the restore.
     disk.crash(Crash::KINDS[1])
 }
 
@@ -68,7 +68,7 @@ fn worked(seed: u64) -> (SimDisk, World) {
 }
 
 #[test]
-fn a_backup_at_any_operation_of_the_server_holds_what_was_acknowledged() {
+fn a_backup_at_any_operation_holds_all_acknowledged_data() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -105,7 +105,7 @@ fn a_backup_at_any_operation_of_the_server_holds_what_was_acknowledged() {
     assert!(*operations.lock() > 500, "{} operations", operations.lock());
 }
 
-/// What must be there of a trace, begun looking at one moment and done by the end of it.
+/// The state required of a backup of a trace: it begins at one moment and ends by the end of the trace.
 fn at_least(begun: &Model, ended: &Model) -> Model {
     let mut model = ended.clone();
     for (index, request) in model.requests.iter_mut().enumerate() {
@@ -131,9 +131,9 @@ fn meanwhile(before: Option<Existence>, after: Existence) -> Existence {
     }
 }
 
-/// The server goes on at every single thing that the backup does.
+/// The server makes progress at every operation of the backup.
 #[test]
-fn a_backup_holds_what_was_acknowledged_before_it_began_however_much_happens_meanwhile() {
+fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -184,9 +184,9 @@ fn a_backup_holds_what_was_acknowledged_before_it_began_however_much_happens_mea
     }
 }
 
-/// A start finds nothing, all, or a restore that was not finished.
+/// A start finds nothing, everything, or an unfinished restore.
 #[test]
-fn a_power_cut_at_any_operation_of_a_restore_leaves_nothing_or_all_or_what_is_refused() {
+fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
     let (disk, world) = worked(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let (model, now_ns) = (world.model.lock().clone(), world.clock.now_ns());
@@ -199,7 +199,7 @@ fn a_power_cut_at_any_operation_of_a_restore_leaves_nothing_or_all_or_what_is_re
             let image = to.crash(crash);
             let is_empty = image.files().is_empty();
             let port: Arc<dyn Disk> = Arc::new(image.clone());
-            match open(&port, Arc::clone(&port), &layout()) {
+            match open(&port, &layout()) {
                 Ok(_) if is_empty => assert!(done.is_err()),
                 Ok(opened) => {
                     model.check(&opened, now_ns);
@@ -224,7 +224,7 @@ fn a_power_cut_at_any_operation_of_a_restore_leaves_nothing_or_all_or_what_is_re
 /// A restore ends for want of room, and one of its files cannot be removed. A start must not take the rest for a data
 /// directory.
 #[test]
-fn a_failed_restore_that_cannot_remove_its_files_stays_refused() {
+fn a_failed_restore_that_cannot_clean_up_stays_refused() {
     let (disk, _) = worked(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let whole = restored(&kept, "kept/backup").used_bytes();
@@ -239,9 +239,7 @@ fn a_failed_restore_that_cannot_remove_its_files_stays_refused() {
             emptied += 1;
         } else {
             let port: Arc<dyn Disk> = Arc::new(to.clone());
-            let error = open(&port, Arc::clone(&port), &layout())
-                .err()
-                .expect("a part of a backup");
+            let error = open(&port, &layout()).err().expect("a part of a backup");
             assert!(
                 error.to_string().contains("RESTORING"),
                 "{error}: {:?}",
@@ -257,7 +255,7 @@ fn a_failed_restore_that_cannot_remove_its_files_stays_refused() {
 }
 
 #[test]
-fn a_backup_that_did_not_come_to_its_end_is_refused() {
+fn an_incomplete_backup_is_refused() {
     let (disk, _) = worked(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =
@@ -290,7 +288,7 @@ fn a_backup_that_did_not_come_to_its_end_is_refused() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_a_backup_is_found_in_the_file_it_is_in() {
+fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
     let (disk, _) = worked(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let mut rng = fastrand::Rng::with_seed(seed());
@@ -317,9 +315,9 @@ fn a_flipped_bit_anywhere_in_a_backup_is_found_in_the_file_it_is_in() {
     }
 }
 
-/// Backups of damaged directories were made, called whole, and took the place of the good ones.
+/// Regression: backups of damaged directories were reported as complete and replaced the good ones.
 #[test]
-fn a_damaged_file_is_found_on_its_way_into_a_backup() {
+fn a_damaged_file_is_detected_while_being_backed_up() {
     let (disk, _) = worked(seed());
     let mut rng = fastrand::Rng::with_seed(seed());
     let (mut refused, mut whole) = (0, Vec::new());
@@ -341,7 +339,7 @@ fn a_damaged_file_is_found_on_its_way_into_a_backup() {
                 }
             }
             if path.ends_with("manifest") {
-                // Without it nobody knows which files there are.
+                // Without it the files of the backup are unknown.
                 continue;
             }
             let port: Arc<dyn Disk> = Arc::new(rotten.clone());
@@ -354,7 +352,7 @@ fn a_damaged_file_is_found_on_its_way_into_a_backup() {
                 let read = verify_on(&backup, Path::new(name));
                 let read = read.unwrap_or_else(|error| panic!("{said}: {error}"));
                 assert!(
-                    !read.damages().is_empty(),
+                    !read.damages.is_empty(),
                     "{said}: it says that it is of damaged files"
                 );
                 let to = SimDisk::new(2);
@@ -371,9 +369,9 @@ fn a_damaged_file_is_found_on_its_way_into_a_backup() {
     assert!(refused > 10 * whole.len(), "{refused} refused, {whole:?}");
 }
 
-/// A backup that an older program made of damaged files says nothing of them.
+/// A backup of damaged files made by an older program does not mention the damage.
 #[test]
-fn a_backup_that_is_a_directory_is_verified_to_the_block() {
+fn a_directory_backup_is_verified_to_the_block() {
     let (disk, _) = worked(seed());
     let segment = disk
         .files()
@@ -398,7 +396,7 @@ fn a_backup_that_is_a_directory_is_verified_to_the_block() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_costs_the_backup_alone() {
+fn a_full_disk_fails_only_the_backup_and_is_reported() {
     let (disk, _) = worked(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =

@@ -1,4 +1,4 @@
-//! Merges beside checkpoints, with the threads that the server has.
+//! Merges concurrent with checkpoints, on the threads of the server.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Stops the merging thread at the disk until it is opened.
 #[derive(Default)]
 struct Gate {
-    /// Whether it is open, and whether somebody waits at it.
+    /// Whether it is open, and whether a thread waits at it.
     state: Mutex<(bool, bool)>,
     changed: Condvar,
 }
@@ -62,10 +62,10 @@ async fn checkpoint(checkpointer: &Checkpointer) {
     }
 }
 
-/// The merge once ran between two checkpoints: while a large one did, the log and the rows in memory grew until the
-/// server took no points any more, for as long as the merge lasted.
+/// Regression: merges ran between two checkpoints. During a large one, the log and the rows in memory grew until the
+/// server refused points for as long as the merge lasted.
 #[test]
-fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
+fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -78,7 +78,7 @@ fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
     };
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let rooms = start_on(Arc::new(tap), None, layout(), options(), clock).await;
+        let rooms = start_on(Arc::new(tap), layout(), options(), clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         for _ in 0..40 {
@@ -95,7 +95,7 @@ fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
         }
         let mut closed = pin!(rooms.checkpointer.close());
         poll_fn(|context| Poll::Ready(closed.as_mut().poll(context).is_ready())).await;
-        // Done behind the order to close: the merge has been told by now.
+        // Runs after the order to close: the merge has been cancelled by now.
         checkpoint(&rooms.checkpointer).await;
         gate.open();
         closed.await.unwrap();
@@ -106,10 +106,10 @@ fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
     check_image(&disk.crash(Crash::KINDS[1]), &world.model.lock(), now_ns);
 }
 
-/// A merge that did not fit on the disk was begun again at once, without end: it took what room was left again and again,
-/// and the log had none when it needed it.
+/// Regression: a merge that did not fit on the disk was restarted at once, endlessly: it filled the disk each time,
+/// and the log had no space left.
 #[test]
-fn a_merge_that_the_disk_refused_is_left_for_a_while() {
+fn a_merge_refused_by_the_disk_is_postponed() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -144,7 +144,7 @@ fn a_merge_that_the_disk_refused_is_left_for_a_while() {
             (false, false),
             "not at once, not behind the next checkpoint"
         );
-        // The pause once went by the wall clock: one that was set back let nothing be merged for as long.
+        // Regression: the pause used the wall clock, so that setting it back prevented merges for that long.
         world.clock.step(-400 * DAY_NS);
         world.clock.advance(MERGE_PAUSE_NS);
         let begun = live.on_thread(|task| {
@@ -156,10 +156,10 @@ fn a_merge_that_the_disk_refused_is_left_for_a_while() {
     });
 }
 
-/// A server that is restarted often takes no checkpoint but at its stops, behind which nothing was ever merged: files
-/// grew with the restarts until no more could be mapped.
+/// Regression: a frequently restarted server takes checkpoints only when it stops, and never merged afterwards: files
+/// accumulated with the restarts until no more could be mapped.
 #[test]
-fn segments_that_restarts_have_left_are_merged_at_the_next_start() {
+fn segments_left_by_restarts_are_merged_at_the_next_start() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);

@@ -1,4 +1,4 @@
-//! What older programs wrote is converted at a start, whenever that is cut short, and whatever is damaged.
+//! Data of older programs is converted at a start, despite interruptions and damage.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -53,7 +53,7 @@ struct Found {
 fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
     let disk = disk();
     convert(&disk, &layout().data_dir, Damage::SetApart)?;
-    let opened = open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())?;
+    let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
     let mut found = Found {
         points: BTreeMap::new(),
         answers: BTreeMap::new(),
@@ -110,7 +110,7 @@ fn old_files(disk: &SimDisk) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_directory_of_format_1_is_converted_with_all_it_has() {
+fn a_directory_of_format_1_is_converted_completely() {
     let disk = directory();
     let keys = keys(&disk);
     assert!(keys.len() >= 20, "{}", keys.len());
@@ -134,7 +134,7 @@ fn a_directory_of_format_1_is_converted_with_all_it_has() {
 }
 
 #[test]
-fn a_conversion_that_is_cut_short_anywhere_begins_anew() {
+fn an_interrupted_conversion_starts_over() {
     let disk = directory();
     let keys = keys(&disk);
     let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
@@ -163,7 +163,7 @@ fn a_conversion_that_is_cut_short_anywhere_begins_anew() {
 
 /// One damaged bucket is set apart, and whole again once its file is; the others do not wait for it.
 #[test]
-fn damage_in_a_directory_of_format_1_costs_nothing() {
+fn damage_in_a_directory_of_format_1_loses_nothing() {
     let original = directory();
     let keys = keys(&original);
     let whole = of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
@@ -183,7 +183,7 @@ fn damage_in_a_directory_of_format_1_costs_nothing() {
                     refused += 1;
                 }
                 Ok(_) => {
-                    let opened = open(&port, Arc::clone(&port), &layout());
+                    let opened = open(&port, &layout());
                     let opened = opened.unwrap_or_else(|error| panic!("{at}: {error}"));
                     assert!(opened.set_apart.len() <= 1, "{at}");
                     apart += opened.set_apart.len();
@@ -203,7 +203,7 @@ fn damage_in_a_directory_of_format_1_costs_nothing() {
 }
 
 #[test]
-fn a_bucket_that_must_be_there_and_is_not_is_set_apart_at_every_start() {
+fn a_missing_bucket_is_set_apart_at_every_start() {
     let disk = directory();
     let kept: Vec<(PathBuf, Vec<u8>)> = disk
         .files()
@@ -216,7 +216,7 @@ fn a_bucket_that_must_be_there_and_is_not_is_set_apart_at_every_start() {
     for _ in 0..3 {
         of(&disk, &keys).unwrap_err();
         let port: Arc<dyn Disk> = Arc::new(disk.clone());
-        let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+        let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(opened.set_apart.keys().collect::<Vec<_>>(), [&2]);
     }
     disk.create_dir_all(Path::new("data/buckets/00000002")).unwrap();
@@ -225,7 +225,7 @@ fn a_bucket_that_must_be_there_and_is_not_is_set_apart_at_every_start() {
 }
 
 #[test]
-fn what_is_whole_of_a_damaged_bucket_is_salvaged_and_its_files_are_kept() {
+fn sound_blocks_of_a_damaged_bucket_are_salvaged_and_files_kept() {
     let disk = directory();
     let keys = keys(&disk);
     let segment = Path::new("data/buckets/00000001/000000000003.segment");
@@ -246,9 +246,9 @@ fn what_is_whole_of_a_damaged_bucket_is_salvaged_and_its_files_are_kept() {
     assert!(disk.files().contains_key(aside));
 }
 
-/// Whoever started first and repaired later lost what the log had: it was carried on, and then taken for converted.
+/// Regression: starting before the repair lost the records of the log: they were carried on, then taken for converted.
 #[test]
-fn what_was_carried_of_a_damaged_bucket_is_there_after_a_repair() {
+fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     let disk = directory();
     let keys = keys(&disk);
     let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
@@ -280,9 +280,9 @@ fn what_was_carried_of_a_damaged_bucket_is_there_after_a_repair() {
     assert_eq!(found.points[&(2, 0)], whole.points[&(2, 0)]);
 }
 
-/// A kill between the manifest and the renaming of a damaged directory had the next start remove it.
+/// Regression: after a kill between writing the manifest and renaming a damaged directory, the next start removed it.
 #[test]
-fn a_repair_that_is_cut_short_anywhere_keeps_the_damaged_files() {
+fn an_interrupted_repair_keeps_the_damaged_files() {
     let disk = directory();
     let segment = Path::new("data/buckets/00000001/000000000003.segment");
     let end = disk.files()[segment].len() as u64;
@@ -307,9 +307,9 @@ fn a_repair_that_is_cut_short_anywhere_keeps_the_damaged_files() {
     }
 }
 
-/// A deletion that only the log had was taken for a bucket that is lost.
+/// Regression: a deletion that was only in the log was taken for a lost bucket.
 #[test]
-fn a_bucket_that_the_log_deletes_is_not_missed() {
+fn a_bucket_deleted_by_the_log_is_not_reported_missing() {
     let disk = directory();
     let log = disk
         .files()
@@ -320,7 +320,7 @@ fn a_bucket_that_the_log_deletes_is_not_missed() {
     let bucket_id = in_system(async {
         // The id of the second bucket.
         convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
-        let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+        let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
         opened
             .catalog
             .bucket_by_ordinal(2)
@@ -346,7 +346,7 @@ fn a_bucket_that_the_log_deletes_is_not_missed() {
     disk.remove_dir_all(Path::new("data/buckets/00000002")).unwrap();
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     assert!(opened.set_apart.is_empty());
     assert!(opened.manifest.unconverted.is_empty());
 }

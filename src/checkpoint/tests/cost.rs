@@ -1,4 +1,4 @@
-//! What a checkpoint costs does not follow how many buckets there are, nor do files follow checkpoints.
+//! The cost of a checkpoint does not depend on the number of buckets, nor the number of files on the checkpoints.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ async fn with_buckets(world: &mut World, live: &Live) {
     }
 }
 
-/// Eight syncs for each bucket that was touched: minutes where there are thousands.
+/// Regression: eight syncs for each changed bucket took minutes with thousands of buckets.
 #[test]
-fn a_checkpoint_of_many_buckets_syncs_as_often_as_that_of_one() {
+fn syncs_of_a_checkpoint_do_not_depend_on_the_number_of_buckets() {
     let disk = SimDisk::new(seed());
     let mut world = World::new(seed());
     in_system(async {
@@ -63,9 +63,9 @@ fn changed(live: &Live) -> Vec<u32> {
     ordinals
 }
 
-/// Ten thousand idle buckets were asked at each checkpoint.
+/// Regression: each checkpoint queried ten thousand idle buckets.
 #[test]
-fn a_checkpoint_asks_what_has_changed_and_when_it_fails_the_next_asks_again() {
+fn a_checkpoint_writes_changed_objects_and_a_failed_one_is_repeated() {
     let disk = SimDisk::new(seed());
     let mut world = World::new(seed());
     in_system(async {
@@ -90,9 +90,9 @@ fn a_checkpoint_asks_what_has_changed_and_when_it_fails_the_next_asks_again() {
     });
 }
 
-/// A map for each file of each bucket: a server with many of them did not start again.
+/// Regression: with one map per file and bucket, a server with many buckets did not start again.
 #[test]
-fn files_are_few_however_many_the_buckets_and_checkpoints() {
+fn the_number_of_files_is_bounded() {
     let disk = SimDisk::new(seed());
     let mut world = World::new(seed());
     let mut most = 0;

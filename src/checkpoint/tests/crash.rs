@@ -1,4 +1,4 @@
-//! Power cuts: at every operation that alters the disk, in every kind.
+//! Power cuts of every kind at every operation that alters the disk.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -20,20 +20,20 @@ const STEPS: usize = 150;
 
 pub(super) fn recover(disk: &SimDisk) -> Opened {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    match open(&disk, Arc::clone(&disk), &layout()) {
+    match open(&disk, &layout()) {
         Ok(opened) => opened,
         Err(error) => panic!("the directory does not open: {error}"),
     }
 }
 
-/// What was acknowledged is there, and is there again when the machine goes down right after.
+/// Acknowledged data is present after recovery, and again after another crash right afterwards.
 pub(super) fn check_image(image: &SimDisk, model: &Model, now_ns: i64) {
     model.check(&recover(image), now_ns);
     let again = image.crash(Crash::KINDS[1]);
     model.check(&recover(&again), now_ns);
 }
 
-/// An image and what it must hold; to go on from.
+/// An image of a disk with its expected content, to continue from.
 struct Moment {
     image: SimDisk,
     model: Model,
@@ -81,7 +81,7 @@ fn look(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_loses_nothing_acknowledged() {
+fn a_power_cut_at_any_operation_loses_no_acknowledged_data() {
     let first = seed();
     let merges: u64 = (first..first + if exhaustive() { 20 } else { 4 })
         .map(power_cuts)
@@ -89,13 +89,13 @@ fn a_power_cut_at_any_operation_loses_nothing_acknowledged() {
     assert!(merges > 0, "the traces merge segments");
 }
 
-/// Runs the trace of a seed; answers how often it merged.
+/// Runs the trace of a seed; returns the number of merges.
 fn power_cuts(seed: u64) -> u64 {
     println!("seed {seed}");
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let seen: Arc<Mutex<Seen>> = Arc::default();
-    // What a reader would ask in the middle of everything.
+    // A read in the middle of the trace.
     let reader: Arc<OnceLock<(CatalogHandle, Ledger)>> = Arc::default();
     let tap = {
         let (seen, model, clock) = (
@@ -104,7 +104,7 @@ fn power_cuts(seed: u64) -> u64 {
             Arc::clone(&world.clock),
         );
         let reader = Arc::clone(&reader);
-        // The model first, and released before: a check takes long, and the trace goes on meanwhile.
+        // The model first, and unlocked before the check: it takes long, and the trace continues meanwhile.
         Tap::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let now_ns = clock.now_ns();

@@ -16,13 +16,13 @@ use crate::clock::{Clock, SECOND_NS};
 use crate::ids::ObjectId;
 use crate::ledger::{Content, Ledger};
 
-/// An entry, and how far it has come: one step for a verdict; for a delivery, one each time that it is owed and one each
-/// time that it ends.
+/// An entry and its progress: one step for a verdict; for a delivery, one each time it becomes pending and one each
+/// time it ends.
 #[derive(Clone, Debug)]
 struct Noted {
     text: Box<str>,
     acknowledged: u32,
-    /// The next step was asked for.
+    /// The next step was requested.
     under_way: bool,
 }
 
@@ -56,7 +56,7 @@ fn list(
             } = **delivery;
             (created_at_ns, id, again, delivery.clone())
         });
-    let view = ledger.view(catalog, stream, owner).with(pending);
+    let view = ledger.view_with(catalog, stream, owner, pending);
     let page = view.page(stream.cutoff_ns(now_ns), offset, limit).ok()?;
     let said = |(key, content): (EntryKey, Content<Arc<Delivery>>)| {
         let (steps, text) = match (stream, content) {
@@ -123,7 +123,7 @@ impl Entries {
                 .collect();
             assert!(
                 found.keys().all(|key| self.noted.contains_key(key)),
-                "entries nobody made"
+                "unknown entries"
             );
             let cutoff_ns = owner.0.cutoff_ns(now_ns);
             let of_owner = |key: &EntryKey| (key.stream, key.owner) == owner && key.at_ns >= cutoff_ns;
@@ -162,8 +162,8 @@ impl World {
             1 => self.create_webhook(rooms).await,
             2 => self.delete_owner(rooms).await,
             3..11 => self.verdict(rooms).await,
-            11..15 => self.owe(rooms).await,
-            _ => self.go_on_with_a_delivery(rooms).await,
+            11..15 => self.add_delivery(rooms).await,
+            _ => self.advance_a_delivery(rooms).await,
         }
     }
 
@@ -171,8 +171,8 @@ impl World {
     pub(super) async fn entries(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         for _ in 0..6 {
             self.verdict(rooms).await?;
-            self.owe(rooms).await?;
-            self.go_on_with_a_delivery(rooms).await?;
+            self.add_delivery(rooms).await?;
+            self.advance_a_delivery(rooms).await?;
         }
         Ok(())
     }
@@ -329,7 +329,7 @@ impl World {
             .await
     }
 
-    async fn owe(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+    async fn add_delivery(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let Some(owner) = self.owner(rooms, Stream::Deliveries) else {
             return Ok(());
         };
@@ -360,8 +360,8 @@ impl World {
             .await
     }
 
-    /// An attempt at a delivery that is owed, or one that has ended is owed again.
-    async fn go_on_with_a_delivery(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+    /// An attempt at a pending delivery, or a redelivery of one that has ended.
+    async fn advance_a_delivery(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let now_ns = self.clock.now_ns();
         let known: Vec<(EntryKey, Noted)> = {
             let model: &Model = &self.model.lock();

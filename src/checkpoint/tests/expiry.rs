@@ -1,4 +1,4 @@
-//! What a checkpoint deletes, while retention and clock change around it.
+//! Deletion of expired rows by checkpoints while retention and clock change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,10 +91,10 @@ fn start(disk: impl Disk, world: &World) -> Live {
     Live::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The checkpoint took the retention of its beginning for that of its end: what a longer one let in meanwhile was
+/// Regression: the checkpoint used the retention of its beginning: rows admitted meanwhile by a longer retention were
 /// deleted with the next block that was sealed.
 #[test]
-fn rows_that_a_longer_retention_let_in_during_a_checkpoint_stay() {
+fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let (tap, hook) = tapped(disk.clone());
@@ -132,7 +132,7 @@ fn rows_that_a_longer_retention_let_in_during_a_checkpoint_stay() {
     });
 }
 
-/// A clock that was wrong during one checkpoint once deleted everything.
+/// Regression: a clock that was wrong during one checkpoint deleted everything.
 #[test]
 fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
     let seed = seed();
@@ -168,7 +168,7 @@ fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
 }
 
 #[test]
-fn what_had_expired_at_two_checkpoints_an_hour_apart_is_deleted() {
+fn rows_expired_at_two_checkpoints_an_hour_apart_are_deleted() {
     let seed = seed();
     let mut world = World::new(seed);
     in_system(async {
@@ -195,7 +195,7 @@ fn what_had_expired_at_two_checkpoints_an_hour_apart_is_deleted() {
 /// Points that were refused have numbers, too, which a restart gives again. A change of retention that counted them as
 /// given had hidden the new points under those numbers: acknowledged, and never seen.
 #[test]
-fn rows_that_get_the_numbers_of_refused_ones_are_seen() {
+fn rows_that_reuse_sequences_of_refused_ones_are_visible() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -244,9 +244,9 @@ fn rows_that_get_the_numbers_of_refused_ones_are_seen() {
     });
 }
 
-/// The file stayed until something else was written to the bucket.
+/// Regression: the file stayed until the bucket was written to again.
 #[test]
-fn a_merged_segment_of_which_nothing_is_left_leaves_no_file() {
+fn merging_an_entirely_expired_segment_leaves_no_file() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);

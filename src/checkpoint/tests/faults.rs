@@ -92,7 +92,7 @@ fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &Si
 }
 
 impl Run {
-    /// Whatever the disk did, what was acknowledged is there after a crash, and the server goes on.
+    /// After any fault of the disk and a crash, acknowledged data is present and the server continues.
     fn check(&self, seed: u64) {
         assert_eq!(self.false_acknowledgements, 0);
         let now_ns = self.world.clock.now_ns();
@@ -117,7 +117,7 @@ fn chosen(seed: u64, count: impl Fn(&SimDisk) -> u64) -> Vec<u64> {
     (0..runs).map(|index| 1 + index * total / runs).collect()
 }
 
-fn told<R>(what: &str, work: impl FnOnce() -> R) -> R {
+fn in_context<R>(what: &str, work: impl FnOnce() -> R) -> R {
     let outcome = catch_unwind(AssertUnwindSafe(work));
     outcome.unwrap_or_else(|panic| {
         println!("at {what}");
@@ -126,10 +126,10 @@ fn told<R>(what: &str, work: impl FnOnce() -> R) -> R {
 }
 
 #[test]
-fn a_disk_that_stops_is_survived_and_nothing_is_acknowledged_any_more() {
+fn after_the_disk_stops_nothing_is_acknowledged() {
     let seed = seed();
     for operation in chosen(seed, SimDisk::operations) {
-        told(&format!("operation {operation}"), || {
+        in_context(&format!("operation {operation}"), || {
             let stop = |disk: &SimDisk| disk.stop_at(disk.operations() + operation);
             run(seed, stop, |_, _, _| {}).check(seed);
         });
@@ -137,11 +137,11 @@ fn a_disk_that_stops_is_survived_and_nothing_is_acknowledged_any_more() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_the_service_resumes_when_there_is_room() {
+fn a_full_disk_refuses_writes_until_space_is_freed() {
     let seed = seed();
     for operation in [Operation::Write, Operation::Create] {
         for nth in chosen(seed, |disk| disk.count(operation)) {
-            told(&format!("{operation:?} {nth}"), || {
+            in_context(&format!("{operation:?} {nth}"), || {
                 let full = |disk: &SimDisk| {
                     disk.fail(
                         operation,
@@ -152,16 +152,16 @@ fn a_full_disk_refuses_and_the_service_resumes_when_there_is_room() {
                     )
                 };
                 let run = run(seed, full, |_, _, _| {});
-                assert!(!run.log_failed, "the log goes on");
+                assert!(!run.log_failed, "the log continues");
                 run.check(seed);
             });
         }
     }
 }
 
-/// It once said to be ready while it refused every write.
+/// Regression: the server reported ready while it refused every write.
 #[test]
-fn a_full_disk_is_not_ready_until_there_is_room() {
+fn a_full_disk_is_not_ready_until_space_is_freed() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -189,7 +189,7 @@ fn a_full_disk_is_not_ready_until_there_is_room() {
             );
         }
         disk.set_budget_bytes(None);
-        // Nobody writes: it finds out by itself.
+        // Without any write, the server notices by itself.
         let deadline = Instant::now() + Duration::from_secs(30);
         while let Err(why) = live.rooms.journal.readiness() {
             assert!(Instant::now() < deadline, "{why}");
@@ -205,7 +205,7 @@ fn a_disk_with_little_room_left_loses_nothing() {
     let seed = seed();
     let mut refused = 0;
     for room in 0..if exhaustive() { 400 } else { 40 } {
-        told(&format!("room {room}"), || {
+        in_context(&format!("room {room}"), || {
             let mut lifted = false;
             let run = run(
                 seed,
@@ -221,7 +221,7 @@ fn a_disk_with_little_room_left_loses_nothing() {
                 },
             );
             refused += run.failures;
-            assert!(!run.log_failed, "the log goes on");
+            assert!(!run.log_failed, "the log continues");
             run.check(seed);
         });
     }
@@ -229,11 +229,11 @@ fn a_disk_with_little_room_left_loses_nothing() {
 }
 
 #[test]
-fn a_failed_sync_ends_the_log_or_has_the_checkpoint_tried_again() {
+fn a_failed_sync_ends_the_log_or_retries_the_checkpoint() {
     let seed = seed();
     let (mut ended, mut tried_again) = (0, 0);
     for nth in chosen(seed, |disk| disk.count(Operation::Sync)) {
-        told(&format!("sync {nth}"), || {
+        in_context(&format!("sync {nth}"), || {
             let run = run(
                 seed,
                 |disk| disk.fail(Operation::Sync, nth, Fault::Io),

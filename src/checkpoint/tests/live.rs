@@ -1,11 +1,13 @@
 //! The rooms that keep state, running over a disk of the test's; checkpoints run when the test says so.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use actix::System;
 use disk::Disk;
+use engine::Cache;
+use wal::{LogOptions, SyncPolicy};
 
 use super::model::Row;
 use super::record::ingest;
@@ -13,9 +15,10 @@ use crate::bucket::{Buckets, BucketsOptions};
 use crate::catalog::{Bucket, CatalogHandle};
 use crate::checkpoint::Rooms as AllRooms;
 use crate::checkpoint::merging::Merged;
+use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::{RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
-use crate::checkpoint::{CheckpointError, Layout, OpenError, open};
+use crate::checkpoint::{CheckpointError, Layout, OpenError};
 use crate::clock::{ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -23,13 +26,12 @@ use crate::journal::{JournalHandle, JournalOptions};
 
 /// The data directory on the simulated disk.
 pub(crate) fn layout() -> Layout {
-    Layout {
-        data_dir: PathBuf::from("data"),
-    }
+    Layout::of(Path::new("data"))
 }
 
 pub(crate) fn options() -> RoomsOptions {
     RoomsOptions {
+        sync: SyncPolicy::Always,
         journal: JournalOptions {
             queue_bytes_max: 1 << 20,
             tail_bytes_max: 1 << 30,
@@ -71,8 +73,16 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
-        let opened = open(&disk, Arc::clone(&disk), &layout())?;
-        let (rooms, _, task) = assemble(opened, disk, None, layout(), options(), clock)?;
+        Self::start_with(disk, LogOptions::default(), clock)
+    }
+
+    pub(super) fn start_with(
+        disk: Arc<dyn Disk>,
+        log: LogOptions,
+        clock: Arc<ManualClock>,
+    ) -> Result<Self, OpenError> {
+        let opened = open_with(&disk, &layout(), log, Cache::new(1 << 20))?;
+        let (rooms, _, task) = assemble(opened, disk, layout(), options(), clock)?;
         Ok(Live::of(rooms, task))
     }
 
@@ -122,7 +132,7 @@ impl Live {
     }
 }
 
-/// What a step met.
+/// The failure of a step.
 #[derive(Debug)]
 pub(super) enum Failure {
     Service(ServiceError),

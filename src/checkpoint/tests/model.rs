@@ -1,4 +1,4 @@
-//! What the rooms must hold: every request made, and whether it was acknowledged.
+//! The model of the rooms: every request made, and whether it was acknowledged.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) struct Request {
     pub(super) acknowledged: Option<u64>,
 }
 
-/// Whether something exists. What was asked and not acknowledged may have happened or not.
+/// Whether an object exists. Requests that were not acknowledged may or may not have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existence {
     MaybeCreated,
@@ -68,10 +68,10 @@ pub(super) struct Model {
 /// A stored row: sequence, timestamp and value.
 type Stored = (u64, i64, u32);
 
-/// The body that a request with a key was answered with.
+/// The body of the answer to a request with a key.
 pub(super) fn answer(bucket: u32, first_sequence: u64) -> Vec<u8> {
     let mut body = b"{\"_id\":\"".to_vec();
-    body.extend_from_slice(&crate::bucket::point_id(bucket, first_sequence));
+    body.extend_from_slice(&crate::ids::ObjectId::of_point(bucket, first_sequence).to_hex());
     body.extend_from_slice(b"\"}");
     body
 }
@@ -85,7 +85,7 @@ pub(super) fn body_digest(key: Digest) -> Digest {
 }
 
 impl Model {
-    /// Fails where what was recovered is not what was acknowledged.
+    /// Fails if the recovered data differs from the acknowledged data.
     pub(super) fn check(&self, opened: &Opened, now_ns: i64) {
         self.check_catalog(&opened.catalog);
         self.entries
@@ -97,7 +97,7 @@ impl Model {
         assert_eq!(opened.buckets.len(), expected, "each bucket has its state");
     }
 
-    /// The same where later requests, which this model does not know, may be there too.
+    /// The same, allowing for later requests that are not in this model.
     pub(super) fn check_at_least(&self, opened: &Opened, now_ns: i64) {
         self.check_catalog(&opened.catalog);
         for request in &self.requests {
@@ -165,7 +165,7 @@ impl Model {
         let known = |id| self.buckets.iter().any(|bucket| bucket.id == id);
         assert!(
             catalog.buckets().all(|bucket| known(bucket.id)),
-            "a bucket that nobody made"
+            "an unknown bucket"
         );
     }
 
@@ -250,7 +250,7 @@ impl Model {
                 );
             }
         }
-        assert!(by_value.is_empty(), "rows that nobody sent: {by_value:?}");
+        assert!(by_value.is_empty(), "rows that were never sent: {by_value:?}");
         for (key, request) in keys {
             let found = state.idempotency.get(&key, now_ns).expect("it reads");
             let remembered = request.at_ns > now_ns - DAY_NS;
@@ -270,7 +270,7 @@ impl Model {
         }
     }
 
-    /// Takes what may or may not have happened as it was found to be.
+    /// Adopts the observed state of unacknowledged requests.
     pub(super) fn settle(&mut self, opened: &Opened, now_ns: i64) {
         let catalog = &opened.catalog;
         self.entries.settle(catalog, opened.ledger.ledger(), now_ns);
@@ -316,7 +316,7 @@ impl Model {
     }
 }
 
-/// The rows of a source, told in three ways that must agree: row by row, grouped, and counted.
+/// The rows of a source, read in three ways that must agree: row by row, grouped, and counted.
 fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
     let snapshot = state.store.snapshot([source]);
     let counted = state.store.stats(source, cutoff_ns).expect("stats").points;

@@ -1,4 +1,4 @@
-//! One test for each way in which the order of things once went wrong, or easily would.
+//! One test for each ordering bug that occurred, or easily could.
 
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use disk::Disk;
 use disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
 use parking_lot::Mutex;
+use wal::{LogOptions, SyncPolicy};
 
 use super::crash::{check_image, recover};
 use super::model::Existence;
@@ -17,10 +18,9 @@ use super::seed;
 use super::tap::Tap;
 use super::world::{Live, World, in_system, layout, options};
 use crate::catalog::Command;
-use crate::checkpoint::start::{assemble, start_on};
+use crate::checkpoint::start::start_on;
 use crate::checkpoint::{Manifest, open};
 use crate::clock::{Clock, DAY_NS};
-use crate::journal::RelaxedDisk;
 
 const NOTHING_UNSYNCED: Crash = Crash::KINDS[1];
 
@@ -33,10 +33,10 @@ fn files_below(disk: &SimDisk, dir: &str, suffix: &str) -> Vec<PathBuf> {
     disk.files().into_keys().filter(below).collect()
 }
 
-/// The catalog on the disk once said to cover records whose sync had failed; their sequences were given again, and
-/// the commands that then had them were passed over at the next start.
+/// Regression: the saved catalog covered records whose sync had failed; their sequences were reused, and
+/// the commands with the reused sequences were skipped at the next start.
 #[test]
-fn a_catalog_saved_after_a_failed_sync_does_not_cover_what_is_lost() {
+fn a_catalog_saved_after_a_failed_sync_does_not_cover_lost_records() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -66,7 +66,7 @@ fn a_catalog_saved_after_a_failed_sync_does_not_cover_what_is_lost() {
 
 /// Rows that were deleted or had expired before a checkpoint left no trace of the sequences they took.
 #[test]
-fn ids_of_points_that_were_deleted_unsaved_are_not_given_again() {
+fn ids_of_points_deleted_before_a_checkpoint_are_not_reused() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -92,7 +92,7 @@ fn ids_of_points_that_were_deleted_unsaved_are_not_given_again() {
 }
 
 #[test]
-fn a_segment_goes_with_the_last_bucket_that_uses_it() {
+fn a_segment_is_removed_with_the_last_bucket_that_uses_it() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -116,9 +116,9 @@ fn a_segment_goes_with_the_last_bucket_that_uses_it() {
     check_image(&disk, &world.model.lock(), world.clock.now_ns());
 }
 
-/// A new record whose sequence a manifest says to cover would be passed over at the next start.
+/// A new record with a sequence that a manifest covers would be skipped at the next start.
 #[test]
-fn a_log_that_ends_before_what_a_manifest_covers_is_refused() {
+fn a_log_that_ends_before_the_covered_sequence_is_refused() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -133,16 +133,13 @@ fn a_log_that_ends_before_what_a_manifest_covers_is_refused() {
     // The last two frames: what ends the log, and a group of ingests.
     disk.edit(&log, |bytes| bytes.truncate(bytes.len() - 32 - 40));
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let message = open(&port, Arc::clone(&port), &layout())
-        .err()
-        .expect("it is refused")
-        .to_string();
+    let message = open(&port, &layout()).err().expect("it is refused").to_string();
     assert!(message.contains("the log ends"), "{message}");
 }
 
-/// Merging one damaged segment stopped all checkpoints, and in time all writes.
+/// Regression: merging one damaged segment stopped all checkpoints, and eventually all writes.
 #[test]
-fn a_damaged_segment_stops_its_merges_and_nothing_else() {
+fn a_damaged_segment_stops_only_its_merges() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -166,9 +163,9 @@ fn a_damaged_segment_stops_its_merges_and_nothing_else() {
     });
 }
 
-/// Tries on a full disk left a segment each, and a log that had to begin a file before it could drop one.
+/// Regression: each attempt on a full disk left a segment, and the log had to start a file before it could drop one.
 #[test]
-fn checkpoints_on_a_full_disk_leave_nothing_behind_and_the_log_shrinks_all_the_same() {
+fn checkpoints_on_a_full_disk_leave_no_files_and_still_trim_the_log() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -203,7 +200,7 @@ fn checkpoints_on_a_full_disk_leave_nothing_behind_and_the_log_shrinks_all_the_s
 
 /// A manifest whose last sync fails may be the one in force: a next try that failed, too, removed the runs it names.
 #[test]
-fn a_run_that_a_doubtful_manifest_names_stays_until_another_one_is_in_force() {
+fn a_run_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     let seed = seed();
     let mut doubtful = 0;
     for nth in 1..12 {
@@ -239,7 +236,7 @@ fn a_run_that_a_doubtful_manifest_names_stays_until_another_one_is_in_force() {
 /// The manifest of a merge whose last sync fails may be the one in force, which names the merged segment alone: a
 /// checkpoint that brought nothing new wrote no manifest, and removed that segment.
 #[test]
-fn a_merged_segment_that_a_doubtful_manifest_names_stays_until_another_one_is_in_force() {
+fn a_segment_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     let seed = seed();
     let mut doubtful = 0;
     for nth in 1..5 {
@@ -280,7 +277,7 @@ fn a_merged_segment_that_a_doubtful_manifest_names_stays_until_another_one_is_in
 
 /// As with segments: what does not read is not merged, and the log shrinks all the same.
 #[test]
-fn a_damaged_run_stops_its_merges_and_nothing_else() {
+fn a_damaged_run_stops_only_its_merges() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -316,13 +313,13 @@ fn a_damaged_run_stops_its_merges_and_nothing_else() {
     });
 }
 
-/// A client that hung up while its bucket was deleted left the actor and the directory behind.
+/// Regression: a client that disconnected while its bucket was deleted left the actor and the directory behind.
 #[test]
 #[expect(
     clippy::await_holding_lock,
-    reason = "the journal's thread is to wait until whoever asked has gone"
+    reason = "the journal's thread must wait until the request is dropped"
 )]
-fn a_bucket_is_gone_also_when_nobody_waits_for_the_answer() {
+fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -370,28 +367,23 @@ fn a_bucket_is_gone_also_when_nobody_waits_for_the_answer() {
     });
 }
 
-/// With syncs put off, a checkpoint covered what the log did not hold yet, and the header of a new log file was torn.
+/// Regression: with delayed syncs, a checkpoint covered records not yet in the log, and a new log file was torn.
 #[test]
-fn a_relaxed_log_loses_its_last_moments_and_nothing_else() {
+fn a_relaxed_log_loses_only_its_last_unsynced_records() {
     let seed = seed();
-    for interval in [None, Some(Duration::from_secs(3_600))] {
+    for sync in [
+        SyncPolicy::Never,
+        SyncPolicy::Interval(Duration::from_secs(3_600)),
+    ] {
         let disk = SimDisk::new(seed);
         let mut world = World::new(seed);
-        let relaxed = Arc::new(RelaxedDisk::new(Arc::new(disk.clone()), interval));
         in_system(async {
-            let port: Arc<dyn Disk> = Arc::new(disk.clone());
-            let opened = open(&port, Arc::clone(&relaxed) as Arc<dyn Disk>, &layout());
-            let opened = opened.unwrap_or_else(|error| panic!("{error}"));
-            let assembled = assemble(
-                opened,
-                port,
-                Some(relaxed),
-                layout(),
-                options(),
-                Arc::clone(&world.clock) as Arc<dyn Clock>,
-            );
-            let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
-            let mut live = Live::of(rooms, task);
+            let options = LogOptions {
+                sync,
+                ..LogOptions::default()
+            };
+            let started = Live::start_with(Arc::new(disk.clone()), options, Arc::clone(&world.clock));
+            let mut live = started.unwrap_or_else(|error| panic!("{error}"));
             world.set_up(&live.rooms).await.unwrap();
             for round in 0..4 {
                 world.ingest(&live.rooms, 5).await.unwrap();
@@ -431,7 +423,7 @@ fn the_checkpointer_s_thread_closes_everything_in_order() {
     for _ in 0..3 {
         in_system(async {
             let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-            let rooms = start_on(Arc::new(disk.clone()), None, layout(), options(), clock).await;
+            let rooms = start_on(Arc::new(disk.clone()), layout(), options(), clock).await;
             let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
             let checkpointer = rooms.checkpointer.clone();
             if rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {
@@ -452,7 +444,7 @@ fn the_checkpointer_s_thread_closes_everything_in_order() {
         world.clock.advance(DAY_NS / 2);
     }
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         opened.recovered.points, 0,
         "the last checkpoint left nothing to replay"

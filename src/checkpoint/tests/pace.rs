@@ -1,4 +1,4 @@
-//! How many checkpoints there are: as many as the log needs, whatever comes in while one is under way.
+//! The number of checkpoints: as many as the log needs, regardless of writes during a checkpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,7 +66,7 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
             checkpoint_bytes,
             ..options()
         };
-        let rooms = start_on(disk, None, layout(), options, clock).await;
+        let rooms = start_on(disk, layout(), options, clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         work(&rooms, &traffic).await;
@@ -77,7 +77,7 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
 }
 
 #[test]
-fn there_are_as_many_checkpoints_as_the_log_is_long() {
+fn checkpoints_are_proportional_to_the_log() {
     const CHECKPOINT_BYTES: usize = 16 << 20;
     const VOLUME: usize = 8 * CHECKPOINT_BYTES;
     let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, traffic| {
@@ -90,7 +90,7 @@ fn there_are_as_many_checkpoints_as_the_log_is_long() {
 }
 
 #[test]
-fn orders_during_a_checkpoint_make_no_other() {
+fn orders_during_a_checkpoint_start_no_other() {
     let checkpoints = count(1 << 30, async |rooms, traffic| {
         rooms.checkpointer.order();
         while !traffic.is_waited_for.load(Ordering::Acquire) {

@@ -1,5 +1,5 @@
-//! Bits that turn over, and files that go missing: the start refuses and names the file, or loses nothing. A block is
-//! only read when it is asked for; then a query fails and never answers other rows.
+//! Flipped bits and missing files: the start refuses and names the file, or loses nothing. A block is
+//! only read when it is queried; then the query fails and never returns other rows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn copy(disk: &SimDisk) -> SimDisk {
 
 fn try_open(disk: &SimDisk) -> Result<Opened, String> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    let opened = open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())?;
+    let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
     // A bucket that does not open is set apart, and is none that lost rows without a word.
     match opened.set_apart.values().next() {
         Some(fault) => Err(fault.to_string()),
@@ -129,7 +129,7 @@ fn rows(opened: &Opened) -> Option<Rows> {
 }
 
 #[test]
-fn a_flipped_bit_is_refused_or_harmless_and_never_other_rows() {
+fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
     let seed = seed();
     let (disk, model, now_ns) = directory(seed);
     let whole = everything(&recover(&copy(&disk)), &model, now_ns).expect("it is whole");
@@ -204,16 +204,16 @@ fn a_missing_file_is_refused_by_name_and_nothing_is_removed() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_refused_when_the_mark_says_that_there_was_one() {
+fn a_missing_log_is_refused_when_the_mark_says_it_existed() {
     let (disk, _, _) = directory(seed());
     disk.remove_dir_all(&layout().log_dir()).unwrap();
     let message = try_open(&disk).err().expect("it is refused");
     assert!(message.contains("log"), "{message}");
 }
 
-/// Buckets that no catalog knows were taken for deleted ones and removed: a volume half mounted cost every point.
+/// Regression: buckets missing in the catalog were taken for deleted and removed: a missing mount lost every point.
 #[test]
-fn a_manifest_that_is_gone_with_its_log_is_refused_and_nothing_is_removed() {
+fn a_manifest_missing_with_its_log_is_refused_and_nothing_removed() {
     let (disk, ..) = directory(seed());
     disk.remove_dir_all(&layout().log_dir()).unwrap();
     disk.remove(&Manifest::path(&layout().data_dir)).unwrap();
@@ -230,7 +230,7 @@ fn a_manifest_that_is_gone_with_its_log_is_refused_and_nothing_is_removed() {
 
 /// A whole directory of files that is gone, as where a volume is not mounted.
 #[test]
-fn segments_or_runs_that_are_gone_are_refused_by_name() {
+fn missing_segments_and_runs_are_refused_by_name() {
     let (disk, ..) = directory(seed());
     for dir in ["data/segments", "data/ledger"] {
         let rotten = copy(&disk);
@@ -243,7 +243,7 @@ fn segments_or_runs_that_are_gone_are_refused_by_name() {
 }
 
 #[test]
-fn files_of_strangers_stay() {
+fn unknown_files_are_kept() {
     let (disk, model, now_ns) = directory(seed());
     let strange: Vec<PathBuf> = [
         "data/notes",

@@ -1,4 +1,4 @@
-//! One bucket that fails, and the others that go on.
+//! One bucket fails, and the others continue.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ async fn points(live: &Live, ordinal: u32) -> Option<u64> {
     live.rooms.buckets.point_count(&bucket, &[SOURCE]).await.ok()
 }
 
-/// What a segment says of it rots: the server starts, and what the log holds of the bucket survives any number of trimmed logs.
+/// The entries of the bucket in a segment are damaged: the server starts, and its records in the log survive trimming.
 #[test]
 fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
     let seed = seed();
@@ -90,7 +90,7 @@ fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
     });
 }
 
-/// The rows of an actor that panicked once were skipped by the next checkpoint, and trimmed from the log.
+/// Regression: rows of a panicked actor were skipped by the next checkpoint and trimmed from the log.
 #[test]
 fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
     let seed = seed();
@@ -109,7 +109,7 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
         handle.with(|_| panic!("on purpose")).await.unwrap_err();
         let deadline = Instant::now() + Duration::from_secs(60);
         while live.rooms.buckets.load().memory_bytes > 0 {
-            assert!(Instant::now() < deadline, "its memory is given back");
+            assert!(Instant::now() < deadline, "its memory is released");
             std::thread::yield_now();
         }
         for round in 1..=3 {
@@ -125,10 +125,10 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
     });
 }
 
-/// What was carried for a checkpoint that failed was taken for carried, though no manifest named it: it was removed with
-/// the next file that nobody used, and the log was trimmed.
+/// Regression: records carried for a failed checkpoint counted as carried though no manifest named them: they were
+/// removed with the next unused file, and the log was trimmed.
 #[test]
-fn what_is_carried_for_a_checkpoint_that_fails_is_carried_again() {
+fn records_carried_for_a_failed_checkpoint_are_carried_again() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -160,9 +160,9 @@ fn what_is_carried_for_a_checkpoint_that_fails_is_carried_again() {
     });
 }
 
-/// They stayed for good.
+/// Regression: these files were never removed.
 #[test]
-fn what_a_crash_left_of_carried_records_goes_with_the_next_checkpoint() {
+fn the_next_checkpoint_removes_partial_carried_files_of_a_crash() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -179,7 +179,7 @@ fn what_a_crash_left_of_carried_records_goes_with_the_next_checkpoint() {
     });
 }
 
-/// Its directory was once removed, as that of a deleted bucket is.
+/// Regression: its directory was removed like that of a deleted bucket.
 #[test]
 fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {
     let seed = seed();

@@ -1,5 +1,5 @@
-//! A disk on which time passes at every look: the moments of a trace, recorded before each operation that altered the
-//! real one, for a reader who comes to see a later one with each thing he does.
+//! A disk on which time passes at every read: the moments of a trace, recorded before each operation that altered the
+//! real one, so that each operation of a reader sees a later moment.
 
 use std::ffi::OsString;
 use std::io;
@@ -95,7 +95,7 @@ impl Disk for Travel {
     }
 }
 
-/// A log file that goes on being written while it is open, and keeps its bytes when it is dropped.
+/// A log file that is still written while it is open, and keeps its bytes when it is dropped.
 struct Growing {
     travel: Travel,
     path: PathBuf,

@@ -24,7 +24,7 @@ pub(super) use super::record::ingest;
 pub(super) struct World {
     pub(super) rng: Rng,
     pub(super) clock: Arc<ManualClock>,
-    /// Shared with whoever looks at the disk while a step is under way.
+    /// Shared with readers of the disk while a step is in progress.
     pub(super) model: Arc<Mutex<Model>>,
     next: u64,
     /// Whether some of the ingests have idempotency keys, which bring runs to the ledger.
@@ -461,7 +461,7 @@ impl World {
         Ok(())
     }
 
-    /// What readers see now is what the model says.
+    /// Asserts that readers see the state of the model.
     pub(super) async fn check_live(&self, live: &Live) {
         let now_ns = self.clock.now_ns();
         let (entries, ledger) = (self.model.lock().entries.clone(), &live.rooms.ledger);

@@ -1,4 +1,4 @@
-//! The way of a delivery from the catalog to its receiver and back.
+//! Deliveries from the catalog to the receiver, and their results back to the catalog.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ const A: &str = "https://a.example";
 const B: &str = "https://b.example";
 
 #[actix::test]
-async fn what_is_owed_is_sent_signed_and_recorded() {
+async fn a_pending_delivery_is_sent_signed_and_recorded() {
     let world = World::new().await;
     let webhook = world.webhook(10, A, 3).await;
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     world.until("recorded", || world.pending(owed).is_none()).await;
     let sent = world.script.sent(A);
     assert_eq!(sent.len(), 1);
@@ -38,14 +38,14 @@ async fn what_is_owed_is_sent_signed_and_recorded() {
 }
 
 #[actix::test]
-async fn a_failed_delivery_is_tried_again_in_its_time_under_the_same_id() {
+async fn a_failed_delivery_is_retried_on_schedule_under_the_same_id() {
     let world = World::new().await;
     world
         .script
         .answer(A, [Reply::Status(500), Reply::Refuse, Reply::Status(204)]);
     let webhook = world.webhook(10, A, 3).await;
     let began = Instant::now();
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     let tries = |count| world.pending(owed).is_some_and(|owed| owed.tries == count);
     world.until("the first failure is recorded", || tries(1)).await;
     let pending = world.pending(owed).unwrap();
@@ -78,11 +78,11 @@ async fn a_failed_delivery_is_tried_again_in_its_time_under_the_same_id() {
 }
 
 #[actix::test]
-async fn after_the_last_retry_a_delivery_has_failed_and_can_be_asked_for_again() {
+async fn a_delivery_fails_after_its_last_retry_and_can_be_redelivered() {
     let world = World::new().await;
     world.script.answer(A, [Reply::Hold, Reply::Status(200)]);
     let webhook = world.webhook(10, A, 0).await;
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     let first = world.pending(owed);
     world.until("in flight", || world.script.held() == 1).await;
     world.script.release(A, 500);
@@ -102,13 +102,13 @@ async fn after_the_last_retry_a_delivery_has_failed_and_can_be_asked_for_again()
     assert_eq!(sent[0].body, sent[1].body, "the webhookId stays");
 }
 
-/// A full disk is no reason to bother a receiver twice.
+/// A full disk must not cause a second request to the receiver.
 #[actix::test]
-async fn a_result_that_the_log_does_not_take_is_kept_and_nothing_is_sent_twice() {
+async fn a_result_refused_by_the_log_is_kept_and_nothing_is_sent_twice() {
     let world = World::new().await;
     let webhook = world.webhook(10, A, 3).await;
     world.script.answer(A, [Reply::Hold]);
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     world.until("in flight", || world.script.held() == 1).await;
     world.disk.set_budget_bytes(Some(world.disk.used_bytes()));
     let command = Command::DeliveriesCounted { counts: Vec::new() };
@@ -129,14 +129,14 @@ async fn a_result_that_the_log_does_not_take_is_kept_and_nothing_is_sent_twice()
 }
 
 #[actix::test]
-async fn the_next_process_goes_on_whatever_its_clock_says() {
+async fn a_restart_continues_deliveries_whatever_its_clock_says() {
     let world = World::new().await;
     let webhook = world.webhook(10, A, 3).await;
     let first = world.webhook(11, B, 3).await;
     world.script.answer(A, [Reply::Refuse]);
     world.script.answer(B, [Reply::Hold]);
-    let retried = world.owe(Receiver::Webhook(webhook)).await;
-    let cut_short = world.owe(Receiver::Webhook(first)).await;
+    let retried = world.add_pending(Receiver::Webhook(webhook)).await;
+    let cut_short = world.add_pending(Receiver::Webhook(first)).await;
     let failed_once = || world.pending(retried).is_some_and(|owed| owed.tries == 1);
     world.until("one failed", failed_once).await;
     world.until("one is in flight", || world.script.held() == 1).await;
@@ -149,18 +149,18 @@ async fn the_next_process_goes_on_whatever_its_clock_says() {
         .await;
     assert!(
         began.elapsed() < Duration::from_secs(10),
-        "a wait is no longer than its step"
+        "a delay is at most its step"
     );
     assert_eq!(world.script.sent(A)[0].body, id_before);
 }
 
 #[actix::test]
-async fn what_a_deleted_webhook_was_owed_is_not_sent() {
+async fn deleting_a_webhook_cancels_its_pending_deliveries() {
     let world = World::new().await;
     let webhook = world.webhook(10, A, 3).await;
     world.script.answer(A, [Reply::Hold]);
-    world.owe(Receiver::Webhook(webhook)).await;
-    world.owe(Receiver::Webhook(webhook)).await;
+    world.add_pending(Receiver::Webhook(webhook)).await;
+    world.add_pending(Receiver::Webhook(webhook)).await;
     world.until("one is in flight", || world.script.held() == 1).await;
     world
         .commit(Command::WebhookDeleted { webhook_id: webhook })
@@ -173,11 +173,11 @@ async fn what_a_deleted_webhook_was_owed_is_not_sent() {
 }
 
 #[actix::test]
-async fn an_attempt_goes_where_the_webhook_is_now() {
+async fn an_attempt_uses_the_current_url_of_the_webhook() {
     let world = World::new().await;
     let webhook = world.webhook(10, A, 3).await;
     world.script.answer(A, [Reply::Status(503)]);
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     world
         .until("failed", || {
             world.pending(owed).is_some_and(|owed| owed.tries == 1)
@@ -225,14 +225,14 @@ async fn rule(world: &World, url: &str) -> ObjectId {
 }
 
 #[actix::test]
-async fn the_url_of_a_rule_gets_its_triggers_unsigned_even_when_the_rule_is_gone() {
+async fn a_rule_url_gets_unsigned_triggers_even_after_rule_deletion() {
     let world = World::new().await;
     let rule_id = rule(&world, B).await;
     let receiver = Receiver::Rule {
         rule_id,
         url: A.into(),
     };
-    let owed = world.owe(receiver.clone()).await;
+    let owed = world.add_pending(receiver.clone()).await;
     world.until("sent", || world.pending(owed).is_none()).await;
     let sent = world.script.sent(B);
     let webhook_id = String::from_utf8(sent[0].body.to_vec()).unwrap();
@@ -242,7 +242,7 @@ async fn the_url_of_a_rule_gets_its_triggers_unsigned_even_when_the_rule_is_gone
         "to the rule's present URL"
     );
     world.commit(Command::RuleDeleted { rule_id }).await;
-    let owed = world.owe(receiver).await;
+    let owed = world.add_pending(receiver).await;
     world.until("sent", || world.pending(owed).is_none()).await;
     assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
 }
@@ -254,11 +254,11 @@ async fn a_silent_receiver_delays_no_other() {
     let other = world.webhook(11, B, 3).await;
     world.script.answer(A, [Reply::Hold]);
     for _ in 0..20 {
-        world.owe(Receiver::Webhook(silent)).await;
+        world.add_pending(Receiver::Webhook(silent)).await;
     }
     let mut owed = Vec::new();
     for _ in 0..20 {
-        owed.push(world.owe(Receiver::Webhook(other)).await);
+        owed.push(world.add_pending(Receiver::Webhook(other)).await);
     }
     let all_sent = || owed.iter().all(|id| world.pending(*id).is_none());
     world.until("the other has all", all_sent).await;
@@ -267,7 +267,7 @@ async fn a_silent_receiver_delays_no_other() {
 }
 
 #[actix::test]
-async fn a_best_effort_delivery_asked_for_again_is_owed() {
+async fn redelivering_a_best_effort_delivery_makes_it_pending() {
     let world = World::new().await;
     world.source(20, "s").await;
     let webhook = world.webhook(10, A, 0).await;
@@ -293,15 +293,15 @@ async fn a_best_effort_delivery_asked_for_again_is_owed() {
     assert_eq!(world.deliveries.uncounted(webhook).total, 0);
 }
 
-/// Its record was replaced by what the asker had read, and it was counted once more.
+/// Regression: its record was replaced by the older version the request had read, and it was counted twice.
 #[actix::test]
-async fn a_delivery_asked_for_again_while_it_is_attempted_keeps_its_attempts_and_counts_once() {
+async fn redelivery_during_an_attempt_keeps_attempts_and_counts_once() {
     let world = World::new().await;
     world
         .script
         .answer(A, [Reply::Hold, Reply::Status(500), Reply::Status(200)]);
     let webhook = world.webhook(10, A, 2).await;
-    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
     world.until("in flight", || world.script.held() == 1).await;
     let read_before = (*world.pending(owed).unwrap()).clone();
     let again = world.deliveries.redeliver(read_before.clone()).await.unwrap();
@@ -334,15 +334,34 @@ async fn a_delivery_asked_for_again_while_it_is_attempted_keeps_its_attempts_and
     assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
 }
 
+/// Regression: the failure of the attempt in flight ended the delivery although a redelivery had been requested.
 #[actix::test]
-async fn who_stops_waits_for_what_is_in_flight_and_leaves_the_rest() {
+async fn a_redelivery_during_the_last_attempt_is_attempted() {
+    let world = World::new().await;
+    world.script.answer(A, [Reply::Hold, Reply::Status(200)]);
+    let webhook = world.webhook(10, A, 0).await;
+    let owed = world.add_pending(Receiver::Webhook(webhook)).await;
+    world.until("in flight", || world.script.held() == 1).await;
+    let read = (*world.pending(owed).unwrap()).clone();
+    let again = world.deliveries.redeliver(read).await.unwrap();
+    assert_eq!(again.map(|again| again.status), Some(DeliveryStatus::Pending));
+    world.script.release(A, 503);
+    world.until("over", || world.pending(owed).is_none()).await;
+    let ended = world.ended(webhook, owed);
+    let statuses: Vec<_> = ended.attempts.iter().map(|attempt| attempt.status_code).collect();
+    assert_eq!(statuses, [Some(503), Some(200)]);
+    assert_eq!(ended.status, DeliveryStatus::Delivered);
+}
+
+#[actix::test]
+async fn stopping_waits_for_attempts_in_flight_and_starts_no_others() {
     let world = World::new().await;
     let prompt = world.webhook(10, A, 3).await;
     let silent = world.webhook(11, B, 3).await;
     world.script.answer(A, [Reply::Hold]);
     world.script.answer(B, [Reply::Hold]);
-    let ended = world.owe(Receiver::Webhook(prompt)).await;
-    let cut_short = world.owe(Receiver::Webhook(silent)).await;
+    let ended = world.add_pending(Receiver::Webhook(prompt)).await;
+    let cut_short = world.add_pending(Receiver::Webhook(silent)).await;
     world
         .until("both are in flight", || world.script.held() == 2)
         .await;
@@ -354,7 +373,7 @@ async fn who_stops_waits_for_what_is_in_flight_and_leaves_the_rest() {
     stopping.await.unwrap();
     assert!(world.pending(ended).is_none(), "its result is recorded");
     assert_eq!(world.pending(cut_short).map(|owed| owed.tries), Some(0));
-    let late = world.owe(Receiver::Webhook(prompt)).await;
+    let late = world.add_pending(Receiver::Webhook(prompt)).await;
     let world = world.restart(START_NS);
     let over = |id: ObjectId| world.pending(id).is_none();
     world
@@ -363,9 +382,9 @@ async fn who_stops_waits_for_what_is_in_flight_and_leaves_the_rest() {
     assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
 }
 
-/// Each of them would have stayed in memory until it was due, which may be in years.
+/// Regression: each of them stayed in memory until it was due, possibly for years.
 #[actix::test]
-async fn deliveries_that_nobody_is_owed_any_more_are_forgotten() {
+async fn deliveries_that_are_no_longer_pending_are_forgotten() {
     const MANY: usize = 5_000;
     let world = World::new().await;
     let (gone, other) = (world.webhook(10, A, 3).await, world.webhook(11, B, 3).await);

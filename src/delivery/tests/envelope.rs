@@ -1,16 +1,15 @@
-//! Bodies to the letter.
+//! The exact bodies of deliveries.
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::catalog::{
     Body, DeliveryStatus, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus,
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
-    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, owing, test_body,
+    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, owing, test_body,
 };
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -18,10 +17,8 @@ use crate::timestamp::Timestamp;
 const AT_NS: i64 = 1_700_000_000 * SECOND_NS + 500_000_000;
 const BUCKET: ObjectId = ObjectId::from_bytes([0xb0; 12]);
 const OTHER_BUCKET: ObjectId = ObjectId::from_bytes([0xb1; 12]);
-const SOURCE: Named<'_> = Named {
-    id: ObjectId::from_bytes([0x50; 12]),
-    name: "probe \"7\"",
-};
+const SOURCE: ObjectId = ObjectId::from_bytes([0x50; 12]);
+const SOURCE_NAME: &str = "probe \"7\"";
 const WEBHOOK_ID: ObjectId = ObjectId::from_bytes([0xee; 12]);
 
 fn raw(text: &str) -> Box<RawValue> {
@@ -29,12 +26,12 @@ fn raw(text: &str) -> Box<RawValue> {
 }
 
 fn text(body: &Body) -> String {
-    // Of a body of its own, whoever is asked for.
+    // A delivery with its own body gives it for any receiver.
     String::from_utf8(body.sent_as(BUCKET).unwrap().to_vec()).unwrap()
 }
 
 fn trigger<'a>(
-    point: Option<TriggerPoint<'a>>,
+    point: Option<&'a RawValue>,
     [value, threshold, operator]: [Option<&'a RawValue>; 3],
 ) -> Trigger<'a> {
     Trigger {
@@ -45,26 +42,29 @@ fn trigger<'a>(
             id: BUCKET,
             name: "plant",
         },
-        source: SOURCE,
+        source_id: SOURCE,
+        source_name: SOURCE_NAME,
         current_value: value,
         threshold,
         operator,
-        triggered_at_ns: AT_NS,
+        triggered_at: Timestamp(AT_NS),
         point,
     }
 }
 
 #[test]
-fn a_trigger_says_what_was_compared_with_what() {
+fn a_trigger_names_both_sides_of_the_comparison() {
     let (value, threshold, operator) = (raw("31.50"), raw("30"), raw("\"gt\""));
     let (values, metadata) = (raw(r#"{"temperature":31.50}"#), raw(r#"{"rack":1e2}"#));
     let point = Point {
+        id: None,
         timestamp: Timestamp(1_700_000_000 * SECOND_NS),
         values: &values,
         metadata: Some(&metadata),
     };
     let compared = [Some(&*value), Some(&*threshold), Some(&*operator)];
-    let trigger = trigger(Some(TriggerPoint::Newest(point)), compared);
+    let point = to_raw_value(&point).unwrap();
+    let trigger = trigger(Some(&point), compared);
     assert_eq!(
         text(&trigger.body(WEBHOOK_ID)),
         concat!(
@@ -90,29 +90,30 @@ fn a_trigger_says_what_was_compared_with_what() {
 }
 
 #[test]
-fn what_nobody_said_is_null_and_evidence_stands_as_it_was_sent() {
+fn missing_facts_are_null_and_evidence_is_sent_verbatim() {
     let body = trigger(None, [None; 3]).body(WEBHOOK_ID);
     assert!(text(&body).contains(r#""currentValue":null,"threshold":null,"operator":null,"#));
     assert!(text(&body).contains(r#""dataPoint":null"#));
     let evidence = raw(r#"{"values" : [1, 2.0]}"#);
-    let body = trigger(Some(TriggerPoint::Evidence(&evidence)), [None; 3]).rule_body();
+    let body = trigger(Some(&evidence), [None; 3]).rule_body();
     assert!(text(&body).contains(r#""dataPoint":{"values" : [1, 2.0]},"#));
 }
 
 #[test]
-fn an_ingest_shows_its_point_and_a_batch_counts() {
+fn an_ingest_carries_its_point_and_a_batch_its_counts() {
     let values = raw(r#"{"t":1.0,"on":true}"#);
     let single = Received {
         bucket_id: BUCKET,
-        source: SOURCE,
-        point_id: "0000000100000000000000ff",
+        received_at: Timestamp(AT_NS),
+        source_id: SOURCE,
+        source_name: SOURCE_NAME,
         point: Point {
+            id: Some(ObjectId::of_point(1, 255)),
             timestamp: Timestamp(0),
             values: &values,
             metadata: None,
         },
         point_count: None,
-        received_at_ns: AT_NS,
     };
     let expected = concat!(
         r#"{"event":"data.received","timestamp":"2023-11-14T22:13:20.500Z","#,
@@ -132,15 +133,16 @@ fn an_ingest_shows_its_point_and_a_batch_counts() {
 
 #[test]
 fn an_update_lists_what_changed() {
-    let changes = [
-        ("name", Value::from("old"), Value::from("new")),
-        ("description", Value::Null, Value::from("d")),
-    ];
+    let changes = BucketChanges {
+        name: Change::between("old", "new"),
+        description: Change::between(None, Some("d")),
+        retention_days: Change::between(7, 7),
+    };
     let update = BucketUpdate {
         bucket_id: BUCKET,
-        changes: &changes,
+        changes,
         updated_by: ObjectId::from_bytes([0x0b; 12]),
-        updated_at_ns: AT_NS,
+        updated_at: Timestamp(AT_NS),
     };
     assert_eq!(
         text(&update.body(WEBHOOK_ID)),
@@ -154,7 +156,7 @@ fn an_update_lists_what_changed() {
 }
 
 #[test]
-fn a_test_names_the_bucket_that_the_webhook_hears_or_none() {
+fn a_test_names_the_subscribed_bucket_or_null() {
     let body = test_body(WEBHOOK_ID, None, AT_NS);
     assert!(text(&body).starts_with(r#"{"event":"webhook.test","timestamp":"2023-11-14T22:13:20.500Z","#));
     assert!(text(&body).contains(r#""bucketId":null,"data":{"message":"#));
@@ -181,7 +183,7 @@ fn webhook(number: u8, event: Event, bucket_id: Option<ObjectId>, status: Webhoo
 }
 
 #[test]
-fn every_webhook_that_hears_gets_a_delivery_of_its_own() {
+fn every_subscribed_webhook_gets_its_own_delivery() {
     use Event::{AlertTriggered, BucketUpdated};
     use WebhookStatus::{Active, Paused};
     let webhooks = [
@@ -215,7 +217,7 @@ fn every_webhook_that_hears_gets_a_delivery_of_its_own() {
 }
 
 #[test]
-fn one_that_hears_alone_gets_a_delivery_with_its_own_body() {
+fn a_single_subscriber_gets_a_delivery_with_its_own_body() {
     let webhooks = [webhook(1, Event::AlertTriggered, None, WebhookStatus::Active)];
     let ids = ObjectIds::new().unwrap();
     let made = owing(

@@ -1,4 +1,4 @@
-//! URLs that are taken, and those that are refused with a reason.
+//! Accepted URLs, and refused URLs with the reason.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ fn guard(allow_private: bool) -> Guard {
 }
 
 #[test]
-fn public_urls_are_taken_in_their_canonical_form() {
+fn public_urls_are_accepted_in_canonical_form() {
     for (text, canonical, origin, host) in [
         (
             "https://example.com",
@@ -98,7 +98,7 @@ fn public_urls_are_taken_in_their_canonical_form() {
 }
 
 #[test]
-fn hosts_that_are_not_public_are_refused_however_they_are_written() {
+fn hosts_that_are_not_public_are_refused_in_every_notation() {
     for host in [
         "127.0.0.1",
         "127.1",
@@ -171,7 +171,7 @@ fn hosts_that_are_not_public_are_refused_however_they_are_written() {
 }
 
 #[test]
-fn urls_of_another_form_are_refused_with_what_to_change() {
+fn urls_of_another_form_are_refused_with_advice() {
     let long = format!("https://example.com/{}", "x".repeat(2_048));
     // Its canonical form is three times as long.
     let swelling = format!("https://example.com/{}", "\u{fc}".repeat(1_000));
@@ -213,7 +213,7 @@ fn urls_of_another_form_are_refused_with_what_to_change() {
 }
 
 #[test]
-fn what_parsers_disagree_about_is_judged_by_the_host_that_is_requested() {
+fn ambiguous_urls_are_checked_by_the_host_that_is_requested() {
     for (text, host) in [
         ("http://example.com\\@127.0.0.1/", "example.com"),
         ("http://example.com#@127.0.0.1/", "example.com"),
@@ -230,7 +230,7 @@ fn what_parsers_disagree_about_is_judged_by_the_host_that_is_requested() {
 }
 
 #[actix::test]
-async fn a_name_is_judged_by_all_that_it_resolves_to() {
+async fn a_name_is_checked_by_all_its_addresses() {
     for (name, allow_private, taken) in [
         ("public.example", false, true),
         ("inside.example", false, false),
@@ -248,7 +248,7 @@ async fn a_name_is_judged_by_all_that_it_resolves_to() {
 }
 
 #[actix::test]
-async fn an_attempt_needs_addresses_and_all_of_them_public() {
+async fn an_attempt_needs_addresses_that_are_all_public() {
     let addresses = async |text: &str, allow_private| {
         let guard = guard(allow_private);
         guard.addresses(&guard.check_form(text).unwrap()).await

@@ -1,26 +1,18 @@
-//! What is offered, and what becomes of it.
+//! Best-effort deliveries offered to the actor.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::rows::{NewestRow, RowsWriter};
-use serde_json::value::RawValue;
+use engine::rows::RowsWriter;
 
 use super::script::{Reply, header};
 use super::world::{BUCKET, ORGANIZATION, START_NS, World, id};
-use crate::catalog::{Command, Delivery, DeliveryStatus, Receiver, Schema};
+use crate::catalog::{Command, Delivery, DeliveryStatus, Receiver};
+use crate::delivery::NewPoints;
 use crate::delivery::recent::PER_WEBHOOK_MAX;
-use crate::delivery::{NewPoints, Shown};
 
 const A: &str = "https://a.example";
-
-fn show(points: &NewPoints, row: &NewestRow<'_>, _: &Schema) -> Option<Shown> {
-    Some(Shown {
-        id: format!("{:024x}", points.first_sequence + u64::from(row.place)),
-        values: RawValue::from_string("{\"t\":1}".to_owned()).unwrap(),
-    })
-}
 
 /// An ingest of one point, which is the bucket's row `number`.
 pub(super) fn points(number: u64) -> NewPoints {
@@ -43,7 +35,6 @@ fn points_of(first_sequence: u64, sources: Range<u32>) -> NewPoints {
         batch: false,
         received_at_ns: START_NS,
         rows: rows.newest(),
-        show,
     }
 }
 
@@ -52,15 +43,15 @@ fn bytes(delivery: &Delivery) -> Vec<u8> {
 }
 
 #[actix::test]
-async fn points_are_told_and_their_deliveries_can_be_seen_and_counted() {
+async fn points_are_notified_and_their_deliveries_listed_and_counted() {
     let world = World::new().await;
     world.source(20, "s").await;
     let bucket = world
         .catalog
         .read(|catalog| Arc::clone(catalog.bucket(id(BUCKET)).unwrap()));
-    assert!(!world.deliveries.hears_received(&bucket));
+    assert!(!world.deliveries.has_subscriber(&bucket));
     let webhook = world.webhook(10, A, 0).await;
-    assert!(world.deliveries.hears_received(&bucket));
+    assert!(world.deliveries.has_subscriber(&bucket));
     world
         .script
         .answer(A, [Reply::Status(200), Reply::Status(500), Reply::Hold]);
@@ -102,7 +93,7 @@ async fn points_are_told_and_their_deliveries_can_be_seen_and_counted() {
 }
 
 #[actix::test]
-async fn a_flood_drops_its_own_and_what_is_owed_goes_first() {
+async fn a_flood_drops_only_its_own_and_pending_deliveries_go_first() {
     let world = World::new().await;
     world.source(20, "s").await;
     let flooded = world.webhook(10, A, 3).await;
@@ -121,7 +112,7 @@ async fn a_flood_drops_its_own_and_what_is_owed_goes_first() {
     );
     let in_flight = String::from_utf8_lossy(&world.script.sent(A)[0].body).into_owned();
     assert!(in_flight.contains(&format!("{:024x}", 0)));
-    let owed = world.owe(Receiver::Webhook(flooded)).await;
+    let owed = world.add_pending(Receiver::Webhook(flooded)).await;
     world.script.answer(A, [Reply::Status(200)]);
     world.script.release(A, 500);
     world.until("sent", || world.pending(owed).is_none()).await;
@@ -138,10 +129,10 @@ async fn a_flood_drops_its_own_and_what_is_owed_goes_first() {
         .await;
 }
 
-/// A webhook that cannot take them is a matter of numbers, not of work: what is beyond its allowance is dropped before
-/// anything is made of it, and no source is the one that is always dropped.
+/// Deliveries beyond the allowance of a full webhook are counted and dropped before any work is done for
+/// them, and no source is always the dropped one.
 #[actix::test]
-async fn of_wide_ingests_a_full_webhook_is_told_in_part() {
+async fn a_full_webhook_is_notified_of_part_of_wide_ingests() {
     let world = World::new().await;
     for number in 0..600 {
         world.source(1_000 + number, &format!("s{number}")).await;
@@ -173,7 +164,7 @@ async fn of_wide_ingests_a_full_webhook_is_told_in_part() {
 }
 
 #[actix::test]
-async fn a_source_that_is_gone_is_not_told_of() {
+async fn a_deleted_source_is_not_notified() {
     let world = World::new().await;
     world.source(20, "s").await;
     world.source(21, "kept").await;
@@ -182,7 +173,7 @@ async fn a_source_that_is_gone_is_not_told_of() {
     world.commit(Command::SourceDeleted { source_id: id(20) }).await;
     world.deliveries.offer_received(points_of(7, 0..2));
     world
-        .until("the other is told of", || {
+        .until("the other source is notified", || {
             !world.deliveries.recent(webhook).is_empty()
         })
         .await;

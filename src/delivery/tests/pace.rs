@@ -1,4 +1,4 @@
-//! A full queue is renewed at a bounded pace.
+//! The rate at which a full queue is refilled is bounded.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const fn ms(ms: u64) -> Duration {
 }
 
 #[test]
-fn room_is_always_given_and_a_full_queue_renewed_once_a_second() {
+fn free_room_is_always_granted_and_the_allowance_refills_each_second() {
     let mut pace = Pace::default();
     assert_eq!(pace.take(id(1), 700, 1_000, ms(0)), 700);
     assert_eq!(pace.take(id(1), 900, 300, ms(0)), 900, "600 of the allowance");
@@ -24,7 +24,7 @@ fn room_is_always_given_and_a_full_queue_renewed_once_a_second() {
 }
 
 #[test]
-fn many_looks_lose_no_part_of_the_allowance() {
+fn frequent_calls_lose_no_part_of_the_allowance() {
     let mut pace = Pace::default();
     assert_eq!(pace.take(id(1), PER_WEBHOOK_MAX, 0, ms(0)), PER_WEBHOOK_MAX);
     let looks = (1..=3_000u64).map(|look| pace.take(id(1), 5, 0, Duration::from_micros(333 * look)));
@@ -32,7 +32,7 @@ fn many_looks_lose_no_part_of_the_allowance() {
 }
 
 #[test]
-fn whose_allowance_is_whole_is_forgotten() {
+fn webhooks_with_a_full_allowance_are_forgotten() {
     let mut pace = Pace::default();
     for number in 0..5_000 {
         assert_eq!(pace.take(id(number), 2, 1, ms(10 * number)), 2);

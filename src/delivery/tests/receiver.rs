@@ -1,4 +1,4 @@
-//! A receiver on this machine: takes connections, keeps what it was sent, answers as it is told.
+//! A local receiver: accepts connections, records requests, and answers as scripted.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

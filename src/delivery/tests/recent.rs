@@ -1,4 +1,4 @@
-//! What is kept of best-effort deliveries, and what is pushed out.
+//! Which best-effort deliveries are kept, and which are evicted.
 
 use super::world::id;
 use crate::catalog::{
@@ -33,7 +33,7 @@ fn attempt(at_ns: i64) -> Attempt {
 }
 
 #[test]
-fn the_oldest_go_but_not_those_in_flight_and_only_what_had_not_ended_is_lost() {
+fn eviction_takes_the_oldest_not_in_flight_and_loses_unfinished_ones() {
     let recent = Recent::default();
     for number in 0..PER_WEBHOOK_MAX as u64 {
         assert_eq!(recent.keep(delivery(number, 1, 10)), []);
@@ -56,7 +56,7 @@ fn the_oldest_go_but_not_those_in_flight_and_only_what_had_not_ended_is_lost() {
 }
 
 #[test]
-fn who_takes_the_most_room_gives_it() {
+fn the_webhook_holding_the_most_bytes_is_evicted_first() {
     let recent = Recent::default();
     let large = BYTES_MAX / 100;
     let small: Vec<_> = (0..50)
@@ -81,7 +81,7 @@ fn who_takes_the_most_room_gives_it() {
 }
 
 #[test]
-fn totals_are_handed_over_once_and_can_come_back() {
+fn totals_are_taken_once_and_can_be_returned() {
     let recent = Recent::default();
     for (number, then) in [
         (1, AfterAttempt::Failed),

@@ -28,7 +28,7 @@ fn start(schedule: &mut Schedule, now: Duration) -> Vec<ObjectId> {
 }
 
 #[test]
-fn a_receiver_has_one_place_until_it_answers_and_four_after() {
+fn a_receiver_has_one_slot_until_it_responds_and_four_after() {
     let mut schedule = Schedule::default();
     (0..10).for_each(|n| schedule.add(id(n), webhook(1), Class::Owed, ms(0)));
     assert_eq!(start(&mut schedule, ms(0)), [id(0)]);
@@ -46,7 +46,7 @@ fn a_receiver_has_one_place_until_it_answers_and_four_after() {
 }
 
 #[test]
-fn what_is_owed_goes_before_best_effort_and_else_the_first_come_first() {
+fn pending_deliveries_go_before_best_effort_then_in_order() {
     let mut schedule = Schedule::default();
     schedule.add(id(1), webhook(1), Class::BestEffort, ms(0));
     schedule.add(id(2), webhook(1), Class::BestEffort, ms(0));
@@ -61,7 +61,7 @@ fn what_is_owed_goes_before_best_effort_and_else_the_first_come_first() {
 }
 
 #[test]
-fn receivers_take_turns_however_much_one_has() {
+fn receivers_take_turns_regardless_of_queue_length() {
     let mut schedule = Schedule::default();
     (0..1_000).for_each(|n| schedule.add(id(n), webhook(1), Class::Owed, ms(0)));
     (1_000..1_003).for_each(|n| schedule.add(id(n), webhook(2), Class::Owed, ms(0)));
@@ -76,7 +76,7 @@ fn receivers_take_turns_however_much_one_has() {
 }
 
 #[test]
-fn a_delivery_waits_without_a_place_and_its_time_can_be_moved() {
+fn a_waiting_delivery_takes_no_slot_and_can_be_rescheduled() {
     let mut schedule = Schedule::default();
     schedule.add(id(1), webhook(1), Class::Owed, ms(1_000));
     schedule.add(id(2), webhook(1), Class::Owed, ms(0));
@@ -101,7 +101,7 @@ fn a_delivery_waits_without_a_place_and_its_time_can_be_moved() {
 }
 
 #[test]
-fn dead_receivers_leave_half_of_the_places() {
+fn dead_receivers_leave_half_of_the_slots_free() {
     let mut schedule = Schedule::default();
     (0..2_000).for_each(|n| schedule.add(id(n), webhook(n), Class::Owed, ms(0)));
     assert_eq!(start(&mut schedule, ms(0)).len(), UNPROVEN_IN_FLIGHT_MAX);
@@ -121,7 +121,7 @@ enum Nature {
     Dead,
 }
 
-/// What a run of the schedule came to: when each delivery ended, by its number.
+/// The result of a run of the schedule: when each delivery ended, by its number.
 struct Run {
     ended: HashMap<u64, Duration>,
     attempts: HashMap<u64, Vec<Duration>>,
@@ -200,7 +200,7 @@ fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run
 }
 
 #[test]
-fn nothing_is_early_nothing_is_forgotten_and_the_dead_delay_nobody() {
+fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -235,8 +235,8 @@ fn nothing_is_early_nothing_is_forgotten_and_the_dead_delay_nobody() {
 }
 
 #[test]
-fn a_crowd_of_dead_receivers_does_not_stop_those_that_answer() {
-    // More dead receivers than there are places, there first; one that answers has a burst, then a steady stream.
+fn many_dead_receivers_do_not_block_live_ones() {
+    // More dead receivers than slots, queued first; a live one has a burst, then a steady stream.
     let natures: Vec<_> = (0..1_001)
         .map(|receiver| {
             if receiver == 0 {
@@ -249,7 +249,7 @@ fn a_crowd_of_dead_receivers_does_not_stop_those_that_answer() {
     let mut arrivals: Vec<_> = (1..1_001).map(|n| (ms(0), n, n)).collect();
     arrivals.extend((0..500).map(|n| (ms(1 + 10 * n), 10_000 + n, 0)));
     arrivals.sort();
-    // It answered just before: a delivery at the very start, before the dead come.
+    // It has responded before: one delivery at the very start, before those to the dead receivers.
     arrivals.insert(0, (ms(0), 9_999, 0));
     let run = play(&arrivals, &natures, 1);
     for n in 1..500 {

@@ -1,4 +1,4 @@
-//! A transport that answers as it is told and remembers what it was asked.
+//! A scripted transport that records its requests.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) enum Reply {
     Status(u16),
     /// Nothing listens.
     Refuse,
-    /// Nothing, until the script says so.
+    /// No response until it is released.
     Hold,
 }
 
@@ -38,7 +38,7 @@ impl Script {
         state.replies.push((url, replies.into()));
     }
 
-    /// Lets go of all that is held at such URLs.
+    /// Releases all requests held at URLs with this prefix.
     pub(super) fn release(&self, url: &str, status: u16) {
         let held = std::mem::take(&mut self.0.lock().held);
         for (at, reply) in held {
@@ -54,7 +54,7 @@ impl Script {
         self.0.lock().held.len()
     }
 
-    /// What was sent to such URLs.
+    /// The requests sent to URLs with this prefix.
     pub(super) fn sent(&self, url: &str) -> Vec<Request> {
         let state = self.0.lock();
         let sent = state.sent.iter().filter(|sent| sent.url.starts_with(url));

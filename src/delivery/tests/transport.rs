@@ -1,4 +1,4 @@
-//! Attempts over real sockets. Here 127.0.0.1 stands for what must not be reached, and the rest of 127/8 for the
+//! Attempts over real sockets. Here 127.0.0.1 stands for private addresses, and the rest of 127/8 for the
 //! public internet.
 
 use std::io::{self, Write};
@@ -84,7 +84,7 @@ fn assert_error(outcome: &Outcome, expected: &str) {
 }
 
 #[actix::test]
-async fn a_request_is_sent_as_it_should_be_and_the_connection_kept() {
+async fn requests_are_well_formed_and_connections_are_reused() {
     let receiver = Receiver::answering(at(PUBLIC), "200 OK");
     let transport = to_addresses();
     for _ in 0..2 {
@@ -155,7 +155,7 @@ async fn every_status_but_2xx_is_a_failure_and_no_redirect_is_followed() {
 }
 
 #[actix::test]
-async fn an_endless_answer_is_dropped_and_its_status_counts() {
+async fn an_endless_response_is_dropped_and_its_status_counts() {
     let receiver = Receiver::start(at(PUBLIC), |stream| {
         stream
             .write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
@@ -168,13 +168,13 @@ async fn an_endless_answer_is_dropped_and_its_status_counts() {
         false
     });
     let outcome = send(&to_addresses(), receiver.url()).await;
-    // A chunk's end is missing above, so what follows the head is no proper body either: nobody cares.
+    // The end of a chunk is missing above, so the body is malformed too, which does not matter.
     assert_eq!(outcome.answer, Ok(200));
     assert!(outcome.took < Duration::from_secs(2), "{outcome:?}");
 }
 
 #[actix::test]
-async fn failures_say_what_happened() {
+async fn failures_describe_their_cause() {
     let none = Flipping::new(&[]);
     let closing = Receiver::start(at(PUBLIC), |_| false);
     assert_error(
@@ -220,7 +220,7 @@ async fn failures_say_what_happened() {
 }
 
 #[actix::test]
-async fn what_must_not_be_reached_is_not_connected_to() {
+async fn no_connection_is_opened_to_private_addresses() {
     let private = Receiver::answering(at(PRIVATE), "200 OK");
     let port = private.address.port();
     let public = Receiver::answering((PUBLIC, port).into(), "200 OK");
@@ -245,7 +245,7 @@ async fn what_must_not_be_reached_is_not_connected_to() {
 }
 
 #[actix::test]
-async fn a_name_that_flips_gets_no_connection_to_where_it_flips_to() {
+async fn a_rebound_name_is_not_connected_to_its_private_address() {
     let private = Receiver::answering(at(PRIVATE), "200 OK");
     let port = private.address.port();
     let public = Receiver::answering((PUBLIC, port).into(), "200 OK");
@@ -271,7 +271,7 @@ async fn a_name_that_flips_gets_no_connection_to_where_it_flips_to() {
 }
 
 #[actix::test]
-async fn a_name_that_moves_gets_a_new_connection_and_a_dead_address_gives_way_to_the_next() {
+async fn a_moved_name_is_reconnected_and_dead_addresses_are_skipped() {
     let first = Receiver::answering(at(PUBLIC), "200 OK");
     let port = first.address.port();
     let resolver = Flipping::new(&[&[OTHER_PUBLIC, PUBLIC], &[OTHER_PUBLIC]]);

@@ -16,7 +16,7 @@ use crate::catalog::{
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::delivery::guard::Guard;
 use crate::delivery::resolve::SystemResolver;
-use crate::delivery::{Deliveries, Neighbours, delivery};
+use crate::delivery::{Deliveries, Dependencies, delivery};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::{JournalHandle, JournalOptions, JournalWriter, Record};
 
@@ -85,7 +85,7 @@ impl World {
             Ok::<_, crate::journal::RecordError>(())
         };
         let options = LogOptions {
-            // So that a disk without room is felt at once.
+            // So that a full disk has an effect at once.
             room_bytes: 0,
             ..LogOptions::default()
         };
@@ -98,14 +98,14 @@ impl World {
         };
         let (writer, journal) = JournalWriter::start(log, catalog.clone(), options, |_| ()).unwrap();
         let clock = Arc::new(ManualClock::new(now_ns));
-        let neighbours = Neighbours {
+        let dependencies = Dependencies {
             catalog: catalog.clone(),
             journal: journal.clone(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
         };
         let guard = Guard::new(true, Arc::new(SystemResolver));
         let for_actor = script.clone();
-        let deliveries = Deliveries::start_with(neighbours, guard, || for_actor.transport()).unwrap();
+        let deliveries = Deliveries::start_with(dependencies, guard, || for_actor.transport()).unwrap();
         World {
             disk,
             clock,
@@ -187,8 +187,8 @@ impl World {
         delivery(receiver, organization_id, event, &self.ids, now_ns, body)
     }
 
-    /// A delivery that is owed and queued.
-    pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
+    /// A pending delivery that is queued.
+    pub(super) async fn add_pending(&self, receiver: Receiver) -> ObjectId {
         self.queue(self.delivery(receiver)).await
     }
 
@@ -219,7 +219,7 @@ impl World {
             .unwrap_or_default()
     }
 
-    /// Waits until it is so.
+    /// Waits until the condition holds.
     pub(super) async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let began = Instant::now();
         while !is_so() {

@@ -1,62 +1,46 @@
-//! Which form of the document a client likes better.
+//! Which form of the document a client prefers.
 
-/// Whether HTML is liked better than JSON. Where both are liked equally (`*/*`, nothing said, `text/html,
-/// application/json`), JSON it is.
-pub fn prefers_html<'a>(accept: impl Iterator<Item = &'a str>) -> bool {
-    let ranges: Vec<Range<'_>> = accept
-        .flat_map(|value| value.split(','))
-        .filter_map(Range::parse)
-        .collect();
-    quality(&ranges, "text", "html") > quality(&ranges, "application", "json")
-}
+use actix_web::http::header::{Accept, Quality};
+use actix_web::mime::Mime;
 
-/// A media range with its weight.
-struct Range<'a> {
-    kind: &'a str,
-    subtype: &'a str,
-    quality: f32,
-}
-
-impl<'a> Range<'a> {
-    fn parse(entry: &'a str) -> Option<Self> {
-        let mut parts = entry.split(';').map(str::trim);
-        let (kind, subtype) = parts.next()?.split_once('/')?;
-        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-        let quality = weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
-        Some(Self {
-            kind,
-            subtype,
-            quality,
-        })
-    }
-
-    /// How closely it names a type: 2 exactly, 1 by kind, 0 by `*/*`; `None` not at all.
-    fn closeness(&self, kind: &str, subtype: &str) -> Option<u8> {
-        match (self.kind, self.subtype) {
-            ("*", "*") => Some(0),
-            (own, "*") if own.eq_ignore_ascii_case(kind) => Some(1),
-            (own, sub) if own.eq_ignore_ascii_case(kind) && sub.eq_ignore_ascii_case(subtype) => Some(2),
-            _ => None,
-        }
-    }
+/// Whether the client prefers HTML to JSON. A client that prefers neither (`*/*`, no header, `text/html,
+/// application/json`) gets JSON.
+pub fn prefers_html(accept: &Accept) -> bool {
+    quality(accept, "text", "html") > quality(accept, "application", "json")
 }
 
 /// The weight of the range that names the type most closely (RFC 9110, 12.5.1).
-fn quality(ranges: &[Range<'_>], kind: &str, subtype: &str) -> f32 {
-    let named = ranges
+fn quality(accept: &Accept, kind: &str, subtype: &str) -> Quality {
+    let closeness = |range: &Mime| match (range.type_().as_str(), range.subtype().as_str()) {
+        ("*", "*") => Some(0),
+        (own, "*") if own == kind => Some(1),
+        (own, sub) if own == kind && sub == subtype => Some(2),
+        _ => None,
+    };
+    let named = accept
         .iter()
-        .filter_map(|range| Some((range.closeness(kind, subtype)?, range.quality)));
+        .filter_map(|range| Some((closeness(&range.item)?, range.quality)));
     named
         .max_by_key(|(closeness, _)| *closeness)
-        .map_or(0.0, |(_, quality)| quality)
+        .map_or(Quality::ZERO, |(_, quality)| quality)
 }
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::{ACCEPT, Header as _};
+    use actix_web::test::TestRequest;
+
     use super::*;
 
+    fn prefers(headers: &[&str]) -> bool {
+        let request = TestRequest::default();
+        let add = |request: TestRequest, value: &&str| request.append_header((ACCEPT, *value));
+        let request = headers.iter().fold(request, add).to_http_request();
+        prefers_html(&Accept::parse(&request).unwrap())
+    }
+
     #[test]
-    fn html_is_for_those_that_like_it_better() {
+    fn html_is_served_only_when_preferred() {
         for (accept, html) in [
             (
                 "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -80,11 +64,8 @@ mod tests {
             ("text/html;q=nonsense", false),
             ("html", false),
         ] {
-            assert_eq!(prefers_html([accept].into_iter()), html, "{accept:?}");
+            assert_eq!(prefers(&[accept]), html, "{accept:?}");
         }
-        assert!(
-            prefers_html(["application/json;q=0.5", "text/html"].into_iter()),
-            "two headers"
-        );
+        assert!(prefers(&["application/json;q=0.5", "text/html"]), "two headers");
     }
 }

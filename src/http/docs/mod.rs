@@ -15,10 +15,13 @@ mod shared;
 
 use std::sync::OnceLock;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, VARY};
+use actix_web::http::header::{
+    Accept, CONTENT_SECURITY_POLICY, CONTENT_TYPE, Header as _, HeaderValue, VARY,
+};
 
-use super::endpoint::{Anyone, Call, Endpoint, Written, get};
+use super::endpoint::{Anyone, Call, Endpoint, get};
 use super::respond;
 use crate::error::ServiceError;
 use page::Page;
@@ -37,7 +40,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn describe(call: Call<Anyone>) -> Result<Written, ServiceError> {
+async fn describe(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     static FORMS: OnceLock<Forms> = OnceLock::new();
     let forms = match FORMS.get() {
         Some(forms) => forms,
@@ -46,12 +49,8 @@ async fn describe(call: Call<Anyone>) -> Result<Written, ServiceError> {
             FORMS.get_or_init(|| made)
         }
     };
-    let accepts = call
-        .request
-        .headers()
-        .get_all(ACCEPT)
-        .filter_map(|value| value.to_str().ok());
-    let mut response = if accept::prefers_html(accepts) {
+    let accepted = Accept::parse(&call.request);
+    let mut response = if accepted.is_ok_and(|accepted| accept::prefers_html(&accepted)) {
         let mut response = respond::respond(&call.request, StatusCode::OK, forms.page.html.clone()).await?;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -62,7 +61,7 @@ async fn describe(call: Call<Anyone>) -> Result<Written, ServiceError> {
     };
     let varies = HeaderValue::from_static("accept, accept-encoding");
     response.headers_mut().insert(VARY, varies);
-    Ok(response.into())
+    Ok(response)
 }
 
 struct Forms {

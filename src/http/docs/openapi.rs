@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ErrorDoc;
 use super::operations::operations;
 use super::shared;
 use crate::http::endpoint::Components;
+use crate::http::error::ErrorBody;
 use crate::http::table::{Section, sections};
 use crate::ids::ObjectId;
 use crate::service::query::DATABASE_VERSION;
@@ -17,7 +17,7 @@ use crate::service::query::DATABASE_VERSION;
 pub fn document() -> Result<Value, serde_json::Error> {
     let (sections, texts) = (sections(true), operations()?);
     let mut schemas = Components::default();
-    schemas.add::<ErrorDoc>();
+    schemas.add::<ErrorBody>();
     schemas.add::<ObjectId>();
     let mut paths: Map<String, Value> = Map::new();
     for Section { tag, endpoints, .. } in &sections {

@@ -1,18 +1,17 @@
-//! Schemas of the ingest requests and responses: `ingest` parses the requests, `service::data` writes the responses.
+//! Schemas of the ingest requests and responses: `ingest` parses the requests, `write` writes the responses.
 
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::DetailDoc;
 use super::MeasurementDoc;
+use crate::error::Detail;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
 /// Body of a request that ingests one point.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = PointBody)]
-pub struct PointBodyDoc {
+pub struct PointBody {
     /// Bucket of the data source.
     pub bucket_id: ObjectId,
     /// Data source of the point.
@@ -30,8 +29,7 @@ pub struct PointBodyDoc {
 /// A point of a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = BatchEntry)]
-pub struct BatchEntryDoc {
+pub struct BatchEntry {
     /// Data source of the point.
     pub data_source_id: ObjectId,
     /// Time of the measurements, ISO 8601, at most 30 days old; the current time when absent.
@@ -47,20 +45,18 @@ pub struct BatchEntryDoc {
 /// Body of a request that ingests a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = BatchBody)]
-pub struct BatchBodyDoc {
+pub struct BatchBody {
     /// Bucket of all entries.
     pub bucket_id: ObjectId,
     /// Points to store, 1 to 1000.
     #[schema(min_items = 1, max_items = 1000)]
-    pub data_points: Vec<BatchEntryDoc>,
+    pub data_points: Vec<BatchEntry>,
 }
 
 /// A stored point.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = Point)]
-pub struct PointDoc {
+pub struct Point {
     /// ID of the point.
     #[schema(rename = "_id")]
     pub id: ObjectId,
@@ -83,62 +79,33 @@ pub struct PointDoc {
 /// The response to a request that ingests one point.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = PointAnswer)]
-pub struct PointAnswerDoc {
+pub struct PointAnswer {
     /// Result in words.
     pub message: String,
     /// The point as stored.
-    pub data_point: PointDoc,
+    pub data_point: Point,
 }
 
 /// A batch entry that was not stored.
 #[derive(ToSchema)]
-#[schema(as = EntryError)]
-pub struct EntryErrorDoc {
+pub struct EntryError {
     /// Index of the entry in the batch, from 0.
     pub index: u32,
     /// All faults of the entry.
     pub error: String,
 }
 
-/// The response to a batch whose entries were all stored.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = BatchAnswer)]
-pub struct BatchAnswerDoc {
-    /// Result in words.
-    pub message: String,
-    /// Number of entries stored.
-    pub inserted_count: u32,
-}
-
-/// The response to a batch of which only some entries were stored.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = PartialBatchAnswer)]
-pub struct PartialBatchAnswerDoc {
-    /// Result in words.
-    pub message: String,
-    /// Number of entries stored.
-    pub inserted_count: u32,
-    /// Number of entries not stored.
-    pub failed_count: u32,
-    /// Entries not stored, by ascending index.
-    pub errors: Vec<EntryErrorDoc>,
-}
-
 /// Body of an error response to a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[schema(as = BatchError)]
-pub struct BatchErrorDoc {
+pub struct BatchError {
     /// Error type, such as `Validation Error`.
     pub error: String,
     /// What went wrong and how to fix the request.
     pub message: String,
     /// Faults of the body itself, each with its path.
     #[schema(nullable = false)]
-    pub details: Option<Vec<DetailDoc>>,
+    pub details: Option<Vec<Detail>>,
     /// Always 0; present when every entry failed.
     #[schema(nullable = false)]
     pub inserted_count: Option<u32>,
@@ -147,5 +114,5 @@ pub struct BatchErrorDoc {
     pub failed_count: Option<u32>,
     /// Entries not stored, by ascending index.
     #[schema(nullable = false)]
-    pub errors: Option<Vec<EntryErrorDoc>>,
+    pub errors: Option<Vec<EntryError>>,
 }

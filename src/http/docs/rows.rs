@@ -1,4 +1,4 @@
-//! Schema of the response to `POST /api/data/query`; `service::query` writes it.
+//! Schema of the response to `POST /api/data/query`; `write` writes it.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,27 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::MeasurementDoc;
+use crate::http::write::QueryMetadata;
 use crate::ids::ObjectId;
-use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
 /// The response to a query.
 #[derive(ToSchema)]
-#[schema(as = QueryAnswer)]
-pub struct QueryAnswerDoc {
+pub struct QueryAnswer {
     /// Rows, either points or groups; absent with the layout `columns`.
     #[schema(nullable = false)]
-    pub data: Option<Vec<RowDoc>>,
+    pub data: Option<Vec<Row>>,
     /// The rows as columns; present with the layout `columns`.
     #[schema(nullable = false)]
-    pub columns: Option<ColumnsDoc>,
+    pub columns: Option<Columns>,
     /// Information about the rows and the pages that follow.
-    pub metadata: QueryMetadataDoc,
+    pub metadata: QueryMetadata,
 }
 
 /// Rows as columns: arrays of equal length, with null where a row has no value.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Columns)]
-pub struct ColumnsDoc {
+pub struct Columns {
     /// IDs of the points; absent for groups.
     #[serde(rename = "_id")]
     #[schema(nullable = false)]
@@ -42,7 +40,7 @@ pub struct ColumnsDoc {
     pub values: BTreeMap<String, Vec<MeasurementDoc>>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
-    pub stats: Option<BTreeMap<String, StatsColumnsDoc>>,
+    pub stats: Option<BTreeMap<String, StatsColumns>>,
     /// Metadata as sent; absent when no point has any.
     #[schema(value_type = Option<Vec<Option<Object>>>, nullable = false)]
     pub metadata: Option<Vec<Option<Value>>>,
@@ -50,8 +48,7 @@ pub struct ColumnsDoc {
 
 /// Statistics of the values behind averages, as columns.
 #[derive(ToSchema)]
-#[schema(as = StatsColumns)]
-pub struct StatsColumnsDoc {
+pub struct StatsColumns {
     /// Minimum values.
     pub min: Vec<Option<f64>>,
     /// Maximum values.
@@ -63,19 +60,17 @@ pub struct StatsColumnsDoc {
 /// A row: a point or a group.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[schema(as = Row)]
-pub enum RowDoc {
+pub enum Row {
     /// A point.
-    Raw(RawRowDoc),
+    Raw(RawRow),
     /// A group.
-    Group(GroupRowDoc),
+    Group(GroupRow),
 }
 
 /// A row that is a point.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = RawRow)]
-pub struct RawRowDoc {
+pub struct RawRow {
     /// ID of the point.
     #[serde(rename = "_id")]
     pub id: ObjectId,
@@ -93,8 +88,7 @@ pub struct RawRowDoc {
 /// A row that is a group. Each field of `values` is repeated as a member of the row, under its own name.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = GroupRow)]
-pub struct GroupRowDoc {
+pub struct GroupRow {
     /// Start of the step.
     pub timestamp: Timestamp,
     /// Same as `timestamp`.
@@ -106,61 +100,16 @@ pub struct GroupRowDoc {
     pub values: BTreeMap<String, f64>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
-    pub stats: Option<BTreeMap<String, RowStatsDoc>>,
+    pub stats: Option<BTreeMap<String, RowStats>>,
 }
 
 /// Statistics of the values behind an average.
 #[derive(ToSchema)]
-#[schema(as = RowStats)]
-pub struct RowStatsDoc {
+pub struct RowStats {
     /// Minimum value.
     pub min: f64,
     /// Maximum value.
     pub max: f64,
     /// Number of values.
     pub count: u64,
-}
-
-/// Information about the rows and the pages that follow.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryMetadata)]
-pub struct QueryMetadataDoc {
-    /// Number of rows in this response.
-    pub count: u64,
-    /// Maximum number of rows in a response.
-    pub limit: u64,
-    /// Number of rows skipped.
-    pub offset: u64,
-    /// Whether more rows follow.
-    pub has_more: bool,
-    /// Cursor of the next page of points; absent on the last page.
-    #[schema(nullable = false)]
-    pub next_cursor: Option<String>,
-    /// Aggregate that was computed; for groups only.
-    #[schema(nullable = false)]
-    pub aggregation: Option<Aggregation>,
-    /// Step of the groups, a calendar unit or a length such as `15m`; for groups only.
-    #[schema(nullable = false)]
-    pub group_by: Option<String>,
-    /// ID of the bucket; for groups only.
-    #[schema(nullable = false)]
-    pub bucket_id: Option<ObjectId>,
-    /// True when groups were returned instead of points because of downsampling.
-    #[schema(nullable = false)]
-    pub downsampling_applied: Option<bool>,
-    /// Details of the downsampling, when it was applied.
-    #[schema(nullable = false)]
-    pub downsampling: Option<DownsamplingDoc>,
-}
-
-/// How the server downsampled a query.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = Downsampling)]
-pub struct DownsamplingDoc {
-    /// Step that was chosen, a calendar unit or a length such as `15m`.
-    pub group_by: String,
-    /// Estimated number of points in the range; with `maxPoints`, the actual number.
-    pub expected_points: f64,
 }

@@ -1,6 +1,7 @@
 //! A request as its handler gets it: authenticated, its path, query and body read.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Payload};
@@ -8,9 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::Components;
-use super::Credential;
-use super::Params;
+use super::{Components, Credential, Params};
 use crate::error::ServiceError;
 use crate::http::body::{self, Body};
 use crate::http::shape::{Faults, FromJson};
@@ -31,9 +30,6 @@ pub struct Call<C: Credential, P = (), B = ()> {
 impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
     /// Checks and reads a request in the contract's order: who calls (401, 429, 403), the body's bytes (413, 415, 400),
     /// and all faults of path, query and body together.
-    ///
-    /// # Errors
-    /// These.
     pub(super) async fn receive(
         request: HttpRequest,
         payload: Payload,
@@ -44,12 +40,7 @@ impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
         let faults = Faults::default();
         let params = P::read(&request, &faults);
         let body = B::read(received, &faults);
-        faults.check()?;
-        let (Some(params), Some(body)) = (params, body) else {
-            return Err(ServiceError::internal(
-                "BUG: a part of the request was not read, without a fault",
-            ));
-        };
+        let (params, body) = faults.finish(params.zip(body))?;
         Ok(Self {
             caller,
             params,
@@ -117,19 +108,18 @@ impl<T: FromJson + ToSchema> RequestBody for T {
 pub struct Unread<T> {
     /// As it was sent.
     pub json: Value,
-    read: fn(&Value, &Faults) -> Option<T>,
+    of: PhantomData<T>,
 }
 
-impl<T> Unread<T> {
+impl<T: FromJson> Unread<T> {
     /// Reads it.
     ///
     /// # Errors
     /// 400 with all its faults.
     pub fn read(&self) -> Result<T, ServiceError> {
         let faults = Faults::default();
-        let read = (self.read)(&self.json, &faults);
-        faults.check()?;
-        read.ok_or_else(|| ServiceError::internal("BUG: a body was not read, without a fault"))
+        let read = T::read(&self.json, &faults.root());
+        faults.finish(read)
     }
 }
 
@@ -145,10 +135,8 @@ impl<T: FromJson + ToSchema> RequestBody for Unread<T> {
     }
 
     fn read(json: Value, _: &Faults) -> Option<Self> {
-        Some(Self {
-            json,
-            read: |json, faults| FromJson::read(json, &faults.root()),
-        })
+        let of = PhantomData;
+        Some(Self { json, of })
     }
 
     fn describe(components: &mut Components) -> Option<Value> {

@@ -13,9 +13,6 @@ pub trait Credential: 'static {
     type Caller;
 
     /// Finds the caller, before the body is read.
-    ///
-    /// # Errors
-    /// 400, 401, 429, 403, as [`auth::authenticate`].
     fn authenticate(request: &HttpRequest, service: &Service) -> Result<Self::Caller, ServiceError>;
 
     /// The OpenAPI security requirements.

@@ -6,10 +6,7 @@ use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::Answered;
-use super::Credential;
-use super::Params;
-use super::RequestBody;
+use super::{Answered, Credential, Params, RequestBody};
 use crate::error::ErrorKind;
 use crate::http::docs::{error_content, error_reference, headers_of};
 use crate::http::shape::{FromJson, Rule};
@@ -57,7 +54,7 @@ impl Components {
 }
 
 /// Answers a reference to a schema, which it adds.
-type Describe = fn(&mut Components) -> Option<Value>;
+pub(super) type Describe = fn(&mut Components) -> Option<Value>;
 
 /// What `/api/docs` tells of an endpoint, but for its texts.
 pub struct Description {
@@ -66,14 +63,17 @@ pub struct Description {
     pub ids: usize,
     path: &'static str,
     security: Value,
-    parameters: Vec<Value>,
+    /// Parameters of path and query, and headers that are read.
+    pub(super) parameters: Vec<Value>,
     request: Describe,
     /// The status of a success, and its body.
-    success: (StatusCode, Describe),
+    pub(super) success: (StatusCode, Describe),
     /// Bodies of other answers, by status.
-    answers: Vec<(StatusCode, Describe)>,
-    types: &'static [&'static str],
-    headers: Map<String, Value>,
+    pub(super) answers: Vec<(StatusCode, Describe)>,
+    /// Media types of the success's body.
+    pub(super) types: &'static [&'static str],
+    /// Headers of the success, beside those of every answer.
+    pub(super) headers: Map<String, Value>,
 }
 
 impl Description {
@@ -86,34 +86,13 @@ impl Description {
             ids: P::IDS,
             path,
             security: C::security(),
-            parameters: path_parameters(path).chain(P::describe()).collect(),
+            parameters: [path_parameters(path), P::describe()].concat(),
             request: B::describe,
             success: (StatusCode::OK, A::describe),
             answers: Vec::new(),
             types: &["application/json"],
             headers: Map::new(),
         }
-    }
-
-    pub(super) fn success(&mut self, status: StatusCode) {
-        self.success.0 = status;
-    }
-
-    pub(super) fn answers(&mut self, status: StatusCode, body: Describe) {
-        self.answers.push((status, body));
-    }
-
-    pub(super) fn of_types(&mut self, types: &'static [&'static str]) {
-        self.types = types;
-    }
-
-    pub(super) fn reads_header(&mut self, header: Value) {
-        self.parameters.push(header);
-    }
-
-    pub(super) fn writes_header(&mut self, name: &'static str, what: &'static str) {
-        let header = json!({"description": what, "schema": {"type": "string"}});
-        self.headers.insert(name.to_owned(), header);
     }
 
     /// The operation, under a tag. `texts`: what each of its own answers means, by status.
@@ -212,7 +191,7 @@ impl Description {
 }
 
 /// The ids of a path, each described by the things it is among: `/api/buckets/{id}` is that of a bucket.
-fn path_parameters(path: &'static str) -> impl Iterator<Item = Value> {
+fn path_parameters(path: &str) -> Vec<Value> {
     let segments: Vec<&str> = path.split('/').collect();
     let mut parameters = Vec::new();
     for pair in segments.windows(2) {
@@ -238,5 +217,5 @@ fn path_parameters(path: &'static str) -> impl Iterator<Item = Value> {
             json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}),
         );
     }
-    parameters.into_iter()
+    parameters
 }

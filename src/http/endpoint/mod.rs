@@ -1,8 +1,8 @@
-//! What an endpoint is: a row of the table says its path and its handler, and the handler's types say the rest.
+//! Endpoints. A row of the table has the path and the handler; everything else follows from the types of the handler.
 //!
-//! `Call<Admin, ObjectId, BucketBody>` is a request of an admin with one id in its path and that body,
-//! `Answer<BucketAnswer>` is what it is answered. From these types follow the order of the checks (contract 10), 405s, the
-//! labels of the metrics, and the description in `/api/docs`, whose texts and examples stand in `docs/operations.json`.
+//! `Call<Admin, ObjectId, BucketBody>` is a request by an admin with an id in its path and this body, and
+//! `Answer<One<BucketView>>` its response. They determine the order of the checks (contract 10), 405s, the labels of the
+//! metrics, and the description in `/api/docs`, whose texts and examples are in `docs/operations.json`.
 
 mod answer;
 mod call;
@@ -14,10 +14,12 @@ use actix_web::guard::{Any, Get, Head};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, Route};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
 use crate::service::Service;
+use description::Describe;
 
 pub use answer::{Answer, Answered, Written};
 pub use call::{Call, Exact, RequestBody, Unread};
@@ -33,8 +35,6 @@ pub struct Endpoint {
     pub path: &'static str,
     /// What `/api/docs` says of it.
     pub description: Description,
-    /// Status of a success.
-    status: StatusCode,
     make_route: Box<dyn FnOnce(StatusCode) -> Route>,
 }
 
@@ -91,7 +91,6 @@ impl Endpoint {
             description: Description::new::<C, P, B, A>(path, id),
             method,
             path,
-            status: StatusCode::OK,
             make_route: Box::new(make_route),
         }
     }
@@ -99,43 +98,43 @@ impl Endpoint {
     /// The status of a success, where it is not 200.
     #[must_use]
     pub fn status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        self.description.success(status);
+        self.description.success.0 = status;
         self
     }
 
     /// The body of another answer, which is neither the usual one nor the usual error.
     #[must_use]
     pub fn answers<T: ToSchema>(mut self, status: StatusCode) -> Self {
-        self.description
-            .answers(status, |components| Some(components.add::<T>()));
+        let body: Describe = |components| Some(components.add::<T>());
+        self.description.answers.push((status, body));
         self
     }
 
     /// The types of a success's body, where they are not JSON alone.
     #[must_use]
     pub fn of_types(mut self, types: &'static [&'static str]) -> Self {
-        self.description.of_types(types);
+        self.description.types = types;
         self
     }
 
     /// A header of the request that it reads.
     #[must_use]
-    pub fn reads_header(mut self, header: serde_json::Value) -> Self {
-        self.description.reads_header(header);
+    pub fn reads_header(mut self, header: Value) -> Self {
+        self.description.parameters.push(header);
         self
     }
 
     /// A header of every answer below 400.
     #[must_use]
     pub fn writes_header(mut self, name: &'static str, what: &'static str) -> Self {
-        self.description.writes_header(name, what);
+        let header = json!({"description": what, "schema": {"type": "string"}});
+        self.description.headers.insert(name.to_owned(), header);
         self
     }
 
     /// How actix-web serves it. `GET` takes `HEAD` too: the listener leaves its body away (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        let route = (self.make_route)(self.status);
+        let route = (self.make_route)(self.description.success.0);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),

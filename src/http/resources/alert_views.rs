@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::evaluation_body::Parameters;
-use crate::catalog::{Evaluation, Input, Outcome, Parameter, Rule, RuleState, RuleStatus};
-use crate::http::docs::ParsedConditionDoc;
-use crate::http::shape::{GroupBy, Mode, RuleStateDoc, shown_number};
+use super::views::Resource;
+use crate::catalog::{
+    Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState, RuleStatus,
+};
+use crate::http::shape::{GroupBy, Mode, OperatorDoc, RuleStateDoc, shown_number};
 use crate::ids::ObjectId;
 use crate::service::evaluations::standing_of;
 use crate::service::query::Aggregation;
@@ -31,8 +33,7 @@ pub struct RuleView<'a> {
     /// Same text as `condition`.
     pub natural_language_query: &'a str,
     /// The condition as parsed by the server; null when only the evaluator can interpret it.
-    #[schema(value_type = Option<ParsedConditionDoc>)]
-    pub parsed_condition: Option<Value>,
+    pub parsed_condition: Option<ParsedConditionView<'a>>,
     /// URL that receives triggers, in addition to the webhooks.
     pub webhook_url: Option<&'a str>,
     /// `active`, `paused` or `inactive`.
@@ -118,6 +119,28 @@ pub struct InputView<'a> {
     pub window_seconds: Option<Value>,
 }
 
+impl Resource for RuleView<'_> {
+    const ONE: &'static str = "alertRule";
+    const MANY: &'static str = "alertRules";
+}
+
+/// A condition as parsed by the server.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ParsedCondition)]
+pub struct ParsedConditionView<'a> {
+    /// A field of the data source.
+    pub field: &'a str,
+    /// Comparison operator.
+    #[schema(value_type = OperatorDoc)]
+    pub operator: Operator,
+    /// Operand: a number, a string or a boolean; `[low, high]` for ranges.
+    pub value: Value,
+    /// True when the condition compares a change in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub percent: Option<bool>,
+}
+
 impl<'a> RuleView<'a> {
     /// The rule with its state at `now_ns`.
     pub fn of(rule: &'a Rule, now_ns: i64) -> Self {
@@ -130,7 +153,7 @@ impl<'a> RuleView<'a> {
             name: &settings.name,
             condition: &settings.text,
             natural_language_query: &settings.text,
-            parsed_condition: settings.parsed.as_ref().map(|parsed| parsed.to_json()),
+            parsed_condition: settings.parsed.as_ref().map(ParsedConditionView::of),
             webhook_url: settings.webhook_url.as_deref(),
             status: settings.status.name(),
             cooldown_minutes: shown_number(settings.cooldown_minutes),
@@ -145,6 +168,17 @@ impl<'a> RuleView<'a> {
             last_triggered_at: runtime.last_triggered_at_ns.map(Timestamp),
             created_at: Timestamp(rule.created_at_ns),
             updated_at: Timestamp(rule.updated_at_ns),
+        }
+    }
+}
+
+impl<'a> ParsedConditionView<'a> {
+    fn of(condition: &'a ParsedCondition) -> Self {
+        Self {
+            field: &condition.field,
+            operator: condition.operator,
+            value: condition.value.to_json(),
+            percent: condition.percent.then_some(true),
         }
     }
 }
@@ -192,4 +226,32 @@ pub fn parameters(evaluation: &Evaluation) -> Value {
         (String::from(&**name), value)
     });
     Value::Object(shown.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::ConditionValue;
+
+    #[test]
+    fn a_shown_condition_means_the_stored_one() {
+        for operator in Operator::ALL {
+            for percent in [false, true] {
+                let condition = ParsedCondition {
+                    field: "Füllstand 2".into(),
+                    operator,
+                    value: ConditionValue::Range([0.0, 1.5]),
+                    percent,
+                };
+                let shown = serde_json::to_value(ParsedConditionView::of(&condition)).unwrap();
+                let stored = serde_json::to_value(&condition).unwrap();
+                assert_eq!(shown["operator"], stored["operator"]);
+                assert_eq!(shown.get("percent"), stored.get("percent"));
+                assert_eq!(
+                    serde_json::from_value::<ParsedCondition>(shown).unwrap(),
+                    condition
+                );
+            }
+        }
+    }
 }

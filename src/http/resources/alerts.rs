@@ -7,11 +7,11 @@ use utoipa::ToSchema;
 
 use super::alert_views::RuleView;
 use super::evaluation_body::EvaluationBody;
-use super::views::NamedView;
-use crate::catalog::{Rule, RuleForm, RuleStatus};
+use super::views::{Many, NamedView, One};
+use crate::catalog::{Rule, RuleForm, RuleSettings, RuleStatus};
 use crate::error::ServiceError;
 use crate::http::endpoint::{
-    Answer, Call, Endpoint, Pagination, Reader, Reply, Unread, Writer, delete, get, patch, post,
+    Answer, Call, Endpoint, Reader, Reply, Unread, Writer, delete, get, patch, post,
 };
 use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Trimmed, Url, body};
 use crate::ids::ObjectId;
@@ -27,24 +27,12 @@ const DEFAULT_COOLDOWN_MINUTES: f64 = 5.0;
 type Condition = Trimmed<CONDITION_CHARS_MAX>;
 type Minutes = Number<0, { u64::MAX }>;
 
-/// A page of alert rules.
+/// The response to the creation of an alert rule.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RulesAnswer<'a> {
-    /// Rules, oldest first.
-    pub alert_rules: Vec<RuleView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
-
-/// The response about one alert rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleAnswer<'a> {
-    /// Result in words, for changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub message: Option<&'static str>,
+pub struct CreatedRuleAnswer<'a> {
+    /// Result in words.
+    pub message: &'static str,
     /// The rule as it is now.
     pub alert_rule: RuleView<'a>,
     /// Short form, for a rule created with `naturalLanguageQuery`.
@@ -137,58 +125,54 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<RulesAnswer<'static>> {
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<Many<RuleView<'static>>> {
     let (bucket_id, page_request) = call.params;
     let page = call.service.list_rules(&call.caller, bucket_id, page_request)?;
     let now_ns = call.service.now_ns();
-    let rules = page.entries.iter();
-    Answer::of(&RulesAnswer {
-        alert_rules: rules.map(|rule| RuleView::of(rule, now_ns)).collect(),
-        pagination: Pagination::of(page_request, &page),
-    })
+    Answer::page(page_request, &page, |rule| RuleView::of(rule, now_ns))
 }
 
-async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<RuleAnswer<'static>> {
+async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<CreatedRuleAnswer<'static>> {
     check_evaluation_allowed(&call.body.json, &call.caller)?;
     let body = call.body.read().map_err(|error| {
         let id = |name: &str| call.body.json.get(name).and_then(Value::as_str)?.parse().ok();
         let source = id("bucketId").zip(id("dataSourceId"));
         with_fields(error, &call.service, &call.caller, source)
     })?;
-    let Some(text) = text_of(body.condition, body.natural_language_query) else {
+    let Some((form, text)) = text_of(body.condition, body.natural_language_query) else {
         return Err(ServiceError::internal("BUG: a rule without a text was read"));
     };
-    let is_query = text.0 == RuleForm::NaturalLanguageQuery;
+    let is_query = form == RuleForm::NaturalLanguageQuery;
     let input = RuleInput {
         bucket_id: body.bucket_id,
         source_id: body.data_source_id,
-        name: body.name.0,
-        text,
-        webhook_url: body.webhook_url.map(|url| url.0),
-        cooldown_minutes: body
-            .cooldown_minutes
-            .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
-        status: body.status.unwrap_or(RuleStatus::Active),
-        evaluation: body.evaluation.map(Into::into),
+        settings: RuleSettings {
+            name: body.name.0.into(),
+            text: text.into(),
+            form,
+            parsed: None,
+            webhook_url: body.webhook_url.map(|url| url.0.into()),
+            cooldown_minutes: body
+                .cooldown_minutes
+                .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
+            status: body.status.unwrap_or(RuleStatus::Active),
+            evaluation: body.evaluation.map(Into::into),
+        },
     };
     let rule = call.service.create_rule(&call.caller, input).await?;
-    Answer::of(&RuleAnswer {
-        message: Some("alert rule created"),
+    Answer::of(&CreatedRuleAnswer {
+        message: "alert rule created",
         alert_rule: RuleView::of(&rule, call.service.now_ns()),
         alert: is_query.then(|| ShortRuleView::of(&rule)),
     })
 }
 
-async fn show(call: Call<Reader, ObjectId>) -> Reply<RuleAnswer<'static>> {
+async fn show(call: Call<Reader, ObjectId>) -> Reply<One<RuleView<'static>>> {
     let rule = call.service.rule(&call.caller, call.params)?;
-    Answer::of(&RuleAnswer {
-        message: None,
-        alert_rule: RuleView::of(&rule, call.service.now_ns()),
-        alert: None,
-    })
+    Answer::one(RuleView::of(&rule, call.service.now_ns()))
 }
 
-async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<RuleAnswer<'static>> {
+async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<One<RuleView<'static>>> {
     let rule_id = call.params;
     check_evaluation_allowed(&call.body.json, &call.caller)?;
     let body = call.body.read().map_err(|error| {
@@ -205,21 +189,14 @@ async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<Ru
         evaluation: body.evaluation.map(Into::into),
     };
     let rule = call.service.update_rule(&call.caller, rule_id, patch).await?;
-    Answer::of(&RuleAnswer {
-        message: Some("alert rule updated"),
-        alert_rule: RuleView::of(&rule, call.service.now_ns()),
-        alert: None,
-    })
+    Answer::changed("alert rule updated", RuleView::of(&rule, call.service.now_ns()))
 }
 
 async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static>> {
     let rule = call.service.delete_rule(&call.caller, call.params).await?;
     Answer::of(&DeletedRuleAnswer {
         message: "alert rule deleted",
-        deleted_alert_rule: NamedView {
-            id: rule.id,
-            name: &rule.settings.name,
-        },
+        deleted_alert_rule: NamedView::new(rule.id, &rule.settings.name),
     })
 }
 

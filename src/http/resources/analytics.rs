@@ -1,7 +1,7 @@
 //! `/api/analytics`.
 
 use actix_web::http::StatusCode;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -50,8 +50,8 @@ pub struct SummaryView {
     /// Number of points with timestamps within the period.
     pub data_points_in_period: u64,
     /// `dataPointsInPeriod` divided by the number of days in the period.
-    #[serde(serialize_with = "number")]
-    pub avg_data_points_per_day: f64,
+    #[schema(value_type = f64)]
+    pub avg_data_points_per_day: Value,
     /// Number of data sources.
     pub data_sources: usize,
     /// Number of alert rules with status `active`.
@@ -170,8 +170,8 @@ pub struct UsageView {
     /// API calls allowed per month; null is unlimited.
     pub api_calls_limit: Option<u64>,
     /// Share of the limit in percent, rounded to two decimals; null when unlimited.
-    #[serde(serialize_with = "number_or_null")]
-    pub api_calls_percentage: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub api_calls_percentage: Option<Value>,
     /// Bytes on disk of the organization's points, histories and deliveries.
     pub storage_used_bytes: u64,
     /// Human-readable form of `storageUsedBytes`; 1 KB is 1,000 bytes.
@@ -230,15 +230,12 @@ impl<'a> AnalyticsView<'a> {
         let hours = analytics.hours.iter();
         let triggers = analytics.triggers.iter();
         Self {
-            bucket: NamedView {
-                id: analytics.bucket.id,
-                name: &analytics.bucket.name,
-            },
+            bucket: NamedView::new(analytics.bucket.id, &analytics.bucket.name),
             period: analytics.period.name,
             summary: SummaryView {
                 total_data_points: analytics.points,
                 data_points_in_period: analytics.points_in_period,
-                avg_data_points_per_day: analytics.points_per_day(),
+                avg_data_points_per_day: shown_number(analytics.points_per_day()),
                 data_sources: analytics.sources.len(),
                 active_alerts: analytics.active_rules,
             },
@@ -289,10 +286,7 @@ impl<'a> OverviewView<'a> {
     fn of(overview: &'a Overview) -> Self {
         let organization = &overview.organization;
         Self {
-            organization: NamedView {
-                id: organization.id,
-                name: &organization.name,
-            },
+            organization: NamedView::new(organization.id, &organization.name),
             totals: TotalsView {
                 buckets: overview.buckets,
                 data_sources: overview.sources,
@@ -303,7 +297,7 @@ impl<'a> OverviewView<'a> {
             usage: UsageView {
                 api_calls_this_month: overview.calls_this_month,
                 api_calls_limit: organization.plan.limits().calls_max,
-                api_calls_percentage: overview.calls_percentage(),
+                api_calls_percentage: overview.calls_percentage().map(shown_number),
                 storage_used_bytes: overview.storage_bytes,
                 storage_used_formatted: formatted_bytes(overview.storage_bytes),
             },
@@ -333,14 +327,6 @@ fn formatted_bytes(bytes: u64) -> String {
         unit += 1;
     }
     format!("{} {}", tenths.round() / 10.0, UNITS[unit])
-}
-
-fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    shown_number(*value).serialize(serializer)
-}
-
-fn number_or_null<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(shown_number).serialize(serializer)
 }
 
 #[cfg(test)]

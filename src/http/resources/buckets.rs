@@ -4,9 +4,9 @@ use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::views::NamedView;
+use super::views::{Many, NamedView, One, Resource};
 use crate::catalog::Bucket;
-use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, patch, post};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
 use crate::http::shape::{BucketStatusDoc, Description, Integer, Name, Patch, body};
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_MAX;
@@ -59,26 +59,6 @@ pub struct BucketStatsView {
     pub data_point_count: u64,
     /// Number of keys of this bucket.
     pub api_key_count: u64,
-}
-
-/// A page of buckets.
-#[derive(Serialize, ToSchema)]
-pub struct BucketsAnswer<'a> {
-    /// Buckets, oldest first.
-    pub buckets: Vec<BucketView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
-
-/// The response about one bucket.
-#[derive(Serialize, ToSchema)]
-pub struct BucketAnswer<'a> {
-    /// Result in words, for changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub message: Option<&'static str>,
-    /// The bucket as it is now.
-    pub bucket: BucketView<'a>,
 }
 
 /// Number of objects deleted along with a bucket.
@@ -142,44 +122,35 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call<Admin, PageRequest>) -> Reply<BucketsAnswer<'static>> {
+async fn list(call: Call<Admin, PageRequest>) -> Reply<Many<BucketView<'static>>> {
     let page = call.service.list_buckets(&call.caller, call.params);
-    Answer::of(&BucketsAnswer {
-        buckets: page.entries.iter().map(|bucket| BucketView::of(bucket)).collect(),
-        pagination: Pagination::of(call.params, &page),
-    })
+    Answer::page(call.params, &page, |bucket| BucketView::of(bucket))
 }
 
-async fn create(call: Call<Admin, (), BucketBody>) -> Reply<BucketAnswer<'static>> {
+async fn create(call: Call<Admin, (), BucketBody>) -> Reply<One<BucketView<'static>>> {
     let input = BucketInput {
         name: call.body.name.0,
         description: call.body.description.map(|text| text.0),
         retention_days: call.body.retention_days.map(|days| days.0 as u32),
     };
     let bucket = call.service.create_bucket(&call.caller, input).await?;
-    Answer::of(&BucketAnswer {
-        message: Some("bucket created"),
-        bucket: BucketView::of(&bucket),
-    })
+    Answer::changed("bucket created", BucketView::of(&bucket))
 }
 
-async fn show(call: Call<Admin, ObjectId>) -> Reply<BucketAnswer<'static>> {
+async fn show(call: Call<Admin, ObjectId>) -> Reply<One<BucketView<'static>>> {
     let found = call.service.bucket_with_stats(&call.caller, call.params).await?;
     let stats = BucketStatsView {
         data_source_count: found.contents.sources,
         data_point_count: found.points,
         api_key_count: found.contents.keys,
     };
-    Answer::of(&BucketAnswer {
-        message: None,
-        bucket: BucketView {
-            stats: Some(stats),
-            ..BucketView::of(&found.bucket)
-        },
+    Answer::one(BucketView {
+        stats: Some(stats),
+        ..BucketView::of(&found.bucket)
     })
 }
 
-async fn update(call: Call<Admin, ObjectId, BucketPatchBody>) -> Reply<BucketAnswer<'static>> {
+async fn update(call: Call<Admin, ObjectId, BucketPatchBody>) -> Reply<One<BucketView<'static>>> {
     let patch = BucketPatch {
         name: call.body.name.map(|name| name.0),
         description: call.body.description.map(|text| text.0),
@@ -189,10 +160,7 @@ async fn update(call: Call<Admin, ObjectId, BucketPatchBody>) -> Reply<BucketAns
         .service
         .update_bucket(&call.caller, call.params, patch)
         .await?;
-    Answer::of(&BucketAnswer {
-        message: Some("bucket updated"),
-        bucket: BucketView::of(&bucket),
-    })
+    Answer::changed("bucket updated", BucketView::of(&bucket))
 }
 
 async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedBucketAnswer<'static>> {
@@ -203,10 +171,7 @@ async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedBucketAnswer<'stati
     } = call.service.delete_bucket(&call.caller, call.params).await?;
     Answer::of(&DeletedBucketAnswer {
         message: "bucket deleted",
-        deleted_bucket: NamedView {
-            id: bucket.id,
-            name: &bucket.name,
-        },
+        deleted_bucket: NamedView::new(bucket.id, &bucket.name),
         deleted_resources: DeletedWithBucketView {
             data_sources: contents.sources,
             data_points: points,
@@ -214,6 +179,11 @@ async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedBucketAnswer<'stati
             alert_rules: contents.alert_rules,
         },
     })
+}
+
+impl Resource for BucketView<'_> {
+    const ONE: &'static str = "bucket";
+    const MANY: &'static str = "buckets";
 }
 
 impl<'a> BucketView<'a> {

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use rust_embed::{Embed, EmbeddedFile};
 
 use crate::error::ServiceError;
-use crate::http::endpoint::{Anyone, Call, Endpoint, Written, get};
+use crate::http::endpoint::{Anyone, Call, Endpoint, get};
 use crate::http::respond;
 
 /// Output of the build of `dashboard/`.
@@ -36,7 +36,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn page(call: Call<Anyone>) -> Result<Written, ServiceError> {
+async fn page(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     let page = Files::get("index.html").ok_or_else(|| ServiceError::internal("BUG: no page is embedded"))?;
     let mut response = respond_file(&call.request, page, "text/html; charset=utf-8", "no-cache").await?;
     let headers: [(HeaderName, &str); 2] = [
@@ -48,10 +48,10 @@ async fn page(call: Call<Anyone>) -> Result<Written, ServiceError> {
             .headers_mut()
             .insert(name, HeaderValue::from_static(value));
     }
-    Ok(response.into())
+    Ok(response)
 }
 
-async fn asset(call: Call<Anyone>) -> Result<Written, ServiceError> {
+async fn asset(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     let name = call.request.match_info().get("file").unwrap_or_default();
     let file = Files::get(&format!("assets/{name}")).ok_or_else(|| ServiceError::not_found("file"))?;
     let kind = match name.rsplit_once('.').map(|(_, extension)| extension) {
@@ -60,7 +60,7 @@ async fn asset(call: Call<Anyone>) -> Result<Written, ServiceError> {
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    Ok(respond_file(&call.request, file, kind, FOREVER).await?.into())
+    respond_file(&call.request, file, kind, FOREVER).await
 }
 
 async fn respond_file(

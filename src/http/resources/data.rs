@@ -1,5 +1,7 @@
 //! `/api/data` and `/api/data/batch`.
 
+use std::marker::PhantomData;
+
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -7,17 +9,16 @@ use actix_web::web::Payload;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::error::{ErrorKind, ServiceError};
+use crate::error::{Detail, ErrorKind, ServiceError};
 use crate::http::body::{self, Body};
-use crate::http::docs::points::{
-    BatchAnswerDoc, BatchBodyDoc, BatchErrorDoc, PartialBatchAnswerDoc, PointAnswerDoc, PointBodyDoc,
-};
+use crate::http::docs::points::{BatchBody, BatchError, PointAnswer, PointBody};
 use crate::http::endpoint::{Call, Components, Endpoint, RequestBody, Sender, Written, post};
 use crate::http::respond;
 use crate::http::shape::Faults;
+use crate::http::write::{BatchAnswer, PartialBatchAnswer, write_ingest};
 use crate::limits::{BATCH_BODY_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
 use crate::service::Service;
-use crate::service::data::{IdempotencyKey, IngestAnswer};
+use crate::service::data::IngestAnswer;
 
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -42,8 +43,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         post("/api/data/batch", "ingestBatch", ingest_batch)
             .reads_header(idempotency_key)
             .status(StatusCode::CREATED)
-            .answers::<PartialBatchAnswerDoc>(StatusCode::MULTI_STATUS)
-            .answers::<BatchErrorDoc>(StatusCode::BAD_REQUEST)
+            .answers::<PartialBatchAnswer>(StatusCode::MULTI_STATUS)
+            .answers::<BatchError>(StatusCode::BAD_REQUEST)
             .writes_header("Idempotent-Replayed", REPLAYED),
     ]
 }
@@ -51,7 +52,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// A body of points, which the service reads itself, straight into columns.
 struct Points<Doc, const BYTES_MAX: usize> {
     body: Body,
-    of: std::marker::PhantomData<Doc>,
+    of: PhantomData<Doc>,
 }
 
 impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MAX> {
@@ -71,7 +72,7 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MA
     }
 
     fn read(body: Body, _: &Faults) -> Option<Self> {
-        let of = std::marker::PhantomData;
+        let of = PhantomData;
         Some(Self { body, of })
     }
 
@@ -81,33 +82,36 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MA
 }
 
 async fn ingest(
-    call: Call<Sender, (), Points<PointBodyDoc, INGEST_BODY_BYTES_MAX>>,
-) -> Result<Written<PointAnswerDoc>, ServiceError> {
-    let key = idempotency_key(&call.request)?;
-    let answer = call
-        .service
-        .ingest_point(&call.caller, &call.body.body, key.as_ref())
-        .await?;
-    answered(&call.request, answer).await
+    call: Call<Sender, (), Points<PointBody, INGEST_BODY_BYTES_MAX>>,
+) -> Result<Written<PointAnswer>, ServiceError> {
+    let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
+    let answer = call.service.ingest_point(&call.caller, body, key, write_ingest);
+    answered(&call.request, answer.await?).await
 }
 
 async fn ingest_batch(
-    call: Call<Sender, (), Points<BatchBodyDoc, BATCH_BODY_BYTES_MAX>>,
-) -> Result<Written<BatchAnswerDoc>, ServiceError> {
-    let key = idempotency_key(&call.request)?;
-    let answer = call
-        .service
-        .ingest_batch(&call.caller, &call.body.body, key.as_ref())
-        .await?;
-    answered(&call.request, answer).await
+    call: Call<Sender, (), Points<BatchBody, BATCH_BODY_BYTES_MAX>>,
+) -> Result<Written<BatchAnswer>, ServiceError> {
+    let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
+    let answer = call.service.ingest_batch(&call.caller, body, key, write_ingest);
+    answered(&call.request, answer.await?).await
 }
 
-fn idempotency_key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, ServiceError> {
-    request
-        .headers()
-        .get(&IDEMPOTENCY_KEY)
-        .map(|value| IdempotencyKey::parse(value.as_bytes()))
-        .transpose()
+/// The request's idempotency key.
+fn idempotency_key(request: &HttpRequest) -> Result<Option<&[u8]>, ServiceError> {
+    let key = request.headers().get(&IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
+    match key {
+        Some(key) if !is_idempotency_key(key) => Err(ServiceError::faults(vec![Detail {
+            path: vec!["Idempotency-Key".to_owned()],
+            message: format!("must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} printable ASCII characters"),
+        }])),
+        key => Ok(key),
+    }
+}
+
+fn is_idempotency_key(value: &[u8]) -> bool {
+    let is_printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
+    is_printable && (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&value.len())
 }
 
 async fn answered<T>(request: &HttpRequest, answer: IngestAnswer) -> Result<Written<T>, ServiceError> {
@@ -118,4 +122,19 @@ async fn answered<T>(request: &HttpRequest, answer: IngestAnswer) -> Result<Writ
         response.headers_mut().insert(IDEMPOTENT_REPLAYED.clone(), yes);
     }
     Ok(response.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_idempotency_key;
+
+    #[test]
+    fn keys_are_printable_and_bounded() {
+        for good in [&b"a"[..], b"a b~", &[b'x'; 255]] {
+            assert!(is_idempotency_key(good));
+        }
+        for bad in [&b""[..], b"tab\t", "\u{e9}".as_bytes(), &[b'x'; 256], b"\x7f"] {
+            assert!(!is_idempotency_key(bad));
+        }
+    }
 }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_has_its_edges() {
+    fn every_member_has_its_limits() {
         let with = |name: &str, value: Value| {
             let mut block = block();
             block[name] = value;
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_are_told_together() {
+    fn all_faults_are_reported_together() {
         let found = faults_of(&json!({"mode": "internal", "inputs": [{}], "windowSeconds": 1}));
         assert_eq!(
             found,

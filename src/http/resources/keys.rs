@@ -4,9 +4,10 @@ use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::views::{Many, Resource};
 use crate::catalog::{Key, KeyType};
 use crate::error::ServiceError;
-use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, post};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, post};
 use crate::http::shape::{BucketKeyType, Name, OrganizationKeyType, Rule, Trimmed, body};
 use crate::ids::ObjectId;
 use crate::service::keys::{CreatedKey, KeyScope, NewKey};
@@ -41,16 +42,6 @@ pub struct KeyView<'a> {
     pub created_at: Timestamp,
     /// When the key was last used, to the minute; null when never.
     pub last_used_at: Option<Timestamp>,
-}
-
-/// A page of keys.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct KeysAnswer<'a> {
-    /// Keys, oldest first.
-    pub api_keys: Vec<KeyView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
 }
 
 /// A new key.
@@ -168,7 +159,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-type Listed = Reply<KeysAnswer<'static>>;
+type Listed = Reply<Many<KeyView<'static>>>;
 type Created = Reply<CreatedKeyAnswer<'static>>;
 type Deleted = Reply<DeletedKeyAnswer<'static>>;
 
@@ -210,10 +201,7 @@ async fn remove_of_bucket(call: Call<Admin, (ObjectId, ObjectId)>) -> Deleted {
 
 fn list_in(service: &Service, caller: &Caller, scope: KeyScope, asked: PageRequest) -> Listed {
     let page = service.keys(caller, scope, asked)?;
-    Answer::of(&KeysAnswer {
-        api_keys: page.entries.iter().map(|key| KeyView::of(key)).collect(),
-        pagination: Pagination::of(asked, &page),
-    })
+    Answer::page(asked, &page, |key| KeyView::of(key))
 }
 
 fn new_key(name: Option<Name>, kind: KeyType) -> Result<NewKey, ServiceError> {
@@ -255,6 +243,11 @@ async fn remove_in(service: &Service, caller: &Caller, scope: KeyScope, key_id: 
             kind: key.kind.name(),
         },
     })
+}
+
+impl Resource for KeyView<'_> {
+    const ONE: &'static str = "apiKey";
+    const MANY: &'static str = "apiKeys";
 }
 
 impl<'a> KeyView<'a> {

@@ -7,7 +7,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::Data;
 
 use crate::error::ServiceError;
-use crate::http::endpoint::{Anyone, Call, Endpoint, Written, get};
+use crate::http::endpoint::{Anyone, Call, Endpoint, get};
 use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
 use crate::http::server::process;
@@ -18,7 +18,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![get("/metrics", "exposeMetrics", expose).of_types(&["text/plain"])]
 }
 
-async fn expose(call: Call<Anyone>) -> Result<Written, ServiceError> {
+async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     let request = &call.request;
     let mut text = Exposition::default();
     process::write(&mut text);
@@ -52,7 +52,7 @@ async fn expose(call: Call<Anyone>) -> Result<Written, ServiceError> {
     let mut response = HttpResponse::Ok();
     response.insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE));
     response.insert_header((CACHE_CONTROL, "no-store"));
-    Ok(response.body(text.finish()).into())
+    Ok(response.body(text.finish()))
 }
 
 fn write(figures: &Figures, text: &mut Exposition) {

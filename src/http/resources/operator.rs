@@ -1,23 +1,12 @@
 //! `/api/operator`: administration by the operator of the server.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use super::organization::{OrganizationAnswer, OrganizationView};
+use super::organization::OrganizationView;
+use super::views::{Many, One};
 use crate::catalog::Plan;
-use crate::http::endpoint::{Answer, Call, Endpoint, OperatorToken, Pagination, Reply, get, patch};
+use crate::http::endpoint::{Answer, Call, Endpoint, OperatorToken, Reply, get, patch};
 use crate::http::shape::body;
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
-
-/// A page of organizations.
-#[derive(Serialize, ToSchema)]
-pub struct OrganizationsAnswer<'a> {
-    /// Organizations, oldest first.
-    pub organizations: Vec<OrganizationView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
 
 body! {
     /// Body of a plan change.
@@ -34,18 +23,14 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call<OperatorToken, PageRequest>) -> Reply<OrganizationsAnswer<'static>> {
+async fn list(call: Call<OperatorToken, PageRequest>) -> Reply<Many<OrganizationView<'static>>> {
     let page = call.service.all_organizations(call.params);
-    Answer::of(&OrganizationsAnswer {
-        organizations: page.entries.iter().map(|it| OrganizationView::of(it)).collect(),
-        pagination: Pagination::of(call.params, &page),
+    Answer::page(call.params, &page, |organization| {
+        OrganizationView::of(organization)
     })
 }
 
-async fn change_plan(call: Call<OperatorToken, ObjectId, PlanBody>) -> Reply<OrganizationAnswer<'static>> {
+async fn change_plan(call: Call<OperatorToken, ObjectId, PlanBody>) -> Reply<One<OrganizationView<'static>>> {
     let organization = call.service.change_plan(call.params, call.body.plan).await?;
-    Answer::of(&OrganizationAnswer {
-        message: Some("plan changed"),
-        organization: OrganizationView::of(&organization),
-    })
+    Answer::changed("plan changed", OrganizationView::of(&organization))
 }

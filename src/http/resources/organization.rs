@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::views::{One, Resource};
 use crate::catalog::{Organization, Plan};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, get, patch};
 use crate::http::shape::{OpenName, body};
@@ -41,17 +42,6 @@ pub struct PlanView {
     pub max_api_calls: Option<u64>,
 }
 
-/// The response about one organization.
-#[derive(Serialize, ToSchema)]
-pub struct OrganizationAnswer<'a> {
-    /// Result in words, for changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub message: Option<&'static str>,
-    /// The organization as it is now.
-    pub organization: OrganizationView<'a>,
-}
-
 body! {
     /// Body of a request that changes the organization.
     pub struct OrganizationPatchBody {
@@ -67,21 +57,20 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn show(call: Call<Admin>) -> Reply<OrganizationAnswer<'static>> {
-    let organization = call.service.organization(&call.caller)?;
-    Answer::of(&OrganizationAnswer {
-        message: None,
-        organization: OrganizationView::of(&organization),
-    })
+async fn show(call: Call<Admin>) -> Reply<One<OrganizationView<'static>>> {
+    let organization = call.service.organization(call.caller.organization_id)?;
+    Answer::one(OrganizationView::of(&organization))
 }
 
-async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<OrganizationAnswer<'static>> {
+async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<One<OrganizationView<'static>>> {
     let name = call.body.name.map(|name| name.0);
     let organization = call.service.rename_organization(&call.caller, name).await?;
-    Answer::of(&OrganizationAnswer {
-        message: Some("organization updated"),
-        organization: OrganizationView::of(&organization),
-    })
+    Answer::changed("organization updated", OrganizationView::of(&organization))
+}
+
+impl Resource for OrganizationView<'_> {
+    const ONE: &'static str = "organization";
+    const MANY: &'static str = "organizations";
 }
 
 impl<'a> OrganizationView<'a> {

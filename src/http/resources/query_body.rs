@@ -15,7 +15,7 @@ use crate::ingest::timestamp;
 use crate::limits::{
     METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
 };
-use crate::service::query::{Aggregation, AskedField, Cursor, Layout, QueryInput, zone_named};
+use crate::service::query::{Aggregation, Cursor, Layout, QueryInput, RequestedField, zone_named};
 
 type Limit = Integer<1, QUERY_LIMIT_MAX>;
 type Offset = Integer<0, { u32::MAX as u64 }>;
@@ -102,9 +102,7 @@ body! {
 pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let faults = Faults::default();
     let read = QueryBody::read(body, &faults.root());
-    faults.check()?;
-    let read = read.ok_or_else(|| ServiceError::internal("BUG: a query was not read, without a fault"))?;
-    read.into_input()
+    faults.finish(read)?.into_input()
 }
 
 impl QueryBody {
@@ -143,6 +141,7 @@ impl From<QueryBody> for QueryInput {
             end_ns: bounds.1.map(|Moment(at_ns)| at_ns),
             metadata,
             fields,
+            fields_path: &["filters", "fields"],
             grouping: body.aggregation.zip(body.group_by.map(|GroupBy(unit)| unit)),
             limit: body.limit.map(|limit| limit.0),
             offset: body.offset.map_or(0, |offset| offset.0),
@@ -221,17 +220,17 @@ described!(
 
 /// Field names without duplicates, each with its index in the request.
 #[derive(Debug, Default)]
-pub struct FieldNames(Vec<AskedField>);
+pub struct FieldNames(Vec<RequestedField>);
 
 impl FromJson for FieldNames {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
         let List::<String, 0, QUERY_ENTRIES_MAX>(names) = FromJson::read(value, place)?;
         let mut seen = HashSet::new();
-        let fields: Vec<AskedField> = names
+        let fields: Vec<RequestedField> = names
             .into_iter()
             .enumerate()
             .filter(|(_, name)| seen.insert(name.clone()))
-            .map(|(index, name)| AskedField { index, name })
+            .map(|(index, name)| RequestedField { index, name })
             .collect();
         if fields.len() > QUERY_FIELDS_MAX {
             let count = fields.len();
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_query_lists_is_bounded() {
+    fn lists_in_a_query_are_bounded() {
         let names = |count: usize| (0..count).map(|n| format!("f{n}")).collect::<Vec<_>>();
         let ids = |count: usize| vec![BUCKET; count];
         let members = |count: usize| -> Map<String, Value> {

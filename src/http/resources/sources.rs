@@ -5,12 +5,10 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use utoipa::ToSchema;
 
-use super::views::NamedView;
+use super::views::{Many, NamedView, One, Resource};
 use crate::catalog::{Field, Schema, SchemaMode, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
-use crate::http::endpoint::{
-    Admin, Answer, Call, Endpoint, Pagination, Reader, Reply, Writer, delete, get, patch, post,
-};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
 use crate::http::shape::{Description, Fields, OpenName, Patch, body};
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
@@ -70,28 +68,6 @@ pub struct SourceStatsView {
     pub last_data_point: Option<Timestamp>,
     /// Mean interval between points, in seconds; null with fewer than two points.
     pub average_interval_seconds: Option<f64>,
-}
-
-/// A page of data sources.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SourcesAnswer<'a> {
-    /// Data sources, oldest first.
-    pub data_sources: Vec<SourceView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
-
-/// The response about one data source.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceAnswer<'a> {
-    /// Result in words, for changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub message: Option<&'static str>,
-    /// The data source as it is now.
-    pub data_source: SourceView<'a>,
 }
 
 /// Number of objects deleted along with a data source.
@@ -169,19 +145,16 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<SourcesAnswer<'static>> {
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<Many<SourceView<'static>>> {
     let (bucket_id, page_request) = call.params;
     let page = call
         .service
         .list_sources(&call.caller, bucket_id, page_request)
         .await?;
-    Answer::of(&SourcesAnswer {
-        data_sources: page.entries.iter().map(SourceView::of).collect(),
-        pagination: Pagination::of(page_request, &page),
-    })
+    Answer::page(page_request, &page, SourceView::of)
 }
 
-async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<SourceAnswer<'static>> {
+async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<One<SourceView<'static>>> {
     let body = call.body;
     let settings = SourceSettings {
         name: body.name.0.into(),
@@ -198,22 +171,18 @@ async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<SourceAnswer<
         .service
         .create_source(&call.caller, call.params, settings)
         .await?;
-    Answer::of(&SourceAnswer {
-        message: Some("data source created"),
-        data_source: SourceView::of(&created),
-    })
+    Answer::changed("data source created", SourceView::of(&created))
 }
 
-async fn show(call: Call<Reader, (ObjectId, ObjectId)>) -> Reply<SourceAnswer<'static>> {
+async fn show(call: Call<Reader, (ObjectId, ObjectId)>) -> Reply<One<SourceView<'static>>> {
     let (bucket_id, source_id) = call.params;
     let source = call.service.source(&call.caller, bucket_id, source_id).await?;
-    Answer::of(&SourceAnswer {
-        message: None,
-        data_source: SourceView::of(&source),
-    })
+    Answer::one(SourceView::of(&source))
 }
 
-async fn update(call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>) -> Reply<SourceAnswer<'static>> {
+async fn update(
+    call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>,
+) -> Reply<One<SourceView<'static>>> {
     let ((bucket_id, source_id), body) = (call.params, call.body);
     let patch = SourcePatch {
         name: body.name.map(|name| name.0),
@@ -228,10 +197,7 @@ async fn update(call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>) -> Re
         .service
         .update_source(&call.caller, bucket_id, source_id, patch)
         .await?;
-    Answer::of(&SourceAnswer {
-        message: Some("data source updated"),
-        data_source: SourceView::of(&source),
-    })
+    Answer::changed("data source updated", SourceView::of(&source))
 }
 
 async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceAnswer<'static>> {
@@ -242,15 +208,17 @@ async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceA
         .await?;
     Answer::of(&DeletedSourceAnswer {
         message: "data source deleted",
-        deleted_data_source: NamedView {
-            id: source_id,
-            name: &deleted.source.name,
-        },
+        deleted_data_source: NamedView::new(source_id, &deleted.source.name),
         deleted_resources: DeletedWithSourceView {
             data_points: deleted.points,
             alert_rules: deleted.alert_rules,
         },
     })
+}
+
+impl Resource for SourceView<'_> {
+    const ONE: &'static str = "dataSource";
+    const MANY: &'static str = "dataSources";
 }
 
 impl<'a> SourceView<'a> {

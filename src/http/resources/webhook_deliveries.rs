@@ -4,11 +4,12 @@ use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::views::{Many, One, Resource};
 use crate::catalog::{Attempt, Delivery};
-use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reader, Reply, get, post};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, get, post};
 use crate::http::shape::{DeliveredEventDoc, DeliveryStatusDoc};
 use crate::ids::ObjectId;
-use crate::service::page::{Page, PageRequest};
+use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
 /// A delivery of an event.
@@ -52,24 +53,6 @@ pub struct AttemptView<'a> {
     pub duration_ms: u32,
 }
 
-/// A page of deliveries.
-#[derive(Serialize, ToSchema)]
-pub struct DeliveriesAnswer<'a> {
-    /// Deliveries, newest first.
-    pub deliveries: Vec<DeliveryView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
-
-/// The response about a queued delivery.
-#[derive(Serialize, ToSchema)]
-pub struct DeliveryAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The delivery as it is now.
-    pub delivery: DeliveryView<'a>,
-}
-
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/webhooks/{id}/deliveries", "listDeliveries", list),
@@ -92,51 +75,40 @@ pub fn endpoints_of_rules() -> Vec<Endpoint> {
     )]
 }
 
-async fn list(call: Call<Admin, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
+async fn list(call: Call<Admin, (ObjectId, PageRequest)>) -> Reply<Many<DeliveryView<'static>>> {
     let (webhook_id, page_request) = call.params;
-    deliveries_answer(
-        page_request,
-        &call
-            .service
-            .webhook_deliveries(&call.caller, webhook_id, page_request)?,
-    )
+    let page = call
+        .service
+        .webhook_deliveries(&call.caller, webhook_id, page_request)?;
+    Answer::page(page_request, &page, DeliveryView::of)
 }
 
-async fn list_of_rule(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
+async fn list_of_rule(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<Many<DeliveryView<'static>>> {
     let (rule_id, page_request) = call.params;
-    deliveries_answer(
-        page_request,
-        &call
-            .service
-            .rule_deliveries(&call.caller, rule_id, page_request)?,
-    )
+    let page = call
+        .service
+        .rule_deliveries(&call.caller, rule_id, page_request)?;
+    Answer::page(page_request, &page, DeliveryView::of)
 }
 
-fn deliveries_answer(page_request: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
-    Answer::of(&DeliveriesAnswer {
-        deliveries: page.entries.iter().map(DeliveryView::of).collect(),
-        pagination: Pagination::of(page_request, page),
-    })
-}
-
-async fn test(call: Call<Admin, ObjectId>) -> Reply<DeliveryAnswer<'static>> {
+async fn test(call: Call<Admin, ObjectId>) -> Reply<One<DeliveryView<'static>>> {
     let delivery = call.service.test_webhook(&call.caller, call.params).await?;
-    Answer::of(&DeliveryAnswer {
-        message: "test queued",
-        delivery: DeliveryView::of(&delivery),
-    })
+    Answer::changed("test queued", DeliveryView::of(&delivery))
 }
 
-async fn redeliver(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeliveryAnswer<'static>> {
+async fn redeliver(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<One<DeliveryView<'static>>> {
     let (webhook_id, delivery_id) = call.params;
     let delivery = call
         .service
         .redeliver(&call.caller, webhook_id, delivery_id)
         .await?;
-    Answer::of(&DeliveryAnswer {
-        message: "delivery queued again",
-        delivery: DeliveryView::of(&delivery),
-    })
+    Answer::changed("delivery queued again", DeliveryView::of(&delivery))
+}
+
+impl Resource for DeliveryView<'_> {
+    const ONE: &'static str = "delivery";
+    const MANY: &'static str = "deliveries";
+    const ORDER: &'static str = "Newest first.";
 }
 
 impl<'a> DeliveryView<'a> {

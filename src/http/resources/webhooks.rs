@@ -5,13 +5,14 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::catalog::{Event, RetryConfig, Webhook, WebhookStatus};
-use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, patch, post};
+use super::views::{Many, One, Resource};
+use crate::catalog::{Event, RetryConfig, Webhook, WebhookSettings, WebhookStatus};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
 use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
 use crate::ids::ObjectId;
 use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX};
 use crate::service::page::PageRequest;
-use crate::service::webhooks::{RetryPatch, WebhookInput, WebhookPatch};
+use crate::service::webhooks::{RetryPatch, WebhookPatch, secret_or_generated};
 use crate::timestamp::Timestamp;
 
 type Events = List<Event, 1, { usize::MAX }>;
@@ -69,26 +70,6 @@ pub struct RetryView {
     /// Base of the exponential backoff: retry n follows after this to the power of n − 1 seconds.
     #[schema(value_type = f64)]
     pub backoff_multiplier: Value,
-}
-
-/// A page of webhooks.
-#[derive(Serialize, ToSchema)]
-pub struct WebhooksAnswer<'a> {
-    /// Webhooks, oldest first.
-    pub webhooks: Vec<WebhookView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
-}
-
-/// The response about one webhook.
-#[derive(Serialize, ToSchema)]
-pub struct WebhookAnswer<'a> {
-    /// Result in words, for changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub message: Option<&'static str>,
-    /// The webhook as it is now.
-    pub webhook: WebhookView<'a>,
 }
 
 /// A deleted webhook.
@@ -168,44 +149,35 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call<Admin, PageRequest>) -> Reply<WebhooksAnswer<'static>> {
+async fn list(call: Call<Admin, PageRequest>) -> Reply<Many<WebhookView<'static>>> {
     let page = call.service.list_webhooks(&call.caller, call.params);
-    let webhooks = page.entries.iter();
-    Answer::of(&WebhooksAnswer {
-        webhooks: webhooks.map(|webhook| WebhookView::of(webhook)).collect(),
-        pagination: Pagination::of(call.params, &page),
-    })
+    Answer::page(call.params, &page, |webhook| WebhookView::of(webhook))
 }
 
-async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<WebhookAnswer<'static>> {
+async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<One<WebhookView<'static>>> {
     let body = call.body;
-    let input = WebhookInput {
-        url: body.url.0,
+    let settings = WebhookSettings {
+        url: body.url.0.into(),
         events: each_once(body.events),
         bucket_id: body.bucket_id,
-        secret: body.secret.map(|secret| secret.0),
+        secret: secret_or_generated(body.secret.map(|secret| secret.0))?,
         retry: retry_of(body.retry_config).applied_to(RetryConfig::default()),
         status: body.status.unwrap_or(WebhookStatus::Active),
     };
-    let webhook = call.service.create_webhook(&call.caller, input).await?;
-    Answer::of(&WebhookAnswer {
-        message: Some("webhook created"),
-        webhook: WebhookView {
-            secret: Some(&webhook.settings.secret.0),
-            ..WebhookView::of(&webhook)
-        },
-    })
+    let webhook = call.service.create_webhook(&call.caller, settings).await?;
+    let view = WebhookView {
+        secret: Some(&webhook.settings.secret.0),
+        ..WebhookView::of(&webhook)
+    };
+    Answer::changed("webhook created", view)
 }
 
-async fn show(call: Call<Admin, ObjectId>) -> Reply<WebhookAnswer<'static>> {
+async fn show(call: Call<Admin, ObjectId>) -> Reply<One<WebhookView<'static>>> {
     let webhook = call.service.webhook(&call.caller, call.params)?;
-    Answer::of(&WebhookAnswer {
-        message: None,
-        webhook: WebhookView::of(&webhook),
-    })
+    Answer::one(WebhookView::of(&webhook))
 }
 
-async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<WebhookAnswer<'static>> {
+async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<One<WebhookView<'static>>> {
     let body = call.body;
     let patch = WebhookPatch {
         url: body.url.map(|url| url.0),
@@ -219,10 +191,7 @@ async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<WebhookA
         .service
         .update_webhook(&call.caller, call.params, patch)
         .await?;
-    Answer::of(&WebhookAnswer {
-        message: Some("webhook updated"),
-        webhook: WebhookView::of(&webhook),
-    })
+    Answer::changed("webhook updated", WebhookView::of(&webhook))
 }
 
 async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'static>> {
@@ -252,6 +221,11 @@ fn retry_of(body: Option<RetryBody>) -> RetryPatch {
         max_retries: body.max_retries.map(|retries| retries.0 as u8),
         backoff_multiplier: body.backoff_multiplier.map(|multiplier| multiplier.0),
     })
+}
+
+impl Resource for WebhookView<'_> {
+    const ONE: &'static str = "webhook";
+    const MANY: &'static str = "webhooks";
 }
 
 impl<'a> WebhookView<'a> {

@@ -150,7 +150,7 @@ mod tests {
     use crate::ids::ObjectIds;
 
     #[test]
-    fn an_organization_has_half_of_the_room_and_gives_it_back() {
+    fn an_organization_gets_half_of_the_budget_and_releases_it() {
         let budget = AnswerBudget::new(100);
         let ids = ObjectIds::new().unwrap();
         let [one, other, third] = [(); 3].map(|()| ids.next(0));

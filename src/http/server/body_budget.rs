@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_share_one_bound_and_give_back_what_they_had() {
+    fn bodies_share_one_bound_and_release_their_memory() {
         let budget = budget(4 * STEP_BYTES);
         let used = || budget.used_bytes();
         let (mut one, mut other, mut small) = (begin(&budget, 0), begin(&budget, 0), begin(&budget, 0));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn of_bodies_that_fill_the_room_together_one_goes_on() {
+    fn one_of_several_bodies_that_fill_the_budget_continues() {
         let budget = budget(4 * STEP_BYTES);
         let used = || budget.used_bytes();
         let (mut one, mut other) = (begin(&budget, 0), begin(&budget, 0));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bodies_are_begun_at_a_time() {
+    fn the_number_of_bodies_begun_at_once_is_bounded() {
         let budget = budget(BEGUN_PART * 2 * BEGUN_BYTES_MAX);
         let refused = || Share::begin(&budget, FREE_BYTES + 1).unwrap_err().kind;
         let mut first = begin(&budget, 10 << 20);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_would_find_no_memory_is_not_begun() {
+    fn a_body_is_not_begun_without_free_memory() {
         let budget = budget(4 * STEP_BYTES);
         let mut first = begin(&budget, 0);
         first.cover(4 * STEP_BYTES).unwrap();

@@ -1,11 +1,9 @@
 //! The middleware around every handler: request id, deadline, panics, error bodies, metrics and the log.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use actix_web::Error;
@@ -14,12 +12,13 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
+use futures_util::FutureExt;
 
 use super::answer_budget::AnswerBudget;
 use super::listener::Counts;
 use super::rate_limit;
 use super::request_context::RequestContext;
-use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::request_id::RequestId;
 use super::request_metrics::RequestMetrics;
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::error::{Ended, error_response};
@@ -61,7 +60,10 @@ pub async fn serve<B: MessageBody + 'static>(
         began: Instant::now(),
     };
     let deadline = record.shared.request_timeout;
-    match tokio::time::timeout(deadline, without_panic(next.call(request))).await {
+    // A panic fails one request and not its worker. The future that panicked is dropped and never polled again, so no
+    // broken state is seen.
+    let answering = AssertUnwindSafe(next.call(request)).catch_unwind();
+    match tokio::time::timeout(deadline, answering).await {
         Ok(Ok(answered)) => {
             let answer = finish(answered?.map_into_boxed_body(), &record);
             let counted = record.shared.answers.count(record.context.organization(), answer);
@@ -152,9 +154,7 @@ fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
 }
 
 fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceResponse<BoxBody> {
-    if let Some(id) = request_id.header_value() {
-        answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
-    }
+    request_id.write(answer.headers_mut());
     forbid_sniffing(answer.headers_mut());
     answer
 }
@@ -175,16 +175,8 @@ fn log(error: &ServiceError, record: &Record) {
                     "requests refused: {}", error.message);
             }
         }
-        ErrorKind::Validation
-        | ErrorKind::Unauthorized
-        | ErrorKind::Forbidden
-        | ErrorKind::NotFound
-        | ErrorKind::MethodNotAllowed
-        | ErrorKind::Conflict
-        | ErrorKind::PayloadTooLarge
-        | ErrorKind::UnsupportedMediaType
-        // `served` logs these like every other answer.
-        | ErrorKind::TooManyRequests => {}
+        // `served` logs all others like every answer.
+        _ => {}
     }
 }
 
@@ -209,20 +201,6 @@ impl Throttle {
         let is_due = self.second.fetch_max(second, Ordering::Relaxed) < second;
         is_due.then(|| self.count.swap(0, Ordering::Relaxed))
     }
-}
-
-/// Catches a panic of the future, so that it fails one request and not its worker.
-async fn without_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| {
-        // A future that panicked is dropped and never polled again, so no broken state is seen.
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await
 }
 
 fn describe(panic: &(dyn Any + Send)) -> String {

@@ -44,9 +44,6 @@ const EXPOSED_HEADERS: [&str; 6] = [
 const PREFLIGHT_SECONDS: usize = 3_600;
 
 /// Starts serving, with TLS if there is a certificate.
-///
-/// # Errors
-/// An error of the operating system.
 pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
     let config = service.config.server.clone();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -5,13 +5,12 @@ use std::io;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::ALLOW;
-use actix_web::http::header::HeaderValue;
+use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::web;
 use actix_web::{App, HttpRequest, HttpResponse};
 
 use super::listener::{Counts, Limits, Listener, RunningServer};
-use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::request_id::RequestId;
 use super::tls::Tls;
 use crate::config::ServerConfig;
 use crate::error::{ErrorKind, ServiceError};
@@ -26,9 +25,6 @@ const RETRY_AFTER_SECONDS: u32 = 5;
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves until it is stopped. Later connections wait in the queue for [`super::start`].
-///
-/// # Errors
-/// An error of the operating system.
 pub fn start_recovering(
     config: &ServerConfig,
     listener: &Listener,
@@ -55,9 +51,7 @@ pub fn start_recovering(
 
 async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
     let mut answer = respond::json(&request, StatusCode::OK, &HealthAnswer::of("ok")).await?;
-    if let Some(id) = RequestId::next().header_value() {
-        answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
-    }
+    RequestId::next().write(answer.headers_mut());
     Ok(answer)
 }
 

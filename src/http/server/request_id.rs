@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::random;
 
@@ -29,8 +29,12 @@ impl RequestId {
         }
     }
 
-    pub fn header_value(self) -> Option<HeaderValue> {
-        HeaderValue::from_str(&self.to_string()).ok()
+    /// Sets the `X-Request-Id` header.
+    pub fn write(self, headers: &mut HeaderMap) {
+        // Always a valid header value: hexadecimal digits.
+        if let Ok(id) = HeaderValue::from_str(&self.to_string()) {
+            headers.insert(REQUEST_ID_HEADER.clone(), id);
+        }
     }
 }
 

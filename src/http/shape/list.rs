@@ -7,10 +7,7 @@ use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::FromJson;
-use super::Place;
-use super::Rule;
-use super::kind_of;
+use super::{FromJson, Place, Rule, kind_of};
 
 /// An array of `MIN` to `MAX` entries.
 #[derive(Debug)]

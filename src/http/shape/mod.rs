@@ -80,14 +80,20 @@ impl Faults {
     }
 
     /// Returns 400 with all faults, if there are any.
-    ///
-    /// # Errors
-    /// 400.
     pub fn check(self) -> Result<(), ServiceError> {
         match self.0.into_inner() {
             details if details.is_empty() => Ok(()),
             details => Err(ServiceError::faults(details)),
         }
+    }
+
+    /// What was read of the request, unless there are faults.
+    ///
+    /// # Errors
+    /// 400 with all faults.
+    pub fn finish<T>(self, read: Option<T>) -> Result<T, ServiceError> {
+        self.check()?;
+        read.ok_or_else(|| ServiceError::internal("BUG: a part of the request was not read, without a fault"))
     }
 }
 
@@ -131,6 +137,15 @@ impl<'a> Place<'a> {
     /// Returns the value, or records the error as a fault and returns `None`.
     pub fn check<T>(&self, read: Result<T, impl Display>) -> Option<T> {
         read.map_err(|message| self.fault(message.to_string())).ok()
+    }
+
+    /// The text of a string. If the value is not a string, adds a fault.
+    pub fn string<'v>(&self, value: &'v Value) -> Option<&'v str> {
+        let text = value.as_str();
+        if text.is_none() {
+            self.fault(format!("must be a string, not {}", kind_of(value)));
+        }
+        text
     }
 
     /// Returns the members of an object. Any other value is a fault.
@@ -360,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn null_takes_back_what_may_be_taken_back_and_else_says_nothing() {
+    fn null_clears_a_clearable_member_and_is_ignored_elsewhere() {
         let whole = read(&json!({"name": "a", "description": null, "isOpen": null})).unwrap();
         assert!(matches!(whole.description, Patch(Some(None))));
         assert_eq!(whole.is_open, None);
@@ -376,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_api() {
+    fn member_names_are_those_of_the_api() {
         for (field, name) in [
             ("name", "name"),
             ("r#type", "type"),

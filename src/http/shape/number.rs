@@ -3,10 +3,7 @@
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::FromJson;
-use super::Place;
-use super::described;
-use super::kind_of;
+use super::{FromJson, Place, described, kind_of};
 
 /// An integer from `MIN` to `MAX`; `30.0` is the integer 30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

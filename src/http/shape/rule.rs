@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Object;
-use super::json_name;
+use super::{Object, json_name};
 
 /// A constraint between members. A member that is null counts as absent.
 #[derive(Debug)]

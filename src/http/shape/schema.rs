@@ -7,11 +7,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::FromJson;
-use super::Place;
-use super::Text;
-use super::body;
-use super::kind_of;
+use super::{FromJson, Place, Text, body, kind_of};
 use crate::catalog::{Field, FieldType};
 use crate::limits::{DESCRIPTION_CHARS_MAX, FIELD_NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 

@@ -4,10 +4,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{KnownFormat, SchemaFormat};
 
-use super::FromJson;
-use super::Place;
-use super::described;
-use super::kind_of;
+use super::{FromJson, Place, described, kind_of};
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX};
@@ -23,7 +20,7 @@ pub struct Trimmed<const MAX: usize>(pub String);
 
 impl<const MAX: usize> FromJson for Trimmed<MAX> {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let text = str::read(value, place)?;
+        let text = place.string(value)?;
         place.check(trimmed(text, MAX)).map(Self)
     }
 }
@@ -50,7 +47,7 @@ pub struct Text<const MAX: usize>(pub String);
 
 impl<const MAX: usize> FromJson for Text<MAX> {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let text = str::read(value, place)?;
+        let text = place.string(value)?;
         place.check(bounded(text, MAX)).map(Self)
     }
 }
@@ -64,24 +61,9 @@ fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
         .max_length(Some(chars_max))
 }
 
-/// Parses a string without changing it.
-trait AsSent {
-    fn read<'a>(value: &'a Value, place: &Place<'_>) -> Option<&'a str>;
-}
-
-impl AsSent for str {
-    fn read<'a>(value: &'a Value, place: &Place<'_>) -> Option<&'a str> {
-        let text = value.as_str();
-        if text.is_none() {
-            place.fault(format!("must be a string, not {}", kind_of(value)));
-        }
-        text
-    }
-}
-
 impl FromJson for String {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        str::read(value, place).map(str::to_owned)
+        place.string(value).map(str::to_owned)
     }
 }
 
@@ -97,7 +79,7 @@ impl FromJson for bool {
 
 impl FromJson for ObjectId {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(str::read(value, place)?.parse())
+        place.check(place.string(value)?.parse())
     }
 }
 
@@ -107,7 +89,7 @@ pub struct Moment(pub i64);
 
 impl FromJson for Moment {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(timestamp::parse(str::read(value, place)?)).map(Self)
+        place.check(timestamp::parse(place.string(value)?)).map(Self)
     }
 }
 
@@ -119,7 +101,7 @@ pub struct Email(pub String);
 
 impl FromJson for Email {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(email(str::read(value, place)?)).map(Self)
+        place.check(email(place.string(value)?)).map(Self)
     }
 }
 
@@ -149,7 +131,7 @@ pub struct NewPassword(pub String);
 
 impl FromJson for NewPassword {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let password = str::read(value, place)?;
+        let password = place.string(value)?;
         let chars = password.chars().count();
         if (PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX).contains(&chars) {
             return Some(Self(password.to_owned()));

@@ -4,16 +4,13 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-use super::FromJson;
-use super::Place;
-use super::described;
-use super::kind_of;
+use super::{FromJson, Place, described};
 use crate::catalog::{
     DeliveryStatus, Event, FieldType, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
     SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
-use crate::service::query::{Aggregation, LAYOUT_NAMES, Layout, UNIT_NAMES, Unit};
+use crate::service::query::{Aggregation, Layout, Unit, unit_name};
 
 /// Parses one of the words of a set.
 ///
@@ -28,11 +25,7 @@ pub fn word_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
 }
 
 fn read<T: Copy>(value: &Value, place: &Place<'_>, words: &[(&str, T)]) -> Option<T> {
-    let Some(word) = value.as_str() else {
-        place.fault(format!("must be a string, not {}", kind_of(value)));
-        return None;
-    };
-    place.check(word_of(word, words))
+    place.check(word_of(place.string(value)?, words))
 }
 
 fn schema_of(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
@@ -61,7 +54,7 @@ macro_rules! words {
 words! {
     described {
         "KeyType" KeyType:
-            [KeyType::Admin, KeyType::Write, KeyType::Read, KeyType::Integration].map(KeyType::name);
+            KeyType::ALL.map(KeyType::name);
         "BucketStatus" BucketStatusDoc: ["active"];
         "EvaluationState" RuleState: RuleState::ALL.map(RuleState::name);
         "RuleState" RuleStateDoc: RuleState::ALL.map(RuleState::name).into_iter().chain(["unevaluated"]);
@@ -83,9 +76,9 @@ words! {
         "FieldType" FieldType: FieldType::ALL.map(|it| (it.name(), it));
         "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
         "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));
-        "Aggregation" Aggregation: Self::NAMES;
-        "GroupBy" GroupBy: UNIT_NAMES.map(|(name, unit)| (name, Self(unit)));
-        "Layout" Layout: LAYOUT_NAMES;
+        "Aggregation" Aggregation: Self::ALL.map(|it| (it.name(), it));
+        "GroupBy" GroupBy: Unit::ALL.map(|unit| (unit_name(unit), Self(unit)));
+        "Layout" Layout: Self::ALL.map(|it| (it.name(), it));
         "Sort" Sort: [("asc", Self::Ascending), ("desc", Self::Descending)];
         "RuleStatus" RuleStatus: RuleStatus::ALL.map(|it| (it.name(), it));
         "Outcome" Outcome: Outcome::ALL.map(|it| (it.name(), it));

@@ -17,7 +17,7 @@ fn skip(body: &[u8]) -> Result<(), Malformed> {
     scan.end()
 }
 
-/// What `serde_json` says; it cannot say of a number beyond all doubles, which it refuses and we leave to the caller.
+/// The result of `serde_json`, except for numbers beyond all doubles: it refuses them, we leave them to the caller.
 fn well_formed(body: &[u8]) -> Option<bool> {
     match serde_json::from_slice::<Value>(body) {
         Ok(_) => Some(true),
@@ -52,7 +52,7 @@ const SAMPLES: &[&str] = &[
 ];
 
 #[test]
-fn well_formedness_is_that_of_serde_json() {
+fn well_formedness_agrees_with_serde_json() {
     for body in SAMPLES {
         assert_eq!(well_formed(body.as_bytes()), Some(true), "{body}");
         assert_agrees(body.as_bytes());
@@ -128,7 +128,7 @@ fn well_formedness_is_that_of_serde_json() {
 }
 
 #[test]
-fn mutated_and_random_texts_are_judged_as_by_serde_json() {
+fn mutated_and_random_texts_parse_as_with_serde_json() {
     let mut random = seeded(0x15_0001);
     let alphabet = b"{}[]\",:\\u0123456789abdeflnrstE+-. \n\x80\xc3\xa9";
     for _ in 0..60_000 {
@@ -297,7 +297,7 @@ fn random_numbers_are_the_nearest_doubles() {
 }
 
 #[test]
-fn strings_come_out_as_from_serde_json() {
+fn strings_decode_as_with_serde_json() {
     let mut random = seeded(0x15_0003);
     let pieces = [
         "a",
@@ -341,7 +341,7 @@ fn strings_come_out_as_from_serde_json() {
 }
 
 #[test]
-fn numbers_are_written_shortest_and_whole_ones_without_a_point() {
+fn numbers_are_written_shortest_and_integers_without_a_point() {
     let written = |value: f64| {
         let mut out = Vec::new();
         write_number(value, &mut out);

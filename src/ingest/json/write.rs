@@ -1,5 +1,7 @@
 //! Writes numbers and strings as JSON directly into the buffer of an answer.
 
+use engine::rows::Scalar;
+
 /// Above this not every integer is a double, and all digits would suggest a precision that does not exist.
 const INTEGER_MAX: f64 = (1u64 << 53) as f64;
 
@@ -15,6 +17,17 @@ pub fn write_number(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
     } else {
         out.extend_from_slice(b"null");
+    }
+}
+
+/// Appends a value of a field.
+#[inline]
+pub fn write_scalar(value: Scalar<'_>, out: &mut Vec<u8>) {
+    match value {
+        Scalar::Number(number) => write_number(number, out),
+        Scalar::Boolean(true) => out.extend_from_slice(b"true"),
+        Scalar::Boolean(false) => out.extend_from_slice(b"false"),
+        Scalar::Text(text) => write_string(text, out),
     }
 }
 

@@ -15,7 +15,7 @@ fn write_full(rows: &mut RowsWriter) {
 }
 
 #[test]
-fn entries_become_rows_in_their_order() {
+fn entries_become_rows_in_order() {
     let second = r#"{"dataSourceId":"000000000000000000000002","values":{"t":1e2}}"#;
     let third = r#"{"dataSourceId":"000000000000000000000001","values":{"p":null,"t":7}}"#;
     let mut sources = Sources::new();
@@ -74,17 +74,17 @@ fn spelling_and_order_of_members_do_not_matter() {
         let mut rows = RowsWriter::new();
         let sources = Sources::new();
         let point = parse_point(body.as_bytes()).unwrap();
-        let Ok(Point::Ready(outcome)) = point.write(sources.view(STRICT), NOW_NS, &mut rows) else {
+        let Ok(Point::Ready { timestamp_ns }) = point.write(sources.view(STRICT), NOW_NS, &mut rows) else {
             panic!("{body}")
         };
-        assert_eq!(outcome.timestamp_ns, NOW_NS - 500_000_000);
-        assert_eq!((outcome.bucket_id, outcome.source_id), (id(BUCKET), id(STRICT)));
+        assert_eq!(timestamp_ns, NOW_NS - 500_000_000);
+        assert_eq!((point.bucket_id, point.source_id), (id(BUCKET), id(STRICT)));
         assert_eq!(encoded(&rows), by_hand, "{body}");
     }
 }
 
 #[test]
-fn the_last_of_members_with_one_name_wins() {
+fn the_last_of_duplicate_members_wins() {
     let source = format!(r#""dataSourceId":"{STRICT}""#);
     for entry in [
         format!(r#"{{{source},"values":{{"t":1,"t":2}}}}"#),
@@ -139,13 +139,25 @@ fn a_field_whose_name_looks_like_json_is_not_mistaken_for_it() {
 }
 
 #[test]
-fn scratch_and_rows_of_one_request_do_not_show_in_the_next() {
+fn scratch_and_rows_do_not_leak_into_the_next_request() {
     let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
     let mut sources = Sources::new();
     let body = entries(&[FULL]);
     for refused in ["{", &entries(&[]), &entries(&[FULL, r#"{"values":{}}"#])] {
-        let _ = parse_batch(refused.as_bytes(), NOW_NS, &mut sources, &mut scratch, &mut rows);
-        let result = parse_batch(body.as_bytes(), NOW_NS, &mut sources, &mut scratch, &mut rows);
+        let _ = parse_batch(
+            refused.as_bytes(),
+            NOW_NS,
+            &mut sources.lookup(),
+            &mut scratch,
+            &mut rows,
+        );
+        let result = parse_batch(
+            body.as_bytes(),
+            NOW_NS,
+            &mut sources.lookup(),
+            &mut scratch,
+            &mut rows,
+        );
         assert_eq!(ready(result).errors, vec![]);
         assert_eq!(encoded(&rows), expected(write_full));
     }
@@ -165,7 +177,7 @@ fn scratch_and_rows_of_one_request_do_not_show_in_the_next() {
 }
 
 #[test]
-fn undeclared_fields_of_an_extending_source_are_asked_for_and_then_written() {
+fn new_fields_of_an_extending_source_are_requested_then_written() {
     let point = |values: &str| format!(r#"{{"dataSourceId":"{EXTEND}","values":{values}}}"#);
     let body = entries(&[
         &point(r#"{"a":1,"t":2,"gone":null}"#),
@@ -224,7 +236,7 @@ fn undeclared_fields_of_an_extending_source_are_asked_for_and_then_written() {
 }
 
 #[test]
-fn a_schema_is_not_asked_to_grow_beyond_its_limit() {
+fn a_schema_is_not_extended_beyond_its_limit() {
     let mut sources = Sources::new();
     let point = |from: usize, to: usize| {
         let fields: Vec<String> = (from..to).map(|field| format!(r#""f{field}":{field}"#)).collect();
@@ -251,7 +263,7 @@ fn a_schema_is_not_asked_to_grow_beyond_its_limit() {
 }
 
 #[test]
-fn one_point_alone_does_not_ask_for_more_fields_than_there_is_room() {
+fn one_point_does_not_request_more_fields_than_the_limit_leaves() {
     let fields: Vec<String> = (0..300).map(|field| format!(r#""f{field}":{field}"#)).collect();
     let entry = format!(
         r#"{{"dataSourceId":"{EXTEND}","values":{{{}}}}}"#,
@@ -267,7 +279,7 @@ fn one_point_alone_does_not_ask_for_more_fields_than_there_is_room() {
 }
 
 #[test]
-fn fields_seen_while_the_bucket_was_another_are_forgotten() {
+fn fields_seen_before_the_bucket_changed_are_forgotten() {
     let entry = format!(r#"{{"dataSourceId":"{EXTEND}","values":{{"new":1}}}}"#);
     let body = format!(r#"{{"bucketId":"{BUCKET}","dataPoints":[{entry}],"bucketId":"{ELSEWHERE}"}}"#);
     let outcome = ready(batch(&body, &mut Sources::new()).0);

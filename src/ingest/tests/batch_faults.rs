@@ -1,4 +1,4 @@
-//! Every fault of a batch: those of the whole body, and those of single entries, which stop nothing else.
+//! Every fault of a batch: of the whole body, and of single entries, which do not affect the others.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn whole(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn faults_outside_the_entries_are_of_the_whole_body() {
+fn faults_outside_the_entries_refuse_the_whole_body() {
     let thousand = vec![GOOD; 1_000].join(",");
     let many = format!("[{thousand},3]");
     let id_needed = "bucketId: is required";
@@ -60,7 +60,7 @@ fn faults_outside_the_entries_are_of_the_whole_body() {
 }
 
 #[test]
-fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
+fn a_faulty_entry_is_named_and_affects_no_other() {
     let with = |source: &str, rest: &str| format!(r#"{{"dataSourceId":"{source}",{rest}}}"#);
     let values = r#""values":{"t":1}"#;
     let cases = [
@@ -188,7 +188,7 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
 }
 
 #[test]
-fn one_text_lists_all_faults_of_an_entry() {
+fn one_message_lists_all_faults_of_an_entry() {
     let entry = format!(
         r#"{{"dataSourceId":"{STRICT}","timestamp":"2020-01-01","values":{{"t":"x","on":1e999,"zz":1}},"metadata":[]}}"#
     );
@@ -208,7 +208,7 @@ fn one_text_lists_all_faults_of_an_entry() {
 }
 
 #[test]
-fn an_answer_is_never_many_times_as_large_as_its_body() {
+fn the_size_of_an_answer_is_bounded_by_that_of_the_body() {
     let fields: Vec<String> = (0..20_000).map(|field| format!("\"{field}\":1")).collect();
     let entry = format!(
         r#"{{"dataSourceId":"{STRICT}","values":{{{}}}}}"#,

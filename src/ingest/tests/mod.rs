@@ -1,4 +1,4 @@
-//! The two bodies, seen from outside: what is written, and what is said of what is not.
+//! Parsing of the two bodies from outside: the rows written, and the faults reported.
 
 mod accepted;
 mod batch_faults;
@@ -110,6 +110,13 @@ impl Sources {
         &self.known[&id(text)]
     }
 
+    fn lookup(&mut self) -> impl FnMut(ObjectId) -> Option<SourceView> {
+        |id| {
+            self.asked += 1;
+            self.known.get(&id).cloned()
+        }
+    }
+
     /// The schema grows, as the caller would have it durably.
     fn add(&mut self, fields: &[NewField]) {
         for new in fields {
@@ -122,17 +129,16 @@ impl Sources {
     }
 }
 
-impl SourceLookup for Sources {
-    fn source(&mut self, id: ObjectId) -> Option<SourceView> {
-        self.asked += 1;
-        self.known.get(&id).cloned()
-    }
-}
-
 /// A batch read with fresh buffers: the result, and the rows as the log would keep them.
 fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, BodyFault>, RowsWriter) {
     let mut rows = RowsWriter::new();
-    let result = parse_batch(body.as_bytes(), NOW_NS, sources, &mut Scratch::new(), &mut rows);
+    let result = parse_batch(
+        body.as_bytes(),
+        NOW_NS,
+        &mut sources.lookup(),
+        &mut Scratch::new(),
+        &mut rows,
+    );
     (result, rows)
 }
 

@@ -26,7 +26,7 @@ fn point(member: &str, text: Option<&str>) -> String {
 }
 
 #[test]
-fn each_fault_of_shape_is_named_at_its_member() {
+fn each_shape_fault_is_reported_at_its_member() {
     const FORM: &str = "must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z";
     for (member, text, fault) in [
         ("bucketId", None, "is required"),
@@ -119,7 +119,7 @@ fn metadata_is_measured_as_sent() {
 }
 
 #[test]
-fn all_faults_of_shape_come_together() {
+fn all_shape_faults_are_reported_together() {
     let faults = shape(r#"{"dataSourceId":1,"timestamp":2,"values":{"a":1e999,"b":-1e999},"metadata":3}"#);
     let places: Vec<_> = faults
         .iter()
@@ -153,7 +153,7 @@ fn all_faults_of_shape_come_together() {
 }
 
 #[test]
-fn what_is_not_json_is_malformed_wherever_it_stands() {
+fn invalid_json_is_malformed_at_any_place() {
     let deep = point("metadata", Some(&"[".repeat(100_000)));
     let skipped = format!(r#"{{"x":{}}}"#, "[".repeat(100_000));
     let in_values = point(
@@ -185,7 +185,7 @@ fn what_is_not_json_is_malformed_wherever_it_stands() {
 }
 
 #[test]
-fn faults_against_the_schema_come_together_and_nothing_is_written() {
+fn schema_faults_are_reported_together_and_nothing_is_written() {
     let sources = Sources::new();
     let mut rows = RowsWriter::new();
     let body = point(
@@ -250,14 +250,14 @@ fn a_field_that_cannot_be_added_is_refused() {
                 !accepted && faults[0].message.contains("cannot be added"),
                 "{faults:?}"
             ),
-            Ok(Point::Ready(_)) => panic!("{name} is not declared"),
+            Ok(Point::Ready { .. }) => panic!("{name} is not declared"),
         }
         let body = point("values", Some(&format!("{{\"{name}\":null,\"t\":1}}")));
         let written = parse_point(body.as_bytes())
             .unwrap()
             .write(sources.view(EXTEND), NOW_NS, &mut rows);
         assert!(
-            matches!(written, Ok(Point::Ready(_))),
+            matches!(written, Ok(Point::Ready { .. })),
             "null for an undeclared field is simply absent"
         );
     }

@@ -205,7 +205,7 @@ fn random_body(random: &mut fastrand::Rng, models: &[Model]) -> String {
 }
 
 #[test]
-fn however_a_batch_is_spelled_its_rows_are_the_same() {
+fn the_spelling_of_a_batch_does_not_change_its_rows() {
     let seed = 0x1265_0001;
     println!("seed {seed:#x}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -213,7 +213,13 @@ fn however_a_batch_is_spelled_its_rows_are_the_same() {
     for round in 0..3_000 {
         let models: Vec<Model> = (0..random.usize(1..8)).map(|_| model(&mut random)).collect();
         let body = random_body(&mut random, &models);
-        let result = parse_batch(body.as_bytes(), NOW_NS, &mut sources, &mut scratch, &mut rows);
+        let result = parse_batch(
+            body.as_bytes(),
+            NOW_NS,
+            &mut sources.lookup(),
+            &mut scratch,
+            &mut rows,
+        );
         assert_eq!(ready(result).errors, vec![], "round {round}: {body}");
         assert_eq!(
             encoded(&rows),
@@ -235,7 +241,7 @@ fn however_a_batch_is_spelled_its_rows_are_the_same() {
 }
 
 #[test]
-fn a_single_point_is_the_row_it_would_be_in_a_batch() {
+fn a_single_point_gives_the_same_row_as_in_a_batch() {
     let seed = 0x1265_0002;
     println!("seed {seed:#x}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -248,7 +254,7 @@ fn a_single_point_is_the_row_it_would_be_in_a_batch() {
         assert_eq!(point.metadata, model.metadata.as_deref());
         let written = point.write(sources.view(model.source), NOW_NS, &mut rows);
         assert!(
-            matches!(written, Ok(Point::Ready(outcome)) if outcome.timestamp_ns == model.timestamp_ns),
+            matches!(written, Ok(Point::Ready { timestamp_ns }) if timestamp_ns == model.timestamp_ns),
             "{body}"
         );
         assert_eq!(encoded(&rows), expected(|rows| write(rows, &model)), "{body}");
@@ -269,7 +275,7 @@ fn a_single_point_is_the_row_it_would_be_in_a_batch() {
 }
 
 #[test]
-fn a_mutated_body_never_panics_and_is_json_where_serde_json_says_so() {
+fn a_mutated_body_never_panics_and_agrees_with_serde_json() {
     let seed = 0x1265_0003;
     println!("seed {seed:#x}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -290,7 +296,7 @@ fn a_mutated_body_never_panics_and_is_json_where_serde_json_says_so() {
                 }
             }
         }
-        let result = parse_batch(&body, NOW_NS, &mut sources, &mut scratch, &mut rows);
+        let result = parse_batch(&body, NOW_NS, &mut sources.lookup(), &mut scratch, &mut rows);
         let single = parse_point(&body);
         let text = String::from_utf8_lossy(&body);
         match serde_json::from_slice::<Value>(&body) {

@@ -1,4 +1,4 @@
-//! Answers to idempotency keys: found wherever they lie, until they are forgotten.
+//! Answers to idempotency keys: found in every run until they expire.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use disk::Disk;
 use disk::sim::{Crash, Operation, SimDisk};
 use fastrand::Rng;
 
-use crate::catalog::{FrozenTail, Stream, bucket_owner};
+use crate::catalog::{Stream, bucket_owner};
 use crate::clock::{DAY_NS, MINUTE_NS, SECOND_NS};
 use crate::journal::{AnswerView, IdempotencyView};
 use crate::ledger::{Digest, Keep, LedgerError, LedgerFiles, NewEntry, Saving, encode_answer};
@@ -50,9 +50,8 @@ fn keep(buckets: impl IntoIterator<Item = u32>, now_ns: i64) -> Keep {
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry], keep: &Keep) {
     let saving = Saving {
-        tail: &FrozenTail::default(),
         answers: entries.iter().collect(),
-        catalog: Vec::new(),
+        ..Saving::default()
     };
     let runs = files.save(saving, keep).unwrap();
     files.adopt(runs);
@@ -99,7 +98,7 @@ fn key(rng: &mut Rng) -> Digest {
 }
 
 #[test]
-fn a_key_is_found_in_one_run_in_several_and_in_merged_ones() {
+fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     let seed = seed();
     let (mut rng, disk) = (Rng::with_seed(seed), SimDisk::new(seed));
     let mut files = open(&disk, &[]);
@@ -136,10 +135,10 @@ fn a_key_is_found_in_one_run_in_several_and_in_merged_ones() {
     }
     assert!(most > 3 && merges > 1, "{most} runs, {merges} merges");
     let bytes: u64 = (1..4)
-        .map(|bucket| files.ledger().answers_bytes(bucket).unwrap())
+        .map(|bucket| files.ledger().bytes_of(bucket_owner(bucket)).unwrap())
         .sum();
     assert!(bytes > 0 && bytes < files.ledger().stats().bytes);
-    assert_eq!(files.ledger().answers_bytes(9).unwrap(), 0);
+    assert_eq!(files.ledger().bytes_of(bucket_owner(9)).unwrap(), 0);
     let named = files.ledger().runs().ids();
     let files = open(&disk.crash(Crash::KINDS[1]), &named);
     for ((bucket, key), said) in &twin {
@@ -151,7 +150,7 @@ fn a_key_is_found_in_one_run_in_several_and_in_merged_ones() {
 }
 
 #[test]
-fn a_key_that_is_used_again_after_a_day_has_its_newer_answer() {
+fn a_key_reused_after_a_day_has_its_newer_answer() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let (key, other, later_ns) = ([7; 16], [8; 16], START_NS + DAY_NS);
@@ -176,7 +175,7 @@ fn a_key_that_is_used_again_after_a_day_has_its_newer_answer() {
 }
 
 #[test]
-fn entries_expire_by_when_they_were_taken_and_a_run_goes_with_its_newest() {
+fn entries_expire_by_age_and_a_run_with_its_newest_entry() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let (old, new) = ([0xff; 16], [1; 16]);
@@ -192,7 +191,7 @@ fn entries_expire_by_when_they_were_taken_and_a_run_goes_with_its_newest() {
         &fresh,
     );
     let late_ns = START_NS + DAY_NS + 1;
-    // Whatever is the matter with a run that has expired: nobody reads it.
+    // An expired run is not read, whatever its damage.
     let damaged = disk.crash(Crash::KINDS[0]);
     let end = damaged.files()[&old_run].len() as u64;
     damaged.flip_bit(&old_run, 20, 1);
@@ -219,7 +218,7 @@ fn entries_expire_by_when_they_were_taken_and_a_run_goes_with_its_newest() {
 }
 
 #[test]
-fn the_answers_of_a_deleted_bucket_are_gone_behind_a_merge() {
+fn a_merge_drops_the_answers_of_a_deleted_bucket() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let both = keep([1, 2], START_NS);
@@ -229,13 +228,13 @@ fn the_answers_of_a_deleted_bucket_are_gone_behind_a_merge() {
             .into();
         save(&mut files, &entries, &both);
     }
-    assert!(files.ledger().answers_bytes(1).unwrap() > 0);
+    assert!(files.ledger().bytes_of(bucket_owner(1)).unwrap() > 0);
     assert!(merge(&mut files, &keep([2], START_NS)));
-    assert_eq!(files.ledger().answers_bytes(1).unwrap(), 0);
+    assert_eq!(files.ledger().bytes_of(bucket_owner(1)).unwrap(), 0);
     assert_eq!(answer(&files, 1, &[0; 16], START_NS).unwrap(), None);
     let kept = answer(&files, 2, &[0; 16], START_NS).unwrap();
     assert_eq!(kept.as_deref(), Some("said"));
-    // What a checkpoint brings of one that is gone by then is not written either.
+    // Answers of a bucket deleted before the checkpoint are not written either.
     save(
         &mut files,
         &[entry(1, [9; 16], START_NS, "late")],
@@ -244,10 +243,10 @@ fn the_answers_of_a_deleted_bucket_are_gone_behind_a_merge() {
     assert_eq!(answer(&files, 1, &[9; 16], START_NS).unwrap(), None);
 }
 
-/// Merges copy damage as it is, for an answer that was lost silently would be stored again. It goes when all of its run
-/// would have gone.
+/// Merges copy damage unchanged, since a silently lost answer would be stored again. It is dropped when all of its run
+/// would have expired.
 #[test]
-fn a_damaged_answer_is_told_by_file_and_offset_until_it_expires() {
+fn a_damaged_answer_is_reported_by_file_and_offset_until_it_expires() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let fresh = keep([1], START_NS);
@@ -322,7 +321,7 @@ fn ten_thousand_buckets_leave_few_files() {
 }
 
 #[test]
-fn a_run_of_a_stream_that_is_not_known_is_refused() {
+fn a_run_of_an_unknown_stream_is_refused() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     save(

@@ -47,11 +47,12 @@ fn a_run_of_version_1_is_read() {
     assert_eq!((run.stream(), run.entry_count()), (Stream::Deliveries, 134));
     let runs: Runs = [Arc::new(run)].into_iter().collect();
     for (owner, total) in [(1, 4), (2, 130 - 19)] {
-        let view = View::new(
+        let view: View = View::new(
             runs.clone(),
             &LedgerTail::default(),
             Stream::Deliveries,
             id(0, owner),
+            [],
         );
         let page = view.page(i64::MIN, 0, 1_000).unwrap();
         let found: Vec<_> = page

@@ -6,8 +6,8 @@ mod objects;
 mod run;
 mod twin;
 
-use super::format::{checksum, moment_ns};
-use super::writer::{Item, RunWriter};
+use super::format::moment_ns;
+use super::writer::{EntryPlace, Item, RunWriter};
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
@@ -26,15 +26,14 @@ fn encode(stream: Stream, entries: &[Written]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = RunWriter::new(&mut file, stream).unwrap();
     for (owner, at_ns, id, again, payload) in entries {
-        let item = Item {
+        let place = EntryPlace {
             owner: *owner,
             at_ns: *at_ns,
             id: *id,
-            moment_ns: moment_ns(stream, *at_ns, payload).unwrap(),
             again: *again,
-            payload,
-            crc: checksum(&[payload]),
         };
+        let moment_ns = moment_ns(stream, *at_ns, payload).unwrap();
+        let item = Item::new(place, moment_ns, payload);
         writer.push(&item).unwrap();
     }
     writer.finish().unwrap();

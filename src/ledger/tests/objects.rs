@@ -9,7 +9,7 @@ use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 
 use super::id;
-use crate::catalog::{FrozenTail, Stream};
+use crate::catalog::Stream;
 use crate::ids::ObjectId;
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry, Saving};
 
@@ -20,7 +20,7 @@ fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
     LedgerFiles::open(port, Path::new("data"), named).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Nobody is known, and all that expires has expired.
+/// No owner exists, and everything that can expire has expired.
 fn keep() -> Keep {
     Keep::new(HashSet::new(), i64::MAX)
 }
@@ -36,9 +36,8 @@ fn object((owner, at_ns, id): Place, payload: &[u8]) -> NewEntry {
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry]) {
     let saving = Saving {
-        tail: &FrozenTail::default(),
-        answers: Vec::new(),
         catalog: entries.iter().collect(),
+        ..Saving::default()
     };
     let runs = files.save(saving, &keep()).unwrap();
     files.adopt(runs);
@@ -65,7 +64,7 @@ fn all(files: &LedgerFiles) -> Result<Vec<(Place, Vec<u8>)>, LedgerError> {
 }
 
 #[test]
-fn the_stream_is_what_a_map_of_everything_would_be() {
+fn the_stream_agrees_with_a_map_of_all_objects() {
     let given = std::env::var("TIDEWATCH_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
@@ -109,7 +108,7 @@ fn the_stream_is_what_a_map_of_everything_would_be() {
 }
 
 #[test]
-fn an_object_that_is_gone_is_remembered_until_its_oldest_version_is_merged() {
+fn a_tombstone_is_kept_until_the_oldest_version_is_merged() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let place = |number| (id(0, 1), 0, id(0, number));
@@ -141,7 +140,7 @@ fn an_object_that_is_gone_is_remembered_until_its_oldest_version_is_merged() {
     assert_eq!(files.ledger().stats().runs, 1);
     assert_eq!(files.ledger().stats().entries, 3, "nothing is left to override");
     assert_eq!(places(&files), [place(2), place(3), place(4)]);
-    // It may be there again.
+    // It may be created again.
     save(&mut files, &[object(place(1), b"again")]);
     assert_eq!(places(&files), [place(1), place(2), place(3), place(4)]);
     let everything: Vec<_> = (1..5).map(|number| object(place(number), b"")).collect();
@@ -153,7 +152,7 @@ fn an_object_that_is_gone_is_remembered_until_its_oldest_version_is_merged() {
 }
 
 #[test]
-fn a_damaged_object_is_told_by_file_and_offset() {
+fn a_damaged_object_is_reported_by_file_and_offset() {
     let disk = SimDisk::new(1);
     let mut files = open(&disk, &[]);
     let entries: Vec<_> = (0..3)

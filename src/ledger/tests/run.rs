@@ -1,4 +1,4 @@
-//! One run file: what is written is read, and what is damaged is never read as something else.
+//! One run file: it round-trips, and damaged entries are never read as other ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn open(bytes: impl Bytes + 'static) -> Result<Run, LedgerError> {
 
 fn view(run: Run, owner: u64) -> View {
     let runs: Runs = [Arc::new(run)].into_iter().collect();
-    View::new(runs, &LedgerTail::default(), Stream::History, id(0, owner))
+    View::new(runs, &LedgerTail::default(), Stream::History, id(0, owner), [])
 }
 
 /// Three owners, the second with entries of several blocks, every tenth of them put before.
@@ -42,7 +42,7 @@ fn entries() -> Vec<Written> {
 }
 
 /// The entries of a page as they were written.
-fn said(page: &Page) -> Vec<Written> {
+fn entries_of_page(page: &Page) -> Vec<Written> {
     let entry = |(key, content): &(crate::catalog::EntryKey, Content)| {
         let Content::Stored(payload) = content.clone();
         (key.owner, key.at_ns, key.id, false, payload.to_vec())
@@ -60,12 +60,12 @@ fn expected(owner: u64) -> Vec<Written> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_run_round_trips() {
     let file = encode(Stream::History, &entries());
     for owner in 1..4 {
         let view = view(open(file.clone()).unwrap(), owner);
         let page = view.page(i64::MIN, 0, 1_000).unwrap();
-        assert_eq!(said(&page), expected(owner));
+        assert_eq!(entries_of_page(&page), expected(owner));
         let firsts = entries()
             .iter()
             .filter(|it| it.0 == id(0, owner) && !it.3)
@@ -81,7 +81,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn the_bytes_of_the_owners_are_the_file_but_for_its_frame() {
+fn the_bytes_of_the_owners_add_up_to_the_file_without_its_frame() {
     let file = encode(Stream::History, &entries());
     let run = open(file.clone()).unwrap();
     let bytes: Vec<u64> = (1..4).map(|owner| run.bytes_of(id(0, owner)).unwrap()).collect();
@@ -109,7 +109,7 @@ fn a_file_of_another_kind_is_refused() {
 }
 
 #[test]
-fn a_file_that_lost_its_end_is_refused_at_every_length() {
+fn a_file_truncated_at_any_length_is_refused() {
     let file = encode(Stream::History, &entries());
     for len in 0..file.len() {
         assert!(
@@ -124,7 +124,7 @@ fn a_file_that_lost_its_end_is_refused_at_every_length() {
 }
 
 #[test]
-fn a_flipped_bit_is_noticed_wherever_it_is_and_a_payload_loses_only_itself() {
+fn a_flipped_bit_is_detected_and_in_a_payload_loses_only_that_entry() {
     let file = encode(Stream::History, &entries());
     let (mut refused, mut unlisted, mut lost) = (0, 0, 0);
     for byte in 0..file.len() {
@@ -140,18 +140,19 @@ fn a_flipped_bit_is_noticed_wherever_it_is_and_a_payload_loses_only_itself() {
         let runs: Runs = [Arc::new(run)].into_iter().collect();
         let (mut pages_unread, mut entries_lost) = (0, 0);
         for owner in 1..4 {
-            let view = View::new(
+            let view: View = View::new(
                 runs.clone(),
                 &LedgerTail::default(),
                 Stream::History,
                 id(0, owner),
+                [],
             );
             let Ok(page) = view.page(i64::MIN, 0, 1_000) else {
                 pages_unread += 1;
                 continue;
             };
             let expected = expected(owner);
-            let found = said(&page);
+            let found = entries_of_page(&page);
             assert!(
                 found.iter().all(|entry| expected.contains(entry)),
                 "altered at {byte}"
@@ -177,7 +178,7 @@ fn a_flipped_bit_is_noticed_wherever_it_is_and_a_payload_loses_only_itself() {
     assert!(refused > 0 && unlisted > 0 && lost > 0);
 }
 
-/// Counts how often somebody looks at the file.
+/// Counts the reads of the file.
 struct Counted(Vec<u8>, Arc<AtomicU64>);
 
 impl AsRef<[u8]> for Counted {
@@ -188,7 +189,7 @@ impl AsRef<[u8]> for Counted {
 }
 
 #[test]
-fn a_page_looks_at_few_entries_wherever_it_begins() {
+fn a_page_reads_few_entries_at_any_offset() {
     const COUNT: u64 = 200_000;
     let looks = Arc::new(AtomicU64::new(0));
     let run = |parity: u64| {
@@ -203,7 +204,7 @@ fn a_page_looks_at_few_entries_wherever_it_begins() {
         Arc::new(open(file).unwrap())
     };
     let runs: Runs = (0..3).map(run).collect();
-    let view = View::new(runs, &LedgerTail::default(), Stream::History, id(0, 1));
+    let view: View = View::new(runs, &LedgerTail::default(), Stream::History, id(0, 1), []);
     let opening = looks.swap(0, Ordering::Relaxed);
     assert!(opening < 100, "opening takes {opening} looks");
     for offset in [0, 1, 1_000, COUNT / 2, COUNT - 10, COUNT, COUNT + 5] {

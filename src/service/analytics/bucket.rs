@@ -6,11 +6,11 @@ use engine::query::{Estimate, GroupQuery, HourCounts, group};
 use engine::{Aggregate, SeriesSnapshot, Unit, View};
 
 use super::{Fired, Period};
-use crate::catalog::{Bucket, Field, FieldType, Rule, RuleStatus, Source};
+use crate::catalog::{Bucket, FieldType, Rule, RuleStatus, Schema, Source};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::query_pool::{Step, Stop, Turn};
-use crate::service::query::{SHORT_VALUES_MAX, engine_error};
+use crate::service::query::SHORT_VALUES_MAX;
 use crate::service::{Caller, Service, bucket_for};
 
 /// Statistics of a bucket: points and triggers within a period.
@@ -56,7 +56,7 @@ impl BucketAnalytics {
 }
 
 /// What to compute, as of one time.
-struct Question {
+struct PlannedAnalytics {
     bucket: Arc<Bucket>,
     period: Period,
     now_ns: i64,
@@ -76,12 +76,12 @@ impl Service {
         caller: &Caller,
         bucket_id: ObjectId,
         period: Period,
-        finish: impl FnOnce(&BucketAnalytics) -> Result<R, ServiceError> + Send + 'static,
+        finish: impl Fn(&BucketAnalytics) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
         let now_ns = self.now_ns();
-        let question = self.catalog.read(|catalog| {
+        let planned = self.catalog.read(|catalog| {
             let active = |rule: &&Arc<Rule>| rule.settings.status == RuleStatus::Active;
-            Ok::<_, ServiceError>(Question {
+            Ok::<_, ServiceError>(PlannedAnalytics {
                 bucket: bucket_for(catalog, caller, bucket_id)?,
                 period,
                 now_ns,
@@ -90,24 +90,19 @@ impl Service {
                 fired: Fired::of_bucket(catalog, &self.ledger, bucket_id, period.start_ns(now_ns)),
             })
         })?;
-        let view = self.buckets.view(&question.bucket).await?;
-        let mut finish = Some(finish);
+        let view = self.buckets.view(&planned.bucket).await?;
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short && question.is_long(&view)? {
+            if turn == Turn::Short && planned.is_long(&view)? {
                 return Ok(Step::Long);
             }
-            let analytics = question.answer(&view, stop)?;
-            match finish.take() {
-                Some(finish) => finish(&analytics).map(Step::Answer),
-                None => Err(ServiceError::internal("BUG: analytics were asked twice")),
-            }
+            finish(&planned.compute(&view, stop)?).map(Step::Answer)
         };
         let answered = self.queries.run(caller.organization_id, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
 
-impl Question {
+impl PlannedAnalytics {
     /// Whether the cost exceeds a short turn.
     fn is_long(&self, view: &View) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
@@ -122,7 +117,7 @@ impl Question {
             stop: &|| false,
         };
         for series in view.reaching(query.range_ns) {
-            estimate.add_grouped(&series, &query).map_err(engine_error)?;
+            estimate.add_grouped(&series, &query)?;
             if estimate.is_over() {
                 break;
             }
@@ -130,26 +125,29 @@ impl Question {
         Ok(estimate.is_over())
     }
 
-    fn answer(&self, view: &View, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
+    fn compute(&self, view: &View, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
         let start_ns = self.period.start_ns(self.now_ns);
         let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);
         let range_ns = (start_ns.max(cutoff_ns), self.now_ns);
-        let mut over = Over {
-            cutoff_ns,
-            range_ns,
-            hours: HourCounts::new(range_ns),
-            stop,
-        };
-        let mut points = 0;
+        let stop = || stop.now();
+        let (mut points, mut hours) = (0, HourCounts::new(range_ns));
         let mut sources = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
-            let series = view.source(source.ordinal);
-            let source = Arc::clone(source);
-            let (of_all_time, analytics) = match series {
-                Some(series) => over.source(source, &series)?,
-                None => (0, SourceAnalytics::empty(source)),
+            let mut analytics = SourceAnalytics {
+                source: Arc::clone(source),
+                points: 0,
+                last_ns: None,
+                values: Vec::new(),
             };
-            points += of_all_time;
+            if let Some(series) = view.source(source.ordinal) {
+                let stats = series.stats(cutoff_ns)?;
+                points += stats.points;
+                analytics.last_ns = stats.bounds_ns.map(|(_, last_ns)| last_ns);
+                analytics.points = hours.add(&series, &stop)?;
+                if analytics.points > 0 {
+                    analytics.values = aggregates(&source.schema, &series, range_ns, &stop)?;
+                }
+            }
             sources.push(analytics);
         }
         let fired = self.fired.iter().map(|fired| {
@@ -167,74 +165,39 @@ impl Question {
             points_in_period: sources.iter().map(|source| source.points).sum(),
             active_rules: self.active_rules,
             sources,
-            hours: over.hours.hours().collect(),
+            hours: hours.hours().collect(),
             triggers,
         })
     }
 }
 
-/// Accumulates sources over the part of the period that has not expired.
-struct Over<'a> {
-    cutoff_ns: i64,
+/// The number fields that have values in the range, in order of declaration, with the aggregates of these values.
+fn aggregates(
+    schema: &Schema,
+    series: &SeriesSnapshot,
     range_ns: (i64, i64),
-    hours: HourCounts,
-    stop: &'a Stop,
-}
-
-impl Over<'_> {
-    /// The statistics of a source, and its number of points of all time.
-    fn source(
-        &mut self,
-        source: Arc<Source>,
-        series: &SeriesSnapshot,
-    ) -> Result<(u64, SourceAnalytics), ServiceError> {
-        let stop = || self.stop.now();
-        let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
-        let points = self.hours.add(series, &stop).map_err(engine_error)?;
-        let analytics = SourceAnalytics {
-            points,
-            last_ns: stats.bounds_ns.map(|(_, last_ns)| last_ns),
-            ..SourceAnalytics::empty(source)
-        };
-        if points == 0 {
-            return Ok((stats.points, analytics));
-        }
-        let number = |(_, field): &(u16, &Field)| field.kind == FieldType::Number;
-        let fields: Vec<(u16, &Field)> = (0..)
-            .zip(&analytics.source.schema.fields)
-            .filter(number)
-            .collect();
-        let ordinals: Vec<u16> = fields.iter().map(|(ordinal, _)| *ordinal).collect();
-        let query = GroupQuery {
-            range_ns: self.range_ns,
-            // The coarsest unit: gives few cells, which are then merged.
-            step: Unit::Month.into(),
-            fields: &ordinals,
-            metadata: None,
-            stop: &stop,
-        };
-        let months = group(series, &query).map_err(engine_error)?;
-        let mut whole = vec![Aggregate::default(); fields.len()];
-        for month in 0..months.starts_ns.len() {
-            let parts = whole.iter_mut().zip(months.cell(month));
-            parts.for_each(|(whole, part)| whole.merge(part));
-        }
-        let names = fields.iter().map(|(_, field)| Arc::clone(&field.name));
-        let values = names
-            .zip(whole)
-            .filter(|(_, aggregate)| aggregate.count > 0)
-            .collect();
-        Ok((stats.points, SourceAnalytics { values, ..analytics }))
-    }
-}
-
-impl SourceAnalytics {
-    fn empty(source: Arc<Source>) -> Self {
-        Self {
-            source,
-            points: 0,
-            last_ns: None,
-            values: Vec::new(),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<(Arc<str>, Aggregate)>, ServiceError> {
+    let fields = (0..).zip(&schema.fields);
+    let numbers = fields.filter(|(_, field)| field.kind == FieldType::Number);
+    let (ordinals, names): (Vec<u16>, Vec<_>) = numbers
+        .map(|(ordinal, field)| (ordinal, Arc::clone(&field.name)))
+        .unzip();
+    let query = GroupQuery {
+        range_ns,
+        // The coarsest unit: gives few cells, which are then merged.
+        step: Unit::Month.into(),
+        fields: &ordinals,
+        metadata: None,
+        stop,
+    };
+    let months = group(series, &query)?;
+    let mut whole = vec![Aggregate::default(); names.len()];
+    for month in 0..months.starts_ns.len() {
+        for (whole, part) in whole.iter_mut().zip(months.cell(month)) {
+            whole.merge(part);
         }
     }
+    let values = names.into_iter().zip(whole);
+    Ok(values.filter(|(_, aggregate)| aggregate.count > 0).collect())
 }

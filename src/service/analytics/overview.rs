@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use engine::query::{Estimate, GroupQuery, count};
+use engine::query::{Estimate, GroupQuery};
 use engine::{EngineError, Unit};
 
 use super::{Fired, Period};
@@ -17,7 +17,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ledger::Ledger;
 use crate::query_pool::{Step, Stop, Turn};
-use crate::service::query::{SHORT_VALUES_MAX, engine_error};
+use crate::service::query::SHORT_VALUES_MAX;
 use crate::service::{Caller, Service};
 
 /// Statistics of an organization.
@@ -46,8 +46,9 @@ pub struct Overview {
     /// Buckets with a damaged block, whose points are not counted here.
     pub incomplete_buckets: Vec<ObjectId>,
 }
+
 /// What to compute, with the figures known from the catalog.
-struct Question {
+struct PlannedOverview {
     now_ns: i64,
     overview: Overview,
     fired: Vec<Fired>,
@@ -73,37 +74,32 @@ impl Service {
     pub async fn overview<R: Send + 'static>(
         &self,
         caller: &Caller,
-        finish: impl FnOnce(&Overview) -> Result<R, ServiceError> + Send + 'static,
+        finish: impl Fn(&Overview) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
-        let (question, buckets) = self.overview_question(caller)?;
+        let (planned, buckets) = self.plan_overview(caller)?;
         let figures = self.buckets.figures(buckets).await?;
-        let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short && question.is_long(&figures)? {
+            if turn == Turn::Short && planned.is_long(&figures)? {
                 return Ok(Step::Long);
             }
-            let overview = question.answer(&figures, stop)?;
-            match finish.take() {
-                Some(finish) => finish(&overview).map(Step::Answer),
-                None => Err(ServiceError::internal("BUG: an overview was asked twice")),
-            }
+            finish(&planned.compute(&figures, stop)?).map(Step::Answer)
         };
         self.queries.run(caller.organization_id, answer).await
     }
 
     /// Collects the figures from the catalog, and the buckets.
-    fn overview_question(&self, caller: &Caller) -> Result<(Question, Vec<Arc<Bucket>>), ServiceError> {
-        let organization = self.organization_of(caller)?;
+    fn plan_overview(&self, caller: &Caller) -> Result<(PlannedOverview, Vec<Arc<Bucket>>), ServiceError> {
+        let organization = self.organization(caller.organization_id)?;
         let now_ns = self.now_ns();
         let id = organization.id;
         let (buckets, keys, owners): (Vec<Arc<Bucket>>, _, Vec<_>) = self.catalog.read(|catalog| {
             (
                 catalog.buckets_of(id).cloned().collect(),
-                catalog.organization_keys(id).len() as u64,
+                catalog.key_count(id) as u64,
                 catalog.webhooks_of(id).map(|webhook| webhook.id).collect(),
             )
         });
-        let mut question = Question {
+        let mut planned = PlannedOverview {
             now_ns,
             overview: Overview {
                 organization,
@@ -128,13 +124,13 @@ impl Service {
         // One catalog lock per bucket, so that writers of the catalog wait for at most one bucket.
         for bucket in &buckets {
             self.catalog
-                .read(|catalog| question.add_bucket(catalog, bucket.id));
+                .read(|catalog| planned.add_bucket(catalog, bucket.id));
         }
-        Ok((question, buckets))
+        Ok((planned, buckets))
     }
 }
 
-impl Question {
+impl PlannedOverview {
     fn add_bucket(&mut self, catalog: &Catalog, bucket_id: ObjectId) {
         let overview = &mut self.overview;
         let contents = catalog.contents_of(bucket_id);
@@ -168,7 +164,7 @@ impl Question {
             match estimate.add_grouped(&series, &query) {
                 // The answer skips damaged blocks.
                 Err(EngineError::Damaged(_)) => {}
-                added => added.map_err(engine_error)?,
+                added => added?,
             }
             if estimate.is_over() {
                 break;
@@ -177,7 +173,7 @@ impl Question {
         Ok(estimate.is_over())
     }
 
-    fn answer(
+    fn compute(
         &self,
         figures: &[(Arc<Bucket>, BucketFigures)],
         stop: &Stop,
@@ -197,11 +193,11 @@ impl Question {
                 is_incomplete = true;
                 Ok(())
             };
-            let stats = figures.view.stats_passing_over(cutoff_ns, &stop, &mut pass_over);
-            overview.points += stats.map_err(engine_error)?.points;
+            let stats = figures.view.stats(cutoff_ns, &stop, &mut pass_over);
+            overview.points += stats?.points;
             for series in figures.view.reaching(range_ns) {
-                let points = count(&series, range_ns, &stop, &mut pass_over);
-                overview.points_last_day += points.map_err(engine_error)?;
+                let stats = series.stats_within(range_ns, &stop, &mut pass_over);
+                overview.points_last_day += stats?.points;
             }
             if is_incomplete {
                 overview.incomplete_buckets.push(bucket.id);

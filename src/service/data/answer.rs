@@ -1,28 +1,47 @@
-//! Answers to ingestion requests, serialized directly to bytes: the same bytes are stored for a repeated idempotency
-//! key.
+//! Answers to ingestion requests. The caller of the service writes them, and the same bytes are stored for a repeated
+//! idempotency key.
 
-use crate::bucket::point_id;
-use crate::catalog::{Bucket, Source};
-use crate::error::EntryError;
-use crate::ingest::json::{write_number, write_string};
-use crate::ingest::{BatchOutcome, PointBody};
+use crate::error::{EntryError, ServiceError};
+use crate::ids::ObjectId;
+use crate::ingest::PointBody;
 use crate::journal::Answer;
-use crate::timestamp::format_timestamp_ns;
 
-/// Placeholder for a point's id, which is known only when the record has its position in the log.
-const ID_PLACE: &[u8; 24] = b"000000000000000000000000";
+/// What a request stores.
+pub enum Accepted<'a> {
+    Point(AcceptedPoint<'a>),
+    /// The valid entries of a batch.
+    Batch {
+        /// Number of entries that are stored.
+        inserted: u32,
+        /// The other entries.
+        errors: &'a [EntryError],
+    },
+}
+
+/// One point. Its id is known only when its record has a position in the log.
+pub struct AcceptedPoint<'a> {
+    pub bucket_id: ObjectId,
+    pub source_id: ObjectId,
+    pub point: &'a PointBody<'a>,
+    /// UTC nanoseconds.
+    pub timestamp_ns: i64,
+    /// When the request was received, UTC nanoseconds.
+    pub created_at_ns: i64,
+}
+
+/// Writes the answer to a request, before it is stored.
+pub type WriteAnswer = fn(&Accepted<'_>) -> Result<IngestAnswer, ServiceError>;
 
 /// An answer to an ingestion request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestAnswer {
-    /// 201 or 207.
+    /// The status, as the caller numbers it.
     pub status: u16,
-    /// The JSON body.
     pub body: Vec<u8>,
+    /// Position of a placeholder for the id of a single point.
+    pub id_at: Option<usize>,
     /// Whether this repeats an earlier answer to the same key and body.
     pub replayed: bool,
-    /// Position of the placeholder for the id of a single point.
-    pub(super) id_at: Option<usize>,
 }
 
 impl IngestAnswer {
@@ -30,89 +49,17 @@ impl IngestAnswer {
         IngestAnswer {
             status: answer.status,
             body: answer.body.into_vec(),
-            replayed: true,
             id_at: None,
+            replayed: true,
         }
     }
 
     /// Replaces the placeholder with the point's id.
     pub(super) fn numbered(mut self, bucket: u32, sequence: u64) -> Self {
         if let Some(at) = self.id_at {
-            self.body[at..at + ID_PLACE.len()].copy_from_slice(&point_id(bucket, sequence));
+            let id = ObjectId::of_point(bucket, sequence).to_hex();
+            self.body[at..at + id.len()].copy_from_slice(&id);
         }
         self
-    }
-
-    /// 201 for one point.
-    pub(super) fn of_point(
-        bucket: &Bucket,
-        source: &Source,
-        point: &PointBody<'_>,
-        timestamp_ns: i64,
-        created_at_ns: i64,
-    ) -> Self {
-        let mut body = Vec::with_capacity(384);
-        body.extend_from_slice(br#"{"message":"data point stored","dataPoint":{"_id":""#);
-        let id_at = body.len();
-        body.extend_from_slice(ID_PLACE);
-        body.extend_from_slice(br#"","bucketId":""#);
-        body.extend_from_slice(&bucket.id.to_hex());
-        body.extend_from_slice(br#"","dataSourceId":""#);
-        body.extend_from_slice(&source.id.to_hex());
-        body.extend_from_slice(br#"","timestamp":""#);
-        body.extend_from_slice(format_timestamp_ns(timestamp_ns).as_bytes());
-        body.extend_from_slice(br#"","values":"#);
-        point.write_values(&mut body);
-        if let Some(metadata) = point.metadata {
-            body.extend_from_slice(br#","metadata":"#);
-            body.extend_from_slice(metadata.as_bytes());
-        }
-        body.extend_from_slice(br#","createdAt":""#);
-        body.extend_from_slice(format_timestamp_ns(created_at_ns).as_bytes());
-        body.extend_from_slice(br#""}}"#);
-        IngestAnswer {
-            status: 201,
-            body,
-            replayed: false,
-            id_at: Some(id_at),
-        }
-    }
-
-    /// 201 when all entries are stored, 207 when some are.
-    pub(super) fn of_batch(outcome: &BatchOutcome, inserted: u32) -> Self {
-        let mut body = Vec::with_capacity(64);
-        if outcome.errors.is_empty() {
-            body.extend_from_slice(br#"{"message":"batch stored","insertedCount":"#);
-            write_number(f64::from(inserted), &mut body);
-            body.push(b'}');
-            return IngestAnswer {
-                status: 201,
-                body,
-                replayed: false,
-                id_at: None,
-            };
-        }
-        body.extend_from_slice(br#"{"message":"batch stored in part; see errors","insertedCount":"#);
-        write_number(f64::from(inserted), &mut body);
-        body.extend_from_slice(br#","failedCount":"#);
-        write_number(outcome.errors.len() as f64, &mut body);
-        body.extend_from_slice(br#","errors":["#);
-        for (place, EntryError { index, error }) in outcome.errors.iter().enumerate() {
-            if place > 0 {
-                body.push(b',');
-            }
-            body.extend_from_slice(br#"{"index":"#);
-            write_number(f64::from(*index), &mut body);
-            body.extend_from_slice(br#","error":"#);
-            write_string(error, &mut body);
-            body.push(b'}');
-        }
-        body.extend_from_slice(b"]}");
-        IngestAnswer {
-            status: 207,
-            body,
-            replayed: false,
-            id_at: None,
-        }
     }
 }

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use super::idempotency::{Digests, IdempotencyKey};
-use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
+use super::idempotency::Digests;
+use super::{Accepted, IngestAnswer, Parsed, Request, WriteAnswer, with_buffers};
 use crate::clock::DAY_NS;
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
 use crate::ingest::{Batch, SourceView, parse_batch};
-use crate::journal::IngestRecord;
 use crate::limits::BATCH_AGE_DAYS_MAX;
-use crate::service::{Caller, Service, bucket_for};
+use crate::service::{Caller, Service};
 
 impl Service {
-    /// Stores the valid entries of a batch.
+    /// Stores the valid entries of a batch. `key` is the request's idempotency key.
     ///
     /// # Errors
     /// 400 with all faults outside the entries, or when all entries failed; 404, 403, 409 for a reused key, 503.
@@ -21,62 +20,47 @@ impl Service {
         &self,
         caller: &Caller,
         body: &[u8],
-        key: Option<&IdempotencyKey>,
+        key: Option<&[u8]>,
+        write: WriteAnswer,
     ) -> Result<IngestAnswer, ServiceError> {
-        let digests = key.map(|key| key.digests(body));
-        let now_ns = self.now_ns();
-        self.ingest(caller, digests, now_ns, Sent::Batch(body), || {
-            self.read_batch(caller, body, now_ns, digests)
-        })
-        .await
+        let request = Request {
+            caller,
+            body,
+            is_batch: true,
+            digests: key.map(|key| Digests::of(key, body)),
+            now_ns: self.now_ns(),
+            write,
+        };
+        self.ingest(&request, || self.parse_batch(&request)).await
     }
 
-    fn read_batch(
-        &self,
-        caller: &Caller,
-        body: &[u8],
-        now_ns: i64,
-        digests: Option<Digests>,
-    ) -> Result<Turn, Refusal> {
+    fn parse_batch(&self, request: &Request<'_>) -> Result<Parsed, ServiceError> {
+        let (caller, now_ns) = (request.caller, request.now_ns);
         let mut last = None;
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
-            let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows).map_err(ServiceError::from)?;
+            let batch = parse_batch(request.body, now_ns, &mut look_up, scratch, rows)?;
             let bucket_id = match &batch {
                 Batch::Ready(outcome) => outcome.bucket_id,
                 Batch::NeedsFields { bucket_id, .. } => *bucket_id,
             };
-            let bucket = self
-                .catalog
-                .read(|catalog| bucket_for(catalog, caller, bucket_id))?;
+            let bucket = self.bucket(caller, bucket_id)?;
             let outcome = match batch {
-                Batch::NeedsFields { new_fields, .. } => return Ok(Turn::Extend(bucket, new_fields)),
+                Batch::NeedsFields { new_fields, .. } => return Ok(Parsed::Extend(bucket, new_fields)),
                 Batch::Ready(outcome) => outcome,
             };
             if rows.rows() == 0 {
                 self.ingested.mine().refused(outcome.errors.len());
-                return Err(Refusal {
-                    bucket: Some(bucket),
-                    // Carries the same members as a 207.
-                    error: ServiceError::validation("all entries of the batch failed; see errors")
-                        .with_extra(Some(ErrorExtra::Batch(outcome.errors))),
-                });
+                // Carries the same members as an answer to a batch that is stored in part.
+                let error = ServiceError::validation("all entries of the batch failed; see errors")
+                    .with_extra(Some(ErrorExtra::Batch(outcome.errors)));
+                return Ok(Parsed::Refused(bucket, error));
             }
-            let answer = IngestAnswer::of_batch(&outcome, rows.rows());
-            let entry = digests.map(|digests| digests.entry(&answer));
-            let record =
-                IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
-            let sources = rows.sources().collect();
-            Ok(Turn::Store(Box::new(Store {
-                newest: self.newest_heard(&bucket, rows),
-                bucket,
-                record,
-                rows: rows.rows(),
-                memory_bytes: rows.memory_bytes(),
-                sources,
-                refused: outcome.errors.len(),
-                answer,
-            })))
+            let answer = (request.write)(&Accepted::Batch {
+                inserted: rows.rows(),
+                errors: &outcome.errors,
+            })?;
+            Ok(self.store(request, bucket, rows, outcome.errors.len(), answer))
         })
     }
 

@@ -1,43 +1,13 @@
-//! `Idempotency-Key`: its syntax, and the digests that identify a request.
+//! The digests that identify a request with an `Idempotency-Key`.
 
 use sha2::{Digest as _, Sha256};
 
 use super::IngestAnswer;
 use crate::bucket::Digest;
-use crate::error::{Detail, ServiceError};
+use crate::error::ServiceError;
 use crate::journal::{AnswerView, IdempotencyView};
-use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
-/// A valid key: 1 to 255 printable ASCII characters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdempotencyKey(Vec<u8>);
-
-impl IdempotencyKey {
-    /// Parses a header's value.
-    ///
-    /// # Errors
-    /// 400 for a key that is empty, too long or not printable.
-    pub fn parse(value: &[u8]) -> Result<Self, ServiceError> {
-        let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
-        if printable && (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&value.len()) {
-            return Ok(IdempotencyKey(value.to_vec()));
-        }
-        Err(ServiceError::faults(vec![Detail {
-            path: vec!["Idempotency-Key".to_owned()],
-            message: format!("must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} printable ASCII characters"),
-        }]))
-    }
-
-    /// Returns the digests of the key and of its request's body.
-    pub(super) fn digests(&self, body: &[u8]) -> Digests {
-        Digests {
-            key: digest(&self.0),
-            body: digest(body),
-        }
-    }
-}
-
-/// The digests that identify a request.
+/// The digests of a request's key and body.
 #[derive(Clone, Copy)]
 pub(super) struct Digests {
     pub(super) key: Digest,
@@ -45,16 +15,22 @@ pub(super) struct Digests {
 }
 
 impl Digests {
+    pub(super) fn of(key: &[u8], body: &[u8]) -> Self {
+        Digests {
+            key: digest(key),
+            body: digest(body),
+        }
+    }
+
     /// Returns what the record stores: the digests and the answer, with the position of the point's id in it.
     pub(super) fn entry(self, answer: &IngestAnswer) -> (IdempotencyView<'_>, Option<usize>) {
-        let view = AnswerView {
-            status: answer.status,
-            body: &answer.body,
-        };
         let entry = IdempotencyView {
             key: self.key,
             body: self.body,
-            answer: view,
+            answer: AnswerView {
+                status: answer.status,
+                body: &answer.body,
+            },
         };
         (entry, answer.id_at)
     }
@@ -71,19 +47,4 @@ fn digest(bytes: &[u8]) -> Digest {
 
 pub(super) fn key_reused() -> ServiceError {
     ServiceError::conflict("this Idempotency-Key was used with another body; use a new key for a new request")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_printable_and_bounded() {
-        for good in [&b"a"[..], b"a b~", &[b'x'; 255]] {
-            assert!(IdempotencyKey::parse(good).is_ok());
-        }
-        for bad in [&b""[..], b"tab\t", "\u{e9}".as_bytes(), &[b'x'; 256], b"\x7f"] {
-            assert!(IdempotencyKey::parse(bad).is_err());
-        }
-    }
 }

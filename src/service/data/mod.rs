@@ -5,15 +5,13 @@ mod answer;
 mod batch;
 mod idempotency;
 mod point;
-mod received;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::rows::{NewestRows, RowsWriter};
 
-pub use answer::IngestAnswer;
-pub use idempotency::IdempotencyKey;
+pub use answer::{Accepted, AcceptedPoint, IngestAnswer, WriteAnswer};
 
 use super::{Caller, Service};
 use crate::bucket::{Ingest, Ingested};
@@ -26,8 +24,8 @@ use crate::journal::IngestRecord;
 use idempotency::Digests;
 
 /// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
-/// request adds. Each turn needs another concurrent change, so reaching this limit indicates a bug.
-const TURNS_MAX: usize = 8;
+/// request adds. Each repetition needs another concurrent change, so reaching this limit indicates a bug.
+const PARSES_MAX: usize = 8;
 
 /// Row buffers up to this size are kept by a thread: a rare huge request must not hold its memory forever.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
@@ -46,21 +44,18 @@ fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
 }
 
 /// A request parsed against a snapshot of the catalog.
-enum Turn {
+enum Parsed {
     /// A record to store, and the answer to send afterwards.
     Store(Box<Store>),
     /// Fields that must be added first.
     Extend(Arc<Bucket>, Vec<NewField>),
+    /// An error. If the idempotency key was used before, the request still gets the earlier answer.
+    Refused(Arc<Bucket>, ServiceError),
 }
 
 struct Store {
     bucket: Arc<Bucket>,
-    record: IngestRecord,
-    rows: u32,
-    /// Approximate memory of the rows, in bytes.
-    memory_bytes: usize,
-    /// Ordinals of the sources that have rows.
-    sources: Vec<u32>,
+    ingest: Ingest,
     /// Number of entries that are not stored.
     refused: usize,
     answer: IngestAnswer,
@@ -68,40 +63,19 @@ struct Store {
     newest: Option<NewestRows>,
 }
 
-/// The body of a request.
-#[derive(Clone, Copy)]
-enum Sent<'a> {
-    Point(&'a [u8]),
-    Batch(&'a [u8]),
-}
-
-impl Sent<'_> {
-    fn bytes(self) -> usize {
-        match self {
-            Sent::Point(body) | Sent::Batch(body) => body.len(),
-        }
-    }
-}
-
-/// A request that cannot be stored. If its idempotency key was used before, it still gets the earlier answer, provided
-/// that its bucket is known.
-struct Refusal {
-    bucket: Option<Arc<Bucket>>,
-    error: ServiceError,
-}
-
-impl From<ServiceError> for Refusal {
-    fn from(error: ServiceError) -> Self {
-        Refusal { bucket: None, error }
-    }
+/// A request to store points.
+struct Request<'a> {
+    caller: &'a Caller,
+    body: &'a [u8],
+    /// Whether the body is a batch, not a single point.
+    is_batch: bool,
+    /// The digests of its idempotency key and body, if it has a key.
+    digests: Option<Digests>,
+    now_ns: i64,
+    write: WriteAnswer,
 }
 
 impl Service {
-    /// Returns the points for webhooks, if any webhook subscribes to the bucket's points.
-    fn newest_heard(&self, bucket: &Bucket, rows: &RowsWriter) -> Option<NewestRows> {
-        self.deliveries.hears_received(bucket).then(|| rows.newest())
-    }
-
     /// Checks whether points are currently accepted, before their body is read.
     ///
     /// # Errors
@@ -112,53 +86,43 @@ impl Service {
 
     /// Called when points are refused because memory is full.
     pub fn points_refused(&self) {
-        self.buckets.press();
+        self.buckets.note_overload();
     }
 
     /// Parses a request, repeatedly if necessary, until it is stored, answered from its key, or refused.
     async fn ingest(
         &self,
-        caller: &Caller,
-        digests: Option<Digests>,
-        now_ns: i64,
-        sent: Sent<'_>,
-        read: impl Fn() -> Result<Turn, Refusal>,
+        request: &Request<'_>,
+        parse: impl Fn() -> Result<Parsed, ServiceError>,
     ) -> Result<IngestAnswer, ServiceError> {
-        for _ in 0..TURNS_MAX {
-            let store = match read() {
-                Ok(Turn::Store(store)) => store,
-                Ok(Turn::Extend(bucket, _)) => {
+        let digests = request.digests;
+        for _ in 0..PARSES_MAX {
+            let store = match parse()? {
+                Parsed::Store(store) => store,
+                Parsed::Extend(bucket, _) => {
                     // A repeated request, or one that will be refused, must not add fields.
                     if let Some(answer) = self.answered(&bucket, digests).await? {
                         return Ok(answer);
                     }
-                    self.extend_schemas(caller, &read).await?;
+                    self.extend_schemas(request.caller, &parse).await?;
                     continue;
                 }
-                Err(refusal) => return self.answered_or(refusal, digests).await,
+                Parsed::Refused(bucket, error) => {
+                    return self.answered(&bucket, digests).await?.ok_or(error);
+                }
             };
             let Store {
                 bucket,
-                record,
-                rows,
-                memory_bytes,
-                sources,
+                ingest,
                 refused,
                 answer,
                 newest,
             } = *store;
-            let ingest = Ingest {
-                record,
-                rows,
-                memory_bytes,
-                sources,
-                idempotency: digests.map(|it| (it.key, it.body)),
-                now_ns,
-            };
+            let rows = ingest.rows;
             match self.buckets.ingest(&bucket, ingest).await? {
                 Ingested::Stored { first_sequence } => {
                     let counts = self.ingested.mine();
-                    counts.stored(rows, sent.bytes());
+                    counts.stored(rows, request.body.len());
                     counts.refused(refused);
                     let answer = answer.numbered(bucket.ordinal, first_sequence);
                     if let Some(rows) = newest {
@@ -167,10 +131,9 @@ impl Service {
                             bucket_id: bucket.id,
                             bucket_ordinal: bucket.ordinal,
                             first_sequence,
-                            batch: matches!(sent, Sent::Batch(_)),
-                            received_at_ns: now_ns,
+                            batch: request.is_batch,
+                            received_at_ns: request.now_ns,
                             rows,
-                            show: received::show,
                         });
                     }
                     return Ok(answer);
@@ -189,16 +152,32 @@ impl Service {
         ))
     }
 
-    /// Returns the earlier answer for the key, or else the refusal.
-    async fn answered_or(
+    /// Encodes the record of these rows.
+    fn store(
         &self,
-        refusal: Refusal,
-        digests: Option<Digests>,
-    ) -> Result<IngestAnswer, ServiceError> {
-        let Some(bucket) = refusal.bucket else {
-            return Err(refusal.error);
-        };
-        self.answered(&bucket, digests).await?.ok_or(refusal.error)
+        request: &Request<'_>,
+        bucket: Arc<Bucket>,
+        rows: &RowsWriter,
+        refused: usize,
+        answer: IngestAnswer,
+    ) -> Parsed {
+        let (count, now_ns) = (rows.rows(), request.now_ns);
+        let entry = request.digests.map(|digests| digests.entry(&answer));
+        let is_subscribed = self.deliveries.has_subscriber(&bucket);
+        Parsed::Store(Box::new(Store {
+            ingest: Ingest {
+                record: IngestRecord::new(bucket.ordinal, now_ns, count, entry, |out| rows.encode(out)),
+                rows: count,
+                memory_bytes: rows.memory_bytes(),
+                sources: rows.sources().collect(),
+                idempotency: request.digests.map(|digests| (digests.key, digests.body)),
+                now_ns,
+            },
+            bucket,
+            refused,
+            answer,
+            newest: is_subscribed.then(|| rows.newest()),
+        }))
     }
 
     /// Returns the earlier answer for the key, if there is one.
@@ -224,11 +203,11 @@ impl Service {
     async fn extend_schemas(
         &self,
         caller: &Caller,
-        read: impl Fn() -> Result<Turn, Refusal>,
+        parse: impl Fn() -> Result<Parsed, ServiceError>,
     ) -> Result<(), ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         // Since the request was parsed, another request may have added these fields or used up the schema's limit.
-        let Ok(Turn::Extend(_, new_fields)) = read() else {
+        let Ok(Parsed::Extend(_, new_fields)) = parse() else {
             return Ok(());
         };
         let mut by_source: Vec<(ObjectId, Vec<Field>)> = Vec::new();

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::idempotency::{Digests, IdempotencyKey};
-use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
+use super::idempotency::Digests;
+use super::{Accepted, AcceptedPoint, IngestAnswer, Parsed, Request, WriteAnswer, with_buffers};
 use crate::catalog::{Bucket, Source, SourceStatus};
 use crate::error::ServiceError;
 use crate::ingest::{Point, PointBody, SourceView, parse_point};
-use crate::journal::IngestRecord;
-use crate::service::{Caller, Service, bucket_for, source_for};
+use crate::service::{Caller, Service};
 
 impl Service {
-    /// Stores one point.
+    /// Stores one point. `key` is the request's idempotency key.
     ///
     /// # Errors
     /// 400 with all faults, 404, 403, 409 for an inactive source or a reused key, 503.
@@ -19,35 +18,37 @@ impl Service {
         &self,
         caller: &Caller,
         body: &[u8],
-        key: Option<&IdempotencyKey>,
+        key: Option<&[u8]>,
+        write: WriteAnswer,
     ) -> Result<IngestAnswer, ServiceError> {
         let point = parse_point(body)?;
-        let digests = key.map(|key| key.digests(body));
-        let now_ns = self.now_ns();
-        let read = || {
-            let bucket = self
-                .catalog
-                .read(|catalog| bucket_for(catalog, caller, point.bucket_id))?;
-            self.catalog
-                .read(|catalog| source_for(catalog, caller, point.bucket_id, point.source_id))
-                .and_then(|(bucket, source)| self.read_point(&bucket, source, &point, now_ns, digests))
-                .map_err(|error| Refusal {
-                    bucket: Some(bucket),
-                    error,
-                })
+        let request = Request {
+            caller,
+            body,
+            is_batch: false,
+            digests: key.map(|key| Digests::of(key, body)),
+            now_ns: self.now_ns(),
+            write,
         };
-        self.ingest(caller, digests, now_ns, Sent::Point(body), read)
-            .await
+        let parse = || {
+            let bucket = self.bucket(caller, point.bucket_id)?;
+            let parsed = self
+                .find_source(caller, point.bucket_id, point.source_id)
+                .and_then(|(bucket, source)| self.parse_point(&request, bucket, source, &point));
+            Ok(parsed.unwrap_or_else(|error| Parsed::Refused(bucket, error)))
+        };
+        self.ingest(&request, parse).await
     }
+
     /// Writes the point's row, if its source accepts it.
-    fn read_point(
+    fn parse_point(
         &self,
-        bucket: &Arc<Bucket>,
+        request: &Request<'_>,
+        bucket: Arc<Bucket>,
         source: Arc<Source>,
         point: &PointBody<'_>,
-        now_ns: i64,
-        digests: Option<Digests>,
-    ) -> Result<Turn, ServiceError> {
+    ) -> Result<Parsed, ServiceError> {
+        let now_ns = request.now_ns;
         let view = SourceView {
             source: Arc::clone(&source),
             oldest_ns: bucket.retention_cutoff_ns(now_ns),
@@ -60,24 +61,18 @@ impl Service {
                     source.name
                 )));
             }
-            let outcome = match written {
-                Point::NeedsFields(fields) => return Ok(Turn::Extend(Arc::clone(bucket), fields)),
-                Point::Ready(outcome) => outcome,
+            let timestamp_ns = match written {
+                Point::NeedsFields(fields) => return Ok(Parsed::Extend(bucket, fields)),
+                Point::Ready { timestamp_ns } => timestamp_ns,
             };
-            let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);
-            let entry = digests.map(|digests| digests.entry(&answer));
-            let record = IngestRecord::new(bucket.ordinal, now_ns, 1, entry, |out| rows.encode(out));
-            let (bucket, sources) = (Arc::clone(bucket), vec![source.ordinal]);
-            Ok(Turn::Store(Box::new(Store {
-                newest: self.newest_heard(&bucket, rows),
-                bucket,
-                record,
-                rows: 1,
-                memory_bytes: rows.memory_bytes(),
-                sources,
-                refused: 0,
-                answer,
-            })))
+            let answer = (request.write)(&Accepted::Point(AcceptedPoint {
+                bucket_id: bucket.id,
+                source_id: source.id,
+                point,
+                timestamp_ns,
+                created_at_ns: now_ns,
+            }))?;
+            Ok(self.store(request, bucket, rows, 0, answer))
         })
     }
 }

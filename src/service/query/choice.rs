@@ -4,7 +4,7 @@ use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{Plan, Reached};
-use super::{Aggregation, engine_error, zones};
+use super::{Aggregation, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
@@ -15,12 +15,6 @@ const STEP_NS_MAX: i64 = 33 * DAY_NS;
 
 /// Maximum number of sources whose points are counted in a short turn.
 const SHORT_COUNTS_MAX: usize = 64;
-
-/// The form of an answer.
-pub(super) enum Kind {
-    Raw,
-    Grouped(Grouping),
-}
 
 /// How rows are grouped, and whether that was requested or chosen by downsampling.
 pub(super) struct Grouping {
@@ -47,8 +41,8 @@ impl Plan {
             return Ok(None);
         };
         let mut bounds = None;
-        for series in &reached.series {
-            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+        for (_, series) in &reached.sources {
+            let stats = series.stats(self.cutoff_ns)?;
             let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
             let (least, greatest) = bounds.unwrap_or((first, last));
             bounds = Some((first.min(least), last.max(greatest)));
@@ -61,10 +55,15 @@ impl Plan {
         Ok(Some(zones::offsets_within(timezone, within)))
     }
 
-    pub(super) fn kind(&self, reached: &Reached<'_>, stop: &Stop) -> Result<Kind, ServiceError> {
+    /// How the rows of the answer are grouped; `None` for an answer of points.
+    pub(super) fn grouping(
+        &self,
+        reached: &Reached<'_>,
+        stop: &Stop,
+    ) -> Result<Option<Grouping>, ServiceError> {
         let zone = self.zone(reached)?;
         if let Some((aggregation, unit)) = self.input.grouping {
-            return Ok(Kind::Grouped(Grouping {
+            return Ok(Some(Grouping {
                 aggregation,
                 step: unit.into(),
                 zone,
@@ -76,14 +75,12 @@ impl Plan {
             Some(points_max) => self.fitting(reached, points_max, zone.as_ref(), stop)?,
             None => self.downsampling(reached, stop.budget())?,
         };
-        Ok(chosen.map_or(Kind::Raw, |chosen| {
-            Kind::Grouped(Grouping {
-                aggregation: Aggregation::Avg,
-                step: chosen.step,
-                zone,
-                chosen: Some(chosen),
-                shares: self.input.max_points.is_some(),
-            })
+        Ok(chosen.map(|chosen| Grouping {
+            aggregation: Aggregation::Avg,
+            step: chosen.step,
+            zone,
+            chosen: Some(chosen),
+            shares: self.input.max_points.is_some(),
         }))
     }
 
@@ -106,11 +103,10 @@ impl Plan {
         }
         let mut held = stop.budget().hold();
         let mut found: Vec<SeriesStats> = Vec::new();
-        held.reserve(&mut found, reached.series.len())
-            .map_err(engine_error)?;
-        for series in &reached.series {
-            let stats = series.within(self.range_ns, &|| stop.now());
-            found.push(stats.map_err(engine_error)?);
+        held.reserve(&mut found, reached.sources.len())?;
+        for (_, series) in &reached.sources {
+            let stats = series.stats_within(self.range_ns, &|| stop.now(), &mut Err);
+            found.push(stats?);
         }
         Ok(finest_step(&found, points_max, zone))
     }
@@ -130,9 +126,9 @@ impl Plan {
         }
         let mut held = budget.hold();
         let mut expected = Vec::new();
-        for series in &reached.series {
-            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
-            held.reserve(&mut expected, 1).map_err(engine_error)?;
+        for (_, series) in &reached.sources {
+            let stats = series.stats(self.cutoff_ns)?;
+            held.reserve(&mut expected, 1)?;
             expected.extend(Expected::of(stats, self.range_ns));
         }
         Ok(choose_unit(&expected))

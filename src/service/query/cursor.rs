@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_and_a_changed_one_does_not() {
+    fn a_cursor_round_trips_and_an_altered_one_is_refused() {
         let cursor = Cursor {
             position: (-5, 77),
             fingerprint: *b"question",

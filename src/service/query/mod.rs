@@ -1,39 +1,43 @@
-//! `POST /api/data/query`: the query, its plan for the selected sources, and the bytes of the answer.
+//! `POST /api/data/query`: the query, its plan for the selected sources, and its result.
 //!
 //! The catalog provides the sources. Everything else runs on the query pool: `plan` prepares the query for the sources,
-//! the bucket's actor provides a snapshot, and `raw` or `grouped` produce the answer.
+//! the bucket's actor provides a snapshot, and `raw` or `grouped` read the rows. The caller passes the function that
+//! writes them to the answer.
 
 mod answer;
 mod choice;
-mod columns;
 mod cursor;
 mod grouped;
 mod metadata;
 mod plan;
 mod raw;
+mod result;
 mod zones;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use engine::Unit;
 use engine::query::{Budget, Estimate};
+pub use engine::query::{Cell, Held};
+pub use engine::{Aggregate, Column, Unit};
 use engine::{EngineError, Step as TimeStep, View};
 use jiff::tz::TimeZone;
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+pub use answer::{Answer, PIECE_BYTES};
 pub use cursor::Cursor;
+pub use result::{FieldNames, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
 pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
 use crate::bucket::DamagedBlocks;
+use crate::catalog::{Source, names};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
 use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
-use choice::{Grouping, Kind};
+use choice::Grouping;
 use plan::{Plan, Reached};
 use raw::Progress;
 
@@ -54,36 +58,7 @@ pub enum Aggregation {
     Count,
 }
 
-impl Aggregation {
-    /// All aggregations by their names in the API.
-    pub const NAMES: [(&str, Self); 5] = [
-        ("avg", Self::Avg),
-        ("sum", Self::Sum),
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("count", Self::Count),
-    ];
-
-    /// Name in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Avg => "avg",
-            Self::Sum => "sum",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Count => "count",
-        }
-    }
-}
-
-/// All units by their names in the API.
-pub const UNIT_NAMES: [(&str, Unit); 5] = [
-    ("minute", Unit::Minute),
-    ("hour", Unit::Hour),
-    ("day", Unit::Day),
-    ("week", Unit::Week),
-    ("month", Unit::Month),
-];
+names!(Aggregation: Avg => "avg", Sum => "sum", Min => "min", Max => "max", Count => "count");
 
 /// The name of a unit in the API.
 pub fn unit_name(unit: Unit) -> &'static str {
@@ -119,8 +94,7 @@ pub enum Layout {
     Columns,
 }
 
-/// All layouts by their names in the API.
-pub const LAYOUT_NAMES: [(&str, Layout); 2] = [("rows", Layout::Rows), ("columns", Layout::Columns)];
+names!(Layout: Rows => "rows", Columns => "columns");
 
 /// A query with a valid shape.
 #[derive(Clone, Debug)]
@@ -136,7 +110,9 @@ pub struct QueryInput {
     /// Members that the metadata must contain.
     pub metadata: Map<String, Value>,
     /// The requested fields, without duplicates; empty for all.
-    pub fields: Vec<AskedField>,
+    pub fields: Vec<RequestedField>,
+    /// Where the request has `fields`, for faults.
+    pub fields_path: &'static [&'static str],
     /// Aggregation and unit; either both or neither is given.
     pub grouping: Option<(Aggregation, Unit)>,
     /// Maximum number of rows.
@@ -161,7 +137,7 @@ pub struct QueryInput {
 
 /// A name in `fields`.
 #[derive(Clone, Debug)]
-pub struct AskedField {
+pub struct RequestedField {
     /// Index in the array as sent.
     pub index: usize,
     /// Name of the field.
@@ -174,18 +150,19 @@ const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
 const PIECE_PATIENCE: Duration = Duration::from_secs(20);
 const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An answer, or a piece of one, as JSON.
+/// An answer, or a piece of one.
 pub type AnswerBytes = Vec<u8>;
 
 /// A piece of an answer.
-pub struct Answered<R> {
-    /// The first or next piece.
-    pub piece: R,
+pub struct Piece<R> {
+    /// The bytes, as the caller has processed them.
+    pub content: R,
     /// Produces the following pieces; `None` if this is the last.
     pub rest: Option<Rest>,
 }
 
 /// The rest of an answer, which has not been read yet. All pieces come from the same snapshot.
+#[derive(Clone)]
 pub struct Rest {
     queries: QueryPool,
     damaged: DamagedBlocks,
@@ -193,11 +170,12 @@ pub struct Rest {
     plan: Arc<Plan>,
     view: View,
     progress: Progress,
+    write: WriteResult,
 }
 
 impl Service {
-    /// Answers a query. `finish` processes a piece while still on the query pool (compression). Its flag says whether
-    /// more pieces follow.
+    /// Answers a query. `write` writes its result, and `finish` processes a piece of the answer while still on the query
+    /// pool (compression). The flag of `finish` says whether more pieces follow.
     ///
     /// # Errors
     /// 404, 403; 400 for faults that depend on the sources and for queries that exceed the memory limit; 503.
@@ -205,17 +183,18 @@ impl Service {
         &self,
         caller: &Caller,
         input: QueryInput,
-        finish: impl FnOnce(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
-    ) -> Result<Answered<R>, ServiceError> {
+        write: WriteResult,
+        finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<Piece<R>, ServiceError> {
+        let (queries, damaged) = (self.queries.clone(), self.buckets.damaged().clone());
+        let organization = caller.organization_id;
         let now_ns = self.now_ns();
         let (bucket, sources) = self
             .catalog
             .read(|catalog| plan::select(catalog, caller, &input))?;
-        let (buckets, queries) = (self.buckets.clone(), self.queries.clone());
-        let organization = caller.organization_id;
+        let buckets = self.buckets.clone();
         let mut selected = Some((bucket, sources, input));
         let mut planned = None;
-        let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
             if turn == Turn::Short
                 && let Some((_, sources, input)) = &selected
@@ -229,20 +208,19 @@ impl Service {
             let Some(plan) = &planned else {
                 return Err(ServiceError::internal("BUG: a query without a plan"));
             };
-            // Drop the view as soon as the turn is over or the answer is complete: while it exists, writers must copy.
+            // The view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
+            // copy.
             let view = wait(buckets.view(&plan.bucket))?;
-            let Step::Answer((bytes, progress)) = plan.piece(&view, Progress::new(), stop, turn)? else {
-                return Ok(Step::Long);
-            };
-            let rest = progress.map(|progress| Rest {
+            let whole = Rest {
                 queries: queries.clone(),
-                damaged: buckets.damaged().clone(),
+                damaged: damaged.clone(),
                 organization,
                 plan: Arc::clone(plan),
                 view,
-                progress,
-            });
-            finished(bytes, rest, &mut finish)
+                progress: Progress::new(),
+                write,
+            };
+            whole.piece(stop, turn, &finish)
         };
         let answered = self.queries.run(organization, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
@@ -256,57 +234,43 @@ impl Rest {
     /// 503 if the pool stays full for too long, and all errors of a query.
     pub async fn next<R: Send + 'static>(
         self,
-        finish: impl FnOnce(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
-    ) -> Result<Answered<R>, ServiceError> {
+        finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Clone + Send + 'static,
+    ) -> Result<Piece<R>, ServiceError> {
         let until = Instant::now() + PIECE_PATIENCE;
-        let (queries, organization) = (self.queries.clone(), self.organization);
-        let damaged = self.damaged.clone();
-        let (rest, finish) = (Arc::new(self), Arc::new(Mutex::new(Some(finish))));
+        let rest = Arc::new(self);
         loop {
-            let (rest, finish) = (Arc::clone(&rest), Arc::clone(&finish));
-            let answer = move |stop: &Stop, turn: Turn| {
-                let Step::Answer((bytes, progress)) =
-                    rest.plan.piece(&rest.view, rest.progress, stop, turn)?
-                else {
-                    return Ok(Step::Long);
-                };
-                let following = progress.map(|progress| rest.at(progress));
-                finished(bytes, following, &mut *finish.lock())
-            };
-            match queries.run(organization, answer).await {
+            let (this, finish) = (Arc::clone(&rest), finish.clone());
+            let answer = move |stop: &Stop, turn: Turn| this.piece(stop, turn, &finish);
+            match rest.queries.run(rest.organization, answer).await {
                 // The pool is busy. Retry, because the client has the first piece already, and an error would truncate
                 // the answer.
                 Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
                     tokio::time::sleep(PIECE_RETRY_PERIOD).await;
                 }
-                answered => return answered.map_err(|error| damaged.explain(error)),
+                answered => return answered.map_err(|error| rest.damaged.explain(error)),
             }
         }
     }
 
-    fn at(&self, progress: Progress) -> Self {
-        Rest {
-            queries: self.queries.clone(),
-            damaged: self.damaged.clone(),
-            organization: self.organization,
-            plan: Arc::clone(&self.plan),
-            view: self.view.clone(),
+    fn piece<R>(
+        &self,
+        stop: &Stop,
+        turn: Turn,
+        finish: &impl Fn(AnswerBytes, bool) -> Result<R, ServiceError>,
+    ) -> Result<Step<Piece<R>>, ServiceError> {
+        let produced = self
+            .plan
+            .piece(&self.view, self.progress, self.write, stop, turn)?;
+        let Step::Answer((bytes, progress)) = produced else {
+            return Ok(Step::Long);
+        };
+        let content = finish(bytes, progress.is_some())?;
+        let rest = progress.map(|progress| Rest {
             progress,
-        }
+            ..self.clone()
+        });
+        Ok(Step::Answer(Piece { content, rest }))
     }
-}
-
-/// Passes a piece to `finish`.
-fn finished<R, F: FnOnce(AnswerBytes, bool) -> Result<R, ServiceError>>(
-    bytes: AnswerBytes,
-    rest: Option<Rest>,
-    finish: &mut Option<F>,
-) -> Result<Step<Answered<R>>, ServiceError> {
-    let Some(finish) = finish.take() else {
-        return Err(ServiceError::internal("BUG: a query was answered twice"));
-    };
-    let piece = finish(bytes, rest.is_some())?;
-    Ok(Step::Answer(Answered { piece, rest }))
 }
 
 impl Plan {
@@ -315,31 +279,30 @@ impl Plan {
         &self,
         view: &View,
         progress: Progress,
+        write: WriteResult,
         stop: &Stop,
         turn: Turn,
     ) -> Result<Step<(AnswerBytes, Option<Progress>)>, ServiceError> {
-        let _held = plan::hold_sources(self.sources.named_len(), stop.budget())?;
+        // The memory of the named sources, whether they are read or not.
+        let mut held = stop.budget().hold();
+        held.grow(self.sources.named_len() * size_of::<Arc<Source>>())?;
         let reached = self.reach(view, stop.budget())?;
-        let kind = match progress.is_at_beginning() {
+        let grouping = match progress.is_at_beginning() {
             true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
-            true => self.kind(&reached, stop)?,
+            true => self.grouping(&reached, stop)?,
             // Groups are always a single piece.
-            false => Kind::Raw,
+            false => None,
         };
-        if turn == Turn::Short && self.is_long(&kind, &reached, &progress, stop.budget())? {
+        if turn == Turn::Short && self.is_long(grouping.as_ref(), &reached, &progress, stop.budget())? {
             // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
             return Ok(Step::Long);
         }
-        let (bytes, rest, _held) = match &kind {
-            Kind::Grouped(grouping) => {
-                let (bytes, held) = self.grouped(reached, grouping, stop)?;
+        let (bytes, rest, _answer_held) = match &grouping {
+            Some(grouping) => {
+                let (bytes, held) = self.grouped(reached, grouping, write, stop)?;
                 (bytes, None, held)
             }
-            Kind::Raw if self.input.layout == Layout::Columns => {
-                let (bytes, held) = self.raw_columns(&reached, stop)?;
-                (bytes, None, held)
-            }
-            Kind::Raw => self.raw(&reached, progress, stop)?,
+            None => self.raw(&reached, progress, write, stop)?,
         };
         if turn == Turn::Short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
             // Compressing it would take as long again.
@@ -351,56 +314,50 @@ impl Plan {
     /// Whether the cost exceeds a short turn, estimated without reading blocks.
     fn is_long(
         &self,
-        kind: &Kind,
+        grouping: Option<&Grouping>,
         reached: &Reached<'_>,
         progress: &Progress,
         budget: &Budget,
     ) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         estimate.add((self.sources.named_len() + reached.sources.len()) as u64);
-        match kind {
-            Kind::Grouped(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
-            Kind::Raw => self.estimate_raw(reached, progress, &mut estimate)?,
+        match grouping {
+            Some(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
+            None => self.estimate_raw(reached, progress, &mut estimate)?,
         }
         Ok(estimate.is_over())
     }
 
-    fn limit(&self, default: u64) -> usize {
-        self.input.limit.unwrap_or(default).min(QUERY_LIMIT_MAX) as usize
-    }
-
     fn raw_limit(&self) -> usize {
-        self.limit(match self.input.max_points {
-            Some(_) => QUERY_LIMIT_MAX,
-            None => QUERY_LIMIT_DEFAULT,
-        })
+        match self.input.max_points {
+            Some(_) => self.grouped_limit(),
+            None => self
+                .input
+                .limit
+                .unwrap_or(QUERY_LIMIT_DEFAULT)
+                .min(QUERY_LIMIT_MAX) as usize,
+        }
     }
 
     fn grouped_limit(&self) -> usize {
-        self.limit(QUERY_LIMIT_MAX)
+        self.input.limit.unwrap_or(QUERY_LIMIT_MAX).min(QUERY_LIMIT_MAX) as usize
     }
 }
 
 /// Stops and oversized queries are reported to the client; damage is an internal error.
-pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
-    match error {
-        EngineError::Stopped => ServiceError::unavailable(
-            "the query took too long; ask for a shorter range or a coarser unit",
-            1,
-        ),
-        EngineError::OverBudget { bytes_max } => ServiceError::validation(format!(
-            "the query would hold more than {bytes_max} bytes of memory (query.memory_bytes_max); ask for a shorter \
-             range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields (filters.fields) or data \
-             sources (filters.dataSourceIds), or a smaller limit or offset"
-        )),
-        EngineError::Corrupt { .. } | EngineError::Damaged(_) => ServiceError::internal(error),
+impl From<EngineError> for ServiceError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Stopped => Self::unavailable(
+                "the query took too long; ask for a shorter range or a coarser unit",
+                1,
+            ),
+            EngineError::OverBudget { bytes_max } => Self::validation(format!(
+                "the query would hold more than {bytes_max} bytes of memory (query.memory_bytes_max); ask for a \
+                 shorter range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields \
+                 (filters.fields) or data sources (filters.dataSourceIds), or a smaller limit or offset"
+            )),
+            EngineError::Corrupt { .. } | EngineError::Damaged(_) => Self::internal(error),
+        }
     }
-}
-
-/// A field's name as a JSON member name with a colon.
-fn member_name(name: &str) -> Vec<u8> {
-    let mut member = Vec::with_capacity(name.len() + 3);
-    crate::ingest::json::write_string(name, &mut member);
-    member.push(b':');
-    member
 }

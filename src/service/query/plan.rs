@@ -11,7 +11,7 @@ use engine::query::{Budget, Held};
 use engine::{SeriesSnapshot, View};
 
 use super::metadata::MetadataFilter;
-use super::{Aggregation, AskedField, QueryInput, engine_error};
+use super::{Aggregation, QueryInput, RequestedField};
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
@@ -20,7 +20,7 @@ use crate::service::{Caller, bucket_for, source_for};
 pub(super) struct Plan {
     pub(super) input: QueryInput,
     pub(super) bucket: Arc<Bucket>,
-    pub(super) sources: Asked,
+    pub(super) sources: QuerySources,
     /// The distinct schemas of the sources, in order of first occurrence.
     pub(super) schemas: Vec<Resolved>,
     /// Their indexes, by address.
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 }
 
 /// The sources of a query.
-pub(super) enum Asked {
+pub(super) enum QuerySources {
     /// All sources of the bucket.
     All(SourcePages),
     /// Named sources, sorted by id and without duplicates.
@@ -56,40 +56,14 @@ pub(super) struct Resolved {
 /// The selected sources that may have points in the range, sorted by id, which is the order of grouped rows at the same
 /// time. Nothing is kept of other sources.
 pub(super) struct Reached<'b> {
-    pub(super) sources: Vec<Selected>,
-    /// The series of the sources, in the same order.
-    pub(super) series: Vec<SeriesSnapshot>,
-    held: Held<'b>,
+    pub(super) sources: Vec<(Selected, SeriesSnapshot)>,
+    pub(super) held: Held<'b>,
 }
 
 impl Reached<'_> {
     fn push(&mut self, selected: Selected, series: SeriesSnapshot) -> Result<(), ServiceError> {
-        self.held.reserve(&mut self.sources, 1).map_err(engine_error)?;
-        self.held.reserve(&mut self.series, 1).map_err(engine_error)?;
-        self.sources.push(selected);
-        self.series.push(series);
-        Ok(())
-    }
-
-    /// Pairs of source and series, in order.
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Selected, &SeriesSnapshot)> {
-        self.sources.iter().zip(&self.series)
-    }
-
-    /// Sorts by id. Usually a no-op, because ordinals are assigned in the same order.
-    fn sort(&mut self) -> Result<(), ServiceError> {
-        if self.sources.is_sorted_by_key(|selected| selected.source.id) {
-            return Ok(());
-        }
-        let each = size_of::<(Selected, SeriesSnapshot)>();
-        self.held.grow(self.sources.len() * each).map_err(engine_error)?;
-        let sources = std::mem::take(&mut self.sources);
-        let mut both: Vec<_> = sources
-            .into_iter()
-            .zip(std::mem::take(&mut self.series))
-            .collect();
-        both.sort_by_key(|(selected, _)| selected.source.id);
-        (self.sources, self.series) = both.into_iter().unzip();
+        self.held.reserve(&mut self.sources, 1)?;
+        self.sources.push((selected, series));
         Ok(())
     }
 }
@@ -99,14 +73,14 @@ pub(super) fn select(
     catalog: &Catalog,
     caller: &Caller,
     input: &QueryInput,
-) -> Result<(Arc<Bucket>, Asked), ServiceError> {
+) -> Result<(Arc<Bucket>, QuerySources), ServiceError> {
     let bucket = bucket_for(catalog, caller, input.bucket_id)?;
     let sources = if input.source_ids.is_empty() {
-        Asked::All(catalog.source_pages_of(bucket.id))
+        QuerySources::All(catalog.source_pages_of(bucket.id))
     } else {
         let ids = input.source_ids.iter();
         let named = ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1));
-        Asked::Named(named.collect::<Result<_, ServiceError>>()?)
+        QuerySources::Named(named.collect::<Result<_, ServiceError>>()?)
     };
     Ok((bucket, sources))
 }
@@ -115,25 +89,25 @@ pub(super) fn select(
 const SHORT_PLAN_MAX: usize = 1 << 15;
 
 /// Whether planning alone exceeds a short turn: names are resolved in each distinct schema.
-pub(super) fn is_long(sources: &Asked, input: &QueryInput) -> bool {
+pub(super) fn is_long(sources: &QuerySources, input: &QueryInput) -> bool {
     let names = sources.schemas().len().saturating_mul(input.fields.len() + 1);
     names.saturating_add(sources.named_len()) > SHORT_PLAN_MAX
 }
 
-impl Asked {
+impl QuerySources {
     /// Number of sources that were named explicitly.
     pub(super) fn named_len(&self) -> usize {
         match self {
-            Asked::All(_) => 0,
-            Asked::Named(sources) => sources.len(),
+            QuerySources::All(_) => 0,
+            QuerySources::Named(sources) => sources.len(),
         }
     }
 
     /// The distinct schemas, in order of first occurrence among the sources sorted by id.
     fn schemas(&self) -> Vec<Arc<Schema>> {
         match self {
-            Asked::All(pages) => pages.schemas(),
-            Asked::Named(sources) => {
+            QuerySources::All(pages) => pages.schemas(),
+            QuerySources::Named(sources) => {
                 let mut seen = HashSet::new();
                 let schemas = sources.iter().map(|source| &source.schema);
                 let new = schemas.filter(|schema| seen.insert(Arc::as_ptr(schema)));
@@ -145,8 +119,8 @@ impl Asked {
     /// Whether all sources allow automatic downsampling.
     pub(super) fn all_downsampling(&self) -> bool {
         match self {
-            Asked::All(pages) => pages.all_downsampling(),
-            Asked::Named(sources) => sources.iter().all(|source| source.downsampling),
+            QuerySources::All(pages) => pages.all_downsampling(),
+            QuerySources::Named(sources) => sources.iter().all(|source| source.downsampling),
         }
     }
 }
@@ -154,11 +128,11 @@ impl Asked {
 impl Plan {
     pub(super) fn of(
         bucket: Arc<Bucket>,
-        mut sources: Asked,
+        mut sources: QuerySources,
         input: QueryInput,
         now_ns: i64,
     ) -> Result<Self, ServiceError> {
-        if let Asked::Named(sources) = &mut sources {
+        if let QuerySources::Named(sources) = &mut sources {
             sources.sort_by_key(|source| source.id);
             sources.dedup_by_key(|source| source.id);
         }
@@ -208,20 +182,21 @@ impl Plan {
     pub(super) fn reach<'b>(&self, view: &View, budget: &'b Budget) -> Result<Reached<'b>, ServiceError> {
         let mut reached = Reached {
             sources: Vec::new(),
-            series: Vec::new(),
             held: budget.hold(),
         };
         match &self.sources {
-            Asked::All(pages) => {
+            QuerySources::All(pages) => {
                 for series in view.reaching(self.range_ns) {
                     // Skip a source that was created since, or that is being deleted.
                     if let Some(source) = pages.get(series.source) {
                         reached.push(self.selected(source)?, series)?;
                     }
                 }
-                reached.sort()?;
+                reached
+                    .sources
+                    .sort_unstable_by_key(|(selected, _)| selected.source.id);
             }
-            Asked::Named(sources) => {
+            QuerySources::Named(sources) => {
                 for source in sources {
                     let series = view.source(source.ordinal);
                     if let Some(series) = series.filter(|series| series.overlaps(self.range_ns)) {
@@ -243,9 +218,9 @@ impl Plan {
 }
 
 impl Resolved {
-    fn of(schema: &Arc<Schema>, asked: &[AskedField]) -> Self {
-        let fields = (!asked.is_empty()).then(|| {
-            let named = asked.iter().filter_map(|field| schema.field(&field.name));
+    fn of(schema: &Arc<Schema>, requested: &[RequestedField]) -> Self {
+        let fields = (!requested.is_empty()).then(|| {
+            let named = requested.iter().filter_map(|field| schema.field(&field.name));
             let mut ordinals: Vec<u16> = named.collect();
             ordinals.sort_unstable();
             ordinals.dedup();
@@ -274,81 +249,36 @@ impl Resolved {
     }
 }
 
-/// Field names as JSON member names, built once per schema that occurs in the answer.
-pub(super) struct MemberNames<N> {
-    by_schema: HashMap<usize, Arc<Vec<N>>>,
-}
-
-impl<N> MemberNames<N> {
-    pub(super) fn new() -> Self {
-        MemberNames {
-            by_schema: HashMap::new(),
-        }
-    }
-
-    /// The names for a schema.
-    pub(super) fn of(
-        &mut self,
-        schema: usize,
-        budget: &mut engine::query::Held<'_>,
-        make: impl FnOnce() -> (Vec<N>, usize),
-    ) -> Result<Arc<Vec<N>>, ServiceError> {
-        if let Some(known) = self.by_schema.get(&schema) {
-            return Ok(Arc::clone(known));
-        }
-        let (names, bytes) = make();
-        budget.grow(bytes).map_err(engine_error)?;
-        let names = Arc::new(names);
-        self.by_schema.insert(schema, Arc::clone(&names));
-        Ok(names)
-    }
-}
-
-/// Accounts for the memory per named source, whether it is read or not.
-pub(super) fn hold_sources<'b>(
-    count: usize,
-    budget: &'b Budget,
-) -> Result<engine::query::Held<'b>, ServiceError> {
-    let mut held = budget.hold();
-    held.grow(count * size_of::<Arc<Source>>())
-        .map_err(engine_error)?;
-    Ok(held)
-}
-
 /// Reports fields that no selected source declares, and numeric aggregations of other types.
 fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceError> {
+    let aggregation = input.grouping.map(|(aggregation, _)| aggregation);
+    let numeric = aggregation.filter(|aggregation| *aggregation != Aggregation::Count);
     let mut faults = Vec::new();
     // Listed only once, not per unknown name, because there may be many of both.
     let mut available = Some(|| available(schemas));
-    for AskedField { index, name } in &input.fields {
+    for RequestedField { index, name } in &input.fields {
         let mut kinds = schemas
             .iter()
             .filter_map(|resolved| Some(resolved.kind(resolved.schema.field(name)?)))
             .peekable();
-        let numeric = input
-            .grouping
-            .is_some_and(|(aggregation, _)| aggregation != Aggregation::Count);
-        let message = match kinds.peek().copied() {
-            None => {
+        let message = match (kinds.peek().copied(), numeric) {
+            (None, _) => {
                 let unknown = format!("no selected data source has a field {name:?}");
-                Some(match available.take() {
+                match available.take() {
                     Some(available) => format!("{unknown}; available: {}", available()),
                     None => unknown,
-                })
+                }
             }
-            Some(first) if numeric && kinds.all(|kind| kind != FieldType::Number) => {
-                let aggregation = input.grouping.map_or("", |(aggregation, _)| aggregation.name());
-                Some(format!(
-                    "{aggregation} needs a number field, and {name:?} is declared as {}; use count, or leave it out",
-                    first.name()
-                ))
-            }
-            Some(_) => None,
+            (Some(first), Some(numeric)) if kinds.all(|kind| kind != FieldType::Number) => format!(
+                "{} needs a number field, and {name:?} is declared as {}; use count, or leave it out",
+                numeric.name(),
+                first.name()
+            ),
+            (Some(_), _) => continue,
         };
-        faults.extend(message.map(|message| Detail {
-            path: vec!["filters".to_owned(), "fields".to_owned(), index.to_string()],
-            message,
-        }));
+        let mut path: Vec<String> = input.fields_path.iter().map(ToString::to_string).collect();
+        path.push(index.to_string());
+        faults.push(Detail { path, message });
     }
     if faults.is_empty() {
         Ok(())

@@ -22,14 +22,11 @@ pub(super) fn offsets_within(zone: &TimeZone, (first_ns, last_ns): (i64, i64)) -
     let first = timestamp_of(first_ns);
     let changes = zone
         .following(first)
-        .map(|change| {
-            (
-                change.timestamp().as_nanosecond(),
-                offset_ns(change.offset().seconds()),
-            )
-        })
-        .take_while(|(at_ns, _)| *at_ns <= i128::from(last_ns))
-        .filter_map(|(at_ns, offset_ns)| Some((i64::try_from(at_ns).ok()?, offset_ns)));
+        .take_while(|change| change.timestamp().as_nanosecond() <= i128::from(last_ns))
+        .filter_map(|change| {
+            let at_ns = i64::try_from(change.timestamp().as_nanosecond()).ok()?;
+            Some((at_ns, offset_ns(change.offset().seconds())))
+        });
     Zone::new(offset_ns(zone.to_offset(first).seconds()), changes)
 }
 
@@ -46,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_database() {
+    fn names_come_from_the_time_zone_database() {
         for name in [
             "UTC",
             "Europe/Stockholm",
@@ -93,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_a_change_have_23_or_25_hours() {
+    fn days_of_a_clock_change_have_23_or_25_hours() {
         let hours = |from| starts("Europe/Stockholm", Unit::Hour.into(), from, 1);
         let spring = hours(date(2026, 3, 29));
         assert_eq!(spring[1..3], ["03-29 01:00 +01:00", "03-29 03:00 +02:00"]);
@@ -119,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_change_by_half_an_hour_at_midnight_or_by_a_day() {
+    fn clock_changes_by_half_an_hour_at_midnight_or_by_a_day() {
         let howe = starts("Australia/Lord_Howe", Unit::Hour.into(), date(2026, 4, 5), 1);
         assert_eq!(
             howe[1..3],

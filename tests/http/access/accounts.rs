@@ -78,7 +78,7 @@ fn sign_up_creates_a_user_and_an_organization() {
 }
 
 #[test]
-fn an_organization_is_created_without_a_name_too() {
+fn an_organization_name_is_optional() {
     let server = scene::server();
     let answer =
         sign_up(&server.client, "ada@example.com", PASSWORD).expect(201, "contract 2: organizationName?");
@@ -123,7 +123,7 @@ fn passwords_have_10_to_128_characters() {
 }
 
 #[test]
-fn an_email_is_taken_once_whatever_its_case() {
+fn emails_are_unique_regardless_of_case() {
     let server = scene::server();
     sign_up(&server.client, "ada@example.com", PASSWORD).expect(201, "contract 2: sign-up");
     for email in ["ada@example.com", "ADA@example.COM", "  ada@Example.com  "] {
@@ -136,7 +136,7 @@ fn an_email_is_taken_once_whatever_its_case() {
 
 /// Argon2 takes its time: between the look-up and the record another sign-up may come in.
 #[test]
-fn of_concurrent_sign_ups_with_one_email_one_wins() {
+fn one_of_concurrent_sign_ups_with_one_email_wins() {
     let server = scene::server();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6)
@@ -160,7 +160,7 @@ fn sign_up_can_be_closed() {
 }
 
 #[test]
-fn a_changed_password_ends_the_tokens_before_it_and_no_other() {
+fn a_changed_password_invalidates_only_earlier_tokens() {
     let (mut server, account, _) = scene::bucket();
     let client = account.client.clone();
     let second = text(&log_in(&client, &account.email, PASSWORD).json(), "/token");

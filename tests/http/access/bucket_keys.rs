@@ -131,7 +131,7 @@ fn a_key_is_created_and_listed_as_the_spec_shows() {
 }
 
 #[test]
-fn names_of_keys_need_not_differ_and_have_1_to_100_characters() {
+fn key_names_have_1_to_100_characters_and_need_not_be_unique() {
     let (_server, _, bucket) = scene::bucket();
     let create = |name: &str| bucket.call("POST", "/keys", &json!({"name": name, "type": "read"}));
     create("same").expect(201, "a key");
@@ -158,7 +158,7 @@ fn last_used_is_exact_to_the_minute() {
 }
 
 #[test]
-fn a_deleted_key_is_401_at_once_and_stays_so() {
+fn a_deleted_key_is_401_at_once_and_after_a_restart() {
     let (mut server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let created = bucket

@@ -1,4 +1,4 @@
-//! Who may knock, and whose doors there are: the callers and the ids that the matrix puts together.
+//! The callers and the ids that the access matrix combines.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub enum Standing {
     OtherBucket,
     /// Of another organization.
     Foreign,
-    /// With a credential that is none, or without.
+    /// With an invalid credential, or without one.
     Nobody,
     /// With two credentials at once.
     Both,
@@ -118,7 +118,7 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     let source = bucket.source("gauge", &["level"]);
     let (webhook, delivery) = webhook(account);
     Ids {
-        rule: bucket.judged_rule("judged", &source),
+        rule: bucket.evaluated_rule("judged", &source),
         plain_rule: plain_rule(bucket, &source),
         bucket: bucket.id.clone(),
         source,
@@ -130,7 +130,7 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     }
 }
 
-/// Deletes what has ids of its own; what belongs to it goes along.
+/// Deletes the objects with ids; the objects in them are deleted with them.
 fn delete_each(bucket: &Bucket, ids: &Ids) {
     let admin = |path: &str| {
         call(&bucket.client, &bucket.admin, "DELETE", path, &Value::Null)
@@ -184,7 +184,7 @@ impl Scene {
             Whose::Own => self.own.clone(),
             Whose::OtherBucket => self.other.clone(),
             Whose::Foreign => self.foreign_ids.clone(),
-            // Nobody deletes an organization.
+            // Organizations cannot be deleted.
             Whose::Deleted => Ids {
                 organization: never.organization,
                 ..self.deleted.clone()

@@ -1,5 +1,5 @@
-//! The session of the page in a cookie: given to the page alone, used by the page alone, and never in the place of a
-//! credential that somebody sent.
+//! The session cookie of the page: issued only to the page, accepted only from it, and never in place of a
+//! credential in the request.
 
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn cookie_of(answer: &Answer) -> String {
 }
 
 #[test]
-fn a_page_gets_the_session_as_a_cookie_that_no_script_reads() {
+fn a_page_gets_the_session_as_an_http_only_cookie() {
     let (server, account, _) = scene::bucket();
     let answer = log_in(&server, &account, OF_PAGE);
     let body = answer.expect(200, "contract 2: the token stays in the body");
@@ -66,13 +66,13 @@ fn a_page_gets_the_session_as_a_cookie_that_no_script_reads() {
         assert_eq!(
             answer.header("set-cookie"),
             None,
-            "nobody else is logged in by it: {headers:?}"
+            "other origins are not logged in by it: {headers:?}"
         );
     }
 }
 
 #[test]
-fn the_cookie_speaks_where_nothing_else_does() {
+fn the_cookie_counts_only_without_other_credentials() {
     let (server, account, bucket) = scene::bucket();
     let cookie = cookie_of(&log_in(&server, &account, OF_PAGE));
     let me = server
@@ -93,7 +93,7 @@ fn the_cookie_speaks_where_nothing_else_does() {
         .json(&json!({"description": "seen"}))
         .send()
         .expect(200, "the page changes things");
-    // A key or a token wins, and the two are no two credentials.
+    // A key or a token takes precedence, and with the cookie does not count as two credentials.
     let stale = format!("{NAME}stale");
     for request in [
         server.client.get("/api/buckets").key(&account.admin),
@@ -132,7 +132,7 @@ fn the_cookie_speaks_where_nothing_else_does() {
 }
 
 #[test]
-fn another_page_changes_nothing_by_it() {
+fn other_origins_cannot_make_changes_with_the_cookie() {
     let (server, account, bucket) = scene::bucket();
     let cookie = cookie_of(&log_in(&server, &account, OF_PAGE));
     let host = server.client.base().replace("http://", "");
@@ -203,7 +203,7 @@ fn logging_out_clears_the_cookie_and_a_new_password_replaces_it() {
         .client
         .post("/api/auth/logout")
         .send()
-        .refused(401, "nobody is logged in");
+        .refused(401, "the session has ended");
     server
         .client
         .post("/api/auth/logout")

@@ -1,4 +1,4 @@
-//! Logging in, and failing to.
+//! Successful and failed log-ins.
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn wrong_email_and_wrong_password_are_the_same_401() {
 }
 
 #[test]
-fn ten_failures_of_one_email_close_it_and_no_other() {
+fn ten_failures_of_one_email_block_only_that_email() {
     let (_server, account, _) = scene::bucket();
     let client = &account.client;
     let other = Account::sign_up(client);
@@ -92,7 +92,7 @@ fn ten_failures_of_one_email_close_it_and_no_other() {
 }
 
 #[test]
-fn unknown_emails_are_counted_alike() {
+fn failures_of_unknown_emails_count_the_same() {
     let server = scene::server();
     for _ in 0..10 {
         log_in(&server.client, "nobody@example.com", PASSWORD)
@@ -116,7 +116,7 @@ fn a_success_clears_the_failures_of_its_email() {
 }
 
 #[test]
-fn fifty_failures_from_one_address_close_it() {
+fn fifty_failures_from_one_address_block_it() {
     let (_server, account, _) = scene::bucket();
     for nth in 0..50 {
         let email = format!("nobody{}@example.com", nth / 5);
@@ -128,7 +128,7 @@ fn fifty_failures_from_one_address_close_it() {
 }
 
 #[test]
-fn a_body_that_is_no_login_is_400_and_no_failure() {
+fn a_malformed_login_is_400_and_not_a_failure() {
     let (_server, account, _) = scene::bucket();
     for body in [
         Value::Null,
@@ -147,7 +147,7 @@ fn a_body_that_is_no_login_is_400_and_no_failure() {
     log_in(&account.client, &account.email, PASSWORD).expect(200, "contract 2: only failures count");
 }
 
-/// Whoever has stolen a token might guess the password with it, to stay.
+/// With a stolen token, an attacker could otherwise guess the password to keep access.
 #[test]
 fn wrong_current_passwords_are_limited_as_log_ins_are() {
     let (server, account, _) = scene::bucket();

@@ -1,5 +1,5 @@
-//! Every route × every kind of caller × whose ids it names. What is expected follows from the route's entry alone, so a
-//! new route is covered by being listed; one that is served and not listed fails here.
+//! Every route × every kind of caller × the owner of the named ids. Expectations follow from the route table alone: a
+//! new route is covered by being listed, and a route that is served but not listed fails here.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ fn consumes(route: &Route) -> bool {
     route.method == "DELETE" || route.path.ends_with("/verdict")
 }
 
-/// What a success may use up: made for it.
+/// Objects that a success may use up, created for it.
 fn expendable(scene: &Scene, route: &Route) -> Ids {
     let mut ids = scene.ids(Whose::Own);
     let name = format!("expendable {}", fastrand::u64(..));
@@ -84,7 +84,7 @@ fn expendable(scene: &Scene, route: &Route) -> Ids {
     } else if route.path.ends_with("{plainRule}") {
         ids.plain_rule = callers::plain_rule(&scene.bucket, &ids.source);
     } else if route.path.contains("{rule}") {
-        ids.rule = scene.bucket.judged_rule("expendable", &ids.source);
+        ids.rule = scene.bucket.evaluated_rule("expendable", &ids.source);
     } else if route.path.ends_with("{webhook}") {
         ids.webhook = callers::webhook(&scene.account).0;
     } else {
@@ -109,7 +109,7 @@ fn with_credentials() -> impl Iterator<Item = &'static Route> {
 }
 
 #[test]
-fn every_route_answers_every_caller_as_its_entry_says() {
+fn every_route_answers_every_caller_as_listed() {
     let server = scene::server();
     let scene = Scene::on(&server);
     for route in with_credentials() {
@@ -140,10 +140,10 @@ fn every_route_answers_every_caller_as_its_entry_says() {
             }
         }
     }
-    nothing_refused_has_happened(&server.client, &scene);
+    assert_refused_requests_had_no_effect(&server.client, &scene);
 }
 
-fn nothing_refused_has_happened(client: &Client, scene: &Scene) {
+fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
     let (bucket, own) = (&scene.bucket, scene.ids(Whose::Own));
     let there = |bucket: &crate::support::given::Bucket, ids: &Ids| {
         let show = |path: &str| call(client, &bucket.admin, "GET", path, &Value::Null);
@@ -153,7 +153,7 @@ fn nothing_refused_has_happened(client: &Client, scene: &Scene) {
             format!("/api/alerts/{}", ids.plain_rule),
             format!("/api/webhooks/{}", ids.webhook),
         ] {
-            show(&path).expect(200, "what nobody was allowed to delete is there");
+            show(&path).expect(200, "an object that was not deleted is there");
         }
         for (path, key) in [
             (format!("/api/buckets/{}/keys?limit=1000", ids.bucket), &ids.key),
@@ -170,7 +170,7 @@ fn nothing_refused_has_happened(client: &Client, scene: &Scene) {
         assert_eq!(
             bucket.shown(&ids.rule)["lastOutcome"],
             Value::Null,
-            "nobody has judged the rule"
+            "no verdict was recorded for the rule"
         );
     };
     there(bucket, &own);
@@ -190,7 +190,7 @@ fn nothing_refused_has_happened(client: &Client, scene: &Scene) {
     let lists = [
         (format!("/api/buckets/{}/sources", foreign.bucket), 1),
         (format!("/api/buckets/{}/alerts", foreign.bucket), 2),
-        // Those of its two callers, and the one that nobody was allowed to delete.
+        // Those of its two callers, and the one that was not deleted.
         (format!("/api/buckets/{}/keys", foreign.bucket), 3),
     ];
     for (path, total) in lists {
@@ -202,8 +202,8 @@ fn nothing_refused_has_happened(client: &Client, scene: &Scene) {
     }
 }
 
-/// What tells two answers apart: everything but what is each answer's own.
-fn told(answer: &Answer, ids: &Ids) -> String {
+/// The comparable part of an answer: without members that differ in every answer.
+fn comparable(answer: &Answer, ids: &Ids) -> String {
     let mut headers: Vec<String> = answer
         .headers
         .iter()
@@ -223,7 +223,7 @@ fn told(answer: &Answer, ids: &Ids) -> String {
 
 /// A caller cannot tell a foreign id, or a deleted one, from one that never named anything.
 #[test]
-fn foreign_deleted_and_missing_ids_answer_alike() {
+fn foreign_deleted_and_missing_ids_get_equal_answers() {
     let server = scene::server();
     let scene = Scene::on(&server);
     let missing = scene.ids(Whose::NeverExisted);
@@ -232,7 +232,7 @@ fn foreign_deleted_and_missing_ids_answer_alike() {
             matches!(caller.standing, Standing::Own | Standing::Foreign) && route.roles.contains(&caller.role)
         };
         for caller in scene.callers.iter().filter(allowed) {
-            let expected = told(&ask(&server.client, route, caller, &missing), &missing);
+            let expected = comparable(&ask(&server.client, route, caller, &missing), &missing);
             let hidden = match caller.standing {
                 Standing::Foreign => [Whose::Own, Whose::Deleted],
                 _ => [Whose::Foreign, Whose::Deleted],
@@ -240,9 +240,9 @@ fn foreign_deleted_and_missing_ids_answer_alike() {
             for whose in hidden {
                 let ids = scene.ids(whose);
                 assert_eq!(
-                    told(&ask(&server.client, route, caller, &ids), &ids),
+                    comparable(&ask(&server.client, route, caller, &ids), &ids),
                     expected,
-                    "contract 1: nobody learns whether a foreign id exists ({} {} by {} naming {whose:?})",
+                    "contract 1: answers do not reveal whether a foreign id exists ({} {} by {} naming {whose:?})",
                     route.method,
                     route.path,
                     caller.name
@@ -253,9 +253,9 @@ fn foreign_deleted_and_missing_ids_answer_alike() {
     }
 }
 
-/// Credentials, good or bad, make no difference where none is asked for.
+/// Valid or invalid credentials make no difference on routes that require none.
 #[test]
-fn public_routes_answer_everybody_alike() {
+fn public_routes_answer_every_caller_equally() {
     let server = scene::server();
     let scene = Scene::on(&server);
     let ids = scene.ids(Whose::Own);
@@ -301,7 +301,7 @@ fn head_answers_as_get_does_and_sends_no_body() {
 
 /// What is served is what is described (a test beside the server's route table), and what is described is listed here.
 #[test]
-fn every_described_route_is_in_the_matrix_and_the_other_way_round() {
+fn every_documented_route_is_in_the_matrix_and_vice_versa() {
     let server = scene::server();
     let described = server.client.get("/api/docs").send();
     let described = described.expect(200, "contract 9: GET /api/docs (no key): OpenAPI 3.1 as JSON");

@@ -1,4 +1,4 @@
-//! Chapter 2: accounts, organizations, keys, plans; who may call what, and what a refused caller learns.
+//! Chapter 2: accounts, organizations, keys, plans; the permissions of callers and the answers to refused ones.
 
 mod accounts;
 mod bucket_keys;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::support::given::{Account, PASSWORD, text};
 
-/// Logs in anew; answers the token.
+/// Logs in again; returns the token.
 #[track_caller]
 fn log_in(account: &Account) -> String {
     let request = account.client.post("/api/auth/login");

@@ -77,7 +77,7 @@ fn the_organization_is_shown_and_renamed_by_admin_and_bearer() {
 }
 
 #[test]
-fn keys_of_both_types_are_shown_once_and_listed_without_their_text() {
+fn keys_are_shown_once_and_listed_without_their_secret() {
     let (_server, account, _) = scene::bucket();
     for (kind, prefix, named) in [("admin", "svc_a_", "name"), ("integration", "svc_i_", "label")] {
         let answer = create(&account, &json!({named: " Evaluator ", "type": kind}));
@@ -145,7 +145,7 @@ fn a_new_admin_key_needs_the_bearer() {
 }
 
 #[test]
-fn a_deleted_key_is_401_at_once_and_stays_so() {
+fn a_deleted_key_is_401_at_once_and_after_a_restart() {
     let (mut server, account, _) = scene::bucket();
     for kind in ["admin", "integration"] {
         let created = create(&account, &json!({"name": "short-lived", "type": kind})).json();
@@ -183,7 +183,7 @@ fn a_deleted_key_is_401_at_once_and_stays_so() {
 }
 
 #[test]
-fn bucket_keys_are_not_among_the_organization_s() {
+fn bucket_keys_are_not_listed_with_the_organization_keys() {
     let (_server, account, bucket) = scene::bucket();
     bucket.key("write");
     bucket.key("read");

@@ -27,7 +27,7 @@ fn free() -> (Server, Account) {
 }
 
 #[test]
-fn free_has_three_buckets_of_thirty_days() {
+fn the_free_plan_has_three_buckets_of_thirty_days() {
     let (_server, account) = free();
     let first = create_bucket(&account, &json!({"name": "a"})).expect(201, "contract 2: Free has 3 buckets");
     assert_eq!(
@@ -74,7 +74,7 @@ fn free_has_three_buckets_of_thirty_days() {
 
 /// Between counting and creating another request may come in.
 #[test]
-fn the_limit_of_buckets_holds_against_concurrent_requests() {
+fn the_bucket_limit_holds_for_concurrent_requests() {
     let (_server, account) = free();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let create = |nth: usize| create_bucket(&account, &json!({"name": format!("b{nth}")})).status;
@@ -182,7 +182,7 @@ fn the_operator_changes_plans() {
 }
 
 #[test]
-fn after_a_downgrade_what_exists_stays() {
+fn a_downgrade_keeps_existing_buckets() {
     let server = scene::server();
     let account = Account::sign_up(&server.client);
     for nth in 0..5 {
@@ -223,7 +223,7 @@ fn after_a_downgrade_what_exists_stays() {
 }
 
 #[test]
-fn operator_routes_open_to_the_operator_only() {
+fn operator_routes_are_for_the_operator_only() {
     let (_server, account) = free();
     let path = format!("/api/operator/organizations/{}", account.organization_id);
     for token in [

@@ -1,5 +1,5 @@
-//! The monthly quota: what counts, what is refused when it is used up, and the headers that say where it stands. What
-//! the calendar does to it is in the loop's tests, which turn the clock.
+//! The monthly quota: which calls count, what is refused when it is exhausted, and its headers. The effects of
+//! the calendar are in `tests/loop`, which controls the clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub fn next_month() -> u64 {
     first.unwrap_or_default() as u64 * (DAY / SECOND) as u64
 }
 
-/// The same as an error's message says it.
+/// The same as in the message of an error.
 pub fn reset_in_words() -> String {
     timestamp(next_month() as i64 * SECOND)
 }
@@ -109,7 +109,7 @@ impl Expected {
         );
     }
 
-    /// People who look around use nothing up; what they send does.
+    /// Calls with a bearer token count only on the two ingest endpoints.
     #[track_caller]
     fn by_bearer(&mut self, route: &Route, answer: &Answer) {
         if INGESTS.contains(&route.path) {
@@ -134,7 +134,7 @@ impl Expected {
 
 /// Over the whole route table, with every kind of answer there is.
 #[test]
-fn every_request_with_a_key_counts_one_call_whatever_its_answer() {
+fn every_request_with_a_key_counts_as_one_call() {
     let (_server, account, bucket) = on_plan("Pro");
     let (client, read) = (&account.client, bucket.key("read"));
     let integration = integration_key(&account);
@@ -178,7 +178,7 @@ fn every_request_with_a_key_counts_one_call_whatever_its_answer() {
 }
 
 #[test]
-fn what_is_not_authenticated_or_not_a_route_counts_nothing() {
+fn unauthenticated_requests_and_unknown_routes_count_nothing() {
     let (_server, account, _) = on_plan("Pro");
     let (client, admin) = (&account.client, &account.admin);
     let before = remaining(&show(&account));
@@ -256,7 +256,7 @@ pub fn use_up(account: &Account) {
 }
 
 #[test]
-fn a_used_up_quota_refuses_in_its_place_among_the_checks_until_the_plan_changes() {
+fn an_exhausted_quota_refuses_in_order_until_the_plan_changes() {
     let (mut server, account, bucket) = on_plan("Free");
     let client = server.client.clone();
     let read = bucket.key("read");
@@ -400,7 +400,7 @@ fn a_crash_loses_the_last_second_at_most() {
 
 /// The bearer and every key of an organization share one quota; another organization has its own.
 #[test]
-fn a_quota_is_the_organization_s() {
+fn a_quota_is_shared_by_the_organization() {
     let (_server, account, bucket) = on_plan("Pro");
     let other = Account::sign_up(&account.client);
     let write = bucket.key("write");

@@ -18,7 +18,7 @@ fn assert_other_bucket(answer: &Answer, sentence: &str) {
 }
 
 #[test]
-fn a_bucket_key_is_403_in_its_organization_and_404_beyond() {
+fn a_bucket_key_is_403_in_its_organization_and_404_outside() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let source = other.source("gauge", &["level"]);
@@ -92,7 +92,7 @@ fn a_bucket_key_reaches_all_of_its_own_bucket() {
 }
 
 #[test]
-fn an_integration_key_queries_all_buckets_of_its_organization_and_does_nothing_else() {
+fn an_integration_key_only_queries_all_buckets_of_its_organization() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let foreigner = Account::sign_up(&account.client);
@@ -127,7 +127,7 @@ fn an_integration_key_queries_all_buckets_of_its_organization_and_does_nothing_e
     query(&foreign.id).refused(404, "contract 1: a foreign bucket is 404");
 }
 
-/// A path or body that pairs an own bucket with somebody else's source, key or filter.
+/// A path or body that pairs an own bucket with a foreign source, key or filter.
 #[test]
 fn foreign_ids_inside_an_own_bucket_are_404() {
     let (_server, account, bucket) = scene::bucket();
@@ -176,7 +176,7 @@ fn foreign_ids_inside_an_own_bucket_are_404() {
 }
 
 #[test]
-fn a_list_shows_only_what_is_the_caller_s() {
+fn a_list_shows_only_objects_of_the_caller() {
     let (_server, account, bucket) = scene::bucket();
     let foreigner = Account::sign_up(&account.client);
     foreigner.bucket("foreign");

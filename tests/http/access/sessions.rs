@@ -1,4 +1,4 @@
-//! Log-ins and the tokens that belong to them: what ends a session, and what keeps it.
+//! Sessions and their tokens: which actions end a session, and which keep it.
 
 use serde_json::{Value, json};
 
@@ -21,14 +21,14 @@ fn claims(token: &str) -> Value {
 }
 
 #[test]
-fn a_log_out_ends_its_session_and_no_other_also_after_a_crash() {
+fn a_log_out_ends_only_its_session_even_after_a_crash() {
     let (mut server, account, _) = scene::bucket();
     let (left, other) = (log_in(&account), log_in(&account));
     let renewed = text(
         &post(&account, "/api/auth/renew", &left).expect(200, "renewed"),
         "/token",
     );
-    me(&account, &left).expect(200, "the old one goes on until it expires");
+    me(&account, &left).expect(200, "the old one is valid until it expires");
     post(&account, "/api/auth/logout", &renewed).expect(200, "logged out");
     for restarted in [false, true] {
         if restarted {
@@ -41,13 +41,13 @@ fn a_log_out_ends_its_session_and_no_other_also_after_a_crash() {
             post(&account, "/api/auth/logout", token).refused(401, "nor ended again");
         }
         for token in [&other, &account.token] {
-            me(&account, token).expect(200, "other log-ins go on");
+            me(&account, token).expect(200, "other sessions stay valid");
         }
     }
 }
 
 #[test]
-fn a_renewed_token_is_of_the_same_session_and_lasts_12_hours() {
+fn a_renewed_token_keeps_its_session_and_lasts_12_hours() {
     let (_server, account, _) = scene::bucket();
     let answer = post(&account, "/api/auth/renew", &account.token).expect(200, "renewed");
     let (before, after) = (claims(&account.token), claims(&text(&answer, "/token")));
@@ -72,7 +72,7 @@ fn a_renewed_token_is_of_the_same_session_and_lasts_12_hours() {
 }
 
 #[test]
-fn whether_one_can_sign_up_is_told_to_anyone() {
+fn sign_up_status_is_public() {
     let server = scene::server();
     let state = || {
         server

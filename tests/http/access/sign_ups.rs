@@ -1,4 +1,4 @@
-//! How many may sign up from one address.
+//! The limit of sign-ups per address.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn sign_up(client: &Client, email: &str) -> Answer {
 }
 
 #[test]
-fn an_address_signs_up_so_often_an_hour() {
+fn sign_ups_per_address_and_hour_are_limited() {
     let server = scene::server_with("accounts.signups_per_hour_max", "3");
     let client = &server.client;
     sign_up(client, "a@example.com").expect(201, "the first");
@@ -46,7 +46,7 @@ fn an_address_signs_up_so_often_an_hour() {
 }
 
 #[test]
-fn none_is_refused_without_a_bound() {
+fn no_sign_up_is_refused_without_a_limit() {
     let server = scene::server_with("accounts.signups_per_hour_max", "0");
     for nth in 0..5 {
         sign_up(&server.client, &format!("a{nth}@example.com")).expect(201, "no bound");

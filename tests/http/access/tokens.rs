@@ -1,4 +1,4 @@
-//! Bearer tokens and key texts: what is no credential is 401.
+//! Bearer tokens and keys: invalid credentials are 401.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -102,9 +102,9 @@ fn a_token_that_the_server_did_not_sign_is_401() {
         .expect(200, "the real one still works");
 }
 
-/// A token from the future says that the clock was set back: whoever signed in before stays so until the token ends.
+/// A token issued in the future means that the clock was set back: it stays valid until it expires.
 #[test]
-fn a_token_of_before_the_clock_was_set_back_works() {
+fn a_token_issued_before_the_clock_was_set_back_works() {
     let (server, account, _) = scene::bucket();
     let forger = Forger::of(&server, &account);
     let now = forger.claims["iat"].as_i64().unwrap_or_default();
@@ -116,9 +116,9 @@ fn a_token_of_before_the_clock_was_set_back_works() {
     }
 }
 
-/// Behind a signature of the server's own secret, so that nothing but the claims can be why.
+/// Signed with the secret of the server, so that only the claims can be the reason.
 #[test]
-fn a_token_with_wrong_claims_is_401_however_well_signed() {
+fn a_correctly_signed_token_with_wrong_claims_is_401() {
     let (server, account, _) = scene::bucket();
     let forger = Forger::of(&server, &account);
     let ask = |token: &str| account.client.get("/api/buckets").bearer(token).send();
@@ -160,7 +160,7 @@ fn a_token_with_wrong_claims_is_401_however_well_signed() {
 }
 
 #[test]
-fn what_is_no_key_is_401() {
+fn a_malformed_or_wrong_key_is_401() {
     let (_server, account, bucket) = scene::bucket();
     let key = &account.admin;
     let refused = |answer: Answer| answer.refused(401, UNAUTHORIZED);

@@ -1,5 +1,5 @@
-//! PATCH and DELETE: what changes, what stays, and that a refused change changes nothing. That runtime state is kept
-//! over intervals is shown with a clock that the test turns, in `tests/loop`.
+//! PATCH and DELETE: which members change, and that a refused change has no effect. That runtime state is kept
+//! over intervals is tested with a simulated clock in `tests/loop`.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn a_change_never_requires_a_webhook_url() {
 }
 
 #[test]
-fn each_member_changes_by_itself() {
+fn each_member_can_be_changed_alone() {
     let (_server, _, bucket) = scene::bucket();
     let rule = plain(&bucket, &gauge(&bucket));
     let mut expected = bucket.shown(&rule);
@@ -202,7 +202,7 @@ fn the_block_is_replaced_as_a_whole_and_removed_by_null() {
     let rule = bucket.rule(&json!({
         "dataSourceId": source, "name": "judged", "naturalLanguageQuery": "level is above 5", "evaluation": block,
     }));
-    evaluator.judge(&rule, "met");
+    evaluator.evaluate(&rule, "met");
     let judged = bucket.shown(&rule);
     let found = patched(&bucket, &rule, &json!({"evaluation": evaluation("depth")}));
     let sentence = "spec: PATCH replaces the evaluation block wholesale";
@@ -264,7 +264,7 @@ fn the_block_is_replaced_as_a_whole_and_removed_by_null() {
 }
 
 #[test]
-fn a_block_keeps_a_text_alive_that_only_the_evaluator_understands() {
+fn the_block_cannot_be_removed_from_a_rule_with_unparsable_text() {
     let (_server, _, bucket) = scene::bucket();
     let source = gauge(&bucket);
     let rule = bucket.rule(&json!({
@@ -299,12 +299,12 @@ fn a_block_keeps_a_text_alive_that_only_the_evaluator_understands() {
 }
 
 #[test]
-fn rules_that_are_not_active_are_not_judged() {
+fn inactive_rules_are_not_evaluated() {
     let (_server, account, bucket) = scene::bucket();
     let source = gauge(&bucket);
     let evaluator = account.evaluator();
     for status in ["paused", "inactive"] {
-        let rule = bucket.judged_rule(status, &source);
+        let rule = bucket.evaluated_rule(status, &source);
         let due = bucket.shown(&rule)["nextDueAt"].clone();
         let found = patched(&bucket, &rule, &json!({"status": status}));
         assert_eq!(
@@ -329,7 +329,7 @@ fn rules_that_are_not_active_are_not_judged() {
             "contract 10: pausing changes nothing in `dueAt`"
         );
         assert_eq!(evaluator.due_rules(""), [&*rule], "an active rule is due again");
-        evaluator.judge(&rule, "not_met");
+        evaluator.evaluate(&rule, "not_met");
     }
 }
 
@@ -349,11 +349,11 @@ fn a_rule_made_paused_is_not_due() {
 }
 
 #[test]
-fn a_deleted_rule_is_gone() {
+fn a_deleted_rule_is_404() {
     let (_server, account, bucket) = scene::bucket();
     let source = gauge(&bucket);
     let evaluator = account.evaluator();
-    let rules = [plain(&bucket, &source), bucket.judged_rule("judged", &source)];
+    let rules = [plain(&bucket, &source), bucket.evaluated_rule("judged", &source)];
     for rule in rules {
         let path = format!("/api/alerts/{rule}");
         let name = bucket.shown(&rule)["name"].clone();

@@ -96,7 +96,7 @@ fn sample_phrasings_are_parsed() {
 }
 
 #[test]
-fn what_cannot_be_parsed_is_400_naming_the_fields() {
+fn an_unparsable_condition_is_400_naming_the_fields() {
     let (_server, _, bucket) = scene::bucket();
     let source = gauge(&bucket);
     let unparsable = [

@@ -115,7 +115,7 @@ fn form_b_shows_the_rule_and_its_short_form() {
 }
 
 #[test]
-fn exactly_one_text_and_everything_required() {
+fn exactly_one_text_is_allowed_and_required_members_are_checked() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let sentence = "contract 6: exactly one of `condition` and `naturalLanguageQuery`";
@@ -301,7 +301,7 @@ fn a_rule_with_an_evaluation_block_begins_armed_and_due() {
         "contract 6: the text is kept"
     );
     assert_eq!(rule["state"], "armed", "contract 6: a new rule is `armed`");
-    assert_eq!(rule["lastOutcome"], Value::Null, "a new rule was never judged");
+    assert_eq!(rule["lastOutcome"], Value::Null, "a new rule was never evaluated");
     assert_eq!(
         rule["nextDueAt"], rule["createdAt"],
         "contract 6, 10: a new rule is due at once; `dueAt` is when the block was added"
@@ -353,13 +353,16 @@ fn the_list_shows_the_rules_of_its_bucket() {
 }
 
 #[test]
-fn rules_go_with_their_source_and_bucket() {
+fn rules_are_deleted_with_their_source_or_bucket() {
     let (_server, account, bucket) = scene::bucket();
     let (gauge, other) = (
         bucket.source("gauge", &["level"]),
         bucket.source("other", &["level"]),
     );
-    let (of_gauge, of_other) = (bucket.judged_rule("a", &gauge), bucket.judged_rule("b", &other));
+    let (of_gauge, of_other) = (
+        bucket.evaluated_rule("a", &gauge),
+        bucket.evaluated_rule("b", &other),
+    );
     let path = |rule: &str| format!("/api/alerts/{rule}");
     let deleted = bucket.call("DELETE", &format!("/sources/{gauge}"), &Value::Null);
     assert_eq!(
@@ -396,7 +399,7 @@ fn rules_go_with_their_source_and_bucket() {
         &Value::Null,
     )
     .refused(404, "spec: deleting a bucket permanently removes its alert rules");
-    assert!(evaluator.due_rules("").is_empty(), "nothing is left to judge");
+    assert!(evaluator.due_rules("").is_empty(), "no rule is due");
     evaluator
         .verdict(&of_other, &json!({"outcome": "met"}))
         .refused(404, "contract 6: an unknown rule: 404");

@@ -105,7 +105,7 @@ fn a_block_is_kept_and_shown_with_its_defaults() {
 }
 
 #[test]
-fn values_at_the_edges_are_taken() {
+fn values_at_the_limits_are_accepted() {
     let (_server, scene) = scene();
     let many = |count: usize| -> Value {
         let input = |nth: usize| json!({"key": format!("k{nth}"), "field": "level"});
@@ -166,7 +166,7 @@ fn values_at_the_edges_are_taken() {
 }
 
 #[test]
-fn values_beyond_the_edges_are_400_at_their_path() {
+fn values_beyond_the_limits_are_400_at_their_path() {
     let (_server, scene) = scene();
     let two = |first: Value, second: Value| with("inputs", json!([first, second]));
     let many: Value = (0..11)
@@ -247,7 +247,7 @@ fn values_beyond_the_edges_are_400_at_their_path() {
 }
 
 #[test]
-fn aggregation_and_group_by_come_together() {
+fn aggregation_and_group_by_require_each_other() {
     let (_server, scene) = scene();
     let sentence = "spec: aggregation and groupBy must be supplied together; supplying only one is rejected";
     for (member, value) in [("aggregation", "avg"), ("groupBy", "hour")] {
@@ -274,7 +274,7 @@ fn aggregation_and_group_by_come_together() {
 }
 
 #[test]
-fn all_faults_are_told_together() {
+fn all_faults_are_reported_together() {
     let (_server, scene) = scene();
     let wrong = json!({
         "mode": "internal", "kind": "k".repeat(65), "intervalSeconds": 1, "windowSeconds": 1, "dwellSeconds": -1,
@@ -341,7 +341,7 @@ fn the_error_names_the_fields_available() {
             );
         }
     }
-    let rule = scene.bucket.judged_rule("odd", &scene.source);
+    let rule = scene.bucket.evaluated_rule("odd", &scene.source);
     let patch = call(
         &scene.bucket.client,
         &scene.bucket.admin,

@@ -1,4 +1,4 @@
-//! Who may touch a rule with an evaluation block, and that rules survive restarts.
+//! Which keys may change a rule with an evaluation block, and that rules survive restarts.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_block_needs_an_admin() {
     )
     .refused(403, sentence);
 
-    let judged = format!("/api/alerts/{}", bucket.judged_rule("judged", &source));
+    let judged = format!("/api/alerts/{}", bucket.evaluated_rule("judged", &source));
     for body in [
         json!({"name": "b"}),
         json!({"evaluation": evaluation("level")}),
@@ -113,7 +113,7 @@ fn integration_keys_cannot_create_or_modify_rules() {
 }
 
 #[test]
-fn rules_survive_every_end() {
+fn rules_survive_every_kind_of_restart() {
     let (mut server, account, bucket) = scene::sealing_bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
@@ -121,12 +121,12 @@ fn rules_survive_every_end() {
         "dataSourceId": source, "name": "plain", "condition": "level between 1 and 5",
         "webhookUrl": "https://hooks.invalid/a", "cooldownMinutes": 2.5,
     }));
-    let fired = bucket.judged_rule("fired", &source);
-    evaluator.judge(&fired, "met");
-    let cleared = bucket.judged_rule("cleared", &source);
-    evaluator.judge(&cleared, "not_met");
-    let waiting = bucket.judged_rule("waiting", &source);
-    let deleted = bucket.judged_rule("deleted", &source);
+    let fired = bucket.evaluated_rule("fired", &source);
+    evaluator.evaluate(&fired, "met");
+    let cleared = bucket.evaluated_rule("cleared", &source);
+    evaluator.evaluate(&cleared, "not_met");
+    let waiting = bucket.evaluated_rule("waiting", &source);
+    let deleted = bucket.evaluated_rule("deleted", &source);
     call(
         &account.client,
         &account.admin,
@@ -151,7 +151,7 @@ fn rules_survive_every_end() {
         assert_eq!(
             evaluator.due_rules(""),
             [&*waiting],
-            "{sentence}: what was judged is not due again"
+            "{sentence}: an evaluated rule is not due again"
         );
         evaluator.verdict(&fired, &json!({"outcome": "met"})).refused(
             409,

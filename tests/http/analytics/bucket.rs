@@ -143,7 +143,7 @@ fn points_show_in_every_member() {
 }
 
 #[test]
-fn a_period_is_one_of_four_and_seven_days_when_absent() {
+fn a_period_is_one_of_four_and_defaults_to_seven_days() {
     let (_server, _, bucket) = scene::bucket();
     assert_eq!(bucket.analytics("")["period"], "7d", "spec: `7d` (default)");
     let path = format!("/api/analytics/buckets/{}", bucket.id);
@@ -173,13 +173,13 @@ fn rules_count_as_active_by_their_status_and_by_rule_when_they_fire() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
-    let quiet = bucket.judged_rule("quiet", &source);
-    let first = bucket.judged_rule("same name", &source);
-    let second = bucket.judged_rule("same name", &source);
-    let paused = bucket.judged_rule("paused", &source);
-    evaluator.judge(&quiet, "not_met");
-    evaluator.judge(&second, "met");
-    evaluator.judge(&paused, "met");
+    let quiet = bucket.evaluated_rule("quiet", &source);
+    let first = bucket.evaluated_rule("same name", &source);
+    let second = bucket.evaluated_rule("same name", &source);
+    let paused = bucket.evaluated_rule("paused", &source);
+    evaluator.evaluate(&quiet, "not_met");
+    evaluator.evaluate(&second, "met");
+    evaluator.evaluate(&paused, "met");
     let path = format!("/api/alerts/{paused}");
     call(
         &bucket.client,
@@ -202,7 +202,7 @@ fn rules_count_as_active_by_their_status_and_by_rule_when_they_fire() {
         ]}),
         "contract 8: triggers in the period, an entry for each rule that fired, oldest first among equals"
     );
-    evaluator.judge(&first, "met");
+    evaluator.evaluate(&first, "met");
     let shown = bucket.analytics("?period=24h");
     assert_eq!(
         activity(&shown)["totalTriggered"],
@@ -237,7 +237,7 @@ fn rules_count_as_active_by_their_status_and_by_rule_when_they_fire() {
 }
 
 #[test]
-fn sources_come_oldest_first_and_many_of_them_compressed() {
+fn sources_are_listed_oldest_first_and_long_lists_compressed() {
     let (_server, _, bucket) = scene::bucket();
     let sources: Vec<String> = (0..30)
         .map(|nth| bucket.source(&format!("gauge {nth}"), &["level"]))

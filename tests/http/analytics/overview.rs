@@ -56,7 +56,7 @@ fn a_new_organization_shows_every_member() {
 }
 
 #[test]
-fn a_limited_plan_shows_how_much_of_it_is_used() {
+fn a_limited_plan_shows_its_usage() {
     let server = Server::start_with(Setup::default());
     let account = Account::sign_up(&server.client);
     let shown = account.overview();
@@ -79,7 +79,7 @@ fn a_limited_plan_shows_how_much_of_it_is_used() {
 }
 
 #[test]
-fn everything_of_the_organization_counts_and_nothing_else() {
+fn only_objects_of_the_organization_are_counted() {
     let (mut server, account, bucket) = scene::sealing_bucket();
     let other = account.bucket("other");
     let (gauge, second) = (
@@ -88,10 +88,10 @@ fn everything_of_the_organization_counts_and_nothing_else() {
     );
     bucket.key("read");
     let evaluator = account.evaluator();
-    let rule = bucket.judged_rule("judged", &gauge);
-    let still = other.judged_rule("still", &second);
-    let fired = evaluator.judge(&rule, "met");
-    evaluator.judge(&still, "not_met");
+    let rule = bucket.evaluated_rule("judged", &gauge);
+    let still = other.evaluated_rule("still", &second);
+    let fired = evaluator.evaluate(&rule, "met");
+    evaluator.evaluate(&still, "not_met");
     let now = now_ns();
     bucket.send(&[
         point(&gauge, now - MINUTE, &json!({"level": 1})),
@@ -157,7 +157,7 @@ fn everything_of_the_organization_counts_and_nothing_else() {
         assert_eq!(
             of_foreigner["totals"],
             json!({"buckets": 1, "dataSources": 1, "dataPoints": 1_000, "alertRules": 0, "apiKeys": 1}),
-            "contract 1: nobody sees another organization's ({restarted})"
+            "contract 1: objects of other organizations are not shown ({restarted})"
         );
         let bytes = |shown: &Value| shown["usage"]["storageUsedBytes"].as_u64().unwrap();
         let (own, foreign) = (bytes(&shown), bytes(&of_foreigner));

@@ -15,7 +15,7 @@ fn fill(bucket: &Bucket, source: &str, points: i64) {
 }
 
 #[test]
-fn deleting_a_bucket_says_what_went_with_it_and_holds_at_once() {
+fn deleting_a_bucket_reports_what_was_removed_and_is_immediate() {
     let (mut server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let kept = other.source("gauge", &["level"]);
@@ -111,7 +111,7 @@ fn deleting_a_bucket_says_what_went_with_it_and_holds_at_once() {
 }
 
 #[test]
-fn deleting_a_source_says_what_went_with_it_and_holds_at_once() {
+fn deleting_a_source_reports_what_was_removed_and_is_immediate() {
     let (mut server, _, bucket) = scene::bucket();
     let kept = bucket.source("kept", &["level"]);
     let source = bucket.source("gauge", &["level"]);
@@ -178,7 +178,7 @@ fn deleting_a_source_says_what_went_with_it_and_holds_at_once() {
 
 /// The answer to an ingest that meets a deletion is either an acknowledgement or 404, never a fault of the server.
 #[test]
-fn ingests_that_meet_a_deletion_end_with_201_or_404() {
+fn ingests_during_a_deletion_end_with_201_or_404() {
     let (_server, _, bucket) = scene::bucket();
     for round in 0..5 {
         let source = bucket.source(&format!("gauge {round}"), &["level"]);
@@ -202,7 +202,7 @@ fn ingests_that_meet_a_deletion_end_with_201_or_404() {
         });
         assert!(
             bucket.rows(&json!({})).is_empty(),
-            "nothing of a deleted source is left behind"
+            "nothing of a deleted source remains"
         );
         let stats = bucket.call("GET", "", &Value::Null).json()["bucket"]["stats"].clone();
         assert_eq!(

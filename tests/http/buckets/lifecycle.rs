@@ -78,7 +78,7 @@ fn names_have_1_to_100_characters_and_are_unique_after_trimming() {
 }
 
 #[test]
-fn of_concurrent_creations_with_one_name_one_wins() {
+fn one_of_concurrent_creations_with_one_name_wins() {
     let server = scene::server();
     let account = Account::sign_up(&server.client);
     let statuses: Vec<u16> = std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn of_concurrent_creations_with_one_name_one_wins() {
 }
 
 #[test]
-fn patch_changes_what_it_names_and_nothing_else() {
+fn patch_changes_only_the_members_it_names() {
     let (mut server, account, bucket) = scene::bucket();
     account.bucket("taken");
     let before = bucket.call("GET", "", &Value::Null).json()["bucket"].clone();
@@ -146,7 +146,7 @@ fn patch_changes_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn shrinking_retention_hides_older_points_at_that_moment() {
+fn shrinking_retention_hides_older_points_at_once() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let now = now_ns();

@@ -1,4 +1,4 @@
-//! Retention that shrinks and grows again: what has expired is gone for good, what the bucket now keeps may be sent.
+//! Retention that shrinks and grows again: expired points stay expired, and points of the admitted age are accepted.
 
 use serde_json::{Value, json};
 
@@ -50,10 +50,10 @@ fn scene() -> (Server, Bucket, String) {
     (server, bucket, source)
 }
 
-/// After the retention of a bucket was raised, points older than the old one were refused for as long as the new one
-/// reached behind it: they shared a cutoff with the points that had expired before.
+/// Regression: after the retention was raised, points older than the old one were refused for the length of the new
+/// one, because they shared a cutoff with the points that had expired before.
 #[test]
-fn what_a_longer_retention_allows_is_taken_and_what_had_expired_stays_gone() {
+fn longer_retention_admits_older_points_and_revives_none() {
     let (mut server, bucket, source) = scene();
     let now = now_ns();
     let aged = |age: i64| point(&source, now - age * DAY, &json!({"age": age}));
@@ -89,7 +89,7 @@ fn what_a_longer_retention_allows_is_taken_and_what_had_expired_stays_gone() {
 
 /// The same where the points lie in blocks, which the moment of the change cuts through.
 #[test]
-fn what_had_expired_stays_gone_in_sealed_blocks_too() {
+fn longer_retention_revives_no_points_of_sealed_blocks() {
     let server = scene::server_with("storage.checkpoint_bytes", "65536");
     let account = crate::support::given::Account::sign_up(&server.client);
     let bucket = account.bucket_with(&json!({"name": "gauges", "retentionDays": 20}));

@@ -164,7 +164,7 @@ fn a_patched_schema_may_add_and_describe_but_not_remove_or_retype() {
 }
 
 #[test]
-fn extend_takes_new_fields_with_the_type_of_their_first_value() {
+fn extend_adds_new_fields_with_the_type_of_their_first_value() {
     let (mut server, _, bucket) = scene::bucket();
     let source = extendable(&bucket, &json!({"level": {"type": "number"}}));
     let single = |values: Value| bucket.single(&json!({"dataSourceId": source, "values": values}));
@@ -248,7 +248,7 @@ fn extend_takes_new_fields_with_the_type_of_their_first_value() {
 }
 
 #[test]
-fn extend_ends_at_256_fields() {
+fn extend_stops_at_256_fields() {
     let (_server, _, bucket) = scene::bucket();
     let source = extendable(&bucket, &numbers((0..254).map(|nth| format!("f{nth}"))));
     let single = |values: Value| bucket.single(&json!({"dataSourceId": source, "values": values}));

@@ -121,7 +121,7 @@ fn names_are_trimmed_and_unique_within_the_bucket() {
 }
 
 #[test]
-fn patch_changes_what_it_names_and_nothing_else() {
+fn patch_changes_only_the_members_it_names() {
     let (mut server, account, bucket) = scene::bucket();
     named(&bucket, "taken").expect(201, "a source");
     let id = bucket.source("gauge", &["level"]);
@@ -187,7 +187,7 @@ fn patch_changes_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn an_inactive_source_takes_no_data_and_goes_on_being_read() {
+fn an_inactive_source_refuses_data_and_can_still_be_read() {
     let (_server, _, bucket) = scene::bucket();
     let (source, active) = (
         bucket.source("gauge", &["level"]),
@@ -216,7 +216,7 @@ fn an_inactive_source_takes_no_data_and_goes_on_being_read() {
     assert_eq!(
         bucket.rows(&filters).len(),
         1,
-        "what an inactive source has goes on being read"
+        "an inactive source can still be read"
     );
     bucket
         .call("PATCH", &path, &json!({"status": "active"}))

@@ -12,7 +12,7 @@ fn stats(bucket: &Bucket, source: &str) -> Value {
 }
 
 #[test]
-fn stats_follow_the_points_late_ones_too() {
+fn stats_include_late_points() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let other = bucket.source("other", &["level"]);
@@ -68,7 +68,7 @@ fn stats_follow_the_points_late_ones_too() {
 }
 
 #[test]
-fn the_future_is_counted_like_the_past() {
+fn future_points_are_counted_like_past_ones() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = now_ns() / SECOND * SECOND;

@@ -1,4 +1,4 @@
-//! Listing what is due: who is listed, in which order, how many, and claims.
+//! Listing due rules: which rules, in which order, how many, and claims.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn a_new_rule_is_due_at_once_until_its_verdict() {
     assert_eq!(
         due["dueAt"],
         bucket.shown(&rule)["createdAt"],
-        "contract 10: `dueAt` of a rule never judged is when the block was added"
+        "contract 10: `dueAt` of a rule never evaluated is when the block was added"
     );
     let input = &due["inputs"][0];
     assert_eq!(
@@ -71,7 +71,7 @@ fn a_new_rule_is_due_at_once_until_its_verdict() {
         ["field", "key", "query"],
         "spec: inputs: [{{key, field, query}}]"
     );
-    evaluator.judge(&rule, "inconclusive");
+    evaluator.evaluate(&rule, "inconclusive");
     assert!(
         evaluator.due("").is_empty(),
         "spec: extra polls just return an empty list"
@@ -90,7 +90,7 @@ fn a_new_rule_is_due_at_once_until_its_verdict() {
 fn a_rule_without_kind_is_listed() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    bucket.judged_rule("kindless", &source);
+    bucket.evaluated_rule("kindless", &source);
     let due = account.evaluator().due("").remove(0);
     assert!(
         due.get("kind").is_none_or(Value::is_null),
@@ -109,7 +109,7 @@ fn the_oldest_is_listed_first_and_limit_cuts() {
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
     let rules: Vec<String> = (0..120)
-        .map(|nth| bucket.judged_rule(&format!("rule {nth}"), &source))
+        .map(|nth| bucket.evaluated_rule(&format!("rule {nth}"), &source))
         .collect();
     let sentence = "contract 6: most overdue first, then oldest rule";
     assert_eq!(evaluator.due_rules("?limit=1000"), rules, "{sentence}");
@@ -123,13 +123,13 @@ fn the_oldest_is_listed_first_and_limit_cuts() {
         assert_eq!(due, rules[..limit], "contract 6: `limit` {limit}");
     }
     for judged in [3, 0] {
-        evaluator.judge(&rules[judged], "not_met");
+        evaluator.evaluate(&rules[judged], "not_met");
     }
     let due = evaluator.due_rules("?limit=3");
     assert_eq!(
         due,
         [&*rules[1], &rules[2], &rules[4]],
-        "{sentence}, without those judged"
+        "{sentence}, without those evaluated"
     );
 }
 
@@ -166,12 +166,12 @@ fn parameters_out_of_range_are_400() {
 }
 
 #[test]
-fn a_claim_hides_what_it_lists_until_the_verdict() {
+fn a_claim_hides_the_listed_rules_until_their_verdict() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let (first, second) = (account.evaluator(), account.evaluator());
     let rules: Vec<String> = (0..4)
-        .map(|nth| bucket.judged_rule(&format!("rule {nth}"), &source))
+        .map(|nth| bucket.evaluated_rule(&format!("rule {nth}"), &source))
         .collect();
     assert_eq!(
         first.due_rules("?claim=3600&limit=2"),
@@ -202,7 +202,7 @@ fn a_claim_hides_what_it_lists_until_the_verdict() {
 fn a_restart_releases_claims() {
     let (mut server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    let rule = bucket.judged_rule("judged", &source);
+    let rule = bucket.evaluated_rule("judged", &source);
     let evaluator = account.evaluator();
     assert_eq!(evaluator.due_rules("?claim=3600"), [&*rule], "a claim");
     assert!(evaluator.due_rules("").is_empty(), "claimed");
@@ -216,17 +216,17 @@ fn a_restart_releases_claims() {
 }
 
 #[test]
-fn organizations_see_their_own() {
+fn organizations_see_only_their_own_due_rules() {
     let (server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let other_bucket = account.bucket("other");
     let own = [
-        bucket.judged_rule("a", &source),
-        other_bucket.judged_rule("b", &other_bucket.source("gauge", &["level"])),
+        bucket.evaluated_rule("a", &source),
+        other_bucket.evaluated_rule("b", &other_bucket.source("gauge", &["level"])),
     ];
     let foreigner = Account::sign_up(&server.client);
     let foreign_bucket = foreigner.bucket("tides");
-    let foreign = foreign_bucket.judged_rule("c", &foreign_bucket.source("gauge", &["level"]));
+    let foreign = foreign_bucket.evaluated_rule("c", &foreign_bucket.source("gauge", &["level"]));
     assert_eq!(
         foreigner.evaluator().due_rules("?claim=3600"),
         [&*foreign],

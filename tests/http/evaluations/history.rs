@@ -10,8 +10,8 @@ fn verdicts_and_triggers_are_listed_newest_first() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
-    let rule = bucket.judged_rule("judged", &source);
-    assert!(bucket.history(&rule).is_empty(), "nothing was judged yet");
+    let rule = bucket.evaluated_rule("judged", &source);
+    assert!(bucket.history(&rule).is_empty(), "nothing was evaluated yet");
     let evidence = r#"{"mean": 7.50, "count":1e2,"why":["a",{"b":null}],"ok":true}"#;
     let path = format!("/api/evaluations/{rule}/verdict");
     let body = format!(r#"{{"outcome":"met","evidence":{evidence}}}"#);
@@ -68,7 +68,7 @@ fn verdicts_and_triggers_are_listed_newest_first() {
     let key = keys.iter().find(|key| key["name"] == "evaluator").unwrap();
     assert_eq!(
         history[1]["keyId"], key["_id"],
-        "contract 10: `keyId` is the key that judged"
+        "contract 10: `keyId` is the key that posted the verdict"
     );
 }
 
@@ -78,7 +78,7 @@ fn a_verdict_without_trigger_is_one_entry() {
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
     for outcome in ["not_met", "inconclusive"] {
-        let rule = bucket.judged_rule(outcome, &source);
+        let rule = bucket.evaluated_rule(outcome, &source);
         evaluator
             .verdict(&rule, &json!({"outcome": outcome}))
             .expect(200, "contract 6: `evidence` may be absent");
@@ -94,11 +94,11 @@ fn a_verdict_without_trigger_is_one_entry() {
 }
 
 #[test]
-fn history_pages_and_is_read_by_every_key_of_the_bucket() {
+fn history_is_paged_and_readable_with_every_key_of_the_bucket() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    let rule = bucket.judged_rule("judged", &source);
-    account.evaluator().judge(&rule, "met");
+    let rule = bucket.evaluated_rule("judged", &source);
+    account.evaluator().evaluate(&rule, "met");
     let all = bucket.history(&rule);
     let path = format!("/api/alerts/{rule}/history");
     for (offset, expected) in [(0, &all[..1]), (1, &all[1..]), (2, &[])] {

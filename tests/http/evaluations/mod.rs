@@ -1,4 +1,4 @@
-//! Chapter 6: what evaluators ask for and post, within one interval. What needs intervals to pass is in `tests/loop`.
+//! Chapter 6: the requests of evaluators within one interval. Tests that need intervals to pass are in `tests/loop`.
 
 mod due;
 mod history;

@@ -1,4 +1,4 @@
-//! Posting verdicts: the first of an interval counts, every other is told what was recorded.
+//! Posting verdicts: the first of an interval counts, every later one is answered with the recorded verdict.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::support::watch::evaluation;
 const EVIDENCE_BYTES_MAX: usize = 65_536;
 
 #[test]
-fn the_answer_says_where_the_rule_stands() {
+fn the_answer_shows_the_standing_of_the_rule() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
@@ -19,7 +19,7 @@ fn the_answer_says_where_the_rule_stands() {
         ("not_met", "armed", false),
         ("inconclusive", "armed", false),
     ] {
-        let rule = bucket.judged_rule(outcome, &source);
+        let rule = bucket.evaluated_rule(outcome, &source);
         let answer = evaluator.verdict(&rule, &json!({"outcome": outcome, "evidence": {"mean": 7}}));
         let answer = answer.expect(200, "contract 6: 200 `{message, evaluation}`");
         assert!(
@@ -90,12 +90,12 @@ fn the_answer_says_where_the_rule_stands() {
 }
 
 #[test]
-fn a_second_verdict_is_409_with_what_was_recorded() {
+fn a_second_verdict_is_409_with_the_recorded_one() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let (evaluator, other) = (account.evaluator(), account.evaluator());
-    let rule = bucket.judged_rule("judged", &source);
-    let accepted = evaluator.judge(&rule, "met");
+    let rule = bucket.evaluated_rule("judged", &source);
+    let accepted = evaluator.evaluate(&rule, "met");
     for (evaluator, outcome) in [
         (&evaluator, "met"),
         (&evaluator, "not_met"),
@@ -131,7 +131,7 @@ fn a_second_verdict_is_409_with_what_was_recorded() {
 }
 
 #[test]
-fn who_is_refused_and_why() {
+fn refused_verdicts_and_their_reasons() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
@@ -147,7 +147,7 @@ fn who_is_refused_and_why() {
     evaluator
         .verdict("x", &met)
         .refused(400, "contract 1: a malformed id is 400");
-    let rule = bucket.judged_rule("judged", &source);
+    let rule = bucket.evaluated_rule("judged", &source);
     let path = format!("/api/evaluations/{rule}/verdict");
     for kind in ["write", "read"] {
         let key = bucket.key(kind);
@@ -169,7 +169,7 @@ fn who_is_refused_and_why() {
     assert_eq!(
         body["evaluation"]["outcome"],
         Value::Null,
-        "contract 10: the 409 of a rule never judged has `outcome: null`: {body}"
+        "contract 10: the 409 of a rule never evaluated has `outcome: null`: {body}"
     );
     assert_eq!(
         body["evaluation"]["nextDueAt"],
@@ -193,7 +193,7 @@ fn bodies_are_validated() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
-    let rule = bucket.judged_rule("judged", &source);
+    let rule = bucket.evaluated_rule("judged", &source);
     for (body, faults) in [
         (json!({}), &["outcome"][..]),
         (json!({"evidence": {}}), &["outcome"]),
@@ -235,7 +235,7 @@ fn evidence_above_its_limit_is_413() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
-    let rule = bucket.judged_rule("judged", &source);
+    let rule = bucket.evaluated_rule("judged", &source);
     let path = format!("/api/evaluations/{rule}/verdict");
     let send = |bytes: usize| {
         let frame = r#"{"a":""}"#;
@@ -259,9 +259,9 @@ fn evidence_above_its_limit_is_413() {
     );
 }
 
-/// Fifty evaluators judge the same rules at the same instant.
+/// Fifty evaluators evaluate the same rules at the same instant.
 #[test]
-fn of_verdicts_at_the_same_instant_exactly_one_wins() {
+fn exactly_one_of_simultaneous_verdicts_wins() {
     const EVALUATORS: usize = 50;
     const RULES: usize = 8;
     let seed = fastrand::u64(..);
@@ -270,7 +270,7 @@ fn of_verdicts_at_the_same_instant_exactly_one_wins() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let rules: Vec<String> = (0..RULES)
-        .map(|nth| bucket.judged_rule(&format!("rule {nth}"), &source))
+        .map(|nth| bucket.evaluated_rule(&format!("rule {nth}"), &source))
         .collect();
     let evaluator = account.evaluator();
     let plans: Vec<Vec<(usize, &str)>> = (0..EVALUATORS)
@@ -322,11 +322,11 @@ fn of_verdicts_at_the_same_instant_exactly_one_wins() {
 }
 
 #[test]
-fn a_removed_block_takes_no_verdict() {
+fn a_rule_without_its_block_refuses_verdicts() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let evaluator = account.evaluator();
-    let rule = bucket.judged_rule("judged", &source);
+    let rule = bucket.evaluated_rule("judged", &source);
     let patch = |body: Value| {
         call(
             &account.client,
@@ -342,5 +342,5 @@ fn a_removed_block_takes_no_verdict() {
         .verdict(&rule, &json!({"outcome": "met"}))
         .refused(400, "contract 6: plain rule: 400");
     patch(json!({"evaluation": evaluation("level")}));
-    evaluator.judge(&rule, "met");
+    evaluator.evaluate(&rule, "met");
 }

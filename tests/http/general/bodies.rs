@@ -76,7 +76,7 @@ fn sized(bucket: &Bucket, source: &str) -> Vec<Sized> {
 }
 
 #[test]
-fn the_largest_body_is_taken_and_one_byte_more_is_413_in_every_encoding() {
+fn the_size_limit_is_exact_in_every_encoding() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     for route in sized(&bucket, &source) {

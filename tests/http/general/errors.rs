@@ -35,7 +35,7 @@ fn an_unknown_route_is_404_with_or_without_credentials() {
 }
 
 #[test]
-fn a_wrong_method_is_405_and_says_what_is_allowed() {
+fn a_wrong_method_is_405_and_lists_the_allowed_ones() {
     let (_server, account, _) = scene::bucket();
     let one = format!("/api/buckets/{UNKNOWN_ID}");
     let table: &[(&str, String, &[&str])] = &[
@@ -171,7 +171,7 @@ fn malformed_json_is_400_on_every_route_that_takes_a_body() {
 }
 
 #[test]
-fn every_response_has_a_request_id_of_its_own() {
+fn every_response_has_a_unique_request_id() {
     let (_server, account, bucket) = scene::bucket();
     let mut seen = HashSet::new();
     let answers = [

@@ -335,7 +335,7 @@ fn a_query() {
 }
 
 #[test]
-fn members_nobody_named_are_ignored() {
+fn unknown_members_are_ignored() {
     let (_server, account, bucket) = scene::bucket();
     let unknown = json!({"a": [1, {"b": null}], "c": "d"});
     let source = bucket.source_with(&json!({

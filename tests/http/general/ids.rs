@@ -146,7 +146,7 @@ fn an_unknown_id_in_a_body_is_404() {
 }
 
 #[test]
-fn ids_are_24_lowercase_hex_and_a_key_or_source_is_found_only_where_it_belongs() {
+fn ids_are_lowercase_hex_and_objects_are_found_only_in_their_parent() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let source = bucket.source("gauge", &["level"]);

@@ -66,7 +66,7 @@ fn lists() -> (crate::support::process::Server, Vec<List>) {
         json!({"url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused"});
     let tests = format!("/api/webhooks/{}", text(&account.webhook(&hook), "/_id"));
     for nth in 0..7 {
-        bucket.judged_rule(&format!("rule {nth}"), &source);
+        bucket.evaluated_rule(&format!("rule {nth}"), &source);
         account.webhook(&hook);
         scene::call(
             &account.client,
@@ -127,7 +127,7 @@ fn lists() -> (crate::support::process::Server, Vec<List>) {
 }
 
 #[test]
-fn pages_put_together_are_the_whole_list_in_order() {
+fn pages_concatenate_to_the_whole_list_in_order() {
     let (_server, lists) = lists();
     for list in lists {
         let (all, pagination) = list.page("");
@@ -218,7 +218,7 @@ fn lists_are_ordered_by_creation_oldest_first() {
         bucket
             .call("POST", "/keys", &json!({"name": name, "type": "read"}))
             .expect(201, "a key");
-        bucket.judged_rule(name, &source);
+        bucket.evaluated_rule(name, &source);
         account
             .webhook(&json!({"url": format!("https://hooks.invalid/{name}"), "events": ["bucket.updated"]}));
     }

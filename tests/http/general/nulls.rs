@@ -1,11 +1,11 @@
-//! Null in an optional member says nothing, where it has no meaning of its own.
+//! Null in an optional member is the same as its absence, except where it has a meaning.
 
 use serde_json::{Value, json};
 
 use crate::scene::{self, call};
 
 #[test]
-fn null_is_as_good_as_absent_wherever_a_member_may_be_left_out() {
+fn null_equals_absent_for_every_optional_member() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let made = |method: &str, path: &str, body: Value| {
@@ -99,7 +99,7 @@ fn null_is_as_good_as_absent_wherever_a_member_may_be_left_out() {
 
 /// A point's `timestamp` and `metadata`: the same in both bodies.
 #[test]
-fn null_leaves_time_and_metadata_of_a_point_to_the_server() {
+fn a_point_with_null_time_and_metadata_gets_the_defaults() {
     let (_server, _account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let point = json!({"dataSourceId": source, "timestamp": null, "metadata": null, "values": {"level": 1}});

@@ -74,7 +74,7 @@ fn assert_same_number(answer: &str, sent: &str, where_: &str) {
 }
 
 #[test]
-fn a_number_comes_back_as_the_same_double() {
+fn a_number_is_returned_as_the_same_double() {
     let (_server, _, bucket) = scene::bucket();
     for (number, name) in SPELLED.iter().zip(1..) {
         let source = bucket.source(&format!("gauge {name}"), &["level"]);
@@ -172,7 +172,7 @@ fn random_doubles_survive_ingestion_and_restart_bit_for_bit() {
 }
 
 #[test]
-fn infinite_numbers_are_refused_at_their_place() {
+fn infinite_numbers_are_refused_at_their_path() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     for number in ["1e999", "-1e999", "1e309", "179769313486231580793e289"] {
@@ -205,7 +205,7 @@ fn infinite_numbers_are_refused_at_their_place() {
 }
 
 #[test]
-fn what_json_does_not_know_as_a_number_is_refused() {
+fn numbers_that_are_not_json_are_refused() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     for number in [

@@ -40,7 +40,7 @@ fn both_credentials_at_once_are_400_before_anything_else() {
 
 /// 401 before the body is looked at, whatever is wrong with it.
 #[test]
-fn without_a_credential_every_route_is_401_whatever_the_body() {
+fn a_missing_credential_is_401_before_the_body_is_checked() {
     let (_server, account, _) = scene::bucket();
     let ids = Ids::all("NOT-AN-ID");
     for route in ROUTES {
@@ -82,7 +82,7 @@ fn without_a_credential_every_route_is_401_whatever_the_body() {
 
 /// The route's 403 before the body is looked at.
 #[test]
-fn a_key_of_the_wrong_type_is_403_whatever_the_body() {
+fn a_key_of_the_wrong_type_is_403_before_the_body_is_checked() {
     let (_server, account, bucket) = scene::bucket();
     let read = bucket.key("read");
     let ids = Ids::all("NOT-AN-ID");
@@ -117,7 +117,7 @@ fn a_key_of_the_wrong_type_is_403_whatever_the_body() {
 
 /// 413 after 401 and 403: an oversized body without the right to send it. Compressed, so that it fits the wire.
 #[test]
-fn size_is_judged_after_the_credential() {
+fn size_is_checked_after_the_credential() {
     let (_server, account, bucket) = scene::bucket();
     let read = bucket.key("read");
     let body = super::bodies::gzip(&vec![b' '; TOO_LARGE]);
@@ -146,7 +146,7 @@ fn size_is_judged_after_the_credential() {
 }
 
 #[test]
-fn shape_comes_before_the_named_resources() {
+fn shape_is_checked_before_the_named_resources() {
     let (_server, account, bucket) = scene::bucket();
     let (client, key) = (&account.client, &account.admin);
     let write = bucket.key("write");
@@ -206,7 +206,7 @@ fn shape_comes_before_the_named_resources() {
 }
 
 #[test]
-fn what_only_the_resource_can_tell_comes_after_its_404_and_403() {
+fn faults_found_by_the_resource_come_after_its_404_and_403() {
     let (_server, account, bucket) = scene::bucket();
     let client = &account.client;
     let write = bucket.key("write");
@@ -226,7 +226,7 @@ fn what_only_the_resource_can_tell_comes_after_its_404_and_403() {
 }
 
 #[test]
-fn a_conflict_comes_last() {
+fn conflicts_are_checked_last() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let why = "contract 1: 409 comes after 400";

@@ -102,7 +102,7 @@ const REFUSED: &[&str] = &[
 ];
 
 #[test]
-fn every_taken_form_comes_back_in_the_one_form_and_selects_its_own_instant() {
+fn every_accepted_form_is_normalized_and_selects_its_instant() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     for (sent, printed) in TAKEN {
@@ -137,7 +137,7 @@ fn every_taken_form_comes_back_in_the_one_form_and_selects_its_own_instant() {
 }
 
 #[test]
-fn anything_else_is_refused_wherever_a_timestamp_is_read() {
+fn other_forms_are_refused_wherever_a_timestamp_is_read() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let texts = REFUSED.iter().map(|text| json!(text));
@@ -175,7 +175,7 @@ fn anything_else_is_refused_wherever_a_timestamp_is_read() {
 }
 
 #[test]
-fn a_point_without_timestamp_is_of_now() {
+fn a_point_without_timestamp_gets_the_current_time() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let before = crate::support::time::now_ns();
@@ -200,7 +200,7 @@ fn a_point_without_timestamp_is_of_now() {
 }
 
 #[test]
-fn every_time_the_server_prints_has_the_one_form() {
+fn every_time_in_an_answer_has_the_canonical_form() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let point = bucket

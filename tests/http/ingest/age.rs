@@ -86,7 +86,7 @@ fn the_future_is_allowed() {
 
 /// Arithmetic over retention must not overflow at either end of time.
 #[test]
-fn an_unlimited_retention_reaches_to_the_first_year() {
+fn unlimited_retention_accepts_points_since_the_first_year() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let first = json!({"dataSourceId": source, "timestamp": "1678-01-01", "values": {"level": 1}});

@@ -1,4 +1,4 @@
-//! POST /api/data/batch: an entry's fault never stops the others.
+//! POST /api/data/batch: a faulty entry does not affect the others.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn a_whole_batch_is_201() {
 }
 
 #[test]
-fn every_kind_of_fault_is_its_entry_s_own() {
+fn every_kind_of_fault_affects_only_its_entry() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let elsewhere = other.source("elsewhere", &["level"]);
@@ -232,7 +232,7 @@ fn a_batch_of_many_faults_lists_each() {
 }
 
 #[test]
-fn points_of_one_batch_with_one_timestamp_keep_its_order_across_sources() {
+fn points_with_equal_timestamps_keep_the_order_of_their_batch() {
     let (_server, _, bucket) = scene::bucket();
     let sources = [
         bucket.source("a", &["level"]),

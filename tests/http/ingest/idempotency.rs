@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: the same request twice is one request.
+//! `Idempotency-Key`: a repeated request is executed once.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn assert_replay(first: &Answer, again: &Answer) {
 }
 
 #[test]
-fn a_replay_gives_the_first_answer_and_inserts_nothing_also_after_restarts() {
+fn a_replay_returns_the_first_answer_even_after_restarts() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let good = point(&source, now_ns(), &json!({"level": 3}));
@@ -131,7 +131,7 @@ fn another_body_under_the_same_key_is_409() {
 }
 
 #[test]
-fn a_key_is_of_one_bucket_and_of_all_its_credentials() {
+fn a_key_is_scoped_to_its_bucket_for_all_credentials() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let (source, elsewhere) = (
@@ -177,7 +177,7 @@ fn a_key_is_of_one_bucket_and_of_all_its_credentials() {
 }
 
 #[test]
-fn the_body_counts_after_decompression() {
+fn bodies_are_compared_after_decompression() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let body = single(&bucket, &source, 1);
@@ -199,7 +199,7 @@ fn the_body_counts_after_decompression() {
 }
 
 #[test]
-fn refusals_are_not_kept() {
+fn refusals_are_not_stored() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let sentence = "contract 4: answers of 400 and above are not kept";
@@ -281,9 +281,9 @@ fn keys_are_1_to_255_printable_characters() {
     );
 }
 
-/// A client whose connection broke sends again while the first request is still under way.
+/// A client whose connection broke retries while the first request is still in progress.
 #[test]
-fn concurrent_requests_with_one_key_insert_once_and_answer_alike() {
+fn concurrent_requests_with_one_key_insert_once_and_answer_equally() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let now = now_ns();
@@ -323,7 +323,7 @@ fn concurrent_requests_with_one_key_insert_once_and_answer_alike() {
     );
 }
 
-/// In `extend`, the schema was extended before the key was asked for.
+/// Regression: in `extend`, the schema was extended before the key was checked.
 #[test]
 fn a_request_refused_for_its_key_adds_no_fields() {
     let (_server, _, bucket) = scene::bucket();

@@ -48,7 +48,7 @@ fn assert_holds(answer: &Answer, metadata: &str, where_: &str) {
 }
 
 #[test]
-fn metadata_comes_back_byte_for_byte() {
+fn metadata_is_returned_byte_for_byte() {
     let (mut server, _, bucket) = scene::bucket();
     let mut sources = Vec::new();
     for (nth, metadata) in SPELLED.iter().enumerate() {

@@ -90,7 +90,7 @@ fn the_answer_is_the_stored_point() {
 }
 
 #[test]
-fn null_is_no_measurement() {
+fn null_is_not_a_measurement() {
     let (_server, _, bucket) = scene::bucket();
     let source = mixed(&bucket);
     let body = json!({"dataSourceId": source, "values": {"level": 1, "state": null, "valid": null}});
@@ -164,7 +164,7 @@ fn a_value_must_be_of_its_declared_type() {
 }
 
 #[test]
-fn an_undeclared_field_is_refused_also_when_null() {
+fn an_undeclared_field_is_refused_even_when_null() {
     let (_server, _, bucket) = scene::bucket();
     let source = mixed(&bucket);
     for value in [json!(1), json!("x"), json!(true), Value::Null] {
@@ -188,7 +188,7 @@ fn an_undeclared_field_is_refused_also_when_null() {
 }
 
 #[test]
-fn ids_of_points_are_unique_and_survive() {
+fn point_ids_are_unique_and_survive_a_restart() {
     let (mut server, _, bucket) = scene::bucket();
     let (first, second) = (
         bucket.source("first", &["level"]),

@@ -20,7 +20,7 @@ fn counted(bucket: &Bucket) -> i64 {
 
 /// Batches over three sources, some of them late: every count and every raw listing is a whole number of batches.
 #[test]
-fn a_batch_is_seen_whole_or_not_at_all() {
+fn a_batch_is_visible_atomically() {
     let (_server, _, bucket) = scene::bucket();
     let sources = [
         bucket.source("a", &["level"]),
@@ -73,7 +73,7 @@ fn a_batch_is_seen_whole_or_not_at_all() {
 
 /// Many connections at once into many sources and buckets; each acknowledged point is there once.
 #[test]
-fn concurrent_writers_lose_and_double_nothing() {
+fn concurrent_writes_are_neither_lost_nor_doubled() {
     let (mut server, account, bucket) = scene::bucket();
     let buckets = [bucket, account.bucket("second"), account.bucket("third")];
     let sources: Vec<Vec<String>> = buckets

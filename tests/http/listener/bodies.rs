@@ -1,4 +1,4 @@
-//! Bodies that stop before their end.
+//! Unfinished bodies.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -16,9 +16,9 @@ const MEMORY_BYTES_MAX: u64 = 64 << 20;
 /// The bodies have a quarter of the memory; a connection has buffers, and what its handler needs while it waits.
 const GROWTH_BYTES_MAX: u64 = MEMORY_BYTES_MAX / 4 + CONNECTIONS as u64 * (96 << 10);
 
-/// Eight thousand log-in bodies once took 400 KB each, although there was a budget of 256 MiB for all of them.
+/// Regression: eight thousand log-in bodies took 400 KB each, despite a budget of 256 MiB for all of them.
 #[test]
-fn bodies_that_stop_before_their_end_stay_within_the_memory_for_bodies() {
+fn unfinished_bodies_stay_within_the_memory_for_bodies() {
     let connections = allowed(CONNECTIONS);
     for kind in ["Content-Length: 1000000", "Transfer-Encoding: chunked"] {
         let server = Server::start_with(
@@ -34,7 +34,7 @@ fn bodies_that_stop_before_their_end_stay_within_the_memory_for_bodies() {
                 request.extend_from_slice(format!("{STATED_BYTES:x}\r\n").as_bytes());
             }
             request.resize(request.len() + SENT_BYTES, b' ');
-            // It may be refused, and told to go, before all of it is sent.
+            // It may be refused and disconnected before all of it is sent.
             let _ = connection.write_all(&request);
             open.push(connection);
             let grown = resident_bytes(&server).saturating_sub(before);
@@ -48,7 +48,7 @@ fn bodies_that_stop_before_their_end_stay_within_the_memory_for_bodies() {
         let health = server.client.get("/health").send();
         assert_eq!(health.status, 200, "others are served: {health}");
         drop(open);
-        until("what they held is given back", || {
+        until("their memory is released", || {
             (Metrics::of(&server.client).value("tidewatch_body_bytes") == 0.0).then_some(())
         });
     }

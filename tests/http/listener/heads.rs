@@ -1,4 +1,4 @@
-//! Heads that are no requests. Contract 1: errors always have the spec's body, for every status.
+//! Malformed request heads. Contract 1: errors always have the spec's body, for every status.
 
 use std::io::Write;
 
@@ -120,7 +120,7 @@ fn assert_refused(answer: &str, status: u16, what: &str) {
 }
 
 #[test]
-fn what_is_no_request_is_refused_in_the_words_of_the_spec() {
+fn malformed_requests_are_refused_with_the_error_body() {
     let server = scene::server();
     for (what, bytes, status) in malformed() {
         let mut connection = connect(&server);
@@ -132,7 +132,7 @@ fn what_is_no_request_is_refused_in_the_words_of_the_spec() {
 }
 
 #[test]
-fn behind_a_request_it_is_refused_when_that_is_answered() {
+fn a_malformed_pipelined_request_is_refused_after_the_first_answer() {
     let server = scene::server();
     for (what, bytes, status) in malformed() {
         let mut connection = connect(&server);
@@ -146,21 +146,21 @@ fn behind_a_request_it_is_refused_when_that_is_answered() {
     }
 }
 
-/// The answer was once lost with the connection, as its system is told when it is closed with bytes unread.
+/// Regression: the answer was lost because closing a socket with unread bytes resets the connection.
 #[test]
-fn a_refusal_arrives_although_much_more_is_on_its_way() {
+fn a_refusal_arrives_while_the_client_is_still_sending() {
     let server = scene::server();
     let mut connection = connect(&server);
     connection.write_all(b"nonsense\r\n\r\n").unwrap();
     let mut more = connection.try_clone().unwrap();
     let sender = std::thread::spawn(move || more.write_all(&vec![b'x'; 8 << 20]));
     let answer = read_to_end(&mut connection);
-    assert_refused(&answer, 400, "much behind it");
-    assert!(sender.join().unwrap().is_ok(), "all of it was taken");
+    assert_refused(&answer, 400, "a malformed request followed by many bytes");
+    assert!(sender.join().unwrap().is_ok(), "all bytes were read");
 }
 
 #[test]
-fn a_body_that_nobody_asked_for_ends_its_connection_only_where_it_is_long() {
+fn an_unread_body_ends_its_connection_only_when_it_is_long() {
     let server = scene::server();
     let mut connection = connect(&server);
     let request = |bytes: usize| {
@@ -181,7 +181,7 @@ fn a_body_that_nobody_asked_for_ends_its_connection_only_where_it_is_long() {
 }
 
 #[test]
-fn a_body_is_asked_for_only_by_who_wants_it() {
+fn only_endpoints_that_read_a_body_send_100_continue() {
     let server = scene::server();
     let request = |path: &str| {
         format!("POST {path} HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")

@@ -1,5 +1,5 @@
-//! The listener that nobody can exhaust: what connections hold, what is refused before it is a request, what a stop waits
-//! for. No key is needed for any of it, so anybody can try it.
+//! Limits of the listener: memory of connections, refusals of malformed requests, and stopping.
+//! None of it needs a key, so any client can attack it.
 
 mod bodies;
 mod heads;

@@ -1,4 +1,4 @@
-//! Requests one behind the other, without a look at the answers.
+//! Pipelined requests whose answers are not read.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,9 +15,9 @@ const CONNECTIONS: usize = 300;
 /// A read buffer, an answer and what the allocator makes of them. The HTTP library of before took 17 to 26 MB.
 const BYTES_PER_CONNECTION_MAX: u64 = 400 << 10;
 
-/// The answers were once queued without a bound: 300 connections took 8 GiB in six seconds.
+/// Regression: the answers were queued without a bound: 300 connections took 8 GiB in six seconds.
 #[test]
-fn pipelined_requests_whose_answers_nobody_reads_take_little_memory() {
+fn unread_answers_to_pipelined_requests_take_little_memory() {
     let server = scene::server();
     let before = resident_bytes(&server);
     for path in ["/health", "/api/buckets", "/no/such/route"] {
@@ -43,7 +43,7 @@ fn pipelined_requests_whose_answers_nobody_reads_take_little_memory() {
 }
 
 #[test]
-fn all_of_many_pipelined_requests_are_answered_in_order() {
+fn many_pipelined_requests_are_all_answered_in_order() {
     const REQUESTS: usize = 30_000;
     let server = scene::server();
     let before = resident_bytes(&server);

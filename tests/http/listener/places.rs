@@ -1,4 +1,4 @@
-//! More connections than there are places or descriptors for.
+//! More connections than the limits of connections or descriptors allow.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n";
 const DESCRIPTORS: usize = 128;
 
 #[test]
-fn who_comes_when_all_places_are_taken_waits_until_one_is_free() {
+fn a_connection_beyond_the_limit_waits_until_one_closes() {
     let server = scene::server_with("server.connections_max", "4");
     let mut connections: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
     for connection in &mut connections {
@@ -63,9 +63,9 @@ fn with_descriptors(command: &Command) -> Command {
     limited
 }
 
-/// A crowd of connections once took the descriptors that the log needs for its next file, which ended writing.
+/// Regression: many connections took the descriptors that the log needs for its next file, which ended writing.
 #[test]
-fn connections_leave_descriptors_to_the_files() {
+fn connections_leave_descriptors_for_files() {
     let root = TempDir::new().unwrap();
     let mut limited = command(root.path());
     limited
@@ -99,7 +99,7 @@ fn connections_leave_descriptors_to_the_files() {
         bucket.send(&points);
     }
     drop(crowd);
-    until("those who come behind the crowd are served", || {
+    until("later clients are served", || {
         let other = Client::new();
         other.point_at(&server.base);
         let ready = other.get("/ready").try_send().ok()?;

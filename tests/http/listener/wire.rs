@@ -33,7 +33,7 @@ pub fn allowed(connections: usize) -> usize {
     connections.min(half)
 }
 
-/// What comes until the connection ends.
+/// Reads until the connection ends.
 #[track_caller]
 pub fn read_to_end(connection: &mut TcpStream) -> String {
     let mut received = Vec::new();
@@ -43,7 +43,7 @@ pub fn read_to_end(connection: &mut TcpStream) -> String {
     received
 }
 
-/// One answer of a connection that goes on.
+/// One answer of a connection that stays open.
 #[track_caller]
 pub fn read_answer(connection: &mut TcpStream) -> String {
     let (mut answer, mut part) = (String::new(), [0; 4_096]);

@@ -1,4 +1,4 @@
-//! The feed of changes: what an open page asks for again and again.
+//! The feed of changes that an open page polls.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn changed(account: &Account, before: &mut (String, Value)) -> Vec<String> {
 }
 
 #[test]
-fn each_change_is_told_by_its_kind_and_looking_changes_nothing() {
+fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
     let (mut server, account, bucket) = scene::bucket();
     let first = ask(&account, None);
     let mut before = (tag(&first), first.expect(200, "the first answer"));
@@ -51,8 +51,8 @@ fn each_change_is_told_by_its_kind_and_looking_changes_nothing() {
     let source = bucket.source("gauge", &["level"]);
     assert_eq!(changed(&account, &mut before), ["buckets", "sources"]);
     bucket.send(&[point(&source, now_ns(), &json!({"level": 1}))]);
-    assert_eq!(changed(&account, &mut before), [""; 0], "points are no change");
-    let rule = bucket.judged_rule("high", &source);
+    assert_eq!(changed(&account, &mut before), [""; 0], "points are not a change");
+    let rule = bucket.evaluated_rule("high", &source);
     assert_eq!(changed(&account, &mut before), ["rules"]);
     let verdict = json!({"outcome": "met"});
     let path = format!("/api/evaluations/{rule}/verdict");
@@ -75,7 +75,7 @@ fn each_change_is_told_by_its_kind_and_looking_changes_nothing() {
         .key(&account.admin)
         .send()
         .expect(200, "looked at");
-    assert_eq!(changed(&account, &mut before), [""; 0], "a call is no change");
+    assert_eq!(changed(&account, &mut before), [""; 0], "a call is not a change");
     let webhook = json!({"url": "https://example.com/hook", "events": ["alert.triggered"]});
     account
         .client
@@ -100,7 +100,7 @@ fn each_change_is_told_by_its_kind_and_looking_changes_nothing() {
     assert_eq!(
         changed(&account, &mut before),
         [""; 0],
-        "others' changes are not told"
+        "changes of other organizations are not reported"
     );
     let path = format!("/api/buckets/{}", bucket.id);
     account

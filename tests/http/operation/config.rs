@@ -24,7 +24,7 @@ fn with_config(root: &Path, text: &str) -> Command {
     command
 }
 
-/// It must end by itself, not with 0, and say every one of these words.
+/// The process must end by itself with a failure and print each of these words.
 #[track_caller]
 fn assert_refused(command: &mut Command, named: &[&str]) {
     let (status, said) = run_to_end(command, WITHIN);
@@ -34,7 +34,10 @@ fn assert_refused(command: &mut Command, named: &[&str]) {
     for word in named {
         assert!(said.contains(word), "{sentence}; `{word}` is not in: {said}");
     }
-    assert!(!said.contains("panicked"), "a wrong config is no panic: {said}");
+    assert!(
+        !said.contains("panicked"),
+        "a wrong config must not panic: {said}"
+    );
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn the_shipped_config_file_is_accepted() {
 }
 
 #[test]
-fn every_mode_of_sync_starts_and_keeps_what_it_was_given_over_a_stop() {
+fn every_sync_mode_keeps_its_data_over_a_stop() {
     for sync in ["always", "interval", "never"] {
         let mut server = crate::scene::server_with("wal.sync", sync);
         let account = crate::support::given::Account::sign_up(&server.client);

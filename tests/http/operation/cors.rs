@@ -18,7 +18,7 @@ fn simple(client: &Client, origin: &str) -> Answer {
 }
 
 #[test]
-fn none_by_default() {
+fn no_origin_is_allowed_by_default() {
     let server = scene::server();
     for answer in [
         preflight(&server.client, "https://a.example"),
@@ -32,7 +32,7 @@ fn none_by_default() {
 }
 
 #[test]
-fn those_listed_and_no_others() {
+fn only_listed_origins_are_allowed() {
     let server = scene::server_with("server.cors_origins", "https://a.example,https://b.example");
     for origin in ["https://a.example", "https://b.example"] {
         let answer = preflight(&server.client, origin);

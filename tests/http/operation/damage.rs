@@ -1,5 +1,5 @@
-//! A block of points that does not read: the query that needs it says so, an operator learns where it is, and nothing
-//! else is taken away.
+//! A damaged block of points: queries that need it fail, an operator learns where it is, and nothing
+//! else is affected.
 
 use std::fs;
 use std::path::PathBuf;
@@ -51,9 +51,9 @@ fn metric(server: &Server, name: &str) -> u64 {
     value.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// The log line named neither file nor bucket, `/ready` and `/metrics` said nothing.
+/// Regression: the log line named neither file nor bucket, and `/ready` and `/metrics` showed nothing.
 #[test]
-fn a_damaged_block_is_named_counted_and_seen() {
+fn a_damaged_block_is_reported_logged_and_counted() {
     let mut server = scene::server();
     let account = Account::sign_up(&server.client);
     let (bucket, source, segment) = one_block(&mut server, &account);
@@ -63,7 +63,7 @@ fn a_damaged_block_is_named_counted_and_seen() {
         .client
         .get("/ready")
         .send()
-        .expect(200, "nobody has met it yet");
+        .expect(200, "no query has read it yet");
     assert_eq!(ready["damagedBlocks"], Value::Null);
 
     for asked in 1..=2 {
@@ -75,7 +75,7 @@ fn a_damaged_block_is_named_counted_and_seen() {
             "nothing of files for clients: {refused}"
         );
         let line = until("the log says why", || {
-            server.said().into_iter().find(|line| line.contains(&id))
+            server.output_lines().into_iter().find(|line| line.contains(&id))
         });
         let at = format!("offset {}", MAGIC_BYTES + HEAD_BYTES);
         for said in [segment.to_str().unwrap(), &at, &bucket.id, &source] {
@@ -91,9 +91,9 @@ fn a_damaged_block_is_named_counted_and_seen() {
         .expect(201, "writes are taken");
 }
 
-/// One block of one bucket made the overview of the whole organization a 500.
+/// Regression: one damaged block of one bucket made the overview of the whole organization a 500.
 #[test]
-fn a_damaged_block_leaves_lists_and_the_overview_alone() {
+fn a_damaged_block_does_not_affect_lists_and_the_overview() {
     let mut server = scene::server();
     let account = Account::sign_up(&server.client);
     let (bucket, source, segment) = one_block(&mut server, &account);
@@ -130,13 +130,13 @@ fn a_damaged_block_leaves_lists_and_the_overview_alone() {
     );
     assert!(
         server
-            .said()
+            .output_lines()
             .iter()
             .any(|line| line.contains(segment.to_str().unwrap())),
         "the log names the file"
     );
 
-    // And now what the retention leaves.
+    // With a shorter retention.
     bucket
         .call("PATCH", "", &json!({"retentionDays": 1}))
         .expect(200, "a shorter retention");

@@ -12,7 +12,7 @@ fn references(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_page_and_its_parts_come_from_this_server_alone_and_nothing_is_inline() {
+fn the_page_loads_only_from_this_server_and_has_no_inline_code() {
     let server = scene::server();
     let page = server.client.get("/").header("Accept", "text/html").send();
     assert_eq!(page.status, 200, "contract 9: GET /: the dashboard: {page}");
@@ -63,7 +63,7 @@ fn the_page_and_its_parts_come_from_this_server_alone_and_nothing_is_inline() {
 }
 
 #[test]
-fn a_part_that_is_not_there_is_404_with_the_error_body() {
+fn a_missing_asset_is_404_with_the_error_body() {
     let server = scene::server();
     for path in ["/assets/none.js", "/assets/..%2findex.html", "/assets/"] {
         let answer = server.client.get(path).send();

@@ -1,4 +1,4 @@
-//! `tidewatch demo` as a stranger meets it: what it says, what is there, and that nothing is left of it.
+//! `tidewatch demo` from a visitor's view: its output, its data, and that it leaves no files.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -31,11 +31,12 @@ struct Demo {
 fn demo(directory: &TempDir) -> Command {
     let mut command = command(directory.path());
     command.arg("demo").env("TMPDIR", directory.path());
+    command.args(["--series", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")]);
     command
 }
 
 impl Demo {
-    /// Returns when it has said all it says.
+    /// Returns when all its output has been printed.
     #[track_caller]
     fn start(command: &mut Command) -> Self {
         command.args(["--listen", "127.0.0.1:0"]);
@@ -89,7 +90,7 @@ impl Drop for Demo {
     }
 }
 
-/// Somebody who has logged in.
+/// A logged-in visitor.
 struct Visitor {
     client: Client,
     token: String,
@@ -162,7 +163,7 @@ impl Visitor {
 }
 
 #[test]
-fn it_is_alive_at_once_and_leaves_nothing() {
+fn the_demo_is_live_at_once_and_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let mut demo = Demo::start(&mut demo(&directory));
     let visitor = Visitor::of(&demo);
@@ -216,7 +217,7 @@ fn it_is_alive_at_once_and_leaves_nothing() {
 }
 
 #[test]
-fn a_directory_that_was_asked_for_stays_and_is_not_taken_twice() {
+fn a_given_directory_is_kept_and_not_used_twice() {
     let directory = TempDir::new().unwrap();
     let data_dir = directory.path().join("shown");
     let with_directory = || {
@@ -234,7 +235,7 @@ fn a_directory_that_was_asked_for_stays_and_is_not_taken_twice() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_in_words_and_leaves_nothing() {
+fn a_port_in_use_is_reported_and_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();

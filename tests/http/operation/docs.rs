@@ -34,7 +34,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (String, &String, &Value
 }
 
 #[test]
-fn every_operation_is_described_whole() {
+fn every_operation_is_described_completely() {
     let (_server, document) = document();
     let mut ids = BTreeSet::new();
     let mut faults = Vec::new();
@@ -117,7 +117,7 @@ fn has_example(content: &Value) -> bool {
 }
 
 #[test]
-fn who_may_call_is_described_as_the_matrix_tests_it() {
+fn documented_callers_agree_with_the_access_matrix() {
     let (_server, document) = document();
     let shapes = operations(&document).map(|(method, path, operation)| ((method, shape(path)), operation));
     let described: BTreeMap<_, _> = shapes.collect();
@@ -153,7 +153,7 @@ fn who_may_call_is_described_as_the_matrix_tests_it() {
 }
 
 #[test]
-fn a_browser_gets_a_page_that_asks_nobody_else_for_anything() {
+fn a_browser_gets_a_page_without_external_requests() {
     let (server, document) = document();
     let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let answer = server.client.get("/api/docs").header("accept", browser).send();
@@ -205,7 +205,7 @@ fn a_browser_gets_a_page_that_asks_nobody_else_for_anything() {
 }
 
 #[test]
-fn the_form_goes_by_what_the_client_likes_better() {
+fn the_format_follows_the_accept_header() {
     let server = scene::server();
     for (accept, kind) in [
         (None, "application/json"),
@@ -229,7 +229,7 @@ fn the_form_goes_by_what_the_client_likes_better() {
         assert_eq!(
             answer.header("vary"),
             Some("accept, accept-encoding"),
-            "caches are told that the form goes by `Accept`"
+            "`Vary` names `Accept`"
         );
     }
 }

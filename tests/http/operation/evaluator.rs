@@ -44,7 +44,7 @@ fn evaluate(url: &str, directory: &TempDir) -> Command {
 }
 
 #[test]
-fn the_key_comes_from_the_command_line_or_the_environment_and_is_not_shown() {
+fn the_key_comes_from_a_flag_or_the_environment_and_is_not_shown() {
     let directory = TempDir::new().unwrap();
     let (url, heads) = service("200 OK", NOTHING_DUE);
     let (status, said) = run_to_end(&mut evaluate(&url, &directory), WITHIN);
@@ -68,7 +68,7 @@ fn the_key_comes_from_the_command_line_or_the_environment_and_is_not_shown() {
 }
 
 #[test]
-fn a_refused_key_ends_it_with_a_message() {
+fn a_refused_key_stops_the_evaluator_with_a_message() {
     let directory = TempDir::new().unwrap();
     let (url, _heads) = service(
         "401 Unauthorized",
@@ -83,7 +83,7 @@ fn a_refused_key_ends_it_with_a_message() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_before_anything_is_asked() {
+fn values_out_of_range_are_refused_before_any_request() {
     let directory = TempDir::new().unwrap();
     for [flag, value] in [
         ["--limit", "0"],
@@ -101,7 +101,7 @@ fn values_out_of_range_are_refused_before_anything_is_asked() {
 }
 
 #[test]
-fn sigterm_and_ctrl_c_end_it_cleanly() {
+fn sigterm_and_ctrl_c_stop_the_evaluator_cleanly() {
     let directory = TempDir::new().unwrap();
     for signal in [Signal::TERM, Signal::INT] {
         let (url, heads) = service("200 OK", NOTHING_DUE);

@@ -19,7 +19,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Returns when it says that it listens.
+    /// Returns when it prints that it listens.
     #[track_caller]
     pub fn of(command: &mut Command) -> Self {
         command
@@ -36,7 +36,7 @@ impl Started {
             let said = said.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    // Nobody listens any more once the server is up.
+                    // The receiver is dropped once the server is up.
                     let _ = said.send(line);
                 }
             });
@@ -111,12 +111,12 @@ fn a_second_process_on_the_data_directory_refuses_and_names_the_first() {
     assert_eq!(
         bucket.rows(&json!({})).len(),
         2,
-        "the lock of a killed process holds nobody up"
+        "the lock of a killed process does not prevent a start"
     );
 }
 
 #[test]
-fn killed_while_starting_it_starts_again() {
+fn a_server_killed_during_start_up_starts_again() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = now_ns();
@@ -179,9 +179,9 @@ fn sigterm_ends_with_0_and_loses_nothing() {
     );
 }
 
-/// Writers that do not stop: what they were told is true, and the answer to a request under way still comes.
+/// With writers that do not stop: acknowledged writes are durable, and requests in flight are still answered.
 #[test]
-fn sigterm_under_load_finishes_what_is_in_flight() {
+fn sigterm_under_load_finishes_requests_in_flight() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let stopping = AtomicBool::new(false);

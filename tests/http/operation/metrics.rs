@@ -41,7 +41,7 @@ impl Metrics {
                 name.clone_into(&mut current);
             } else if let Some(kind) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = kind.split_once(' ').unwrap();
-                assert_eq!(name, current, "TYPE stands behind HELP of the same metric");
+                assert_eq!(name, current, "TYPE follows HELP of the same metric");
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert_eq!(kinds.insert(name.to_owned(), kind.to_owned()), None, "{line}");
                 assert_eq!(
@@ -62,7 +62,7 @@ impl Metrics {
                 assert_eq!(
                     family,
                     Some(current.as_str()),
-                    "a sample stands behind its TYPE: {line}"
+                    "a sample follows its TYPE: {line}"
                 );
                 let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 assert!(name.chars().all(word), "{line}");
@@ -108,7 +108,7 @@ impl Metrics {
 }
 
 #[test]
-fn what_is_done_is_counted() {
+fn requests_and_points_are_counted() {
     let (server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let before = Metrics::of(&server.client);
@@ -186,7 +186,7 @@ fn what_is_done_is_counted() {
 }
 
 #[test]
-fn rules_that_are_due_are_counted() {
+fn due_rules_are_counted() {
     let (server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     assert_eq!(Metrics::of(&server.client).value("tidewatch_rules_due"), 0.0);
@@ -210,7 +210,7 @@ fn rules_that_are_due_are_counted() {
 }
 
 #[test]
-fn the_text_does_not_grow_with_what_users_make() {
+fn the_size_of_the_metrics_does_not_depend_on_user_data() {
     let (server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let at = now_ns();

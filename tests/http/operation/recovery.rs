@@ -1,4 +1,4 @@
-//! What is answered while the data directory is recovered.
+//! Answers during the recovery of the data directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::scene;
 use crate::support::process::command;
 use crate::support::waiting::until;
 
-/// A recovery that stops at the manifest: a pipe stands in its place, which nobody has written to yet.
+/// A recovery that blocks at the manifest: it is replaced by a pipe without content yet.
 pub struct HeldRecovery {
     path: PathBuf,
     manifest: Vec<u8>,
@@ -26,14 +26,14 @@ impl HeldRecovery {
         Self { path, manifest }
     }
 
-    /// Recovery reads the manifest, and goes on.
+    /// Lets recovery read the manifest and continue.
     pub fn let_go(self) {
         fs::write(self.path, self.manifest).unwrap();
     }
 }
 
 #[test]
-fn health_answers_during_recovery_and_ready_only_says_so_behind_it() {
+fn health_answers_during_recovery_and_ready_only_after_it() {
     let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let point = json!({"dataSourceId": source, "values": {"level": 1}});

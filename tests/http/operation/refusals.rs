@@ -1,5 +1,5 @@
-//! While writes are refused, whatever for, `/ready` says so and why; and what the disk refuses is tried again, but not
-//! all the time.
+//! While writes are refused, `/ready` shows it with the reason; and checkpoints refused by the disk are retried with
+//! delays.
 
 use std::fs;
 use std::time::Instant;
@@ -47,7 +47,7 @@ fn refuse_until_repaired(setup: Setup, why: &str) {
     let refused = (0..1_000)
         .map(|_| send(&bucket, &source))
         .find(|it| it.status != 201);
-    let refused = refused.unwrap_or_else(|| panic!("there is no end to what is taken"));
+    let refused = refused.unwrap_or_else(|| panic!("writes are never refused"));
     assert_eq!(refused.status, 503, "{refused}");
     for _ in 0..20 {
         assert_eq!(send(&bucket, &source).status, 503);
@@ -67,7 +67,7 @@ fn refuse_until_repaired(setup: Setup, why: &str) {
     assert!((1.0..=tries_max).contains(&tries), "{tries} failed tries");
 
     fs::remove_file(&obstacle).unwrap();
-    until("a checkpoint has made room, which nobody had to ask for", || {
+    until("a checkpoint has made room without a request", || {
         (server.client.get("/ready").send().status == 200).then_some(())
     });
     let taken = send(&bucket, &source);
@@ -90,7 +90,7 @@ fn memory_that_waits_for_a_checkpoint_is_not_ready() {
 }
 
 #[test]
-fn the_last_checkpoint_of_a_stop_waits_for_no_other_try() {
+fn the_last_checkpoint_of_a_stop_is_not_delayed_by_backoff() {
     let mut server = scene::server_with("storage.checkpoint_bytes", "65536");
     let bucket = Account::sign_up(&server.client).bucket("tides");
     let source = bucket.source("gauge", &["level"]);

@@ -1,4 +1,4 @@
-//! One bucket whose files fail, and the others, which must not notice.
+//! One bucket whose files fail, without an effect on the others.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn set_apart(server: &Server) -> Value {
 }
 
 #[test]
-fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
+fn a_bucket_that_does_not_open_answers_503_and_others_work() {
     let mut server = scene::server();
     let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
     store(&failing, &failing_source, "");
@@ -90,9 +90,9 @@ fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
     assert_eq!((points(&failing), points(&other)), (Some(1), Some(2)));
 }
 
-/// One tenant's bucket kept the log of all from being trimmed: 503 for everybody, for ever.
+/// Regression: one bucket prevented the shared log from being trimmed: 503 for every client, permanently.
 #[test]
-fn a_bucket_that_is_set_apart_does_not_keep_the_log_from_being_trimmed() {
+fn a_bucket_set_apart_does_not_prevent_trimming_the_log() {
     let setup = Setup::unlimited().set("storage.checkpoint_bytes", CHECKPOINT_BYTES);
     let mut server = Server::start_with(setup);
     let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
@@ -124,7 +124,7 @@ fn a_bucket_that_is_set_apart_does_not_keep_the_log_from_being_trimmed() {
     assert_eq!((points(&failing), points(&other)), (Some(1), Some(stored)));
 }
 
-/// Damages what the one segment says of the bucket of the least ordinal; answers its path and how it was.
+/// Damages the entries of the bucket with the lowest ordinal in the only segment; returns its path and original bytes.
 fn damage_first_bucket(server: &Server) -> (PathBuf, Vec<u8>) {
     let segments = scene::files(&server.data_dir().join("segments"));
     let [segment] = segments.as_slice() else {

@@ -1,4 +1,4 @@
-//! A server whose words are kept, however it was configured.
+//! A server with recorded output and any configuration.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -21,13 +21,13 @@ pub struct Spoken {
 }
 
 impl Spoken {
-    /// Returns when it says where it listens.
+    /// Returns when it prints where it listens.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         Self::start_until(command, "listening on ")
     }
 
-    /// Returns when it says where it will listen, and begins to recover.
+    /// Returns when it prints where it will listen, and begins to recover.
     #[track_caller]
     pub fn recovering(command: &mut Command) -> Self {
         Self::start_until(command, "recovering; /health answers on ")
@@ -46,7 +46,7 @@ impl Spoken {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if let Some((_, base)) = line.split_once(words) {
                     let end = |c: char| c.is_whitespace() || c == '"';
-                    // Nobody waits for a second one.
+                    // Only the first line is awaited.
                     let _ = said.send(base.split(end).next().unwrap_or_default().to_owned());
                 }
                 let mut log = kept.lock().unwrap();

@@ -71,7 +71,7 @@ fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<St
 }
 
 #[test]
-fn health_answers_by_tls_while_the_directory_is_recovered() {
+fn health_answers_over_tls_during_recovery() {
     let directory = TempDir::new().unwrap();
     let certificate = write_pair(directory.path());
     assert!(start(directory.path()).stop().success());
@@ -88,14 +88,14 @@ fn health_answers_by_tls_while_the_directory_is_recovered() {
 }
 
 #[test]
-fn the_server_speaks_tls_and_takes_a_new_certificate_at_sighup() {
+fn the_server_reloads_its_certificate_at_sighup() {
     let directory = TempDir::new().unwrap();
     let first = write_pair(directory.path());
     let server = start(directory.path());
     let answer = ask(&server, &first).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let second = write_pair(directory.path());
-    assert!(ask(&server, &second).is_err(), "not before it is told");
+    assert!(ask(&server, &second).is_err(), "not before SIGHUP");
     server.signal(Signal::HUP);
     let answer = until("the second certificate is in use", || ask(&server, &second).ok());
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -107,7 +107,7 @@ fn the_server_speaks_tls_and_takes_a_new_certificate_at_sighup() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_their_keys() {
+fn unusable_files_are_named_with_their_config_keys() {
     let directory = TempDir::new().unwrap();
     let root = directory.path();
     write_pair(root);

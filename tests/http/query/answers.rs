@@ -1,4 +1,4 @@
-//! Large answers are made in pieces, as their clients take them, and what waits for slow clients is bounded.
+//! Large answers are produced in pieces as their clients read them, and memory for slow clients is bounded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -54,9 +54,9 @@ fn assert_is_whole(answer: &Value, rows: i64, context: &str) {
     assert_eq!(answer["metadata"]["count"], rows, "contract 5: {context}");
 }
 
-/// An answer was made whole: 30 MB of it, for whoever asked.
+/// Regression: an answer of 30 MB was built in memory as a whole.
 #[test]
-fn an_answer_is_larger_than_what_a_query_may_hold() {
+fn an_answer_may_exceed_the_memory_of_a_query() {
     for checkpoint_bytes in ["67108864", "1048576"] {
         let setup = Setup::unlimited()
             .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
@@ -98,9 +98,9 @@ fn an_answer_is_larger_than_what_a_query_may_hold() {
     }
 }
 
-/// What an answer says is of one moment, however long its client takes.
+/// An answer shows the state of one moment, however slowly its client reads.
 #[test]
-fn an_answer_that_is_taken_slowly_is_of_the_moment_it_was_asked_at() {
+fn a_slowly_read_answer_shows_the_state_at_its_request() {
     let (_server, _, bucket) = scene::bucket_on(Server::start_with(Setup::unlimited()));
     wide_rows(&bucket, ROWS);
     let mut stream = ask(&bucket, 10_000);
@@ -119,7 +119,7 @@ fn an_answer_that_is_taken_slowly_is_of_the_moment_it_was_asked_at() {
     );
 }
 
-/// A query over a connection of its own, whose answer nobody reads yet.
+/// A query over its own connection, whose answer is not read yet.
 fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
     let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
     let base = bucket.client.base();
@@ -135,9 +135,9 @@ fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
     stream
 }
 
-/// Each unread answer of 10,000 such rows held 160 MB: 40 of them ended a server that had 1.5 GB.
+/// Regression: each unread answer of 10,000 such rows held 160 MB: 40 of them killed a server with 1.5 GB.
 #[test]
-fn unread_answers_cost_a_piece_each_and_are_bounded() {
+fn unread_answers_hold_one_piece_each_and_are_bounded() {
     let setup = Setup::unlimited().set("server.answer_bytes_max", "16777216");
     let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
     wide_rows(&bucket, ROWS);
@@ -158,7 +158,7 @@ fn unread_answers_cost_a_piece_each_and_are_bounded() {
         60 - 8,
         "half of the room is one organization's, and a piece counts for a megabyte"
     );
-    // A small one is answered all the same, and so is a large one of somebody else.
+    // A small query is still answered, and so is a large one of another organization.
     assert_eq!(
         array(
             &bucket.query(&json!({"limit": 1, "downsampling": false})),
@@ -181,7 +181,7 @@ fn unread_answers_cost_a_piece_each_and_are_bounded() {
         ROWS as usize * TEXT_BYTES
     );
     drop(unread);
-    until("the room is given back", || {
+    until("the memory is released", || {
         let answer = bucket.ask(&json!({"limit": 1_000, "downsampling": false}));
         (answer.status == 200).then_some(())
     });

@@ -1,5 +1,5 @@
-//! A query holds what its answer needs, and is refused when that is more than it may hold: the server lives, and the
-//! client is told what to ask for instead.
+//! A query holds the memory its answer needs and is refused beyond its budget: the server survives, and the
+//! error tells the client how to reduce the query.
 
 use std::fs;
 
@@ -67,9 +67,9 @@ fn assert_too_large(answer: &Answer) {
     }
 }
 
-/// A grouped query held every cell with every declared field, whatever `limit` said.
+/// Regression: a grouped query held every cell with every declared field, regardless of `limit`.
 #[test]
-fn a_wide_source_costs_what_is_asked_of_it() {
+fn a_wide_source_costs_only_the_requested_fields() {
     for checkpoint_bytes in ["67108864", "65536"] {
         let setup = Setup::unlimited()
             .set("query.memory_bytes_max", MEMORY_BYTES_MAX)

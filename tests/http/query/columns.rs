@@ -58,7 +58,7 @@ fn same(bucket: &Bucket, body: &Value) -> Value {
 }
 
 #[test]
-fn columns_say_what_rows_say() {
+fn columns_hold_the_same_data_as_rows() {
     let (_server, _, bucket) = scene::bucket();
     let start = now_ns() / HOUR * HOUR;
     let (one, other) = (
@@ -98,7 +98,7 @@ fn columns_say_what_rows_say() {
 }
 
 #[test]
-fn the_cursor_goes_on_from_columns() {
+fn the_cursor_continues_in_the_columns_layout() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = now_ns() / HOUR * HOUR;

@@ -1,4 +1,4 @@
-//! Cursors: on exactly behind the last row, whatever has arrived since.
+//! Cursors: the next page starts exactly after the last row, regardless of later arrivals.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn fill(bucket: &Bucket, source: &str, start: i64, count: i64) {
 }
 
 #[test]
-fn pages_by_cursor_are_the_whole_in_both_orders() {
+fn pages_by_cursor_give_all_rows_in_both_orders() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -52,7 +52,7 @@ fn pages_by_cursor_are_the_whole_in_both_orders() {
             if answer["metadata"]["hasMore"] == false {
                 assert!(
                     answer["metadata"]["nextCursor"].is_null(),
-                    "no cursor behind the last row"
+                    "no cursor after the last row"
                 );
                 break;
             }
@@ -70,7 +70,7 @@ fn pages_by_cursor_are_the_whole_in_both_orders() {
 }
 
 #[test]
-fn what_arrives_before_the_place_shifts_nothing_and_what_arrives_behind_it_is_seen() {
+fn points_arriving_before_the_cursor_shift_nothing_later_ones_appear() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = now_ns();
@@ -170,7 +170,7 @@ fn a_cursor_belongs_to_its_bucket_filter_and_sort() {
 }
 
 #[test]
-fn a_cursor_nobody_made_is_400() {
+fn a_forged_cursor_is_400() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     fill(&bucket, &source, now_ns(), 50);

@@ -1,4 +1,4 @@
-//! Auto-downsampling: when it applies, with which unit, and what it shows of what it smoothed.
+//! Auto-downsampling: when it applies, with which unit, and the stats of the averaged points.
 
 use serde_json::{Value, json};
 
@@ -193,7 +193,7 @@ fn a_partial_range_shows_only_its_own_points() {
 }
 
 #[test]
-fn it_is_turned_off_by_query_by_source_and_by_explicit_grouping() {
+fn downsampling_is_disabled_by_query_source_and_explicit_grouping() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let samples = series(&source, MINUTE, 900);
@@ -245,7 +245,7 @@ fn it_is_turned_off_by_query_by_source_and_by_explicit_grouping() {
 }
 
 #[test]
-fn limit_offset_and_metadata_filter_do_not_switch_it_off() {
+fn limit_offset_and_metadata_filter_keep_downsampling() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let mut samples = series(&source, MINUTE, 900);
@@ -278,7 +278,7 @@ fn limit_offset_and_metadata_filter_do_not_switch_it_off() {
 }
 
 #[test]
-fn several_sources_add_up_and_all_must_have_it_on() {
+fn several_sources_add_up_and_all_must_enable_downsampling() {
     let (_server, _, bucket) = scene::bucket();
     let sources = [
         bucket.source("a", &["level"]),
@@ -319,7 +319,7 @@ fn several_sources_add_up_and_all_must_have_it_on() {
 }
 
 #[test]
-fn without_a_number_field_there_is_nothing_to_average() {
+fn sources_without_number_fields_are_not_downsampled() {
     let (_server, _, bucket) = scene::bucket();
     let texts = bucket.source_with(&json!({
         "name": "texts", "schema": {"state": {"type": "string"}, "valid": {"type": "boolean"}},

@@ -1,4 +1,4 @@
-//! `filters.fields`: which values a row shows, and which points are rows at all.
+//! `filters.fields`: which values a row shows, and which points become rows.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn two_sources(bucket: &Bucket) -> (String, String) {
 }
 
 #[test]
-fn only_asked_fields_are_shown_and_rows_left_with_none_are_no_rows() {
+fn only_requested_fields_are_shown_and_empty_rows_omitted() {
     let (_server, _, bucket) = scene::bucket();
     let (first, second) = two_sources(&bucket);
     let now = now_ns();
@@ -70,7 +70,7 @@ fn only_asked_fields_are_shown_and_rows_left_with_none_are_no_rows() {
 }
 
 #[test]
-fn a_name_that_no_selected_source_declares_is_400_naming_the_available_ones() {
+fn an_undeclared_field_is_400_naming_the_available_ones() {
     let (_server, _, bucket) = scene::bucket();
     let (first, second) = two_sources(&bucket);
     let sentence =
@@ -190,9 +190,9 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
     );
 }
 
-/// Each unknown name came with all available ones: some kilobytes of names made an answer of hundreds of megabytes.
+/// Regression: all available names were listed for each unknown one: a few kilobytes made an answer of many megabytes.
 #[test]
-fn many_unknown_names_make_a_small_answer() {
+fn the_error_for_many_unknown_names_is_small() {
     let (_server, _, bucket) = scene::bucket();
     let declared: serde_json::Map<String, Value> = (0..256)
         .map(|nth| (format!("declared {nth}"), json!({"type": "number"})))

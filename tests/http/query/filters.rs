@@ -45,7 +45,7 @@ fn grouped_answers_under_a_metadata_filter_are_exact() {
 }
 
 #[test]
-fn all_filters_hold_together() {
+fn all_filters_combine() {
     let (_server, _, bucket) = scene::bucket();
     let sources = [
         bucket.source("a", &["level", "depth"]),

@@ -108,7 +108,7 @@ fn grouping(
     grouping
 }
 
-/// Sends the points out of order in batches of random size, with restarts between, and asks random questions.
+/// Sends the points out of order in batches of random size, with restarts between, and runs random queries.
 fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: usize) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
@@ -159,12 +159,12 @@ fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: u
     }
 }
 
-fn in_memory_first() -> (Server, Bucket) {
+fn unsealed() -> (Server, Bucket) {
     let (server, _, bucket) = scene::bucket();
     (server, bucket)
 }
 
-fn sealed_all_the_time() -> (Server, Bucket) {
+fn sealing() -> (Server, Bucket) {
     let (server, _, bucket) = scene::sealing_bucket();
     (server, bucket)
 }
@@ -173,41 +173,31 @@ fn sealed_all_the_time() -> (Server, Bucket) {
 #[test]
 fn over_half_an_hour() {
     let from = now_ns() / HOUR * HOUR;
-    check(in_memory_first(), from, from + 30 * MINUTE, 3000);
+    check(unsealed(), from, from + 30 * MINUTE, 3000);
 }
 
-/// The same in blocks that are merged again and again.
+/// The same in blocks that are merged repeatedly.
 #[test]
 fn over_half_an_hour_in_segments() {
     let from = now_ns() / HOUR * HOUR;
-    check(sealed_all_the_time(), from, from + 30 * MINUTE, 9000);
+    check(sealing(), from, from + 30 * MINUTE, 9000);
 }
 
 /// Hours and days, ending now: most of it in the past.
 #[test]
 fn over_three_weeks_ending_now() {
     let until = now_ns() / SECOND * SECOND;
-    check(sealed_all_the_time(), until - 21 * DAY, until, 6000);
+    check(sealing(), until - 21 * DAY, until, 6000);
 }
 
 /// Weeks, months, a leap day and five turns of the year.
 #[test]
 fn over_five_years() {
-    check(
-        in_memory_first(),
-        midnight(2027, 11, 20),
-        midnight(2032, 3, 10),
-        3000,
-    );
+    check(unsealed(), midnight(2027, 11, 20), midnight(2032, 3, 10), 3000);
 }
 
 /// Around the year that is divisible by 4 and no leap year.
 #[test]
 fn over_the_turn_of_the_century() {
-    check(
-        sealed_all_the_time(),
-        midnight(2099, 12, 25),
-        midnight(2100, 3, 10),
-        3000,
-    );
+    check(sealing(), midnight(2099, 12, 25), midnight(2100, 3, 10), 3000);
 }

@@ -15,7 +15,7 @@ fn grouped(bucket: &Bucket, extra: &Value) -> Value {
 }
 
 #[test]
-fn a_row_carries_every_layout_and_the_answer_its_metadata() {
+fn rows_carry_every_layout_and_the_answer_its_metadata() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level", "depth"]);
     let start = now_ns() / HOUR * HOUR;
@@ -64,7 +64,7 @@ fn a_row_carries_every_layout_and_the_answer_its_metadata() {
 }
 
 #[test]
-fn fields_named_like_the_row_s_own_keys_appear_in_values_only() {
+fn fields_named_like_row_members_appear_only_in_values() {
     let (_server, _, bucket) = scene::bucket();
     let own = ["timestamp", "time", "dataSourceId", "values", "stats"];
     let free = ["metadata", "_id", "count", "Time", "id"];
@@ -216,7 +216,7 @@ fn rows_are_ordered_by_time_then_source_and_desc_is_the_reverse() {
 }
 
 #[test]
-fn sources_of_different_schemas_show_what_they_have() {
+fn sources_of_different_schemas_show_their_own_fields() {
     let (_server, _, bucket) = scene::bucket();
     let first = bucket.source("first", &["level"]);
     let second = bucket.source_with(

@@ -37,7 +37,7 @@ fn step_of(answer: &Value) -> &str {
 }
 
 #[test]
-fn the_step_is_the_finest_that_gives_a_source_so_many_rows_at_most() {
+fn the_step_is_the_finest_within_max_points_per_source() {
     let (mut server, _, bucket) = scene::bucket();
     let start = (now_ns() / DAY - 20) * DAY;
     let intervals = [SECOND / 2, 7 * SECOND, MINUTE, 700 * SECOND, 2 * HOUR];
@@ -102,7 +102,7 @@ fn the_step_is_the_finest_that_gives_a_source_so_many_rows_at_most() {
 }
 
 #[test]
-fn few_points_are_raw_counted_exactly_and_whatever_the_source_says() {
+fn few_points_are_returned_raw_regardless_of_the_source() {
     let (_server, _, bucket) = scene::bucket();
     let body = json!({"name": "gauge", "schema": {"level": {"type": "number"}}, "downsampling": false});
     let source = bucket.source_with(&body);
@@ -127,7 +127,7 @@ fn few_points_are_raw_counted_exactly_and_whatever_the_source_says() {
 }
 
 #[test]
-fn booleans_become_the_share_of_time_true_and_strings_are_left_out() {
+fn booleans_become_the_share_of_true_and_strings_are_omitted() {
     let (_server, _, bucket) = scene::bucket();
     let schema = json!({"on": {"type": "boolean"}, "level": {"type": "number"}, "mode": {"type": "string"}});
     let source = bucket.source_with(&json!({"name": "pump", "schema": schema}));
@@ -173,7 +173,7 @@ fn booleans_become_the_share_of_time_true_and_strings_are_left_out() {
 }
 
 #[test]
-fn it_goes_with_no_other_choice_of_rows() {
+fn max_points_excludes_other_row_selections() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     for (member, value) in [("aggregation", json!("avg")), ("downsampling", json!(false))] {

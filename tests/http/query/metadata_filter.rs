@@ -1,4 +1,4 @@
-//! `filters.metadata`: all given keys must match, by value.
+//! `filters.metadata`: all given keys must match by value.
 
 use serde_json::{Value, json};
 

@@ -98,7 +98,7 @@ fn default_limits_are_100_raw_and_10000_grouped() {
     );
     let most = bucket.query(&json!({"downsampling": false, "limit": 10_000}));
     assert_eq!(array(&most, "/data").len(), 10_000, "spec: limit max 10000");
-    assert_eq!(most["metadata"]["hasMore"], true, "500 points are behind");
+    assert_eq!(most["metadata"]["hasMore"], true, "500 points follow");
 
     let by_minute = json!({"aggregation": "max", "groupBy": "minute"});
     let grouped = bucket.query(&by_minute);
@@ -117,7 +117,7 @@ fn default_limits_are_100_raw_and_10000_grouped() {
     let mut rest = by_minute.clone();
     rest["offset"] = json!(10_000);
     let rest = bucket.query(&rest);
-    assert_eq!(array(&rest, "/data").len(), 500, "the rest is behind the offset");
+    assert_eq!(array(&rest, "/data").len(), 500, "the rest follows the offset");
     assert_eq!(
         rest["metadata"]["hasMore"], false,
         "nothing is behind the last row"

@@ -208,7 +208,7 @@ fn sources_are_selected_and_all_are_the_default() {
 }
 
 #[test]
-fn aggregation_and_group_by_come_together() {
+fn aggregation_and_group_by_require_each_other() {
     let (_server, _, bucket) = scene::bucket();
     bucket.source("gauge", &["level"]);
     let sentence = "spec: aggregation without groupBy or the reverse is 400";

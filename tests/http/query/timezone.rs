@@ -37,7 +37,7 @@ fn ask(bucket: &Bucket, unit: &str, zone: &str) -> (Vec<Value>, Vec<Value>) {
 }
 
 #[test]
-fn days_begin_at_the_zone_s_midnight_and_a_day_of_a_change_has_23_hours() {
+fn days_begin_at_local_midnight_and_a_clock_change_day_has_23_hours() {
     let (_server, bucket) = filled();
     let (starts, counts) = ask(&bucket, "day", "Europe/Stockholm");
     assert_eq!(
@@ -58,7 +58,7 @@ fn days_begin_at_the_zone_s_midnight_and_a_day_of_a_change_has_23_hours() {
 }
 
 #[test]
-fn hours_go_by_the_zone_and_minutes_do_not() {
+fn hours_follow_the_zone_and_minutes_do_not() {
     let (_server, bucket) = filled();
     let (starts, _) = ask(&bucket, "hour", "Asia/Kolkata");
     assert!(
@@ -77,7 +77,7 @@ fn hours_go_by_the_zone_and_minutes_do_not() {
 }
 
 #[test]
-fn charts_go_by_the_zone_too_and_raw_rows_do_not_change() {
+fn charts_follow_the_zone_and_raw_rows_do_not() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = (now_ns() / DAY - 5) * DAY;
@@ -111,7 +111,7 @@ fn charts_go_by_the_zone_too_and_raw_rows_do_not_change() {
 }
 
 #[test]
-fn a_name_that_the_database_does_not_have_is_refused() {
+fn an_unknown_time_zone_is_refused() {
     let (_server, _, bucket) = scene::bucket();
     for zone in ["europe/stockholm", "+02:00", "localtime", "", "Mars/Olympus"] {
         let answer = bucket.ask(&json!({"aggregation": "avg", "groupBy": "day", "timezone": zone}));

@@ -124,7 +124,7 @@ fn weeks_start_on_monday_across_years() {
 }
 
 #[test]
-fn months_have_their_own_lengths_leap_years_too() {
+fn months_have_their_own_lengths_including_leap_years() {
     let (_server, _, bucket) = scene::bucket();
     let instants = [
         "1900-02-28T23:59:59Z",

@@ -50,13 +50,13 @@ struct Sent {
 }
 
 #[test]
-fn every_value_of_many_blocks_comes_back() {
+fn every_value_of_many_blocks_is_returned() {
     let (server, _, bucket) = scene::bucket();
     check(server, &bucket);
 }
 
 #[test]
-fn every_value_of_many_segments_comes_back() {
+fn every_value_of_many_segments_is_returned() {
     let (server, _, bucket) = scene::sealing_bucket();
     check(server, &bucket);
 }
@@ -149,7 +149,7 @@ fn check(mut server: Server, bucket: &Bucket) {
 /// Full blocks that overlap no other take another way through a merge than small or late ones, and only a series
 /// that is merged several times over has them.
 #[test]
-fn a_long_series_in_order_outlives_its_merges() {
+fn a_long_series_survives_its_merges_in_order() {
     let (mut server, _, bucket) = scene::sealing_bucket();
     let source = bucket.source("gauge", &["nth"]);
     let start = now_ns() / SECOND * SECOND;

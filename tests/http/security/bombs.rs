@@ -37,7 +37,7 @@ fn unpacked(encoder: &mut impl Write) {
 }
 
 #[test]
-fn a_gigabyte_in_a_megabyte_is_413_at_once_and_takes_no_memory() {
+fn a_compression_bomb_is_413_at_once_and_takes_no_memory() {
     let (server, account, bucket) = scene::bucket();
     let ids = Ids {
         bucket: bucket.id.clone(),

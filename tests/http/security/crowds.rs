@@ -1,4 +1,4 @@
-//! Very many clients at one time, which is no attack by itself: those that are slow, and those that come all together.
+//! Very many concurrent clients, which need not be an attack: slow ones, and many that connect at once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -58,10 +58,10 @@ fn exchange(connection: &mut TcpStream, request: &str) -> String {
     }
 }
 
-/// A refusal once ended its connection, although the body had been taken off it: under twice its capacity the server
-/// accepted thousands of new connections a second for those that came again.
+/// Regression: a refusal closed its connection although the body had been read: under twice its capacity the server
+/// accepted thousands of new connections a second from retrying clients.
 #[test]
-fn who_is_refused_for_want_of_room_comes_again_on_the_same_connection() {
+fn a_request_refused_by_overload_keeps_its_connection() {
     let server = scene::server_with("storage.memory_bytes_max", "16777216");
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
@@ -91,10 +91,10 @@ fn who_is_refused_for_want_of_room_comes_again_on_the_same_connection() {
     });
 }
 
-/// Three thousand clients that send nothing, or a byte of a head or of a body now and then. The others are served all
-/// the while, and those are gone when their time is over.
+/// Three thousand clients that send nothing, or an occasional byte of a head or body. Others are served meanwhile,
+/// and the slow ones are disconnected at their time limit.
 #[test]
-fn a_crowd_of_slow_clients_keeps_nobody_out() {
+fn many_slow_clients_do_not_block_others() {
     const OF_EACH: usize = 1_000;
     let server = Server::start_with(
         Setup::unlimited()
@@ -128,13 +128,13 @@ fn a_crowd_of_slow_clients_keeps_nobody_out() {
                 .for_each(|connection| drop(connection.write(b" ")));
         }
         let answer = exchange(&mut honest, &request);
-        // A crowd that has just come is believed for a moment that it will send what it says.
+        // New connections are trusted for a moment to send the announced body.
         if answer.starts_with("HTTP/1.1 201") {
             served += 1;
         } else {
             assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
             assert_eq!(served, 0, "once there is room the crowd takes none: {answer}");
-            // Among so many, who is refused is asked to come again on a new one.
+            // Under this load, a refused request must be retried on a new connection.
             honest = connect(&server);
         }
         (open() < 100.0).then_some(())

@@ -1,5 +1,5 @@
-//! Members that are not for the taking, sent along with every write. The contract ignores what it does not name, so
-//! each answer is, but for ids, names and times, the one that the same request has without them.
+//! Read-only and internal members, sent along with every write. The contract ignores unknown members, so
+//! except for ids, names and times, each answer equals that of the same request without them.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::process::OPERATOR_TOKEN;
 
 const CHOSEN_KEY: &str = "svc_a_chosen";
 
-/// Members that routes take by these names: they are not unnamed.
+/// Members that routes accept by these names.
 const NAMED: &[(&str, &[&str])] = &[
     (
         "POST /api/auth/signup",
@@ -40,7 +40,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
 ];
 
-/// What somebody who wants more than he has would send: shown members, stored ones, and guesses at both.
+/// What an attacker would send: shown members, stored ones, and guesses.
 fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
     let (bucket, long_ago) = (&foreign.bucket, "2000-01-01T00:00:00Z");
     let whose = json!({
@@ -109,7 +109,7 @@ impl Scene {
         Ids {
             bucket: self.bucket.id.clone(),
             source: self.source.clone(),
-            rule: self.bucket.judged_rule("judged", &self.source),
+            rule: self.bucket.evaluated_rule("judged", &self.source),
             plain_rule: self.bucket.rule(&json!({
                 "dataSourceId": self.source, "name": "plain", "naturalLanguageQuery": "level > 5",
             })),
@@ -163,7 +163,7 @@ fn scene_of(client: &Client) -> Scene {
 }
 
 #[test]
-fn members_that_are_not_for_the_taking_change_nothing() {
+fn read_only_members_of_bodies_change_nothing() {
     let server = scene::server();
     let scene = scene_of(&server.client);
     let foreign = scene_of(&server.client);
@@ -221,7 +221,7 @@ fn members_that_are_not_for_the_taking_change_nothing() {
 
 /// The levels below: entries of a batch, fields of a schema. An evaluation block is the contract's exception.
 #[test]
-fn nor_do_they_further_down() {
+fn read_only_members_of_nested_objects_change_nothing() {
     let server = scene::server();
     let scene = scene_of(&server.client);
     let foreign = scene_of(&server.client).ids();

@@ -1,4 +1,4 @@
-//! Many of the largest requests at one time: the server takes what it has memory for and tells the others to come again.
+//! Many concurrent requests of the largest size: the server accepts what fits its memory and refuses the others.
 
 use std::fmt::Write as _;
 use std::sync::Barrier;
@@ -73,10 +73,7 @@ fn sixty_four_of_the_largest_requests_at_once_stay_within_the_memory() {
     });
     let grown = resident_bytes_max(&server).saturating_sub(before);
     let taken = statuses.iter().filter(|status| **status == 201).count();
-    assert!(
-        taken > 0,
-        "a server that takes none of them is no server: {statuses:?}"
-    );
+    assert!(taken > 0, "at least one of them must be accepted: {statuses:?}");
     assert!(taken < CLIENTS, "this was to be more than there is memory for");
     assert!(
         grown <= BUDGET_BYTES + BESIDE_BYTES,

@@ -1,5 +1,5 @@
-//! What an attacker tries: one row of the list for each risk of the OWASP API list, and for what else a service like
-//! this one is attacked with. Tests of a row stand here, or in the chapter that they are about.
+//! Tests of attacks: one row for each risk of the OWASP API list, and for other attacks on services like
+//! this one. The tests of a row are here, or in the chapter of their subject.
 //!
 //! | risk | where, or why not |
 //! |---|---|
@@ -9,11 +9,11 @@
 //! | tokens (JWT) | `access::tokens`: every claim and header by itself, signed with the server's own secret |
 //! | mass assignment (API3) | `mass_assignment`: unknown members are ignored, so they change neither answer nor state |
 //! | memory (API4) | `bombs`, `memory`, `crowds`, `general::bodies` (limits), `listener`: connections without a key |
-//! | what one customer makes the server hold | `tenants`: counts, texts, owed deliveries |
+//! | resources held by one organization | `tenants`: counts, texts, pending deliveries |
 //! | nesting | `nesting` |
 //! | slow clients | `general::slow`; thousands of them: `crowds` |
 //! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
-//! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
+//! | webhooks | `webhooks::signatures`, `retries`, `events` (no receiver delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
 //! | cookies, cross-site requests | `access::cookie`; programs send headers that no browser adds by itself; `operation::cors` |
 //! | floods of logins | `access::login` (limits); hashing has a small pool of its own; the bench shows ingest beside it |

@@ -1,5 +1,5 @@
-//! Depth bombs. A recursive parser dies of them, and with its stack the whole server: so what is proved is that the
-//! process lives, and that each of them is a fault of its request alone.
+//! Deeply nested bodies. They overflow the stack of a recursive parser and crash the server: the tests show that the
+//! process survives, and that each of them only fails its own request.
 
 use serde_json::{Value, json};
 
@@ -94,12 +94,12 @@ fn bodies(route: &Route, ids: &Ids) -> Vec<String> {
 }
 
 #[test]
-fn a_hundred_thousand_levels_are_400_wherever_they_stand_and_the_server_lives() {
+fn a_hundred_thousand_levels_are_400_and_do_not_crash_the_server() {
     let (server, account, bucket) = scene::bucket();
     let (pid, source) = (server.pid(), bucket.source("gauge", &["level"]));
     let ids = Ids {
         bucket: bucket.id.clone(),
-        rule: bucket.judged_rule("judged", &source),
+        rule: bucket.evaluated_rule("judged", &source),
         source,
         organization: account.organization_id.clone(),
         ..Ids::all(UNKNOWN_ID)
@@ -133,9 +133,9 @@ fn a_hundred_thousand_levels_are_400_wherever_they_stand_and_the_server_lives() 
     assert_eq!(server.pid(), pid, "and it is the same");
 }
 
-/// What a parser must not do out of fear of the above: refuse what people send.
+/// The depth limit must not refuse realistic bodies.
 #[test]
-fn a_hundred_levels_are_nothing() {
+fn a_hundred_levels_are_accepted() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let deep: Value = (0..100).fold(json!(1), |inner, _| json!([inner]));

@@ -1,4 +1,4 @@
-//! What the time of an answer tells of who has an account.
+//! The time of an answer must not reveal which emails have an account.
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// In turns, so that what else the machine does falls on both. An answer that verifies nothing takes a hundredth of the
-/// time, so twice as much is told apart from chance.
+/// Alternating, so that other load affects both. An answer without a password verification takes a hundredth of the
+/// time, so a factor of two separates it from noise.
 #[test]
-fn an_unknown_email_is_refused_in_the_time_of_a_known_one() {
+fn an_unknown_email_is_refused_as_slowly_as_a_known_one() {
     let (_server, account, _) = scene::bucket();
     let other = Account::sign_up(&account.client);
     let (mut known, mut unknown) = (Vec::new(), Vec::new());

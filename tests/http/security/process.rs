@@ -1,4 +1,4 @@
-//! What the operating system says of a server's memory.
+//! The memory of a server as reported by the operating system.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ pub fn resident_bytes(server: &Server) -> u64 {
     status(server, "VmRSS:")
 }
 
-/// The most there ever were.
+/// Peak bytes in memory.
 pub fn resident_bytes_max(server: &Server) -> u64 {
     status(server, "VmHWM:")
 }

@@ -1,5 +1,5 @@
-//! Secrets stand nowhere but in the catalog: not in logs, whatever their level, not in error bodies, not in `/metrics`,
-//! not in other files. Only what deliveries are signed with is kept readable, for without it nothing could be signed.
+//! Secrets are stored only in the catalog: they are not in logs of any level, error bodies, `/metrics`,
+//! or other files. Only signing secrets are stored in the clear, since deliveries are signed with them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -41,7 +41,7 @@ fn holds(bytes: &[u8], word: &str) -> bool {
     bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
-/// Asks, and keeps what is said when the answer is no.
+/// Sends a request, and records the body of a refusal.
 struct Asker {
     client: Client,
     refusals: RefCell<Vec<String>>,
@@ -63,7 +63,7 @@ impl Asker {
     }
 }
 
-/// Passwords and tokens through all that is done with them, and what goes wrong with it; answers the tokens.
+/// Uses passwords and tokens in every way, including failures; returns the tokens.
 fn somebody(asker: &Asker) -> Vec<String> {
     let post = |status, path: &str, body: Value| asker.ask(status, asker.request("POST", path).json(&body));
     let credentials = |password: &str| json!({"email": EMAIL, "password": password, "name": "Planted Name"});
@@ -101,7 +101,7 @@ fn somebody(asker: &Asker) -> Vec<String> {
     vec![first, second, third]
 }
 
-/// Keys of every type, used, misused and deleted; answers their texts.
+/// Keys of every type, used, misused and deleted; returns their texts.
 fn keys(asker: &Asker, account: &Account, bucket: &Bucket) -> Vec<String> {
     let own = format!("/api/buckets/{}/keys", bucket.id);
     let make = |path: &str, kind: &str| {
@@ -167,7 +167,7 @@ fn keys(asker: &Asker, account: &Account, bucket: &Bucket) -> Vec<String> {
     made.into_iter().map(|(_, key)| key).collect()
 }
 
-/// Secrets of webhooks: given, changed, generated, refused, used; answers the generated one.
+/// Secrets of webhooks: given, changed, generated, refused, used; returns the generated one.
 fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiver) -> String {
     let source = bucket.source_with(&json!({"name": "s", "schema": {"note": {"type": "string"}}}));
     let admin = |status, method: &str, path: &str, body: Value| {
@@ -202,7 +202,7 @@ fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiv
 }
 
 #[test]
-fn planted_secrets_stand_neither_in_logs_nor_in_errors_nor_in_metrics_nor_in_files() {
+fn secrets_do_not_appear_in_logs_errors_metrics_or_files() {
     for format in ["text", "json"] {
         let root = TempDir::new().unwrap();
         let mut server = Spoken::start(
@@ -279,7 +279,7 @@ fn planted_secrets_stand_neither_in_logs_nor_in_errors_nor_in_metrics_nor_in_fil
         for secret in &secrets {
             assert!(!log.contains(secret), "`{secret}` stands in the log ({format})");
             assert!(!metrics.contains(secret), "`{secret}` stands in /metrics");
-            // Behind the arrow is the answer; before it, what was asked.
+            // The request is before the arrow, the answer after it.
             let told = refusals.iter().find(|answer| {
                 let (_, answer) = answer.split_once('→').unwrap();
                 answer.contains(secret)
@@ -322,7 +322,7 @@ fn planted_secrets_stand_neither_in_logs_nor_in_errors_nor_in_metrics_nor_in_fil
 }
 
 #[test]
-fn the_key_of_tls_stands_in_no_log_whether_it_can_be_used_or_not() {
+fn the_tls_key_is_never_logged() {
     let root = TempDir::new().unwrap();
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec![String::from("localhost")]).unwrap();

@@ -1,4 +1,4 @@
-//! No answer is taken for anything but what it says it is: a name or a text that somebody stored is no page.
+//! Content sniffing is forbidden: a stored name or text must not be interpreted as a page.
 
 use serde_json::json;
 

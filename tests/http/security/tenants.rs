@@ -1,5 +1,5 @@
-//! What one organization can make the server hold: counts, texts, deliveries. Whoever goes past a limit is told its name,
-//! and everybody else is served.
+//! Limits of one organization: counts, texts, deliveries. A request beyond a limit is refused with the name of the
+//! limit, and other organizations are served.
 
 use std::net::TcpListener;
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn post(account: &Account, path: &str, body: &Value) -> Answer {
 }
 
 #[track_caller]
-fn beyond(answer: &Answer, limit: &str) {
+fn assert_limit_refused(answer: &Answer, limit: &str) {
     let body = answer.refused(403, limit);
     assert!(
         text(&body, "/message").contains(&format!("limits.{limit}")),
@@ -71,15 +71,15 @@ fn fill(account: &Account, path: &str, id: &str, below: &str, limit: &str, body:
         made.push(text(&answer.json(), id));
         assert!(made.len() < 10, "{limit}: no end to what is taken");
     };
-    beyond(&refused, limit);
+    assert_limit_refused(&refused, limit);
     let one = format!("{below}/{}", made[0]);
     call(&account.client, &account.admin, "DELETE", &one, &Value::Null).expect(200, "one is deleted");
     post(account, path, &body(20)).expect(201, "there is room again");
-    beyond(&post(account, path, &body(21)), limit);
+    assert_limit_refused(&post(account, path, &body(21)), limit);
 }
 
 #[test]
-fn of_each_thing_one_too_many_is_refused_by_the_limit_s_name() {
+fn one_object_too_many_is_refused_naming_the_limit() {
     let limits = [
         ("buckets_max", "3"),
         ("sources_max", "3"),
@@ -113,7 +113,7 @@ fn of_each_thing_one_too_many_is_refused_by_the_limit_s_name() {
     let key = |n| json!({"name": format!("k{n}"), "type": "write"});
     fill(&account, &keys, "/apiKey/_id", &keys, "keys_max", key);
     let integration = json!({"name": "evaluator", "type": "integration"});
-    beyond(
+    assert_limit_refused(
         &post(&account, "/api/organization/keys", &integration),
         "keys_max",
     );
@@ -134,7 +134,7 @@ fn of_each_thing_one_too_many_is_refused_by_the_limit_s_name() {
         "webhooks_max",
         webhook,
     );
-    // What is there goes on, and nobody else has less.
+    // Existing objects keep working, and other organizations are not affected.
     bucket
         .single(&point(&watched, now_ns(), &json!({"level": 7})))
         .expect(201, "a point");
@@ -143,7 +143,7 @@ fn of_each_thing_one_too_many_is_refused_by_the_limit_s_name() {
 }
 
 #[test]
-fn texts_are_bounded_by_their_sum_and_given_back() {
+fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
     let mut server = Server::start_with(limited(&[("catalog_bytes_max", "20000")]));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
@@ -160,15 +160,15 @@ fn texts_are_bounded_by_their_sum_and_given_back() {
     let created = post(&account, "/api/alerts", &large());
     let id = text(&created.expect(201, "8 KB"), "/alertRule/_id");
     post(&account, "/api/alerts", &large()).expect(201, "16 KB");
-    beyond(&post(&account, "/api/alerts", &large()), "catalog_bytes_max");
+    assert_limit_refused(&post(&account, "/api/alerts", &large()), "catalog_bytes_max");
     patch(1_000).expect(200, "17 KB");
-    beyond(&patch(4_096), "catalog_bytes_max");
+    assert_limit_refused(&patch(4_096), "catalog_bytes_max");
     patch(900).expect(200, "a text may always get shorter");
     let path = format!("/api/alerts/{id}");
     let longer = json!({"evaluation": {"kind": "threshold", "intervalSeconds": 60, "windowSeconds": 60,
         "dwellSeconds": 0, "inputs": [{"key": "l", "field": "level"}],
         "parameters": {"a": "x".repeat(4_000), "b": "x".repeat(4_000), "c": "x".repeat(4_000)}}});
-    beyond(
+    assert_limit_refused(
         &call(&account.client, &account.admin, "PATCH", &path, &longer),
         "catalog_bytes_max",
     );
@@ -176,7 +176,7 @@ fn texts_are_bounded_by_their_sum_and_given_back() {
     let wide: serde_json::Map<String, Value> = (0..100)
         .map(|n| (format!("{n}{}", "x".repeat(100)), json!({"type": "number"})))
         .collect();
-    beyond(
+    assert_limit_refused(
         &post(&account, &sources, &json!({"name": "wide", "schema": wide})),
         "catalog_bytes_max",
     );
@@ -186,7 +186,7 @@ fn texts_are_bounded_by_their_sum_and_given_back() {
     let values: serde_json::Map<String, Value> = (0..200)
         .map(|n| (format!("{n}{}", "x".repeat(100)), json!(n)))
         .collect();
-    beyond(
+    assert_limit_refused(
         &bucket.single(&point(&open, now_ns(), &json!(values))),
         "catalog_bytes_max",
     );
@@ -200,15 +200,15 @@ fn texts_are_bounded_by_their_sum_and_given_back() {
     let rules = bucket.call("GET", "/alerts", &Value::Null).json();
     assert_eq!(array(&rules, "/alertRules").len(), 2);
     patch(10).expect(200, "shorter");
-    beyond(&patch(11), "catalog_bytes_max");
+    assert_limit_refused(&patch(11), "catalog_bytes_max");
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "deleted");
     server.stop();
     server.configure(limited(&[("catalog_bytes_max", "20000")]));
     server.launch();
-    post(&account, "/api/alerts", &large()).expect(201, "given back");
+    post(&account, "/api/alerts", &large()).expect(201, "a deletion frees the limit");
 }
 
-/// Without a bound 400 of them took 2.3 GB, and one poll answered 306 MB.
+/// Regression: without a bound, 400 of them took 2.3 GB, and one poll answered 306 MB.
 #[test]
 fn four_hundred_rules_of_the_largest_size_stay_within_the_memory() {
     let server = Server::start_with(limited(&[]));
@@ -235,7 +235,7 @@ fn four_hundred_rules_of_the_largest_size_stay_within_the_memory() {
     let made = answers.iter().filter(|answer| answer.status == 201).count();
     answers[made..]
         .iter()
-        .for_each(|answer| beyond(answer, "catalog_bytes_max"));
+        .for_each(|answer| assert_limit_refused(answer, "catalog_bytes_max"));
     assert_eq!(
         made,
         64 * MIB as usize / (200 * (4_090 + 32 + 4)),
@@ -289,7 +289,7 @@ fn webhook(account: &Account, silent: &Silent) -> String {
 }
 
 #[test]
-fn what_is_owed_is_bounded_and_triggers_go_first() {
+fn pending_deliveries_are_bounded_and_triggers_have_priority() {
     let server = Server::start_with(limited(&[("owed_deliveries_max", "5")]));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
@@ -297,19 +297,19 @@ fn what_is_owed_is_bounded_and_triggers_go_first() {
     let silent = Silent::new();
     let hooks = [webhook(&account, &silent), webhook(&account, &silent)];
     let patch = |text: &str| bucket.call("PATCH", "", &json!({"description": text}));
-    patch("one").expect(200, "two are owed");
-    patch("two").expect(200, "four are owed");
-    beyond(&patch("three"), "owed_deliveries_max");
+    patch("one").expect(200, "two are pending");
+    patch("two").expect(200, "four are pending");
+    assert_limit_refused(&patch("three"), "owed_deliveries_max");
     let shown = bucket.call("GET", "", &Value::Null).expect(200, "the bucket");
     assert_eq!(
         shown["bucket"]["description"], "two",
         "a change that is refused changes nothing"
     );
     let test = format!("/api/webhooks/{}/test", hooks[0]);
-    post(&account, &test, &Value::Null).expect(202, "five are owed");
-    beyond(&post(&account, &test, &Value::Null), "owed_deliveries_max");
+    post(&account, &test, &Value::Null).expect(202, "five are pending");
+    assert_limit_refused(&post(&account, &test, &Value::Null), "owed_deliveries_max");
     let evaluator = account.evaluator();
-    let verdict = evaluator.judge(&bucket.judged_rule("high", &watched), "met");
+    let verdict = evaluator.evaluate(&bucket.evaluated_rule("high", &watched), "met");
     assert_eq!(
         verdict["triggered"], true,
         "an evaluator is never refused: {verdict}"
@@ -339,9 +339,9 @@ fn what_is_owed_is_bounded_and_triggers_go_first() {
             "/api/webhooks/{hook}/deliveries/{}/redeliver",
             text(oldest, "/_id")
         );
-        beyond(&post(&account, &again, &Value::Null), "owed_deliveries_max");
+        assert_limit_refused(&post(&account, &again, &Value::Null), "owed_deliveries_max");
     }
-    // Deleting a webhook gives back what it was owed.
+    // Deleting a webhook releases its pending deliveries.
     let path = format!("/api/webhooks/{}", hooks[1]);
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "deleted");
     let oldest = text(listed(&hooks[0]).last().unwrap(), "/_id");
@@ -354,7 +354,7 @@ const CHANGES: usize = 100;
 /// For 512 MiB in all.
 const MEMORY_BYTES_MAX: u64 = 256 * MIB;
 
-/// Without a bound it took 2.7 GB, and the log was full of it, so that neighbours got 503.
+/// Regression: without a bound, it took 2.7 GB and filled the log, so that other organizations got 503.
 #[test]
 fn a_thousand_webhooks_and_a_hundred_changes_stay_within_the_memory() {
     let setup = limited(&[]).set("storage.memory_bytes_max", &MEMORY_BYTES_MAX.to_string());
@@ -368,7 +368,7 @@ fn a_thousand_webhooks_and_a_hundred_changes_stay_within_the_memory() {
     for _ in 0..WEBHOOKS {
         webhook(&account, &silent);
     }
-    beyond(
+    assert_limit_refused(
         &post(
             &account,
             "/api/webhooks",
@@ -384,7 +384,7 @@ fn a_thousand_webhooks_and_a_hundred_changes_stay_within_the_memory() {
         let answer = bucket.call("PATCH", "", &json!({"description": description}));
         match answer.status {
             200 => taken += 1,
-            _ => beyond(&answer, "owed_bytes_max"),
+            _ => assert_limit_refused(&answer, "owed_bytes_max"),
         }
         let at = now_ns();
         tides
@@ -409,12 +409,12 @@ fn a_thousand_webhooks_and_a_hundred_changes_stay_within_the_memory() {
     assert!(most < 512 * MIB, "{} MiB", most / MIB);
     server.kill();
     server.launch();
-    let found = until("all of it is owed still", || {
+    let found = until("all of them are still pending", || {
         let pending = Metrics::of(&server.client).value("tidewatch_deliveries_pending");
         (pending >= (taken * WEBHOOKS) as f64).then_some(pending)
     });
     println!(
-        "started again: {found} owed; RSS {} MiB",
+        "restarted: {found} pending; RSS {} MiB",
         resident_bytes(&server) / MIB
     );
     assert!(resident_bytes_max(&server) < 512 * MIB);

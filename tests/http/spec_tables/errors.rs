@@ -252,9 +252,9 @@ fn status_409_conflict() {
     let scene = scene();
     let evaluator = scene.account.evaluator();
     let verdict = json!({"outcome": "not_met", "evidence": {}});
-    let rule = scene.bucket.judged_rule("judged", &scene.source);
-    evaluator.judge(&rule, "met");
-    let contested = scene.bucket.judged_rule("contested", &scene.source);
+    let rule = scene.bucket.evaluated_rule("judged", &scene.source);
+    evaluator.evaluate(&rule, "met");
+    let contested = scene.bucket.evaluated_rule("contested", &scene.source);
     let mut both: Vec<Answer> = thread::scope(|scope| {
         let judges = [(); 2].map(|()| scope.spawn(|| evaluator.verdict(&contested, &verdict)));
         judges.map(|judge| judge.join().unwrap()).into()

@@ -1,4 +1,4 @@
-//! The table *Limits*: what is just within each limit is taken, what is just beyond is not. Limits of time are in
+//! The table *Limits*: a value at each limit is accepted, one just beyond it is refused. Limits of time are in
 //! `times`.
 
 use std::thread;

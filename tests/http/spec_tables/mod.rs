@@ -1,5 +1,5 @@
 //! The specification's two tables *Errors* and *Limits*, line by line and in their order: each condition under its
-//! name there, each limit on both of its sides. What else there is to say of a subject is in its own chapter's tests.
+//! name there, each limit on both of its sides. Other tests of a subject are in its own chapter.
 
 mod errors;
 mod limits;

@@ -1,5 +1,5 @@
-//! The lines of the table *Limits* that are times: thirty seconds are waited for once, by all of them together, on a
-//! server as it is configured without a word.
+//! The lines of the table *Limits* that are times: all of them share a single wait of thirty seconds, on a
+//! server with the default configuration.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,10 +15,10 @@ use crate::support::receiver::{Receiver, status};
 use crate::support::waiting::until_within;
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// Later than due is no fault on two busy cores.
+/// Tolerance for delays on two busy cores.
 const LATE_MAX: Duration = Duration::from_secs(10);
 
-/// Sends half a body; answers what comes, and after which time.
+/// Sends half a body; returns the answer and the time it took.
 fn half_a_request(client: &Client, key: &str) -> (String, Duration) {
     let base = client.base();
     let address = base.trim_start_matches("http://");
@@ -39,7 +39,7 @@ fn half_a_request(client: &Client, key: &str) -> (String, Duration) {
 fn request_timeout_webhook_timeout_and_webhook_retries() {
     let server = server_with("webhooks.allow_private_networks", "true");
     let account = Account::sign_up(&server.client);
-    // Answers when nobody waits any more.
+    // The receiver answers after the time limit.
     let receiver = Receiver::answering(|request, _| {
         if request.path == "/silent" {
             thread::park_timeout(LIMIT + LATE_MAX);

@@ -161,9 +161,9 @@ fn a_name_that_does_not_resolve_yet_may_be_registered() {
     );
 }
 
-/// Registered while it was allowed, delivered when it is not any more: no connection is made.
+/// An address that was allowed at registration but not at delivery: no connection is made.
 #[test]
-fn addresses_are_judged_again_at_every_delivery() {
+fn addresses_are_checked_again_at_every_delivery() {
     let receiver = receiver();
     let mut server = Server::start_with(Setup::unlimited().set("webhooks.allow_private_networks", "true"));
     let account = Account::sign_up(&server.client);

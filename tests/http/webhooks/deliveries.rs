@@ -1,4 +1,4 @@
-//! Deliveries as they are listed, sent again, and counted.
+//! Listing, redelivering and counting deliveries.
 
 use serde_json::{Value, json};
 
@@ -212,9 +212,9 @@ fn a_redelivery_has_the_full_retry_schedule() {
     );
 }
 
-/// What is owed at a kill is delivered by the next process, under the same id.
+/// Deliveries pending at a kill are sent after the restart, under the same id.
 #[test]
-fn what_is_owed_survives_a_kill() {
+fn pending_deliveries_survive_a_kill() {
     let (mut server, account, bucket) = scene();
     let receiver = Receiver::answering(|_, before| status(if before == 0 { 503 } else { 200 }));
     let webhook = hook(&account, &receiver, "/", &["bucket.updated"]);
@@ -234,9 +234,9 @@ fn what_is_owed_survives_a_kill() {
     );
 }
 
-/// What several webhooks are told is kept once, and their deliveries name it; a checkpoint and a restart in between.
+/// The shared body of several deliveries is stored once and named by them; with a checkpoint and a restart.
 #[test]
-fn what_was_told_to_several_is_told_again_to_the_letter() {
+fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
     let (mut server, account, bucket) = scene();
     let receiver = receiver();
     let hooks: Vec<String> = ["/a", "/b", "/c"]

@@ -79,7 +79,7 @@ fn alert_triggered_from_the_condition_and_the_newest_point() {
     let scene = fired();
     hook(&scene.account, &scene.receiver, "/", &["alert.triggered"]);
     let rule = scene.rule("level greater than 5");
-    let said = scene.account.evaluator().judge(&rule, "met");
+    let said = scene.account.evaluator().evaluate(&rule, "met");
     let request = scene.receiver.wait("/", 1).remove(0);
     let found = data(&request, "alert.triggered", &json!(scene.bucket.id));
     let expected = json!({
@@ -123,7 +123,7 @@ fn alert_triggered_from_the_evidence() {
 }
 
 #[test]
-fn each_fact_is_taken_from_the_evidence_by_itself() {
+fn each_fact_is_taken_from_the_evidence_separately() {
     let scene = fired();
     hook(&scene.account, &scene.receiver, "/", &["alert.triggered"]);
     let evaluator = scene.account.evaluator();
@@ -172,7 +172,7 @@ fn each_fact_is_taken_from_the_evidence_by_itself() {
 }
 
 #[test]
-fn bucket_updated_tells_what_really_changed() {
+fn bucket_updated_lists_actual_changes_only() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     hook(&account, &receiver, "/", &["bucket.updated"]);
@@ -317,13 +317,13 @@ fn data_received_of_a_batch_is_once_per_source() {
     let last = data(&last[2], "data.received", &json!(bucket.id));
     assert_eq!(
         last["dataPoint"]["values"]["level"], 11,
-        "what was refused is not told"
+        "refused points are not notified"
     );
 }
 
-/// Ingest takes the last of two members; what is told was made by a reader that refused them.
+/// Regression: ingest uses the last of duplicate members, but the notification was made by a parser that refused them.
 #[test]
-fn data_received_tells_what_was_stored_of_members_that_stand_twice() {
+fn data_received_shows_the_stored_value_of_duplicate_members() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let webhook = hook(&account, &receiver, "/", &["data.received"]);
@@ -368,7 +368,7 @@ fn data_received_tells_what_was_stored_of_members_that_stand_twice() {
 }
 
 #[test]
-fn webhook_test_is_an_envelope_too() {
+fn webhook_test_has_an_envelope() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let of_all = hook(&account, &receiver, "/all", &EVENTS);

@@ -1,4 +1,4 @@
-//! Who is told of what: by event, by bucket, by status; and a receiver that hangs holds nobody up.
+//! Which webhooks are notified: by event, bucket and status; and a hanging receiver delays no other.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::support::receiver::{Receiver, status};
 use crate::support::time::{SECOND, now_ns};
 
 #[test]
-fn a_webhook_hears_its_events_in_its_buckets() {
+fn a_webhook_receives_its_events_of_its_buckets() {
     let (server, account, bucket) = scene();
     let other = account.bucket("other");
     let receiver = receiver();
@@ -30,7 +30,7 @@ fn a_webhook_hears_its_events_in_its_buckets() {
             .single(&point(&source, now_ns() / SECOND * SECOND, &json!({"level": 7})))
             .expect(201, "a point");
         update(bucket, "told");
-        evaluator.judge(&bucket.judged_rule("high", &source), "met");
+        evaluator.evaluate(&bucket.evaluated_rule("high", &source), "met");
     }
     let heard = |path: &str, count: usize| {
         let mut heard: Vec<(String, String)> = receiver
@@ -63,22 +63,22 @@ fn a_webhook_hears_its_events_in_its_buckets() {
         assert_eq!(
             heard(&format!("/{event}"), 2),
             expected(&both, &[event]),
-            "contract 7: a webhook hears the events it was registered for"
+            "contract 7: a webhook receives the events it was registered for"
         );
     }
     assert_eq!(
         heard("/all", 6),
         expected(&both, &EVENTS),
-        "contract 7: without `bucketId` it hears all buckets of the organization"
+        "contract 7: without `bucketId` it receives events of all buckets of the organization"
     );
     assert_eq!(
         heard("/one", 3),
         expected(&both[..1], &EVENTS),
-        "contract 7: with `bucketId` it hears that bucket"
+        "contract 7: with `bucketId` it receives events of that bucket"
     );
     assert!(
         receiver.received("/foreign").is_empty(),
-        "contract 1: another organization's webhook hears nothing of it"
+        "contract 1: a webhook of another organization receives nothing"
     );
     let mut ids: Vec<String> = EVENTS
         .iter()
@@ -132,7 +132,7 @@ fn nothing_is_queued_for_a_paused_webhook() {
 }
 
 #[test]
-fn a_patched_webhook_hears_by_its_new_settings() {
+fn a_patched_webhook_receives_by_its_new_settings() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let webhook = hook(&account, &receiver, "/before", &["data.received"]);
@@ -145,7 +145,7 @@ fn a_patched_webhook_hears_by_its_new_settings() {
     assert_eq!(
         received[0].json()["data"]["changes"]["description"],
         json!({"old": "unheard", "new": "heard"}),
-        "contract 7: a patched webhook hears what it is registered for now"
+        "contract 7: a patched webhook receives the events it is registered for now"
     );
     assert!(
         receiver.received("/before").is_empty(),
@@ -159,13 +159,13 @@ fn a_patched_webhook_hears_by_its_new_settings() {
     assert_eq!(
         receiver.received("/after").len(),
         1,
-        "contract 7: a deleted webhook hears nothing"
+        "contract 7: a deleted webhook receives nothing"
     );
 }
 
-/// A receiver that never answers: others hear at once, ingest goes on, and it is given up after 30 s.
+/// A receiver never answers: others are notified at once, ingest continues, and the attempt times out after 30 s.
 #[test]
-fn one_slow_receiver_delays_nobody() {
+fn one_slow_receiver_delays_no_other() {
     let (_server, account, bucket) = scene();
     // Ends with the test, so that the slow answer is never given.
     let (_keeps_silence, over) = std::sync::mpsc::channel::<()>();

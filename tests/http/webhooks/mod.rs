@@ -1,4 +1,4 @@
-//! Chapter 7: webhooks, what they are told and how, what becomes of it.
+//! Chapter 7: webhooks, their events, deliveries and results.
 
 mod addresses;
 mod deliveries;
@@ -27,12 +27,12 @@ fn scene() -> (Server, Account, Bucket) {
     (server, account, bucket)
 }
 
-/// Takes everything with 200.
+/// Answers every request with 200.
 fn receiver() -> Receiver {
     Receiver::answering(|_, _| status(200))
 }
 
-/// A webhook at that path of the receiver; answers its id.
+/// Creates a webhook at that path of the receiver; returns its id.
 #[track_caller]
 fn hook(account: &Account, receiver: &Receiver, path: &str, events: &[&str]) -> String {
     text(
@@ -58,7 +58,7 @@ fn deliveries(account: &Account, of: &str) -> Vec<Value> {
     scene::array(&answer.expect(200, "contract 7: GET deliveries"), "/deliveries")
 }
 
-/// The deliveries, once so many of them have ended.
+/// The deliveries, once this many of them have ended.
 #[track_caller]
 fn ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
     until(&format!("{count} deliveries of {of} have ended"), || {
@@ -76,7 +76,7 @@ fn update(bucket: &Bucket, description: &str) {
         .expect(200, "contract 3: PATCH of a bucket");
 }
 
-/// A test event to a webhook; answers the delivery.
+/// Sends a test event to a webhook; returns the delivery.
 #[track_caller]
 fn send_test(account: &Account, webhook: &str) -> Value {
     let answer = admin(

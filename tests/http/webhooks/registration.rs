@@ -1,4 +1,4 @@
-//! Registering webhooks: what is required, what is shown, what changes.
+//! Registering webhooks: required members, shown members, and changes.
 
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ fn a_webhook_is_shown_with_its_secret_once() {
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn omitted_members_have_their_defaults() {
     let (_server, account, _) = scene::bucket();
     let made = account.webhook(&body());
     assert_eq!(
@@ -93,7 +93,7 @@ fn what_is_left_out_has_its_default() {
     );
     assert!(
         made.get("bucketId").is_none_or(Value::is_null),
-        "contract 7: without `bucketId` it hears all buckets: {made}"
+        "contract 7: without `bucketId` it is subscribed to all buckets: {made}"
     );
     let secret = text(&made, "/secret");
     let decoded = secret.strip_prefix("whsec_").and_then(|key| {
@@ -118,7 +118,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn faults_are_told_all_together() {
+fn all_faults_are_reported_together() {
     let (_server, account, _) = scene::bucket();
     let sentence = "contract 1: all faults of one body are reported together";
     assert_faults(&post(&account, &json!({})), &["url", "events"], sentence);
@@ -235,7 +235,7 @@ fn faults_are_told_all_together() {
 }
 
 #[test]
-fn a_bucket_must_be_the_organizations_own() {
+fn a_bucket_must_belong_to_the_organization() {
     let (server, account, _) = scene::bucket();
     let foreign = Account::sign_up(&server.client).bucket("tides");
     let made = account.webhook(&body());
@@ -247,7 +247,7 @@ fn a_bucket_must_be_the_organizations_own() {
 }
 
 #[test]
-fn every_member_of_the_creation_changes_and_the_status() {
+fn every_member_and_the_status_can_be_changed() {
     let (_server, account, bucket) = scene::bucket();
     let made = account.webhook(&body());
     let path = path(&made);
@@ -298,7 +298,7 @@ fn every_member_of_the_creation_changes_and_the_status() {
 }
 
 #[test]
-fn a_deleted_webhook_is_gone() {
+fn a_deleted_webhook_is_404() {
     let (_server, account, _) = scene::bucket();
     let made = account.webhook(&body());
     let path = path(&made);
@@ -329,7 +329,7 @@ fn a_deleted_webhook_is_gone() {
 }
 
 #[test]
-fn webhooks_survive_every_end() {
+fn webhooks_survive_every_kind_of_restart() {
     let (mut server, account, bucket) = scene::sealing_bucket();
     account.webhook(&with("bucketId", json!(bucket.id)));
     account.webhook(&with("status", json!("paused")));

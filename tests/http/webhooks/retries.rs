@@ -9,13 +9,13 @@ use crate::scene::{array, assert_timestamp, column};
 use crate::support::given::text;
 use crate::support::receiver::{Received, Receiver, answer, status};
 
-/// Later than due is no fault of the schedule on two busy cores, but a second of it would hide the next wait.
+/// Tolerance for delays on two busy cores; a second would hide the next wait.
 const LATE_MAX: Duration = Duration::from_millis(900);
 
 struct Case {
     path: &'static str,
     retry: Value,
-    /// What each attempt finds: a status, or none where there is no answer.
+    /// The response to each attempt: a status, or none without a response.
     codes: &'static [Option<u16>],
     /// Seconds before each further attempt.
     waits: &'static [u64],
@@ -187,7 +187,7 @@ const HALF: Duration = Duration::from_millis(500);
 const SLACK: Duration = Duration::from_millis(50);
 
 #[test]
-fn a_receiver_that_is_not_there_is_a_failure() {
+fn an_unreachable_receiver_is_a_failure() {
     let (_server, account, _) = scene();
     let gone = receiver().url("/");
     let body = json!({"url": gone, "events": ["bucket.updated"], "retryConfig": {"maxRetries": 1}});

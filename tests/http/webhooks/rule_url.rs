@@ -17,7 +17,7 @@ fn rule(bucket: &Bucket, source: &str, url: &str) -> String {
 }
 
 #[test]
-fn a_rule_that_fires_tells_its_url() {
+fn a_firing_rule_notifies_its_url() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let source = bucket.source("gauge", &["level"]);
@@ -25,7 +25,7 @@ fn a_rule_that_fires_tells_its_url() {
     bucket.send(std::slice::from_ref(&newest));
     hook(&account, &receiver, "/webhook", &["alert.triggered"]);
     let id = rule(&bucket, &source, &receiver.url("/rule"));
-    let said = account.evaluator().judge(&id, "met");
+    let said = account.evaluator().evaluate(&id, "met");
     let request = receiver.wait("/rule", 1).remove(0);
     assert_eq!(
         request.json(),
@@ -72,12 +72,12 @@ fn a_rule_that_fires_tells_its_url() {
 }
 
 #[test]
-fn its_deliveries_are_retried_under_the_same_id() {
+fn deliveries_to_a_rule_url_are_retried_under_the_same_id() {
     let (_server, account, bucket) = scene();
     let receiver = Receiver::answering(|_, before| status(if before < 2 { 500 } else { 204 }));
     let source = bucket.source("gauge", &["level"]);
     let id = rule(&bucket, &source, &receiver.url("/rule"));
-    account.evaluator().judge(&id, "met");
+    account.evaluator().evaluate(&id, "met");
     let received = receiver.wait("/rule", 3);
     for request in &received {
         assert_eq!(
@@ -100,7 +100,7 @@ fn its_deliveries_are_retried_under_the_same_id() {
 }
 
 #[test]
-fn only_a_rule_that_fires_tells() {
+fn only_a_firing_rule_notifies_its_url() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let source = bucket.source("gauge", &["level"]);
@@ -109,12 +109,12 @@ fn only_a_rule_that_fires_tells() {
         .iter()
         .map(|outcome| {
             let id = rule(&bucket, &source, &receiver.url("/quiet"));
-            evaluator.judge(&id, outcome);
+            evaluator.evaluate(&id, outcome);
             id
         })
         .collect();
     let last = rule(&bucket, &source, &receiver.url("/told"));
-    evaluator.judge(&last, "met");
+    evaluator.evaluate(&last, "met");
     receiver.wait("/told", 1);
     for id in quiet {
         assert!(
@@ -135,7 +135,7 @@ fn only_a_rule_that_fires_tells() {
         &json!({"webhookUrl": receiver.url("/new")}),
     )
     .expect(200, "contract 6: PATCH");
-    evaluator.judge(&patched, "met");
+    evaluator.evaluate(&patched, "met");
     receiver.wait("/new", 1);
     assert!(
         receiver.received("/old").is_empty(),

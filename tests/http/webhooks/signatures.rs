@@ -93,7 +93,7 @@ fn both_signatures_verify() {
 }
 
 #[test]
-fn a_changed_secret_signs_from_then_on() {
+fn a_changed_secret_signs_later_deliveries() {
     let (_server, account, _) = scene();
     let receiver = receiver();
     let webhook = account.webhook(&json!({
@@ -116,7 +116,7 @@ fn a_changed_secret_signs_from_then_on() {
 }
 
 #[test]
-fn secrets_are_nowhere_to_be_read() {
+fn secrets_cannot_be_read_back() {
     let (_server, account, bucket) = scene();
     let receiver = receiver();
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -1,4 +1,4 @@
-//! The report on a log: it reads all, alters nothing, and goes on behind damage.
+//! The report on a log: it reads everything, alters nothing, and continues after damage.
 
 use disk::Disk;
 use disk::sim::SimDisk;

@@ -1,4 +1,4 @@
-//! Opening a log on a simulated disk and looking at what it holds.
+//! Opens a log on a simulated disk and reads its records.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use disk::Disk;
 use disk::sim::SimDisk;
-use wal::{Log, LogError, LogOptions, OpenError, Recovery, Sequence};
+use wal::{Log, LogError, LogOptions, OpenError, Recovery, Sequence, SyncPolicy};
 
 pub type Records = Vec<(Sequence, Vec<u8>)>;
 
 pub const OPTIONS: LogOptions = LogOptions {
+    sync: SyncPolicy::Always,
     file_bytes_max: 4 << 10,
     frame_bytes_max: 64 << 10,
     // A few frames, and no multiple of a sector.

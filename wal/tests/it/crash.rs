@@ -1,4 +1,4 @@
-//! Power cuts: after any of them the log holds what was acknowledged, and of the rest whole groups only.
+//! Power cuts: after each of them the log holds all acknowledged records, and otherwise only complete groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use wal::{Log, LogError, Sequence};
 
 use crate::common::{OPTIONS, Random, open, try_open};
 
-/// What a log should hold, kept by who writes to it.
+/// The expected content of a log, maintained by the writer.
 #[derive(Clone, Default)]
 struct Model {
     written: BTreeMap<Sequence, Vec<u8>>,
@@ -77,7 +77,7 @@ impl Model {
         Ok(())
     }
 
-    /// Opens what a crash left, and holds it against what was written.
+    /// Opens the log after a crash and compares it with the written records.
     fn verify(&mut self, disk: &SimDisk, context: &str) -> Log {
         let opened = try_open(Arc::new(disk.clone()), OPTIONS, self.covered);
         let (log, recovery, records) = opened.unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -113,7 +113,7 @@ impl Model {
         log
     }
 
-    /// A crash, work behind it, another crash, two openings: nothing of it may be lost.
+    /// A crash, further writes, another crash, two openings: nothing acknowledged may be lost.
     fn survive(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
         let found = disk.crash(crash);
         let mut log = self.verify(&found, context);
@@ -136,7 +136,7 @@ impl Model {
 }
 
 #[test]
-fn every_crash_point_of_a_trace_keeps_what_was_acknowledged() {
+fn every_crash_point_of_a_trace_keeps_acknowledged_records() {
     const SEED: u64 = 0x71DE;
     let whole = SimDisk::new(SEED);
     Model::default()
@@ -161,9 +161,9 @@ fn every_crash_point_of_a_trace_keeps_what_was_acknowledged() {
     }
 }
 
-/// `WAL_SEEDS=100000 cargo test -p wal seeds` runs more of them; a failing seed is printed.
+/// `WAL_SEEDS=100000 cargo test -p wal random_traces_survive_crashes` runs more of them; a failing seed is printed.
 #[test]
-fn seeds() {
+fn random_traces_survive_crashes() {
     let seeds = std::env::var("WAL_SEEDS")
         .ok()
         .and_then(|seeds| seeds.parse().ok())
@@ -223,9 +223,9 @@ fn a_torn_tail_that_was_cut_stays_cut() {
     }
 }
 
-/// The mark of a close says that what stands before it is whole, so it must not overtake it.
+/// The closing mark asserts that all earlier frames are complete, so it must not reach the disk before them.
 #[test]
-fn a_crash_while_closing_is_no_damage() {
+fn a_crash_while_closing_is_not_damage() {
     for steps in 1..=3 {
         let disk = SimDisk::new(steps);
         let (mut log, _, _) = open(&disk);

@@ -1,4 +1,4 @@
-//! Rot, lost files and lost ends: refused with file and offset, or a torn tail; never a wrong payload.
+//! Bit rot, missing files and truncation: refused with file and offset, or a torn tail; never a wrong payload.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use wal::{Damage, DamageKind, LogError, Sequence};
 
 use crate::common::{OPTIONS, Records, commit, dir, file, long_log, open, small_log, try_open};
 
-/// Opens a log that has to be refused, and left as it is.
+/// Opens a log that must be refused and left unaltered.
 fn refused(disk: &SimDisk, from: Sequence) -> Damage {
     let before = disk.files();
     let opened = try_open(Arc::new(disk.clone()), OPTIONS, from);
@@ -92,7 +92,7 @@ fn a_flipped_bit_in_an_earlier_file_is_refused() {
 }
 
 #[test]
-fn truncation_of_the_last_file_leaves_exactly_the_whole_frames() {
+fn truncating_the_last_file_keeps_exactly_the_complete_frames() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     let (_, _, whole) = open(&disk);
@@ -125,7 +125,7 @@ fn truncation_of_the_last_file_leaves_exactly_the_whole_frames() {
 }
 
 #[test]
-fn truncation_of_the_last_of_several_files_leaves_exactly_the_whole_frames() {
+fn truncating_the_last_of_several_files_keeps_the_complete_frames() {
     let disk = SimDisk::new(1);
     let whole = long_log(&disk, 2);
     let last = disk.len(&file(3)).expect("length");
@@ -157,7 +157,7 @@ fn truncation_of_an_earlier_file_is_refused() {
 }
 
 #[test]
-fn garbage_behind_the_last_frame_is_a_torn_tail_and_zeros_are_room() {
+fn garbage_after_the_last_frame_is_a_torn_tail_and_zeros_are_not() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     let frame = disk.files()[&file(1)][ends[1] as usize..ends[2] as usize].to_vec();
@@ -187,7 +187,7 @@ fn garbage_behind_the_last_frame_is_a_torn_tail_and_zeros_are_room() {
 }
 
 #[test]
-fn a_zeroed_sector_in_the_last_frame_is_a_torn_tail_and_before_it_damage() {
+fn a_zeroed_sector_is_a_torn_tail_only_in_the_last_frame() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[&[1; 2_000]]);
@@ -207,7 +207,7 @@ fn a_zeroed_sector_in_the_last_frame_is_a_torn_tail_and_before_it_damage() {
 }
 
 #[test]
-fn a_bad_frame_with_anything_written_behind_its_end_is_damage() {
+fn a_bad_frame_followed_by_written_bytes_is_damage() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     disk.flip_bit(&file(1), ends[3] - 1, 0);
@@ -247,7 +247,7 @@ fn a_missing_file_is_refused() {
 }
 
 #[test]
-fn a_log_that_ends_before_what_was_read_from_it_is_refused() {
+fn a_log_shorter_than_what_was_read_from_it_is_refused() {
     let disk = SimDisk::new(1);
     let damage = refused(&disk, 5);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The disks themselves: the real one, and what files of ours rely on.
+//! The real and the simulated disk: the guarantees that the log relies on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 use disk::{Disk, StdDisk, replace_file};
-use wal::{Log, LogOptions};
+use wal::{Log, LogOptions, SyncPolicy};
 
 /// A directory of the real disk that goes with the test.
 struct Scratch(PathBuf);
@@ -79,16 +79,17 @@ fn behaves(disk: &dyn Disk, root: &Path) {
 }
 
 #[test]
-fn the_real_and_the_simulated_disk_behave_alike() {
+fn the_real_and_the_simulated_disk_behave_identically() {
     let scratch = Scratch::new("disk");
     behaves(&StdDisk, &scratch.0);
     behaves(&SimDisk::new(1), Path::new("/root"));
 }
 
 #[test]
-fn a_log_lives_on_the_real_disk() {
+fn a_log_works_on_the_real_disk() {
     let scratch = Scratch::new("log");
     let options = LogOptions {
+        sync: SyncPolicy::Always,
         file_bytes_max: 1_000,
         frame_bytes_max: 1_000,
         room_bytes: 0,
@@ -113,7 +114,7 @@ fn a_log_lives_on_the_real_disk() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_or_not_at_all() {
+fn a_file_is_replaced_atomically() {
     let path = Path::new("/data/manifest");
     let (old, new) = (vec![1; 3_000], vec![2; 4_000]);
     for stop_at in 1..=7 {
@@ -136,7 +137,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_replacement_that_does_not_fit_leaves_the_old_file_and_nothing_else() {
+fn a_replacement_on_a_full_disk_leaves_only_the_old_file() {
     let disk = SimDisk::new(1);
     let path = Path::new("/data/manifest");
     replace_file(

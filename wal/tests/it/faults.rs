@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
-use wal::{Log, LogError, LogOptions};
+use wal::{Log, LogError, LogOptions, SyncPolicy};
 
 use crate::common::{OPTIONS, commit, file, open, try_open};
 
@@ -13,7 +13,7 @@ const NOTHING_KEPT: Crash = Crash {
     torn: false,
 };
 
-/// Opens what every kind of crash leaves, twice, and expects these payloads.
+/// Opens the log after every kind of crash, twice, and expects these payloads.
 fn survives(disk: &SimDisk, payloads: &[&[u8]]) {
     for crash in Crash::KINDS {
         let found = disk.crash(crash);
@@ -39,10 +39,11 @@ fn assert_poisoned(log: &mut Log) {
 }
 
 #[test]
-fn a_full_disk_at_every_byte_of_a_frame_loses_and_invents_nothing() {
+fn a_full_disk_at_any_byte_of_a_frame_loses_and_invents_nothing() {
     let group: [&[u8]; 2] = [&[3; 700], b"end"];
     let frame_bytes = 32 + 4 + 700 + 4 + 3;
     let options = LogOptions {
+        sync: SyncPolicy::Always,
         room_bytes: 0,
         ..OPTIONS
     };
@@ -84,7 +85,7 @@ fn a_full_disk_at_every_byte_of_a_frame_loses_and_invents_nothing() {
 }
 
 #[test]
-fn a_full_disk_while_beginning_a_file_leaves_the_log_usable() {
+fn a_full_disk_while_starting_a_file_leaves_the_log_usable() {
     for bytes in 0..=64 {
         for operation in [Operation::Create, Operation::Write] {
             let disk = SimDisk::new(bytes);
@@ -107,13 +108,14 @@ fn a_full_disk_while_beginning_a_file_leaves_the_log_usable() {
     }
 }
 
-/// Too few descriptors at that moment ended writing until a restart.
+/// Regression: too few descriptors at that moment ended writing until a restart.
 #[test]
-fn too_few_descriptors_while_beginning_a_file_leave_the_log_usable() {
+fn too_few_descriptors_while_starting_a_file_leave_the_log_usable() {
     for (operation, nth) in [(Operation::Create, 1), (Operation::Sync, 2)] {
         for times in 1..4 {
             let disk = SimDisk::new(times);
             let options = LogOptions {
+                sync: SyncPolicy::Always,
                 room_bytes: 0,
                 ..OPTIONS
             };
@@ -136,7 +138,7 @@ fn too_few_descriptors_while_beginning_a_file_leave_the_log_usable() {
 }
 
 #[test]
-fn too_few_descriptors_while_a_file_is_dropped_leave_the_log_usable() {
+fn too_few_descriptors_while_dropping_a_file_leave_the_log_usable() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[&[1; 3_000]]);
@@ -155,7 +157,7 @@ fn too_few_descriptors_while_a_file_is_dropped_leave_the_log_usable() {
 /// The file that could not be begun would come back at a crash, in front of records that its predecessor
 /// got meanwhile, were its removal not made to last.
 #[test]
-fn a_file_that_could_not_be_begun_does_not_come_back() {
+fn a_file_that_could_not_be_started_does_not_reappear() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[&[1; 3_000]]);
@@ -203,7 +205,7 @@ fn a_failed_write_poisons_the_log() {
 }
 
 #[test]
-fn nothing_is_acknowledged_after_the_first_failed_sync_and_nothing_before_it_lost() {
+fn a_failed_sync_ends_acknowledgement_and_loses_nothing_before_it() {
     for nth in 1..=50 {
         for fault in [Fault::Io, Fault::Full { bytes: 0 }] {
             let disk = SimDisk::new(nth);
@@ -240,10 +242,10 @@ fn nothing_is_acknowledged_after_the_first_failed_sync_and_nothing_before_it_los
     }
 }
 
-/// Linux marks pages clean whose write failed: the process that is started anew reads the frame, appends
-/// behind it, and at a power loss the frame would be a hole in front of acknowledged ones.
+/// Linux marks pages whose write failed as clean: a restarted process reads the frame, appends
+/// after it, and a power cut would leave a hole before acknowledged frames.
 #[test]
-fn what_a_failed_sync_left_readable_is_made_durable_by_a_restart() {
+fn a_restart_makes_frames_left_by_a_failed_sync_durable() {
     for nth in 1..=30 {
         let disk = SimDisk::new(nth);
         let (mut log, _, _) = open(&disk);

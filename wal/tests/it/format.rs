@@ -43,7 +43,7 @@ fn the_fixture_of_version_1_is_read() {
 }
 
 #[test]
-fn the_writer_still_produces_the_fixture() {
+fn the_writer_produces_the_fixture() {
     assert_eq!(
         FORMAT_VERSION, 1,
         "a new version gets its own fixture; this one stays readable"

@@ -1,13 +1,14 @@
-//! The ordinary life of a log: sequences, files, trimming, bounds.
+//! Normal operation of a log: sequences, files, trimming, bounds.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use disk::sim::{Crash, Operation, SimDisk};
+use disk::sim::{Crash, Fault, Operation, SimDisk};
 use disk::{Bytes, Disk, DiskFile};
-use wal::{Log, LogError, LogOptions, OpenError};
+use wal::{Log, LogError, LogOptions, OpenError, SyncPolicy};
 
 use crate::common::{OPTIONS, commit, dir, file, long_log, open, try_open};
 
@@ -41,7 +42,7 @@ fn an_appended_group_is_durable_only_after_a_sync() {
     assert_eq!(open(&disk.crash(Crash::KINDS[1])).2.len(), 2);
 }
 
-/// Two frames in flight could reach the disk in the wrong order, and a legal crash would look like rot.
+/// Two unsynced frames could reach the disk in the wrong order, and a crash would look like bit rot.
 #[test]
 fn a_second_append_syncs_the_first() {
     let disk = SimDisk::new(1);
@@ -58,7 +59,7 @@ fn a_second_append_syncs_the_first() {
 }
 
 #[test]
-fn a_sync_of_nothing_costs_nothing() {
+fn a_sync_without_new_records_does_nothing() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[b"one"]);
@@ -75,7 +76,7 @@ fn a_sync_of_nothing_costs_nothing() {
 }
 
 #[test]
-fn an_empty_record_is_a_record() {
+fn an_empty_record_is_stored() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[b"", b""]);
@@ -83,7 +84,7 @@ fn an_empty_record_is_a_record() {
 }
 
 #[test]
-fn frames_are_bounded_and_a_refused_one_writes_nothing() {
+fn frame_size_is_bounded_and_a_refused_frame_writes_nothing() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     let most = vec![1; OPTIONS.frame_bytes_max as usize - 36];
@@ -115,7 +116,7 @@ fn frames_are_bounded_and_a_refused_one_writes_nothing() {
 }
 
 #[test]
-fn trim_drops_only_wholly_covered_files() {
+fn trim_drops_only_fully_covered_files() {
     let disk = SimDisk::new(1);
     long_log(&disk, 4);
     let (mut log, _, _) = open(&disk);
@@ -136,7 +137,7 @@ fn trim_drops_only_wholly_covered_files() {
 }
 
 #[test]
-fn an_error_of_the_replay_ends_the_opening_and_alters_nothing() {
+fn an_error_in_the_replay_fails_the_open_and_alters_nothing() {
     let disk = SimDisk::new(1);
     long_log(&disk, 2);
     disk.edit(&file(3), |bytes| bytes.extend_from_slice(b"torn"));
@@ -244,6 +245,7 @@ impl DiskFile for WatchedFile {
 fn replay_holds_one_frame_at_a_time() {
     let disk = SimDisk::new(1);
     let options = LogOptions {
+        sync: SyncPolicy::Always,
         file_bytes_max: 8 << 20,
         frame_bytes_max: 1 << 20,
         room_bytes: 0,
@@ -270,4 +272,58 @@ fn replay_holds_one_frame_at_a_time() {
     assert_eq!((records, log.tail_bytes()), (12, last));
     assert!(recovery.torn_tail.is_some());
     assert!(largest_read.load(Ordering::Relaxed) <= 1 << 20);
+}
+
+#[test]
+fn a_sync_that_is_not_due_waits_for_an_explicit_one_or_the_next_file() {
+    let nothing_unsynced = Crash::KINDS[1];
+    let start = Instant::now();
+    for (sync, syncs) in [
+        (SyncPolicy::Always, 4),
+        (SyncPolicy::Interval(Duration::from_secs(1)), 4),
+        (SyncPolicy::Interval(Duration::from_secs(2)), 2),
+        (SyncPolicy::Never, 1),
+    ] {
+        let disk = SimDisk::new(1);
+        let options = LogOptions { sync, ..OPTIONS };
+        let (mut log, ..) = try_open(Arc::new(disk.clone()), options, 0).expect("open");
+        for second in 0..4 {
+            log.append(&[b"record"]).expect("append");
+            let now = start + Duration::from_secs(second);
+            log.sync_if_due(now).expect("sync");
+        }
+        assert_eq!(
+            (log.counters().syncs, log.durable_sequence()),
+            (syncs, 4),
+            "{sync:?}"
+        );
+        let unsynced = disk.crash(nothing_unsynced);
+        assert!(open(&unsynced).2.len() as u64 >= syncs, "{sync:?}");
+        // The large record begins a file, and the file before it is synced first.
+        log.append(&[[5; 4_000]]).expect("append");
+        assert!(open(&disk.crash(nothing_unsynced)).2.len() >= 4, "{sync:?}");
+        log.sync().expect("sync");
+        assert_eq!(open(&disk.crash(nothing_unsynced)).2.len(), 5, "{sync:?}");
+    }
+}
+
+#[test]
+fn a_delayed_sync_that_fails_poisons_the_log() {
+    let disk = SimDisk::new(1);
+    let sync = SyncPolicy::Never;
+    let (mut log, ..) = try_open(Arc::new(disk.clone()), LogOptions { sync, ..OPTIONS }, 0).expect("open");
+    for record in ["synced", "not synced"] {
+        log.append(&[record]).expect("append");
+        log.sync_if_due(Instant::now()).expect("sync");
+    }
+    disk.fail(Operation::Sync, 1, Fault::Io);
+    assert!(matches!(log.sync(), Err(LogError::Poisoned { .. })));
+    assert!(matches!(
+        log.append(&[b"no more"]),
+        Err(LogError::Poisoned { .. })
+    ));
+    assert!(
+        matches!(log.sync(), Err(LogError::Poisoned { .. })),
+        "it is not tried again"
+    );
 }

@@ -10,7 +10,7 @@ use wal::{LogError, OpenError, Sequence};
 use crate::common::{commit, dir, file, open, small_log};
 
 #[test]
-fn what_is_whole_ends_with_the_last_frame_that_was_written_to_its_end() {
+fn whole_bytes_end_with_the_last_complete_frame() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     let bytes = disk.files()[&file(1)].clone();
@@ -27,9 +27,9 @@ fn what_is_whole_ends_with_the_last_frame_that_was_written_to_its_end() {
     }
 }
 
-/// A copy of such a file ended before the damage, and what had been acknowledged behind it was missing without a word.
+/// Regression: a copy of such a file ended before the damage and silently lacked the acknowledged records after it.
 #[test]
-fn a_damaged_frame_before_a_whole_one_is_damage_and_no_end() {
+fn a_damaged_frame_before_a_complete_one_is_damage_not_the_end() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     for (index, end) in ends.iter().enumerate().skip(1) {
@@ -52,7 +52,7 @@ fn a_damaged_frame_before_a_whole_one_is_damage_and_no_end() {
 }
 
 #[test]
-fn the_files_of_a_log_are_listed_oldest_first_and_no_others() {
+fn only_the_files_of_a_log_are_listed_oldest_first() {
     let disk = SimDisk::new(1);
     assert_eq!(wal::files(&disk, dir()).expect("no log yet"), [] as [&Path; 0]);
     let (mut log, _, _) = open(&disk);

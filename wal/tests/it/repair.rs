@@ -1,4 +1,4 @@
-//! The explicit repair: cuts at the first damage, keeps what it cuts, says what is lost.
+//! The explicit repair: cuts at the first damage, keeps the cut bytes, reports the loss.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn opens(disk: &SimDisk, from: u64) -> Records {
 }
 
 #[test]
-fn a_sound_log_is_left_alone() {
+fn a_sound_log_is_not_altered() {
     let disk = SimDisk::new(1);
     long_log(&disk, 2);
     disk.edit(&file(3), |bytes| bytes.extend_from_slice(b"torn"));
@@ -32,7 +32,7 @@ fn a_sound_log_is_left_alone() {
 }
 
 #[test]
-fn a_bad_frame_is_cut_with_all_behind_it_and_kept_aside() {
+fn a_bad_frame_and_its_successors_are_cut_and_kept_aside() {
     let disk = SimDisk::new(1);
     let whole = long_log(&disk, 4);
     disk.flip_bit(&file(3), 300, 1);
@@ -56,7 +56,7 @@ fn a_bad_frame_is_cut_with_all_behind_it_and_kept_aside() {
 }
 
 #[test]
-fn a_bad_header_and_a_missing_file_cut_whole_files() {
+fn a_bad_header_or_missing_file_cuts_whole_files() {
     for damage in [
         |disk: &SimDisk| disk.flip_bit(&file(5), 20, 0),
         |disk: &SimDisk| {
@@ -73,7 +73,7 @@ fn a_bad_header_and_a_missing_file_cut_whole_files() {
 }
 
 #[test]
-fn a_log_that_begins_too_late_or_ends_too_early_goes_on_behind_what_is_covered() {
+fn a_log_with_missing_ends_continues_after_the_covered_sequence() {
     let late = SimDisk::new(1);
     long_log(&late, 3);
     late.remove(&file(1)).expect("remove");
@@ -93,7 +93,7 @@ fn a_log_that_begins_too_late_or_ends_too_early_goes_on_behind_what_is_covered()
 }
 
 #[test]
-fn an_interrupted_repair_can_be_repeated_and_a_finished_one_lasts() {
+fn an_interrupted_repair_is_repeatable_and_a_finished_one_durable() {
     // A frame with others behind it in other files only; in the same file too; a header.
     for (path, offset, kept) in [(file(3), 300, 3), (file(3), 70, 2), (file(5), 20, 4)] {
         for stop_at in 1..20 {

@@ -1,4 +1,4 @@
-//! The room behind the last frame: zeros that the next frames are written over.
+//! Preallocated room after the last frame: zeros that the next frames overwrite.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn small_frames_do_not_lengthen_the_file_and_cost_one_write_and_one_sync() {
 }
 
 #[test]
-fn a_large_frame_makes_no_room() {
+fn a_large_frame_preallocates_nothing() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[&[1; 200]]);
@@ -48,7 +48,7 @@ fn a_large_frame_makes_no_room() {
 }
 
 #[test]
-fn room_is_no_torn_tail_and_is_cut_when_the_log_is_opened() {
+fn preallocated_room_is_not_a_torn_tail_and_is_cut_at_opening() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     for _ in 0..3 {
@@ -70,7 +70,7 @@ fn room_is_no_torn_tail_and_is_cut_when_the_log_is_opened() {
 }
 
 #[test]
-fn sealed_and_closed_files_end_with_their_last_frame() {
+fn sealed_and_closed_files_end_at_their_last_frame() {
     let disk = SimDisk::new(1);
     let (mut log, _, _) = open(&disk);
     commit(&mut log, &[SMALL]);
@@ -88,7 +88,7 @@ fn sealed_and_closed_files_end_with_their_last_frame() {
 
 /// A sealed file with zeros at its end would be damage, so none may be there before the next file is.
 #[test]
-fn a_crash_while_a_file_is_begun_is_no_damage() {
+fn a_crash_while_starting_a_file_is_not_damage() {
     for steps in 1..=6 {
         let disk = SimDisk::new(steps);
         let (mut log, _, _) = open(&disk);
@@ -108,7 +108,7 @@ fn a_crash_while_a_file_is_begun_is_no_damage() {
 }
 
 #[test]
-fn a_full_disk_takes_the_frames_that_fit_and_no_more() {
+fn a_full_disk_accepts_exactly_the_frames_that_fit() {
     for bytes in 0..FRAME_BYTES {
         let disk = SimDisk::new(bytes);
         let (mut log, _, _) = open(&disk);

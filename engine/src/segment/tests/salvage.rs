@@ -31,7 +31,7 @@ fn blocks(bytes: &[u8]) -> Vec<(LostBlock, std::ops::Range<usize>)> {
 }
 
 #[test]
-fn a_whole_file_is_written_as_it_is() {
+fn an_undamaged_file_is_copied_unchanged() {
     let whole = of_three();
     let (salvaged, out) = salvaged(&whole);
     assert!(out == whole);
@@ -39,7 +39,7 @@ fn a_whole_file_is_written_as_it_is() {
 }
 
 #[test]
-fn buckets_are_left_out() {
+fn excluded_buckets_are_omitted() {
     let whole: SharedBytes = Arc::new(of_three());
     let mut out = Vec::new();
     let salvaged = salvage(&whole, &mut out, |bucket| bucket != BUCKET).unwrap();
@@ -50,7 +50,7 @@ fn buckets_are_left_out() {
 
 /// Of every bit: footer, table, trailer, magic and heads cost nothing; a block its own rows at most, and it is named.
 #[test]
-fn a_flipped_bit_costs_the_block_it_is_in_at_most() {
+fn a_flipped_bit_loses_at_most_its_block() {
     let whole = of_three();
     let blocks = blocks(&whole);
     for byte in 0..whole.len() {
@@ -83,7 +83,7 @@ fn a_flipped_bit_costs_the_block_it_is_in_at_most() {
 
 /// A file that was cut holds the blocks before the cut, and what is lost is said wherever it was.
 #[test]
-fn a_cut_file_keeps_the_blocks_before_the_cut() {
+fn a_truncated_file_keeps_the_blocks_before_the_cut() {
     let whole = of_three();
     let blocks = blocks(&whole);
     let footer = opened(whole.clone()).unwrap().table.footer();
@@ -103,7 +103,7 @@ fn a_cut_file_keeps_the_blocks_before_the_cut() {
 
 /// Two damages: a block, and the footer that would say where the next one is.
 #[test]
-fn blocks_behind_a_damaged_one_are_found_without_a_footer() {
+fn blocks_after_a_damaged_one_are_found_without_a_footer() {
     let whole = of_three();
     let blocks = blocks(&whole);
     for (number, (block, place)) in blocks.iter().enumerate() {

@@ -216,8 +216,8 @@ impl Bucket {
     }
 
     pub(super) fn snapshot(&self, sources: &[u32]) -> Snapshot {
-        let snapshot = self.store.snapshot(sources.iter().copied());
-        snapshot.without(&self.expired_rows().into())
+        let view = self.store.view().without(&self.expired_rows().into());
+        view.select(sources.iter().copied())
     }
 
     pub(super) fn ask_stats(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::Unit;
-use engine::query::{HourCounts, count};
+use engine::query::HourCounts;
 
 use super::SECOND;
 use super::bucket::Bucket;
@@ -33,7 +33,7 @@ impl Bucket {
             }
             assert_eq!(hours.add(series, &|| false).unwrap(), rows, "rows of a source");
             assert_eq!(
-                count(series, range_ns, &|| false, &mut Err).unwrap(),
+                series.stats_within(range_ns, &|| false, &mut Err).unwrap().points,
                 rows,
                 "rows of a source"
             );

@@ -306,7 +306,7 @@ fn changes() {
 }
 
 #[test]
-fn bounds_and_denials() {
+fn bounds_and_negations() {
     understood(&[
         ("temperature greater or equal 20", "temperature gte 20"),
         ("temperature is less or equal 20", "temperature lte 20"),

@@ -305,7 +305,7 @@ fn random(seed: u64) -> Random {
 }
 
 #[test]
-fn a_condition_means_what_its_parts_mean() {
+fn a_condition_combines_the_meaning_of_its_parts() {
     let (mut random, schema) = (random(0x0c0d_0001), machine());
     for _ in 0..20_000 {
         let (condition, meaning) = random.condition();
@@ -316,7 +316,7 @@ fn a_condition_means_what_its_parts_mean() {
 }
 
 #[test]
-fn nothing_behind_a_condition_is_dropped() {
+fn text_after_a_condition_is_not_ignored() {
     const TAILS: &[&str] = &[
         " and pressure > 5",
         " or more or less",
@@ -360,7 +360,7 @@ fn nothing_behind_a_condition_is_dropped() {
 }
 
 #[test]
-fn texts_and_booleans_are_read_as_they_are_written() {
+fn texts_and_booleans_are_read_verbatim() {
     const WORDS: &[&str] = &[
         "open", "Out", "Order", "gestört", "42", "v1.2", "a-b", "E_7", "-1", "OK",
     ];

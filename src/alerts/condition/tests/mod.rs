@@ -1,4 +1,4 @@
-//! The grammar from outside: what a text says, and what is said of a text that says nothing.
+//! The grammar of conditions from outside: texts with their parsed meaning, and refused texts with their messages.
 
 mod accepted;
 mod generated;

@@ -1,4 +1,4 @@
-//! Fields by their names, and names that name none or several.
+//! Fields by name, and names that match no field or several.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn field_names_as_people_write_them() {
 }
 
 #[test]
-fn fields_that_are_not_there() {
+fn unknown_fields() {
     let schema = machine();
     for (text, said) in [
         (
@@ -67,7 +67,7 @@ fn fields_that_are_not_there() {
 }
 
 #[test]
-fn of_names_that_differ_in_spelling_only_the_exact_one_is_meant() {
+fn among_names_that_differ_in_spelling_the_exact_one_matches() {
     let schema = schema_of(&[
         ("engine_temp", FieldType::Number, None),
         ("Engine Temp", FieldType::Number, None),
@@ -90,7 +90,7 @@ fn of_names_that_differ_in_spelling_only_the_exact_one_is_meant() {
             "{fault}"
         );
     }
-    // None of them can be meant so, so that it is no matter which is.
+    // None of them parses, so the choice does not matter.
     let error = parse(
         "engine temp is somewhere",
         &schema_of(&[("a b", FieldType::Number, None), ("a_b", FieldType::Number, None)]),
@@ -99,7 +99,7 @@ fn of_names_that_differ_in_spelling_only_the_exact_one_is_meant() {
 }
 
 #[test]
-fn of_names_that_begin_alike_the_longest_that_makes_sense_is_meant() {
+fn among_names_with_a_common_prefix_the_longest_that_parses_matches() {
     let schema = schema_of(&[
         ("time", FieldType::Number, None),
         ("time over", FieldType::String, None),

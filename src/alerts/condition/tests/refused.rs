@@ -1,8 +1,8 @@
-//! Phrasings that are refused, and what is said of them.
+//! Phrasings that are refused, with their messages.
 
 use super::*;
 
-/// Each text is not understood, and the message says so in these words.
+/// Each text is refused, and the message contains the words beside it.
 #[track_caller]
 pub(super) fn check(cases: &[(&str, &str)]) {
     let schema = machine();
@@ -80,7 +80,7 @@ fn times_and_durations() {
 }
 
 #[test]
-fn what_is_no_number() {
+fn malformed_numbers() {
     check(&[
         (
             "temperature > 1,5",
@@ -137,7 +137,7 @@ fn what_is_no_number() {
 }
 
 #[test]
-fn ranges_and_changes_that_cannot_be_meant() {
+fn impossible_ranges_and_changes() {
     check(&[
         ("pressure is up to 5", "needs a number at \"up to 5\""),
         ("pressure went from 5 to 10", "at \"from 5 to 10\""),
@@ -191,7 +191,7 @@ fn ranges_and_changes_that_cannot_be_meant() {
 }
 
 #[test]
-fn what_is_no_comparison() {
+fn malformed_comparisons() {
     check(&[
         ("temperature", "not understood at its end"),
         ("temperature 30", "at \"30\""),
@@ -233,7 +233,7 @@ fn what_is_no_comparison() {
 }
 
 #[test]
-fn what_the_field_s_type_does_not_allow() {
+fn comparisons_not_allowed_for_the_type_of_the_field() {
     check(&[
         ("status is in 5 pieces", "a string field can only"),
         (
@@ -335,7 +335,7 @@ fn more_than_a_word_for_a_text() {
 }
 
 #[test]
-fn words_that_may_continue_a_comparison_are_no_texts() {
+fn words_that_can_continue_a_comparison_are_not_texts() {
     let schema = machine();
     for word in [
         "different",
@@ -368,7 +368,7 @@ fn words_that_may_continue_a_comparison_are_no_texts() {
 }
 
 #[test]
-fn a_refusal_says_what_is_understood_and_names_the_fields() {
+fn a_refusal_lists_what_is_supported_and_the_fields() {
     let schema = schema_of(&[
         ("temp", FieldType::Number, None),
         ("door \"A\"", FieldType::String, None),

@@ -1,4 +1,4 @@
-//! Texts that nobody would write: they come back, and what they give fits the schema.
+//! Random and hostile texts: parsing returns, and its result fits the schema.
 
 use super::*;
 
@@ -97,7 +97,7 @@ fn check(text: &str, schema: &Schema) {
 }
 
 #[test]
-fn whatever_is_sent_is_read_or_refused() {
+fn random_text_is_parsed_or_refused() {
     let seed = 0x0c0d_0004;
     println!("seed {seed:#x}");
     let (mut random, schema) = (fastrand::Rng::with_seed(seed), machine());
@@ -118,7 +118,7 @@ fn whatever_is_sent_is_read_or_refused() {
 }
 
 #[test]
-fn a_condition_that_is_cut_anywhere_is_read_or_refused() {
+fn a_condition_truncated_anywhere_is_parsed_or_refused() {
     let schema = machine();
     let text = "Alert me when the “Füllstand” is not between −1,000.5 µg/m³ and 5e3 °C, then notify us.";
     for (start, _) in text.char_indices() {
@@ -128,9 +128,9 @@ fn a_condition_that_is_cut_anywhere_is_read_or_refused() {
     }
 }
 
-/// A megabyte each: with anything that grows faster than the text, this test would not end.
+/// A megabyte each: with more than linear time, this test would not end.
 #[test]
-fn long_texts_take_no_longer_than_they_are() {
+fn parsing_time_is_linear_in_the_length_of_the_text() {
     const LENGTH: usize = 1 << 20;
     let schema = machine();
     let long = |part: &str| part.repeat(LENGTH / part.len());
@@ -154,7 +154,7 @@ fn long_texts_take_no_longer_than_they_are() {
 
 /// Names that each begin like the text, the most that a schema can have.
 #[test]
-fn long_texts_and_many_fields_take_no_longer() {
+fn parsing_time_is_bounded_for_long_texts_and_many_fields() {
     let names: Vec<String> = (1..=128)
         .flat_map(|length| ["a", "A"].map(|letter| letter.repeat(length)))
         .collect();

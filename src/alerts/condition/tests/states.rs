@@ -1,4 +1,4 @@
-//! What boolean and string fields are said to be.
+//! Conditions on boolean and string fields.
 
 use super::*;
 

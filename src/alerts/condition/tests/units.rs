@@ -1,4 +1,4 @@
-//! Numbers and what stands behind them: the field's unit, another one, none.
+//! Numbers followed by the unit of the field, another unit, or none.
 
 use super::refused::check;
 use super::*;
@@ -70,7 +70,7 @@ fn numbers_in_words() {
 }
 
 #[test]
-fn units_in_all_spellings_of_the_fields_own() {
+fn all_spellings_of_the_unit_of_a_field() {
     understood(&[
         ("temperature > 30 celsius", "temperature gt 30"),
         ("temperature > 30 Degrees Centigrade", "temperature gt 30"),
@@ -88,7 +88,7 @@ fn units_in_all_spellings_of_the_fields_own() {
         ("speed > 5 kph", "speed gt 5"),
         ("speed > 5 KM/H", "speed gt 5"),
         ("speed > 5 kilometers per hour", "speed gt 5"),
-        ("speed > 5 km·h⁻¹", "speed gt 5"),
+        ("speed > 5 km / h", "speed gt 5"),
         ("depth > 5 inches", "depth gt 5"),
         ("co2 > 400 parts per million", "co2 gt 400"),
         ("Füllstand < 5 L", "Füllstand lt 5"),
@@ -117,13 +117,14 @@ fn units_in_all_spellings_of_the_fields_own() {
         ("heat > 300 degrees", "heat gt 300"),
         ("cost > $500", "cost gt 500"),
         ("cost > 500 dollars", "cost gt 500"),
-        ("price > €0.30/kWh", "price gt 0.3"),
-        ("price > 0.30 euros per kilowatt hour", "price gt 0.3"),
+        ("price > 0.30 EUR/kWh", "price gt 0.3"),
+        ("price > 0.30 eur / kwh", "price gt 0.3"),
+        ("price > 0.30", "price gt 0.3"),
     ]);
 }
 
 #[test]
-fn units_that_are_known_for_a_field_without_one() {
+fn known_units_for_a_field_without_a_unit() {
     understood(&[
         ("pressure > 5 kpa", "pressure gt 5"),
         ("pressure > 5 hPa", "pressure gt 5"),
@@ -149,7 +150,7 @@ fn units_that_are_known_for_a_field_without_one() {
 }
 
 #[test]
-fn words_behind_a_number_that_are_no_units() {
+fn words_after_a_number_that_are_not_units() {
     let schema = machine();
     for text in [
         "pressure > 3 trillions",
@@ -214,9 +215,12 @@ fn words_behind_a_number_that_are_no_units() {
 }
 
 #[test]
-fn units_other_than_the_field_s() {
+fn units_that_differ_from_that_of_the_field() {
     check(&[
-        ("voltage < 11 kV", "at \"kV\": the field is in V,"),
+        (
+            "voltage < 11 kV",
+            "at \"kV\": the field is in V, and nothing is converted; write the number in V, or without a unit",
+        ),
         ("voltage between 11 and 12 kV", "the field is in V"),
         ("voltage between 11 mV and 12 V", "the field is in V"),
         ("voltage drops by 5 kV", "the field is in V"),
@@ -234,6 +238,15 @@ fn units_other_than_the_field_s() {
         ("energy > 5 kW", "the field is in kWh"),
         ("speed > 5 mph", "the field is in km/h"),
         ("speed > 5 m/s", "the field is in km/h"),
+        ("speed > 5 km·h⁻¹", "the field is in km/h"),
+        ("price > €0.30/kWh", "the field is in EUR/kWh"),
+        ("price > 0.30 euros per kilowatt hour", "the field is in EUR/kWh"),
+        ("price > 0.30 EUR/MWh", "the field is in EUR/kWh"),
+        (
+            "queue > 5 gadgets",
+            "at \"gadgets\" (no unit that is known; the field is in widgets)",
+        ),
+        ("queue drops by 5 widgets per day", "may be a rate of change"),
         ("cost > 5 €", "the field is in USD"),
         ("queue > 5 kg", "the field is in widgets"),
         ("queue > 5 requests", "the field is in widgets"),

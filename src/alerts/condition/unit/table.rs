@@ -1,288 +1,111 @@
-//! The built-in units and their spellings. Any other unit is understood only after a number of a field that has this
-//! unit.
+//! The known units and their spellings. Any other unit is understood only as the unit of a field whose schema has it.
 
-/// A part of a unit, such as the hours of "km/h": `h` to the power of -1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Factor {
-    pub prefix: &'static str,
-    pub base: &'static str,
-    pub power: i8,
-}
+/// Units of time. After a change they may be durations.
+pub(super) const TIMES: &[&str] = &["ns", "µs", "ms", "s", "min", "h", "d", "weeks", "months", "years"];
 
-/// A base without prefix.
-pub(super) const fn factor(base: &'static str) -> Factor {
-    power(base, 1)
-}
-
-const fn power(base: &'static str, power: i8) -> Factor {
-    let prefix = "";
-    Factor { prefix, base, power }
-}
-
-/// Symbols that often are not units: "5 m" may mean million, and "5 pm" a time of day.
-pub(super) const AMBIGUOUS: &[&str] = &["m", "K", "B", "b", "T", "in", "pm"];
-
-/// Prefixes: the canonical symbol, its spellings, and the prefix of names.
-const PREFIXES: &[(&str, &str, &str)] = &[
-    ("k", "k|K", "kilo"),
-    ("M", "M", "mega"),
-    ("G", "G", "giga"),
-    ("T", "T", "tera"),
-    ("P", "P", "peta"),
-    ("m", "m", "milli"),
-    ("µ", "µ|μ|u", "micro"),
-    ("n", "n", "nano"),
-    ("p", "p", "pico"),
-    ("c", "c", "centi"),
-    ("d", "d", "deci"),
-    ("h", "h", "hecto"),
-    ("Ki", "Ki", "kibi"),
-    ("Mi", "Mi", "mebi"),
-    ("Gi", "Gi", "gibi"),
-    ("Ti", "Ti", "tebi"),
-];
-const ALL: &str = "k|M|G|T|P|m|µ|n|p|c|d|h";
-const THOUSANDS: &str = "k|M|G|T|P|m|µ|n|p";
-const LARGE: &str = "k|M|G|T|P|Ki|Mi|Gi|Ti";
-
-/// Canonical unit, symbols, names, allowed prefixes. Names match in any case and with a plural "s". Symbols match
-/// exactly; if no symbol does, symbols of several letters match in any case.
-#[rustfmt::skip]
-const UNITS: &[(&str, &str, &str, &str)] = &[
-    ("m", "m", "meter|metre", ALL),
-    ("g", "g", "gram|gramme", ALL),
-    ("l", "l|L", "liter|litre", ALL),
-    ("Pa", "Pa", "pascal", ALL),
-    ("s", "s|sec|secs", "second", THOUSANDS),
-    ("A", "A", "ampere|amp", THOUSANDS),
-    ("mol", "mol", "mole", THOUSANDS),
-    ("cd", "cd", "candela", ""),
-    ("Hz", "Hz", "hertz", THOUSANDS),
-    ("N", "N", "newton", THOUSANDS),
-    ("J", "J", "joule", THOUSANDS),
-    ("W", "W", "watt", THOUSANDS),
-    ("V", "V", "volt", THOUSANDS),
-    ("Ω", "Ω|Ω", "ohm", THOUSANDS),
-    ("S", "S", "siemens", THOUSANDS),
-    ("T", "T", "tesla", THOUSANDS),
-    ("H", "H", "henry", THOUSANDS),
-    ("lm", "lm", "lumen", ""),
-    ("lx", "lx", "lux", THOUSANDS),
-    ("Bq", "Bq", "becquerel", THOUSANDS),
-    ("Gy", "Gy", "gray", THOUSANDS),
-    ("Sv", "Sv", "sievert", THOUSANDS),
-    ("eV", "eV", "electronvolt", THOUSANDS),
-    ("t", "t", "tonne", THOUSANDS),
-    ("bar", "bar", "bar", THOUSANDS),
-    ("cal", "cal", "calorie", THOUSANDS),
-    ("rad", "rad", "radian", THOUSANDS),
-    ("var", "var", "", THOUSANDS),
-    // A bare C or F is a temperature.
-    ("°C", "C|c|ºC|degC", "celsius|centigrade", ""),
-    ("°F", "F|f|ºF|degF", "fahrenheit", ""),
-    ("F", "F", "farad", THOUSANDS),
-    ("K", "K", "kelvin", THOUSANDS),
-    ("min", "min|mins", "minute", ""),
-    ("h", "h|hr|hrs", "hour", ""),
-    ("d", "d", "day", ""),
-    ("week", "wk", "week", ""),
-    ("month", "", "month", ""),
-    ("year", "yr", "year", ""),
-    ("psi", "psi", "", ""),
-    ("atm", "atm", "atmosphere", ""),
-    ("mmHg", "mmHg", "", ""),
-    ("inHg", "inHg", "", ""),
-    ("Torr", "Torr", "", "m"),
-    ("in", "in", "inch|inches", ""),
-    ("ft", "ft", "foot|feet", ""),
-    ("yd", "yd", "yard", ""),
-    ("mi", "mi", "mile", ""),
-    ("nmi", "nmi", "", ""),
-    ("ha", "ha", "hectare", ""),
-    ("acre", "", "acre", ""),
-    ("gal", "gal", "gallon", ""),
-    ("oz", "oz", "ounce", ""),
-    ("lb", "lb|lbs", "pound", ""),
-    ("ton", "", "ton", ""),
-    ("hp", "hp", "horsepower", ""),
-    ("BTU", "BTU", "", ""),
-    ("cP", "cP", "", ""),
-    ("ppm", "ppm", "", ""),
-    ("ppb", "ppb", "", ""),
-    ("dB", "dB", "decibel", ""),
-    ("dBm", "dBm", "", ""),
-    ("dBA", "dBA", "", ""),
-    ("pH", "pH", "", ""),
-    ("NTU", "NTU", "", ""),
-    ("byte", "B", "byte", LARGE),
-    ("bit", "bit|b", "bit", LARGE),
-    ("px", "px", "pixel", ""),
-    ("USD", "USD", "dollar", ""),
-    ("EUR", "EUR", "euro", ""),
-    ("GBP", "GBP", "", ""),
-    ("JPY", "JPY", "yen", ""),
-    ("INR", "INR", "rupee", ""),
-    ("revolution", "rev", "revolution", ""),
-    ("beat", "", "beat", ""),
-    ("frame", "", "frame", ""),
-    // Counted things. If the singular is also a verb ("message me"), only the plural is listed.
-    ("unit", "", "unit", ""),
-    ("item", "", "item", ""),
-    ("piece", "pcs", "piece", ""),
-    ("person", "", "person|people", ""),
-    ("user", "", "user", ""),
-    ("visitor", "", "visitor", ""),
-    ("customer", "", "customer", ""),
-    ("vehicle", "", "vehicle", ""),
-    ("event", "", "event", ""),
-    ("request", "req|reqs", "request", ""),
-    ("response", "", "response", ""),
-    ("query", "", "query|queries", ""),
-    ("message", "msg|msgs", "messages", ""),
-    ("call", "", "calls", ""),
-    ("packet", "", "packet", ""),
-    ("connection", "", "connection", ""),
-    ("session", "", "session", ""),
-    ("transaction", "", "transaction", ""),
-    ("order", "", "orders", ""),
-    ("job", "", "job", ""),
-    ("task", "", "task", ""),
-    ("thread", "", "thread", ""),
-    ("error", "", "error", ""),
-    ("failure", "", "failure", ""),
-    ("row", "", "row", ""),
-    ("record", "", "records", ""),
-    ("file", "", "file", ""),
-    ("point", "", "points", ""),
-];
-
-/// Units that consist of several words or of signs.
-pub(super) const PHRASES: &[(&str, Factor)] = &[
-    ("°|º|˚|degree|degrees|deg", factor("°")),
-    ("°|º|˚|degree|degrees|deg celsius|centigrade|c", factor("°C")),
-    ("°|º|˚|degree|degrees|deg fahrenheit|f", factor("°F")),
-    ("°|º|˚|degree|degrees|deg kelvin|k", factor("K")),
-    ("℃", factor("°C")),
-    ("℉", factor("°F")),
-    ("%|percent|pct", factor("%")),
-    ("per cent", factor("%")),
-    ("percentage points", factor("%")),
-    ("%|percent rh", factor("%")),
-    ("‰", factor("‰")),
-    ("parts per million", factor("ppm")),
-    ("parts per billion", factor("ppb")),
-    ("nautical mile|miles", factor("nmi")),
-    ("metric ton|tons", factor("t")),
-];
+/// Symbols that often are not units: "5 m" may mean million.
+pub(super) const AMBIGUOUS: &[&str] = &["m", "K", "B", "in"];
 
 /// Currency signs, before or after an amount.
-pub(super) const CURRENCIES: &[(&str, Factor)] = &[
-    ("$", factor("USD")),
-    ("€", factor("EUR")),
-    ("£", factor("GBP")),
-    ("¥", factor("JPY")),
-    ("₹", factor("INR")),
+pub(super) const CURRENCIES: &[(&str, &str)] = &[
+    ("$", "USD"),
+    ("€", "EUR"),
+    ("£", "GBP"),
+    ("¥", "JPY"),
+    ("₹", "INR"),
 ];
 
-/// Symbols of products, their allowed prefixes, their factors.
-const PRODUCTS: &[(&str, &str, &[Factor])] = &[
-    ("Wh", THOUSANDS, &[factor("W"), factor("h")]),
-    ("Ah", THOUSANDS, &[factor("A"), factor("h")]),
-    ("VA", THOUSANDS, &[factor("V"), factor("A")]),
-    ("Nm", "k", &[factor("N"), factor("m")]),
-    ("bps", LARGE, &[factor("bit"), power("s", -1)]),
-    ("mph", "", &[factor("mi"), power("h", -1)]),
-    ("mps", "", &[factor("m"), power("s", -1)]),
-    ("kn|kt|kts|knot|knots", "", &[factor("nmi"), power("h", -1)]),
-    ("kph|kmh|kmph", "", &[KILOMETER, power("h", -1)]),
-    ("lpm", "", &[factor("l"), power("min", -1)]),
-    ("gpm", "", &[factor("gal"), power("min", -1)]),
-    ("cfm", "", &[power("ft", 3), power("min", -1)]),
-    ("rpm", "", &[factor("revolution"), power("min", -1)]),
-    ("bpm", "", &[factor("beat"), power("min", -1)]),
-    ("fps", "", &[factor("frame"), power("s", -1)]),
+/// Symbols of units. They match as written; if none does, those of several letters match in any case.
+#[rustfmt::skip]
+pub(super) const SYMBOLS: &[&str] = &[
+    "ns", "µs", "ms", "s", "min", "h", "d",
+    "°", "°C", "°F", "K", "%", "‰", "ppm", "ppb", "dB", "dBm", "dBA", "pH", "NTU", "rad",
+    "nm", "µm", "mm", "cm", "m", "km", "in", "ft", "yd", "mi",
+    "mm²", "cm²", "m²", "km²", "ha", "ft²", "cm³", "m³", "ft³", "ml", "cl", "l", "hl", "gal",
+    "µg", "mg", "g", "kg", "t", "oz", "lb", "µmol", "mmol", "mol",
+    "Pa", "hPa", "kPa", "MPa", "µbar", "mbar", "bar", "psi", "atm", "mmHg", "inHg", "Torr", "N", "kN", "Nm", "kNm",
+    "µV", "mV", "V", "kV", "nA", "µA", "mA", "A", "kA", "mAh", "Ah", "mΩ", "Ω", "kΩ", "MΩ", "pF", "nF", "µF", "mF",
+    "µW", "mW", "W", "kW", "MW", "GW", "VA", "kVA", "MVA", "var", "kvar", "hp", "µT", "mT", "µH", "mH",
+    "J", "kJ", "MJ", "GJ", "Wh", "kWh", "MWh", "GWh", "cal", "kcal", "BTU", "eV", "keV", "MeV",
+    "Hz", "kHz", "MHz", "GHz", "lm", "lx", "cd", "Bq", "kBq", "µSv", "mSv", "Sv", "mGy", "Gy", "cP", "px",
+    "B", "kB", "MB", "GB", "TB", "PB", "KiB", "MiB", "GiB", "TiB", "bit", "kbit", "Mbit", "Gbit",
+    "B/s", "kB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+    "mm/s", "cm/s", "m/s", "km/h", "m/s²", "ml/min", "l/s", "l/min", "l/h", "m³/s", "m³/min", "m³/h", "kg/s", "kg/h",
+    "t/h", "ng/m³", "µg/m³", "mg/m³", "g/m³", "kg/m³", "µg/l", "mg/l", "g/l", "mmol/l", "µS/cm", "mS/cm", "W/m²",
+    "kWh/m²", "Bq/m³", "µSv/h", "USD", "EUR", "GBP", "JPY", "INR",
 ];
-const KILOMETER: Factor = Factor {
-    prefix: "k",
-    base: "m",
-    power: 1,
-};
 
-/// The factors of a word without a power. A listed word takes precedence over splitting it into prefix and unit.
-pub(super) fn find(word: &str) -> Option<Vec<Factor>> {
-    [Spelling::Symbol, Spelling::Name, Spelling::SymbolInAnyCase]
-        .into_iter()
-        .find_map(|spelling| {
-            let prefixed = || {
-                PREFIXES.iter().find_map(|(prefix, symbols, name)| {
-                    let beginnings = if spelling == Spelling::Name { name } else { symbols };
-                    beginnings.split('|').find_map(|beginning| {
-                        let (begun, rest) = word.split_at_checked(beginning.len())?;
-                        spelling
-                            .begins(beginning, begun)
-                            .then(|| unit(spelling, prefix, rest))?
-                    })
-                })
-            };
-            unit(spelling, "", word).or_else(prefixed)
-        })
-}
-
-/// The unit with this spelling, if it allows the prefix.
-fn unit(spelling: Spelling, prefix: &'static str, word: &str) -> Option<Vec<Factor>> {
-    let taken = |prefixes: &str| prefix.is_empty() || prefixes.split('|').any(|one| one == prefix);
-    let simple = UNITS.iter().find_map(|(base, symbols, names, prefixes)| {
-        let found = taken(prefixes) && spelling.is(symbols, names, word);
-        found.then(|| {
-            vec![Factor {
-                prefix,
-                ..factor(base)
-            }]
-        })
-    });
-    let product = || {
-        PRODUCTS.iter().find_map(|(symbols, prefixes, factors)| {
-            let found = taken(prefixes) && spelling.is(symbols, "", word);
-            let mut factors = found.then(|| factors.to_vec())?;
-            if !prefix.is_empty() {
-                factors.first_mut()?.prefix = prefix;
-            }
-            Some(factors)
-        })
-    };
-    simple.or_else(product)
-}
-
-/// How a word can match a unit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spelling {
-    Symbol,
-    Name,
-    SymbolInAnyCase,
-}
-
-impl Spelling {
-    fn begins(self, beginning: &str, word: &str) -> bool {
-        match self {
-            Self::Name => beginning.eq_ignore_ascii_case(word),
-            Self::Symbol | Self::SymbolInAnyCase => beginning == word,
-        }
-    }
-
-    /// Whether the word matches one of the symbols or names. List entries are separated by `|`.
-    fn is(self, symbols: &str, names: &str, word: &str) -> bool {
-        let singular = word
-            .strip_suffix(['s', 'S'])
-            .filter(|singular| !singular.is_empty());
-        let is_one = |entry: &str| match self {
-            Self::Symbol => entry == word,
-            Self::Name => [Some(word), singular]
-                .into_iter()
-                .flatten()
-                .any(|one| entry.eq_ignore_ascii_case(one)),
-            Self::SymbolInAnyCase => entry.chars().nth(1).is_some() && entry.eq_ignore_ascii_case(word),
-        };
-        let list = if self == Self::Name { names } else { symbols };
-        !word.is_empty() && list.split('|').any(is_one)
-    }
-}
+/// Other spellings in any case, as patterns of `phrase`, and the unit. Things are counted in the plural only where the
+/// singular is also a verb ("message me").
+#[rustfmt::skip]
+pub(super) const SPELLINGS: &[(&str, &str)] = &[
+    // Temperatures and shares.
+    ("°|º|˚|degree|degrees|deg", "°"),
+    ("c|℃|ºc|degc|celsius|centigrade", "°C"), ("°|º|˚|degree|degrees|deg c|celsius|centigrade", "°C"),
+    ("f|℉|ºf|degf|fahrenheit", "°F"), ("°|º|˚|degree|degrees|deg f|fahrenheit", "°F"),
+    ("kelvin|kelvins", "K"), ("°|º|˚|degree|degrees|deg k|kelvin", "K"),
+    ("percent|pct", "%"), ("per cent", "%"), ("percentage points", "%"), ("%|percent rh", "%"),
+    ("parts per million", "ppm"), ("parts per billion", "ppb"),
+    // Times.
+    ("nanosecond|nanoseconds", "ns"), ("us|μs|microsecond|microseconds", "µs"), ("millisecond|milliseconds", "ms"),
+    ("sec|secs|second|seconds", "s"), ("mins|minute|minutes", "min"), ("hr|hrs|hour|hours", "h"), ("day|days", "d"),
+    ("wk|week|weeks", "weeks"), ("month|months", "months"), ("yr|year|years", "years"),
+    // Lengths, areas and volumes.
+    ("um|μm|micrometer|micrometers|micrometre|micrometres", "µm"),
+    ("millimeter|millimeters|millimetre|millimetres", "mm"), ("centimeter|centimeters|centimetre|centimetres", "cm"),
+    ("meter|meters|metre|metres", "m"), ("kilometer|kilometers|kilometre|kilometres", "km"),
+    ("inch|inches", "in"), ("foot|feet", "ft"), ("yard|yards", "yd"), ("mile|miles", "mi"),
+    ("m2|sqm", "m²"), ("m ^ 2", "m²"), ("square|sq meter|meters|metre|metres|m", "m²"), ("hectare|hectares", "ha"),
+    ("ft2|sqft", "ft²"), ("square|sq feet|foot|ft", "ft²"), ("ft3", "ft³"), ("cubic|cu feet|foot|ft", "ft³"),
+    ("m3", "m³"), ("m ^ 3", "m³"), ("cubic|cu meter|meters|metre|metres|m", "m³"),
+    ("milliliter|milliliters|millilitre|millilitres", "ml"), ("liter|liters|litre|litres", "l"),
+    ("gallon|gallons", "gal"),
+    // Masses, pressures and forces.
+    ("ug|μg|microgram|micrograms", "µg"), ("milligram|milligrams", "mg"), ("gram|grams|gramme|grammes", "g"),
+    ("kilogram|kilograms", "kg"), ("tonne|tonnes", "t"), ("metric ton|tons", "t"), ("ounce|ounces", "oz"),
+    ("lbs|pound|pounds", "lb"), ("pascal|pascals", "Pa"), ("hectopascal|hectopascals", "hPa"),
+    ("kilopascal|kilopascals", "kPa"), ("megapascal|megapascals", "MPa"), ("bars", "bar"),
+    ("millibar|millibars", "mbar"),
+    ("newton|newtons", "N"), ("n ·|⋅|* m", "Nm"), ("newton|newtons -? meter|meters|metre|metres", "Nm"),
+    // Electricity and energy.
+    ("millivolt|millivolts", "mV"), ("volt|volts", "V"), ("kilovolt|kilovolts", "kV"),
+    ("milliamp|milliamps|milliampere|milliamperes", "mA"), ("amp|amps|ampere|amperes", "A"), ("ohm|ohms|\u{2126}", "Ω"),
+    ("watt|watts", "W"), ("kilowatt|kilowatts", "kW"), ("megawatt|megawatts", "MW"), ("horsepower", "hp"),
+    ("watt|watts -? hour|hours", "Wh"), ("kw ·|⋅|* h", "kWh"), ("kilowatt|kilowatts -? hour|hours", "kWh"),
+    ("megawatt|megawatts -? hour|hours", "MWh"),
+    ("joule|joules", "J"), ("kilojoule|kilojoules", "kJ"), ("calorie|calories", "cal"),
+    // Frequency, light and data.
+    ("decibel|decibels", "dB"), ("radian|radians", "rad"),
+    ("hertz", "Hz"), ("kilohertz", "kHz"), ("megahertz", "MHz"), ("gigahertz", "GHz"), ("lux", "lx"),
+    ("lumen|lumens", "lm"),
+    ("pixel|pixels", "px"), ("bits", "bit"), ("byte|bytes", "B"), ("kilobyte|kilobytes", "kB"),
+    ("megabyte|megabytes", "MB"), ("gigabyte|gigabytes", "GB"), ("terabyte|terabytes", "TB"),
+    ("byte|bytes /|per s|sec|second", "B/s"), ("bps", "bit/s"), ("kbps", "kbit/s"), ("mbps", "Mbit/s"),
+    ("gbps", "Gbit/s"),
+    // Quotients.
+    ("mps", "m/s"), ("meter|meters|metre|metres /|per s|sec|second", "m/s"), ("m / s2", "m/s²"), ("m / s ^ 2", "m/s²"),
+    ("kph|kmh|kmph", "km/h"), ("km|kilometer|kilometers|kilometre|kilometres per|/ hour|h|hr", "km/h"),
+    ("mph", "mi/h"), ("mile|miles|mi /|per h|hr|hour", "mi/h"), ("kn|kt|kts|knot|knots", "nmi/h"),
+    ("lpm", "l/min"), ("liter|liters|litre|litres per min|minute", "l/min"),
+    ("liter|liters|litre|litres per hour", "l/h"),
+    ("gpm", "gal/min"), ("cfm", "ft³/min"), ("m3 / s", "m³/s"), ("m3 / h", "m³/h"),
+    ("cubic meter|meters|metre|metres per hour", "m³/h"), ("ug|μg|µg / m3|m³", "µg/m³"), ("mg / m3", "mg/m³"),
+    ("g / m3", "g/m³"), ("kg / m3", "kg/m³"), ("w / m2", "W/m²"), ("rpm", "revolutions/min"), ("bpm", "beats/min"),
+    ("fps", "frames/s"), ("/|per s|sec|second", "/s"), ("/|per min|minute", "/min"), ("/|per h|hr|hour", "/h"),
+    ("/|per d|day", "/d"), ("request|requests|req|reqs /|per s|sec|second", "requests/s"),
+    ("request|requests|req|reqs /|per min|minute", "requests/min"),
+    ("message|messages|msg|msgs /|per s|sec|second", "messages/s"), ("event|events /|per s|sec|second", "events/s"),
+    ("error|errors /|per s|sec|second", "errors/s"), ("error|errors /|per min|minute", "errors/min"),
+    // Money and things.
+    ("dollar|dollars", "USD"), ("euro|euros", "EUR"), ("yen", "JPY"), ("rupee|rupees", "INR"),
+    ("unit|units", "units"), ("item|items", "items"), ("piece|pieces|pcs", "pieces"), ("person|people", "people"),
+    ("user|users", "users"), ("visitor|visitors", "visitors"), ("customer|customers", "customers"),
+    ("vehicle|vehicles", "vehicles"), ("event|events", "events"), ("request|requests|req|reqs", "requests"),
+    ("response|responses", "responses"), ("query|queries", "queries"), ("messages|msg|msgs", "messages"),
+    ("calls", "calls"), ("packet|packets", "packets"), ("connection|connections", "connections"),
+    ("session|sessions", "sessions"), ("transaction|transactions", "transactions"), ("orders", "orders"),
+    ("job|jobs", "jobs"), ("task|tasks", "tasks"), ("thread|threads", "threads"), ("error|errors", "errors"),
+    ("failure|failures", "failures"), ("row|rows", "rows"), ("records", "records"), ("file|files", "files"),
+    ("points", "points"), ("beat|beats", "beats"), ("frame|frames", "frames"),
+    ("revolution|revolutions|rev", "revolutions"),
+];

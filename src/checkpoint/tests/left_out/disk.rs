@@ -12,7 +12,7 @@ use disk::sim::{Fault, Operation, SimDisk};
 use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
 
-/// What is made to last, and why.
+/// Classes of syncs: what each makes durable, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// A frame of the log, before it is acknowledged.
@@ -93,7 +93,7 @@ struct Notes {
 #[derive(Clone)]
 pub(super) struct LeftOut {
     below: Arc<dyn Disk>,
-    /// The disk under all wrappers, which fails when it is told to.
+    /// The disk under all wrappers, which injects faults.
     sim: SimDisk,
     class: Option<Class>,
     /// How many syncs were left out.
@@ -117,7 +117,7 @@ impl LeftOut {
         }
     }
 
-    /// Has the next sync of a class fail, as the operating system reports it.
+    /// Makes the next sync of a class fail, as reported by the operating system.
     pub(super) fn fail_next(&self, class: Class) {
         *self.notes.failing.lock() = Some(class);
     }

@@ -1,4 +1,4 @@
-//! The end of a round: whole disks, a clock that is right, and time. What has expired must go then, also from the disk.
+//! The end of a round: working disks, a correct clock, and enough time. Expired data must then be gone from the disk.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,13 +14,13 @@ use super::{Hook, checkpoint, look, repair, start};
 use crate::bucket::BucketState;
 use crate::clock::{DAY_NS, MINUTE_NS};
 
-/// More than the rows that tell the time take.
+/// More than the rows that only carry the time take.
 const LEFT_BYTES: usize = 16 << 10;
 
 /// Segments and files of answers, with their bytes.
 fn files(storm: &Storm) -> BTreeMap<PathBuf, usize> {
     let counts = |ending: &OsStr| ending == "segment" || ending == "answers";
-    // A crash of the simulated disk may take a directory and leave the files in it, which nobody can find then.
+    // A crash of the simulated disk may lose a directory and keep the files in it, which are then unreachable.
     let found = |path: &Path| {
         path.parent()
             .is_some_and(|dir| storm.disk.exists(dir).expect("it is whole"))

@@ -1,4 +1,4 @@
-//! What readers see, asked for as the service asks for it, and whether that is what the model says.
+//! Queries the rooms as the service does and compares the results with the model.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::error::ErrorKind;
 /// Where a row is: its source, number and timestamp.
 type Place = (u32, u64, i64);
 
-/// Takes changes that were refused before a restart as they were found to be.
+/// Adopts the observed state of changes that were refused before a restart.
 pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
     for doubt in std::mem::take(&mut model.doubts) {
         rooms.catalog.read(|catalog| match doubt {
@@ -130,13 +130,13 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     }
     assert!(
         seen.is_empty(),
-        "rows that nobody sent, or that are gone: {seen:?}; {}",
+        "rows that were never sent, or that are gone: {seen:?}; {}",
         bucket.ordinal
     );
     look_for_keys(model, rooms, now_ns).await;
 }
 
-/// Takes the rows of a request out of those that were seen; answers what is known of it now.
+/// Removes the rows of a request from the observed ones; returns its resulting state.
 fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, now_ns: i64) -> Sent {
     let about = || {
         let (rows, first) = (request.rows.len(), request.rows.first());
@@ -240,7 +240,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     }
 }
 
-/// The rows of a source, told in two ways that must agree: row by row, and grouped.
+/// The rows of a source, read in two ways that must agree: row by row, and grouped.
 fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
     let (range_ns, stop) = ((cutoff_ns, i64::MAX), &|| false);
     let query = ScanQuery {

@@ -1,7 +1,7 @@
 //! Everything at once: retention changes, backfills, deletions, clocks that are set, failing disks, panics, kills and
-//! checkpoints, against a model of plain lists. What readers see is looked at every few steps and after every recovery.
+//! checkpoints, against a model of plain lists. The view of readers is compared every few steps and after recoveries.
 //!
-//! A plain run is a few rounds. `STORM_SECONDS=…` goes on for so long, over fresh seeds, each of which is printed;
+//! A plain run is a few rounds. `STORM_SECONDS=…` runs for that long, over fresh seeds, each of which is printed;
 //! `TIDEWATCH_SEED=…` begins with that one.
 
 mod end;
@@ -32,7 +32,7 @@ const STEPS: u32 = 300;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_storm_loses_nothing_and_brings_nothing_back() {
+fn a_storm_loses_nothing_and_revives_nothing() {
     let seconds = std::env::var("STORM_SECONDS")
         .ok()
         .and_then(|text| text.parse().ok());
@@ -174,7 +174,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
             if full_for.is_none() {
                 storm.disk.set_budget_bytes(None);
                 storm.full = false;
-                // A disk that has stopped has no room for anything.
+                // A stopped disk has no room.
                 if !storm.ill {
                     ready(&rooms);
                 }
@@ -240,7 +240,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
         let (slot, rooms) = (Arc::clone(&slot), rooms_of(live));
         let work = move || {
             let taken = slot.lock().take();
-            let mut storm = taken.expect("nobody else has it meanwhile");
+            let mut storm = taken.expect("no other thread takes it");
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             runtime.expect("a runtime").block_on(async {
                 for _ in 0..storm.rng().u32(1..4) {

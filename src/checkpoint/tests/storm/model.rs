@@ -1,4 +1,4 @@
-//! What the rooms must hold, in plain lists and by the contract's own rules. Nothing here asks the code under test.
+//! The model of the rooms: plain lists and the rules of the contract, independent of the code under test.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub(super) may_be_gone: bool,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// Acknowledged; the number of its first row.
@@ -51,7 +51,7 @@ pub(super) struct Source {
     pub(super) exists: bool,
 }
 
-/// What has befallen a bucket since the last start.
+/// The condition of a bucket since the last start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     None,
@@ -72,7 +72,7 @@ pub(super) struct Bucket {
     pub(super) trouble: Trouble,
 }
 
-/// A change that was refused. It may be there after a restart, unless the log went on behind it.
+/// A refused change. It may take effect after a restart, unless later records were logged.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Doubt {
     Bucket(usize),
@@ -151,7 +151,7 @@ impl Model {
         requests.len() - 1
     }
 
-    /// The log went on: what was refused before is not in it.
+    /// Later records were logged: earlier refused ones are not in the log.
     pub(super) fn acknowledged(&mut self) {
         self.doubts.clear();
     }
@@ -196,7 +196,7 @@ impl Model {
         }
     }
 
-    /// A process ended: what was refused may be there or not, and nobody remembers what the clocks said.
+    /// A process ended: refused changes may or may not have taken effect, and the readings of the clocks are lost.
     pub(super) fn restarted(&mut self) {
         self.readings.clear();
         for bucket in &mut self.buckets {

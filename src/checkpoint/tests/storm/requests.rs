@@ -16,7 +16,7 @@ use crate::error::ServiceError;
 const MANY: u32 = 9_000;
 /// As many rows as a request has.
 const REQUEST_ROWS: u32 = 1_500;
-/// So many rows a round has, about: each look reads them all.
+/// Approximate number of rows in a round: each comparison reads all of them.
 const ROWS_MAX: u32 = 40_000;
 impl Storm {
     /// Rows of one source with ages between two, which the retention allows.
@@ -156,7 +156,7 @@ impl Storm {
     pub(super) async fn repeat(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let requests = &self.model.buckets[index].requests;
         let keys: Vec<Digest> = requests.iter().filter_map(|it| it.key).collect();
-        // The last few, mostly: those from before the clock went on are forgotten.
+        // Mostly the last few: those from before the clock advanced are forgotten.
         let from = match self.rng().bool() {
             true => keys.len().saturating_sub(4),
             false => 0,

@@ -1,4 +1,4 @@
-//! What clients and the world do but send points: each step is noted in the model as the rooms answer it.
+//! All steps except sending points: each is recorded in the model according to the answer of the rooms.
 
 use std::path::PathBuf;
 use std::sync::Arc;

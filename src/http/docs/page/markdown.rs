@@ -1,118 +1,60 @@
-//! The subset of Markdown that descriptions use: paragraphs, headings, numbered steps, tables and fenced code; inline
-//! `code`, **strong**, *emphasis* and [links](https://example.com).
+//! Renders Markdown as HTML. HTML in the Markdown is shown as text.
 
-use super::text::{escaped, slug};
+use std::ops::Range;
+
+use pulldown_cmark::html::push_html;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::text::slug;
+
+fn events(markdown: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+    Parser::new_ext(markdown, Options::ENABLE_TABLES).into_offset_iter()
+}
+
+/// Returns the text of a heading from its source.
+fn title(source: &str) -> &str {
+    source.trim_start_matches('#').trim()
+}
 
 pub fn headings(markdown: &str) -> impl Iterator<Item = &str> {
-    markdown.lines().filter_map(|line| line.strip_prefix("## "))
+    events(markdown).filter_map(|(event, range)| match event {
+        Event::Start(Tag::Heading { .. }) => Some(title(&markdown[range])),
+        _ => None,
+    })
 }
 
 /// Renders Markdown as HTML.
 pub fn html(markdown: &str) -> String {
+    let events = events(markdown).map(|(event, range)| match event {
+        Event::Start(Tag::Heading {
+            level,
+            classes,
+            attrs,
+            ..
+        }) => {
+            let id = Some(slug(title(&markdown[range])).into());
+            Event::Start(Tag::Heading {
+                level,
+                id,
+                classes,
+                attrs,
+            })
+        }
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::SoftBreak => Event::Text(" ".into()),
+        other => other,
+    });
     let mut html = String::new();
-    let mut lines = markdown.lines().peekable();
-    while let Some(line) = lines.next() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        if let Some(heading) = line.strip_prefix("## ") {
-            html.push_str(&format!(
-                "<h2 id=\"{}\">{}</h2>\n",
-                slug(heading),
-                inline(heading)
-            ));
-        } else if line.starts_with("```") {
-            let mut code = String::new();
-            for line in lines.by_ref().take_while(|line| !line.starts_with("```")) {
-                code.push_str(&escaped(line));
-                code.push('\n');
-            }
-            html.push_str(&format!("<pre tabindex=\"0\"><code>{code}</code></pre>\n"));
-        } else if line.starts_with('|') {
-            let mut rows = vec![line];
-            while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
-                rows.push(row);
-            }
-            html.push_str(&table(&rows));
-        } else {
-            let mut paragraph = line.to_owned();
-            let goes_on = |line: &&str| {
-                !line.trim().is_empty() && !line.starts_with(['|', '#']) && !line.starts_with("```")
-            };
-            while let Some(more) = lines.next_if(goes_on) {
-                paragraph.push(' ');
-                paragraph.push_str(more);
-            }
-            html.push_str(&format!("<p>{}</p>\n", inline(&paragraph)));
-        }
-    }
-    html
+    push_html(&mut html, events);
+    // Wide content scrolls on its own, also with the keyboard.
+    html.replace("<pre>", "<pre tabindex=\"0\">")
+        .replace("<table>", "<div class=\"wide\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>")
 }
 
-/// Renders a table: a head, a line of dashes, and the rows.
-fn table(rows: &[&str]) -> String {
-    let row = |line: &str, cell: &str| -> String {
-        let cells = line.trim_matches('|').split('|');
-        cells
-            .map(|text| format!("<{cell}>{}</{cell}>", inline(text.trim())))
-            .collect()
-    };
-    let head = rows.first().map(|line| row(line, "th")).unwrap_or_default();
-    let body: String = rows
-        .iter()
-        .skip(2)
-        .map(|line| format!("<tr>{}</tr>", row(line, "td")))
-        .collect();
-    format!(
-        "<div class=\"wide\" tabindex=\"0\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
-    )
-}
-
-/// Renders inline elements.
-pub fn inline(text: &str) -> String {
-    let mut html = String::new();
-    for (place, part) in text.split('`').enumerate() {
-        if place % 2 == 1 {
-            html.push_str(&format!("<code>{}</code>", escaped(part)));
-        } else {
-            html.push_str(&links(&paired(
-                &paired(&escaped(part), "**", "strong"),
-                "*",
-                "em",
-            )));
-        }
-    }
-    html
-}
-
-/// Turns text between two marks into an element.
-fn paired(html: &str, mark: &str, element: &str) -> String {
-    let parts: Vec<&str> = html.split(mark).collect();
-    // An unpaired mark is plain text.
-    if parts.len().is_multiple_of(2) {
-        return html.to_owned();
-    }
-    let within = |(place, part): (usize, &&str)| {
-        if place % 2 == 1 {
-            format!("<{element}>{part}</{element}>")
-        } else {
-            (*part).to_owned()
-        }
-    };
-    parts.iter().enumerate().map(within).collect()
-}
-
-fn links(html: &str) -> String {
-    let Some((before, rest)) = html.split_once('[') else {
-        return html.to_owned();
-    };
-    match rest
-        .split_once("](")
-        .and_then(|(text, rest)| Some((text, rest.split_once(')')?)))
-    {
-        Some((text, (url, after))) => format!("{before}<a href=\"{url}\">{text}</a>{}", links(after)),
-        None => html.to_owned(),
-    }
+/// Renders a single paragraph without the element around it.
+pub fn inline(markdown: &str) -> String {
+    html(markdown).replace("<p>", "").replace("</p>\n", "")
 }
 
 #[cfg(test)]
@@ -120,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_descriptions_use_is_rendered() {
+    fn markdown_used_by_descriptions_is_rendered() {
         for (markdown, expected) in [
             ("a `<b>` c", "<p>a <code>&lt;b&gt;</code> c</p>\n"),
             (
@@ -135,6 +77,8 @@ mod tests {
                 "<pre tabindex=\"0\"><code>a &lt; b\n</code></pre>\n",
             ),
             ("[x](https://y)", "<p><a href=\"https://y\">x</a></p>\n"),
+            ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"),
+            ("<script>\na\n</script>", "&lt;script&gt;\na\n&lt;/script&gt;"),
         ] {
             assert_eq!(html(markdown), expected);
         }
@@ -147,5 +91,17 @@ mod tests {
             table.contains("<tr><td><code>c</code></td><td>d</td></tr>"),
             "{table}"
         );
+    }
+
+    #[test]
+    fn headings_link_to_their_anchors() {
+        let markdown = "## Who may\n\n```\n## code\n```\n\n## What";
+        assert_eq!(headings(markdown).collect::<Vec<_>>(), ["Who may", "What"]);
+        assert!(html(markdown).contains("<h2 id=\"what\">What</h2>"));
+    }
+
+    #[test]
+    fn a_single_paragraph_has_no_wrapping_element() {
+        assert_eq!(inline("a `b`"), "a <code>b</code>");
     }
 }

@@ -2,46 +2,26 @@
 
 use serde_json::Value;
 
-use super::markdown;
 use super::text::escaped;
-use super::text_of;
+use super::{items, markdown, members, text_of};
 
 /// Limit on nesting; no body of the interface is deeper.
 const DEPTH_MAX: usize = 8;
 
-/// A row of a table.
-pub struct Row<'a> {
-    /// The member's name.
-    pub name: &'a str,
-    /// Nesting level.
-    pub depth: usize,
-    /// The member's type in words.
-    pub kind: String,
-    /// Whether it is required, and similar notes.
-    pub notes: String,
-    /// The limits of its values.
-    pub limits: String,
-    /// Its description, in Markdown.
-    pub about: &'a str,
-}
-
-impl Row<'_> {
-    /// Renders the row.
-    pub fn html(&self) -> String {
-        let limits = if self.limits.is_empty() {
-            String::new()
-        } else {
-            format!(" <small>{}</small>", escaped(&self.limits))
-        };
-        format!(
-            "<tr><th scope=\"row\" class=\"depth{}\"><code>{}</code></th><td>{} <small>{}</small></td><td>{}{limits}</td></tr>\n",
-            self.depth,
-            escaped(self.name),
-            escaped(&self.kind),
-            escaped(&self.notes),
-            markdown::inline(self.about)
-        )
-    }
+/// Renders the row of a value: its name, its type with notes and limits, and its description in Markdown.
+pub fn row(document: &Value, name: &str, depth: usize, schema: &Value, notes: &str, about: &str) -> String {
+    let limits = limits(non_null(document, schema));
+    let limits = match limits.as_str() {
+        "" => String::new(),
+        limits => format!(" <small>{}</small>", escaped(limits)),
+    };
+    format!(
+        "<tr><th scope=\"row\" class=\"depth{depth}\"><code>{}</code></th><td>{} <small>{}</small></td><td>{}{limits}</td></tr>\n",
+        escaped(name),
+        escaped(&kind(document, schema)),
+        escaped(notes),
+        markdown::inline(about)
+    )
 }
 
 /// Renders rows as a table with a heading; nothing if there are none.
@@ -49,18 +29,12 @@ pub fn table(title: &str, rows: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    format!(
-        "<h4>{title}</h4>\n<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Name</th>\
-         <th scope=\"col\">Type</th><th scope=\"col\">Meaning</th></tr></thead><tbody>{rows}</tbody></table></div>\n"
-    )
+    super::table(title, ["Name", "Type", "Meaning"], rows)
 }
 
 /// Resolves a reference; returns anything else unchanged.
 pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    let pointer = value
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix('#'));
+    let pointer = text_of(&value["$ref"]).strip_prefix('#');
     pointer
         .and_then(|pointer| document.pointer(pointer))
         .unwrap_or(value)
@@ -106,11 +80,10 @@ pub fn kind(document: &Value, schema: &Value) -> String {
 pub fn limits(schema: &Value) -> String {
     let mut limits = Vec::new();
     if let Some(words) = schema["enum"].as_array() {
-        let words: Vec<String> = words.iter().map(|word| text_of(word).to_owned()).collect();
-        limits.push(if words.len() == 1 {
-            format!("always {}", words.join(""))
-        } else {
-            format!("one of {}", words.join(", "))
+        let words: Vec<&str> = words.iter().map(text_of).collect();
+        limits.push(match words.as_slice() {
+            [word] => format!("always {word}"),
+            words => format!("one of {}", words.join(", ")),
         });
     }
     for (least, most, unit) in [
@@ -141,13 +114,12 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
     if depth > DEPTH_MAX {
         return;
     }
-    for part in schema["allOf"].as_array().into_iter().flatten() {
+    for part in items(&schema["allOf"]) {
         add_rows(document, part, depth, html);
     }
-    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array)
-        && schema.get("properties").is_none()
-    {
-        for choice in choices {
+    let has_properties = schema.get("properties").is_some();
+    if !has_properties {
+        for choice in items(&schema["oneOf"]) {
             let about = markdown::inline(description_of(document, choice));
             html.push_str(&format!(
                 "<tr><th scope=\"rowgroup\" colspan=\"3\" class=\"depth{depth}\">Either: {about}</th></tr>\n"
@@ -155,48 +127,27 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
             add_rows(document, choice, depth, html);
         }
     }
-    let required = schema["required"].as_array();
-    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        let is_required =
-            required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
-        let target = non_null(document, member);
-        let row = Row {
-            name,
-            depth,
-            kind: kind(document, member),
-            notes: if is_required { "required" } else { "optional" }.to_owned(),
-            limits: limits(target),
-            about: description_of(document, member),
-        };
-        html.push_str(&row.html());
+    for (name, member) in members(&schema["properties"]) {
+        let is_required = items(&schema["required"]).any(|required| required == name);
+        let notes = if is_required { "required" } else { "optional" };
+        let about = description_of(document, member);
+        html.push_str(&row(document, name, depth, member, notes, about));
         add_rows(document, member, depth + 1, html);
     }
-    if let Some(values) = schema
-        .get("additionalProperties")
-        .filter(|values| values.is_object())
-        && schema.get("properties").is_none()
-        && with_members(document, values).get("properties").is_some()
-    {
-        let row = Row {
-            name: "‹name›",
-            depth,
-            kind: kind(document, values),
-            notes: String::new(),
-            limits: String::new(),
-            about: text_of(&non_null(document, values)["description"]),
-        };
-        html.push_str(&row.html());
+    let values = &schema["additionalProperties"];
+    if !has_properties && with_members(document, values).get("properties").is_some() {
+        let about = description_of(document, values);
+        html.push_str(&row(document, "‹name›", depth, values, "", about));
         add_rows(document, values, depth + 1, html);
     }
 }
 
 /// Returns the description of a member, or else that of its type.
 fn description_of<'a>(document: &'a Value, member: &'a Value) -> &'a str {
-    let choices = member["oneOf"].as_array().into_iter().flatten();
     // A nullable member has its description beside its type.
     let mut places = [member]
         .into_iter()
-        .chain(choices)
+        .chain(items(&member["oneOf"]))
         .chain([non_null(document, member)]);
     places
         .find_map(|place| place["description"].as_str())
@@ -205,22 +156,18 @@ fn description_of<'a>(document: &'a Value, member: &'a Value) -> &'a str {
 
 /// Returns the schema of a member when it is not null.
 fn non_null<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
-    let choices = member.get("oneOf").and_then(Value::as_array);
-    let some = choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null"));
-    match choices {
-        Some(choices) if choices.len() == 2 => resolved(document, some.unwrap_or(member)),
-        _ => resolved(document, member),
-    }
+    let target = match member["oneOf"].as_array().map(Vec::as_slice) {
+        Some([null, other] | [other, null]) if null["type"] == "null" => other,
+        _ => member,
+    };
+    resolved(document, target)
 }
 
 /// Returns the schema with the members: the schema itself, or that of an array's entries.
 fn with_members<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = non_null(document, schema);
-    let is_array = target["type"] == "array"
-        || target["type"]
-            .as_array()
-            .is_some_and(|types| types.iter().any(|kind| kind == "array"));
-    if is_array {
+    let kind = &target["type"];
+    if kind == "array" || items(kind).any(|kind| kind == "array") {
         with_members(document, &target["items"])
     } else {
         target

@@ -2,20 +2,18 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use actix_web::rt::time::sleep;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Semaphore, oneshot};
 
 use super::bounds::ROOMY_CONNECTIONS_MAX;
-use super::counts::Counts;
+use super::counts::{Counted, Counts};
 use super::serving::Room;
-use super::worker::{Accepted, Command, Held};
+use super::worker::{Accepted, Command};
 
 /// How long accepting pauses when the operating system cannot open more connections.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -28,24 +26,8 @@ pub(super) struct Worker {
     pub load: Arc<AtomicUsize>,
 }
 
-/// Accepts until it is asked to stop. When the connection limit is reached, new connections wait in the socket's queue.
-pub(super) async fn accept(
-    socket: TcpListener,
-    workers: Vec<Worker>,
-    connections_max: usize,
-    counts: Counts,
-    stopped: oneshot::Receiver<()>,
-) {
-    let mut stopped = pin!(stopped);
-    let mut accepting = pin!(accept_all(socket, &workers, connections_max, &counts));
-    std::future::poll_fn(|context| match stopped.as_mut().poll(context) {
-        Poll::Ready(_) => Poll::Ready(()),
-        Poll::Pending => accepting.as_mut().poll(context),
-    })
-    .await;
-}
-
-async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: usize, counts: &Counts) {
+/// Accepts connections. When the connection limit is reached, new connections wait in the socket's queue.
+pub(super) async fn accept(socket: TcpListener, workers: &[Worker], connections_max: usize, counts: &Counts) {
     let socket = match tokio::net::TcpListener::from_std(socket) {
         Ok(socket) => socket,
         Err(error) => {
@@ -72,6 +54,7 @@ async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: us
             return;
         };
         let (open, before) = counts.open();
+        let (load, _) = Counted::new(&worker.load);
         let accepted = Accepted {
             socket,
             peer,
@@ -80,7 +63,7 @@ async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: us
             } else {
                 Room::Crowded
             },
-            held: Held::new(open, place, &worker.load),
+            held: (open, load, place),
         };
         if worker.commands.send(Command::Serve(accepted)).is_err() {
             tracing::error!("a worker has ended: no longer accepting connections");

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_body_is_handed_over_as_it_is() {
+    fn a_small_body_is_passed_on_without_copying() {
         let body = Bytes::from(vec![b'x'; PIECE_BYTES]);
         let mut answer = answer(body.clone());
         assert_eq!(answer.size_hint().exact(), Some(PIECE_BYTES as u64));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_of_a_large_body_does_not_hold_the_rest() {
+    fn pieces_of_a_large_body_do_not_keep_the_whole_alive() {
         let body = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 1]);
         let mut answer = answer(body.clone());
         let mut lengths = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn no_body_has_ended() {
+    fn an_empty_body_is_at_its_end() {
         assert!(answer(Bytes::new()).is_end_stream());
     }
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::web::Bytes;
-use futures_core::Stream;
+use futures_util::Stream;
 use hyper::body::{Body, Incoming};
 
 use super::bounds::DRAIN_BYTES_MAX;

@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn the_default_number_of_connections_fits_into_their_memory() {
-        let configured = Config::default().server.connections_max;
+        let configured = Config::defaults().unwrap().server.connections_max;
         assert!(configured <= CONNECTIONS_MAX, "{CONNECTIONS_MAX}");
     }
 
     #[test]
-    fn more_connections_than_there_is_memory_for_are_not_allowed() {
-        let mut config = Config::default().server;
+    fn more_connections_than_memory_allows_are_refused() {
+        let mut config = Config::defaults().unwrap().server;
         config.connections_max = 1_000_000;
         assert!(Limits::of(&config, 1).connections_max <= CONNECTIONS_MAX);
         config.connections_max = 1;

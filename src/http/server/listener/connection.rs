@@ -4,8 +4,9 @@
 //! events; the worker checks all of its connections periodically and gives orders.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::bounds::{Limits, STOP_BODY_PATIENCE};
@@ -208,6 +209,11 @@ impl Connection {
         }
     }
 
+    /// Waits for an order.
+    pub fn next_order(&self) -> impl Future<Output = Order> + Unpin {
+        poll_fn(|context| self.ordered(context.waker()).map_or(Poll::Pending, Poll::Ready))
+    }
+
     /// Takes the order that was given. If there is none, the waker is called when there is one.
     pub fn ordered(&self, waker: &Waker) -> Option<Order> {
         let order = self.order.take();
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_head_has_its_time_and_no_byte_of_it_gives_it_more() {
+    fn the_first_head_has_a_fixed_deadline() {
         let (connection, overdue) = connection();
         assert_eq!(overdue(10), None);
         connection.read(Some(1));
@@ -295,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_head_has_its_time_from_its_first_byte() {
+    fn the_deadline_of_a_later_head_starts_at_its_first_byte() {
         let (connection, overdue) = connection();
         let running = connection.begin();
         let sending = connection.send();
@@ -315,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_nobody_takes_is_cut_and_a_handler_is_not() {
+    fn an_unread_answer_is_cut_off_but_a_handler_is_not() {
         let (connection, overdue) = connection();
         let running = connection.begin();
         assert_eq!(overdue(1_000), None, "its deadline bounds it");
@@ -328,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_waits_for_nothing_but_a_body_starves() {
+    fn a_connection_starves_only_while_waiting_for_nothing_but_a_body() {
         let (connection, overdue) = connection();
         connection.multiplex();
         let (first, second) = (connection.begin(), connection.begin());
@@ -346,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_given_once() {
+    fn an_order_is_delivered_once() {
         let (connection, _) = connection();
         let waker = Waker::noop();
         assert_eq!(connection.ordered(waker), None);
@@ -356,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_refusal_is_read_from_it() {
+    fn the_status_of_a_refusal_is_parsed() {
         let (connection, _) = connection();
         connection.refuse(b"HTTP/1.1 431 Request Header Fields Too Large\r\n");
         connection.refuse(b"content-length: 0\r\n");

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_arrives_as_it_was_sent() {
+    fn a_head_is_converted_unchanged() {
         let sent = hyper::Request::builder()
             .method("PATCH")
             .uri("http://example.com/api/buckets/1?x=%20y&z=%C3%A4")
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leaves_as_it_was_made() {
+    fn an_answer_is_converted_unchanged() {
         let mut made = Response::new(StatusCode::from_u16(207).unwrap());
         for value in ["a", "b"] {
             made.headers_mut().append(

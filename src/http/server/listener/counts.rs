@@ -5,29 +5,39 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::metrics::Exposition;
 
-/// Counters of the listener. Cheap to clone.
+/// Counters of the listener, shared by its clones.
 #[derive(Clone, Default)]
-pub(in crate::http) struct Counts(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    open: AtomicUsize,
-    cut: AtomicU64,
+pub(in crate::http) struct Counts {
+    open: Arc<AtomicUsize>,
+    cut: Arc<AtomicU64>,
 }
 
-/// Counts one open connection until dropped.
-pub(super) struct Open(Counts);
+/// One of the things that a number counts, until dropped.
+pub(super) struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// Counts one more. Also returns the number before it.
+    pub fn new(number: &Arc<AtomicUsize>) -> (Self, usize) {
+        let before = number.fetch_add(1, Ordering::Relaxed);
+        (Self(Arc::clone(number)), before)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Counts {
     /// Counts a connection. Also returns the number of connections before it.
-    pub(super) fn open(&self) -> (Open, usize) {
-        let before = self.0.open.fetch_add(1, Ordering::Relaxed);
-        (Open(self.clone()), before)
+    pub(super) fn open(&self) -> (Counted, usize) {
+        Counted::new(&self.open)
     }
 
     /// Counts a connection that was cut because it kept the server waiting.
     pub(super) fn cut(&self) {
-        self.0.cut.fetch_add(1, Ordering::Relaxed);
+        self.cut.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Writes the metrics.
@@ -35,18 +45,12 @@ impl Counts {
         text.gauge(
             "tidewatch_http_connections",
             "Open connections.",
-            self.0.open.load(Ordering::Relaxed),
+            self.open.load(Ordering::Relaxed),
         );
         text.counter(
             "tidewatch_http_connections_cut_total",
             "Connections that were cut for keeping the server waiting.",
-            self.0.cut.load(Ordering::Relaxed),
+            self.cut.load(Ordering::Relaxed),
         );
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll, ready};
 
 use actix_http::Request;
@@ -21,6 +21,7 @@ use super::arriving::Arriving;
 use super::bounds::STREAMS_MAX;
 use super::connection::{Connection, Running};
 use super::convert::{self, Unconvertible};
+use super::counts::Counted;
 use crate::error::ServiceError;
 use crate::http::error::error_response;
 use crate::http::server::request_id::RequestId;
@@ -37,9 +38,6 @@ pub(super) struct Exchange<S, B> {
     streams: Arc<AtomicUsize>,
     _body: PhantomData<fn() -> B>,
 }
-
-/// Counts one running HTTP/2 request until dropped.
-struct Counted(Arc<AtomicUsize>);
 
 /// The future of an answer.
 pub(super) struct Answering<F, B> {
@@ -69,21 +67,6 @@ impl<S, B> Exchange<S, B> {
     }
 }
 
-impl Counted {
-    /// `None` when the limit is reached.
-    fn among(streams: &Arc<AtomicUsize>) -> Option<Self> {
-        let counted = Self(Arc::clone(streams));
-        // Over the limit, dropping `counted` undoes the increment.
-        (streams.fetch_add(1, Ordering::Relaxed) < STREAMS_MAX).then_some(counted)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl<S, B> hyper::service::Service<hyper::Request<Incoming>> for Exchange<S, B>
 where
     S: Service<Request, Error: Into<Error>, Response: Into<Response<B>>>,
@@ -103,28 +86,30 @@ where
             let arriving = Arriving::new(incoming, head.headers.contains_key(EXPECT), Rc::clone(connection));
             (arriving.payload(), Some(arriving))
         };
-        let counted = connection.is_multiplexed().then(|| Counted::among(&self.streams));
-        let state = match (&counted, convert::request(&head, payload, self.peer)) {
-            (Some(None), _) => refused(
+        let counted = connection.is_multiplexed().then(|| Counted::new(&self.streams));
+        let (counted, before) = counted.unzip();
+        let is_full = before.is_some_and(|before| before >= STREAMS_MAX);
+        let state = match convert::request(&head, payload, self.peer) {
+            _ if is_full => refused(
                 connection,
                 &ServiceError::unavailable(
                     "the server has as many requests open as it has room for; send it again in a moment",
                     RETRY_AFTER_SECONDS,
                 ),
             ),
-            (_, Err(Unconvertible)) => refused(
+            Err(Unconvertible) => refused(
                 connection,
                 &ServiceError::validation("the request's head has bytes that have no meaning there"),
             ),
             // The router needs no `poll_ready`: it is always ready.
-            (_, Ok(request)) => State::Handled(Box::pin(self.app.call(request))),
+            Ok(request) => State::Handled(Box::pin(self.app.call(request))),
         };
         Answering {
             state,
             connection: Rc::clone(connection),
             arriving,
             running: Some(running),
-            _counted: counted.flatten(),
+            _counted: counted,
         }
     }
 }

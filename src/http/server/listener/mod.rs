@@ -24,6 +24,7 @@ mod worker;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -33,6 +34,7 @@ use actix_service::{IntoServiceFactory, ServiceFactory};
 use actix_web::Error;
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Response, Service};
+use futures_util::future::select;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 
@@ -89,9 +91,6 @@ pub fn listen(config: &ServerConfig) -> io::Result<Listener> {
 
 impl Listener {
     /// Serves with routers made by `router`, one for each worker.
-    ///
-    /// # Errors
-    /// An error of the operating system.
     pub(super) fn serve<F, I, S, B>(
         &self,
         router: F,
@@ -130,14 +129,13 @@ impl Listener {
         }
         let accepting = thread(1)?;
         let (stop_accepting, stopped) = oneshot::channel();
-        let (handed, connections_max) = (
-            workers.iter().map(|(_, worker)| worker.clone()).collect(),
-            limits.connections_max,
-        );
+        let connections_max = limits.connections_max;
+        let handed: Vec<_> = workers.iter().map(|(_, worker)| worker.clone()).collect();
         accepting.spawn_fn(move || {
             let arbiter = Arbiter::current();
             actix_web::rt::spawn(async move {
-                accepting::accept(socket, handed, connections_max, counts, stopped).await;
+                let accepting = pin!(accepting::accept(socket, &handed, connections_max, &counts));
+                select(stopped, accepting).await;
                 arbiter.stop();
             });
         });

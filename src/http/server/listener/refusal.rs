@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_has_the_body_of_an_error() {
+    fn every_fault_has_an_error_body() {
         for (fault, status, error) in [
             (
                 Fault::Malformed(String::from("\"why\"\r\n")),

@@ -3,7 +3,6 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,10 +12,12 @@ use actix_http::Request;
 use actix_web::Error;
 use actix_web::body::MessageBody;
 use actix_web::dev::{Response, Service};
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -94,7 +95,7 @@ where
     /// Serves the connection until it ends.
     pub async fn run(self, socket: TcpStream, tls: Option<&Acceptors>) {
         match tls {
-            None => self.http1(Stream::Plain(socket)).await,
+            None => self.http1(Stream::Left(socket)).await,
             // Boxed: the state of TLS is large, and few connections use it.
             Some(acceptors) => Box::pin(self.encrypted(socket, acceptors)).await,
         }
@@ -105,19 +106,17 @@ where
             Room::Roomy => &acceptors.roomy,
             Room::Crowded => &acceptors.crowded,
         };
-        let mut handshake = pin!(acceptor.accept_with(socket, |tls| {
+        let handshake = pin!(acceptor.accept_with(socket, |tls| {
             tls.set_buffer_limit(Some(bounds::TLS_BUFFER_BYTES_MAX));
         }));
         let connection = &Rc::clone(&self.exchange.connection);
-        let shaken = poll_fn(|context| match connection.ordered(context.waker()) {
+        let Either::Right((Ok(stream), _)) = select(connection.next_order(), handshake).await else {
             // No answer can be sent before the handshake is complete.
-            Some(_) => Poll::Ready(None),
-            None => handshake.as_mut().poll(context).map(Result::ok),
-        });
-        let Some(stream) = shaken.await else { return };
+            return;
+        };
         connection.enter(Phase::Head);
         let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(H2);
-        let stream = Stream::Encrypted(Box::new(stream));
+        let stream = Stream::Right(Box::new(stream));
         if speaks_h2 {
             self.http2(stream).await;
         } else {
@@ -165,7 +164,9 @@ where
             },
             End::Ordered(Order::Late) if connection.head_begun() => Some(Fault::Late),
             End::Ordered(Order::Stop | Order::Late | Order::Close) => {
-                return farewell(&mut stream).await;
+                // Closes the sending side if that is possible without waiting.
+                stream.shutdown().now_or_never();
+                return;
             }
             End::Ordered(Order::Cut) => return,
         };
@@ -177,18 +178,15 @@ where
         let last = async {
             if let Some(fault) = fault {
                 tracing::debug!(?fault, %peer, "request head refused");
-                write_all(&mut stream, &fault.answer(RequestId::next())).await?;
+                stream.write_all(&fault.answer(RequestId::next())).await?;
+                stream.flush().await?;
             }
             linger(&mut stream).await
         };
-        let mut last = pin!(timeout(patience, last));
+        let last = pin!(timeout(patience, last));
         // The client may keep sending for the linger time, but must not delay a stop.
         connection.enter(Phase::Busy);
-        poll_fn(|context| match connection.ordered(context.waker()) {
-            Some(_) => Poll::Ready(()),
-            None => last.as_mut().poll(context).map(|_| ()),
-        })
-        .await;
+        select(connection.next_order(), last).await;
     }
 
     async fn http2(self, stream: Stream) {
@@ -241,43 +239,11 @@ fn fault(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Faul
     }
 }
 
-async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = poll_fn(|context| Pin::new(&mut *stream).poll_write(context, bytes)).await?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        bytes = &bytes[written..];
-    }
-    poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await
-}
-
 /// Shuts down the sending side and reads what the client still sends. If the socket were closed with unread bytes, the
 /// client's system would be told to discard the answer.
 async fn linger(stream: &mut Stream) -> io::Result<()> {
-    poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await?;
-    let mut read_bytes = 0;
-    while read_bytes < bounds::LINGER_BYTES_MAX {
-        let read = poll_fn(|context| {
-            let mut space = [MaybeUninit::uninit(); 8 * 1_024];
-            let mut buffer = ReadBuf::uninit(&mut space);
-            let read = Pin::new(&mut *stream).poll_read(context, &mut buffer);
-            read.map_ok(|()| buffer.filled().len())
-        })
-        .await?;
-        if read == 0 {
-            break;
-        }
-        read_bytes += read;
-    }
+    stream.shutdown().await?;
+    let mut unread = stream.take(bounds::LINGER_BYTES_MAX as u64);
+    tokio::io::copy(&mut unread, &mut tokio::io::sink()).await?;
     Ok(())
-}
-
-/// Shuts down the sending side if that is possible without waiting.
-async fn farewell(stream: &mut Stream) {
-    poll_fn(|context| {
-        let _ = Pin::new(&mut *stream).poll_shutdown(context);
-        Poll::Ready(())
-    })
-    .await;
 }

@@ -1,8 +1,7 @@
 //! The byte stream of a connection, plain or encrypted. It reports reads and writes to the connection, below the HTTP
 //! library.
 
-use std::io;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -10,14 +9,12 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use super::connection::Connection;
 
-pub(super) enum Stream {
-    Plain(TcpStream),
-    /// Boxed: the state of TLS is large.
-    Encrypted(Box<TlsStream<TcpStream>>),
-}
+/// Boxed: the state of TLS is large.
+pub(super) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A stream that reports to its connection what happens.
 ///
@@ -100,59 +97,5 @@ impl AsyncWrite for Watched {
             return Pin::new(&mut self.stream).poll_shutdown(context);
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Encrypted(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Encrypted(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Self::Encrypted(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Encrypted(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Encrypted(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Encrypted(stream) => Pin::new(stream).poll_shutdown(context),
-        }
     }
 }

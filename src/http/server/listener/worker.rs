@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use actix_http::Request;
@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use super::bounds::Limits;
 use super::clock::{TICK, Ticks};
 use super::connection::{Connection, Order};
-use super::counts::{Counts, Open};
+use super::counts::{Counted, Counts};
 use super::exchange::Exchange;
 use super::serving::{Acceptors, Room, Serving};
 
@@ -36,33 +36,9 @@ pub(super) struct Accepted {
     pub held: Held,
 }
 
-/// Resources that are released when the connection ends.
-pub(super) struct Held {
-    _open: Open,
-    _place: OwnedSemaphorePermit,
-    _load: Load,
-}
-
-/// Counts a connection in its worker's load until dropped.
-struct Load(Arc<AtomicUsize>);
-
-impl Held {
-    /// Takes the connection's count and permit, and adds it to its worker's load.
-    pub fn new(open: Open, place: OwnedSemaphorePermit, load: &Arc<AtomicUsize>) -> Self {
-        load.fetch_add(1, Ordering::Relaxed);
-        Self {
-            _open: open,
-            _place: place,
-            _load: Load(Arc::clone(load)),
-        }
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+/// What is released when the connection ends: its place among all connections, in the load of its worker, and below
+/// the limit of connections.
+type Held = (Counted, Counted, OwnedSemaphorePermit);
 
 /// A command to a worker.
 pub(super) enum Command {

@@ -1,0 +1,243 @@
+//! Writes the answer of a query with an object for each row.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{QueryMetadata, member_name};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ingest::json::{write_number, write_scalar};
+use crate::service::query::{
+    Aggregate, Answer, Cell, Column, Groups, Held, PIECE_BYTES, Points, QueryResult, Run,
+};
+use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
+
+/// Estimated size of a point in the answer.
+const POINT_BYTES: usize = 160;
+/// Estimated size of a group in the answer.
+const GROUP_BYTES: usize = 200;
+
+/// The members of a group itself. A field with one of these names appears only in `values`.
+const GROUP_MEMBERS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "stats"];
+
+/// Writes a result in rows; see [`crate::service::query::WriteResult`].
+///
+/// # Errors
+/// 400 if the query exceeds its memory limit.
+pub fn write_rows(result: &QueryResult<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
+    match result {
+        QueryResult::Points(points) => write_points(points, answer),
+        QueryResult::Groups(groups) => write_groups(groups, answer),
+    }
+}
+
+fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
+    let rows = points.rows();
+    if answer.is_empty() {
+        answer.reserve((256 + POINT_BYTES * rows.len()).min(PIECE_BYTES))?;
+    }
+    if points.rows_before == 0 {
+        answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
+    }
+    let mut held = answer.hold();
+    // The fields of each schema that occurs, with their ordinals.
+    let mut fields: HashMap<usize, Vec<(u16, Vec<u8>)>> = HashMap::new();
+    for run in points.runs() {
+        if let Entry::Vacant(entry) = fields.entry(run.schema) {
+            let named = run.fields().map(|(ordinal, name)| (ordinal, member_name(name)));
+            let named: Vec<_> = named.collect();
+            held.grow(memory_bytes(&named, |(_, name)| name))?;
+            entry.insert(named);
+        }
+    }
+    let mut writers = Vec::new();
+    held.reserve(&mut writers, points.runs().len())?;
+    for run in points.runs() {
+        let fields = fields.get(&run.schema).map_or(&[][..], Vec::as_slice);
+        writers.push(RunWriter::new(run, fields, &mut held)?);
+    }
+    let mut timestamps = TimestampFormatter::default();
+    for (index, (run, row)) in rows.iter().enumerate() {
+        if answer.is_full() {
+            return Ok(index);
+        }
+        let is_first = points.rows_before + index == 0;
+        answer.write(|out| {
+            if !is_first {
+                out.push(b',');
+            }
+            writers[*run as usize].write(*row, &mut timestamps, out);
+        })?;
+    }
+    if let Some(page) = &points.end {
+        answer.write(|out| out.push(b']'))?;
+        QueryMetadata::of_points(page).write(answer)?;
+    }
+    Ok(rows.len())
+}
+
+/// Writes points of one run.
+struct RunWriter<'a> {
+    run: Run<'a>,
+    /// The text between a point's timestamp and its values, which contains the source.
+    source: Vec<u8>,
+    /// The requested fields that the run has, by their member names.
+    columns: Vec<(&'a [u8], &'a Column)>,
+}
+
+impl<'a> RunWriter<'a> {
+    fn new(run: Run<'a>, fields: &'a [(u16, Vec<u8>)], held: &mut Held<'_>) -> Result<Self, ServiceError> {
+        let mut columns = Vec::new();
+        for (ordinal, name) in fields {
+            if let Some(column) = run.column(*ordinal) {
+                held.reserve(&mut columns, 1)?;
+                columns.push((name.as_slice(), column));
+            }
+        }
+        let source_id = run.source_id.to_hex();
+        let source = [
+            br#"","dataSourceId":""#.as_slice(),
+            &source_id,
+            br#"","values":{"#,
+        ]
+        .concat();
+        held.grow(source.capacity())?;
+        Ok(RunWriter { run, source, columns })
+    }
+
+    fn write(&self, row: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"_id":""#);
+        out.extend_from_slice(&self.run.point_id(row).to_hex());
+        out.extend_from_slice(br#"","timestamp":""#);
+        out.extend_from_slice(timestamps.format(self.run.timestamp_ns(row)).as_bytes());
+        out.extend_from_slice(&self.source);
+        let mut is_first = true;
+        for (name, column) in &self.columns {
+            let Some(value) = column.value(row as usize) else {
+                continue;
+            };
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(name);
+            write_scalar(value, out);
+        }
+        out.push(b'}');
+        if let Some(metadata) = self.run.metadata(row) {
+            out.extend_from_slice(br#","metadata":"#);
+            out.extend_from_slice(metadata.as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
+    answer.reserve(256 + GROUP_BYTES * groups.cells.len())?;
+    answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
+    let mut held = answer.hold();
+    let mut fields: HashMap<usize, Vec<GroupField>> = HashMap::new();
+    for (index, cell) in groups.cells.iter().enumerate() {
+        let schema = groups.schema(cell);
+        let fields = match fields.entry(schema) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let names = groups.field_names(schema).into_iter();
+                let fields: Vec<_> = names.map(|name| GroupField::new(name)).collect();
+                held.grow(memory_bytes(&fields, |field| &field.name))?;
+                entry.insert(fields)
+            }
+        };
+        answer.write(|out| {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_group(groups, cell, fields, out);
+        })?;
+    }
+    answer.write(|out| out.push(b']'))?;
+    QueryMetadata::of_groups(groups).write(answer)?;
+    Ok(groups.cells.len())
+}
+
+/// An aggregated field.
+struct GroupField {
+    /// Its name as a JSON member name.
+    name: Vec<u8>,
+    /// Whether it is also a member of the group itself.
+    is_member: bool,
+}
+
+impl GroupField {
+    fn new(name: &str) -> Self {
+        Self {
+            name: member_name(name),
+            is_member: !GROUP_MEMBERS.contains(&name),
+        }
+    }
+}
+
+fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[GroupField], out: &mut Vec<u8>) {
+    let start = format_timestamp_ns(cell.start_ns);
+    out.extend_from_slice(br#"{"timestamp":""#);
+    out.extend_from_slice(start.as_bytes());
+    out.extend_from_slice(br#"","time":""#);
+    out.extend_from_slice(start.as_bytes());
+    out.push(b'"');
+    if let Some(source_id) = groups.source_id(cell).map(ObjectId::to_hex) {
+        out.extend_from_slice(br#","dataSourceId":""#);
+        out.extend_from_slice(&source_id);
+        out.push(b'"');
+    }
+    let values = || {
+        let values = cell.values();
+        values.map(|(number, aggregate)| (&fields[number as usize], aggregate))
+    };
+    let write_value = |aggregate: &Aggregate, out: &mut Vec<u8>| write_number(groups.value(aggregate), out);
+    out.extend_from_slice(br#","values":"#);
+    write_object(values(), out, write_value);
+    if groups.downsampled.is_some() {
+        out.extend_from_slice(br#","stats":"#);
+        write_object(values(), out, write_stats);
+    }
+    for (field, aggregate) in values().filter(|(field, _)| field.is_member) {
+        out.push(b',');
+        out.extend_from_slice(&field.name);
+        write_value(aggregate, out);
+    }
+    out.push(b'}');
+}
+
+/// Writes an object with a member for each field.
+fn write_object<'a>(
+    values: impl Iterator<Item = (&'a GroupField, &'a Aggregate)>,
+    out: &mut Vec<u8>,
+    write: impl Fn(&Aggregate, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    for (index, (field, aggregate)) in values.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&field.name);
+        write(aggregate, out);
+    }
+    out.push(b'}');
+}
+
+fn write_stats(aggregate: &Aggregate, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"min":"#);
+    write_number(aggregate.min, out);
+    out.extend_from_slice(br#","max":"#);
+    write_number(aggregate.max, out);
+    out.extend_from_slice(br#","count":"#);
+    write_number(aggregate.count as f64, out);
+    out.push(b'}');
+}
+
+/// Memory of fields and their names.
+fn memory_bytes<T>(fields: &[T], name: impl Fn(&T) -> &Vec<u8>) -> usize {
+    fields
+        .iter()
+        .map(|field| size_of::<T>() + name(field).capacity())
+        .sum()
+}
