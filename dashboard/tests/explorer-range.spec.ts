@@ -108,6 +108,37 @@ test("keys zoom about the cursor and move the range", async ({ page }) => {
   await expect(page.locator("#plot-keys")).toContainText("[ ] move the range earlier and later");
 });
 
+test("a key pressed right after another moves on from the range of the first", async ({ page }) => {
+  const range = "from=2026-03-01T10:00:00Z&to=2026-03-01T11:00:00Z";
+  await open(page, account, hashOf("r=24h"));
+  await visit(page, hashOf(range));
+  await page.locator(".plot").evaluate(async (plot) => {
+    for (const key of ["[", "[", "]"]) {
+      plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      // What the key changed is rendered in a microtask; no other event comes before that.
+      await Promise.resolve();
+    }
+  });
+  await settled(page);
+  expect(page.url()).toContain("from=2026-03-01T09%3A30%3A00.000Z&to=2026-03-01T10%3A30%3A00.000Z");
+});
+
+test("a text typed right after Show stays in its box", async ({ page }) => {
+  await open(page, account, hashOf("r=24h"));
+  await page.getByRole("button", { name: "from–to" }).click();
+  await page.getByLabel(/^From \(/).fill("now-6h");
+  await page.locator(".typed-range").evaluate(async (form) => {
+    (form as HTMLFormElement).requestSubmit();
+    await Promise.resolve();
+    const box = form.querySelector("input")!;
+    box.value = "yesterday";
+    box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  });
+  await expect.poll(() => page.url()).toContain("from=now-6h");
+  await settled(page);
+  await expect(page.getByLabel(/^From \(/)).toHaveValue("yesterday");
+});
+
 test("the last time of the axis is not cut off", async ({ page }) => {
   // The end of the range is a tick.
   await open(page, account, hashOf("from=2026-03-01T10:00:00Z&to=2026-03-01T11:00:00Z"));

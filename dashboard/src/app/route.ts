@@ -15,15 +15,20 @@ interface Guard {
 const guards = new Set<Guard>();
 
 window.addEventListener("hashchange", () => {
-  if (guards.size > 0 && location.hash !== shown) {
+  if (location.hash === shown) return;
+  if (guards.size > 0) {
     // The address is that of the form again; one step back is where the user wanted to go.
     history.pushState(null, "", shown);
     ask(() => history.back());
     return;
   }
+  showAddress();
+});
+
+function showAddress(): void {
   shown = location.hash;
   route.set(routeOf(shown));
-});
+}
 
 window.addEventListener("beforeunload", (event) => {
   if (guards.size > 0) event.preventDefault();
@@ -55,13 +60,14 @@ function ask(act: () => void): void {
 
 export const useRoute = (): Route => useStore(route);
 
+/** Goes there at once: the next key or click finds the page of the new address, not of the one before. */
 export function go(hash: string): void {
   location.hash = hash;
+  if (guards.size === 0 && location.hash !== shown) showAddress();
 }
 
 /** Changes the hash without a step in the browser's history. */
 export function replaceHash(hash: string): void {
   history.replaceState(history.state, "", hash);
-  shown = location.hash;
-  route.set(routeOf(hash));
+  showAddress();
 }

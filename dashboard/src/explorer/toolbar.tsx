@@ -1,6 +1,6 @@
 /** Range, grouping, zoom and live: everything that changes the view but its lines. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
 import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
@@ -147,17 +147,22 @@ interface TypedRangeProps {
   onApply: (range: Range) => void;
 }
 
+/** What stands in the boxes of a range that is being typed, and which range they were opened over. */
+interface Typed {
+  over: string;
+  from: string;
+  to: string;
+  fault: string | null;
+}
+
 function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
-  const [from, setFrom] = useState("");
-  const [to, setTo] = useState("");
-  const [fault, setFault] = useState<string | null>(null);
-  useEffect(() => {
-    const [start, end] = boxTexts(range, span, zone);
-    setFrom(start);
-    setTo(end);
-    setFault(null);
-    // Not `span` itself: a live view moves on while somebody types.
-  }, [JSON.stringify(range), zone, span === null]);
+  const [typed, setTyped] = useState<Typed | null>(null);
+  const shown = JSON.stringify([range, zone, span === null]);
+  // What is typed lasts until another range is shown. No effect fills the boxes: it could overwrite the next text.
+  const ours = typed?.over === shown ? typed : null;
+  const [from, to] = ours === null ? boxTexts(range, span, zone) : [ours.from, ours.to];
+  const fault = ours?.fault ?? null;
+  const type = (part: Partial<Typed>) => setTyped({ over: shown, from, to, fault, ...part });
   // A range may begin in summer time and end in winter time.
   const nameAt = (text: string, edge: Edge) => {
     const now = Date.now();
@@ -169,20 +174,27 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
       aria-label="From and to"
       onSubmit={(event) => {
         event.preventDefault();
-        const typed = typedRange(from, to, zone, Date.now());
-        if (typeof typed === "string") setFault(typed);
-        else onApply(typed);
+        const meant = typedRange(from, to, zone, Date.now());
+        if (typeof meant === "string") return type({ fault: meant });
+        setTyped(null);
+        onApply(meant);
       }}
     >
       <TextField
         label={`From (${nameAt(from, "from")})`}
         value={from}
-        onInput={setFrom}
+        onInput={(text) => type({ from: text })}
         mono
         placeholder="now-6h"
         fault={fault}
       />
-      <TextField label={`To (${nameAt(to, "to")})`} value={to} onInput={setTo} mono placeholder="now" />
+      <TextField
+        label={`To (${nameAt(to, "to")})`}
+        value={to}
+        onInput={(text) => type({ to: text })}
+        mono
+        placeholder="now"
+      />
       <Button type="submit" small>
         Show
       </Button>
