@@ -158,7 +158,7 @@ impl<'a> ErrorBody<'a> {
                 errors,
             },
             ErrorExtra::Standing(standing) => ExtraBody::Standing {
-                evaluation: StandingView::of(**standing),
+                evaluation: StandingView::of(standing),
             },
         });
         Self {

@@ -25,13 +25,6 @@ pub struct SignUp {
     pub organization_name: Option<String>,
 }
 
-/// A validated log-in.
-pub struct Login {
-    /// Trimmed, in lower case.
-    pub email: String,
-    pub password: String,
-}
-
 /// The account of a signed-in user.
 pub struct Account {
     pub user: Arc<User>,
@@ -111,24 +104,20 @@ impl Service {
         ))
     }
 
-    /// Signs a user in. Unknown emails and wrong passwords get the same answer after the same work.
+    /// Signs a user in. The email is trimmed and in lower case. Unknown emails and wrong passwords get the same answer after the same work.
     ///
     /// # Errors
     /// 401; 429 after too many failures; 503 when too many sign in at once.
-    pub async fn log_in(&self, login: Login, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
-        let user = self
-            .catalog
-            .read(|catalog| catalog.user_by_email(&login.email).cloned());
+    pub async fn log_in(
+        &self,
+        email: &str,
+        password: String,
+        address: Option<IpAddr>,
+    ) -> Result<SignedIn, ServiceError> {
+        let user = self.catalog.read(|catalog| catalog.user_by_email(email).cloned());
         let stored = user.as_ref().map(|user| user.password.clone());
         let verified = self
-            .verify_password(
-                &self.logins,
-                &login.email,
-                address,
-                login.password,
-                stored,
-                |_| Ok(()),
-            )
+            .verify_password(&self.logins, email, address, password, stored, |_| Ok(()))
             .await?;
         match user.zip(verified) {
             Some((user, ())) => self.signed_in(user.id),

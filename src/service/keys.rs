@@ -15,14 +15,6 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::random;
 
-/// A validated creation.
-pub struct NewKey {
-    /// Trimmed.
-    pub name: String,
-    /// One of the types that the route creates.
-    pub kind: KeyType,
-}
-
 /// A new key, as shown to its creator once.
 pub struct CreatedKey {
     /// The stored key.
@@ -56,7 +48,7 @@ impl Service {
         })
     }
 
-    /// Creates a key. Its text is only in the answer and is not stored.
+    /// Creates a key with a trimmed name. Its text is only in the answer and is not stored.
     ///
     /// # Errors
     /// 404 or 403 for the bucket; 403 when an admin key asks for an admin key, and beyond a limit.
@@ -64,9 +56,10 @@ impl Service {
         &self,
         caller: &Caller,
         scope: KeyScope,
-        new: NewKey,
+        name: String,
+        kind: KeyType,
     ) -> Result<CreatedKey, ServiceError> {
-        if new.kind == KeyType::Admin && !matches!(caller.credential, Credential::Bearer { .. }) {
+        if kind == KeyType::Admin && !matches!(caller.credential, Credential::Bearer { .. }) {
             return Err(ServiceError::forbidden(
                 "an admin key cannot make admin keys; use the bearer token of a sign-in",
             ));
@@ -76,19 +69,15 @@ impl Service {
             KeyScope::Organization => None,
             KeyScope::Bucket(id) => Some(self.bucket(caller, id)?),
         };
-        self.admit_one_more(
-            caller.organization_id,
-            Countable::Key,
-            text_bytes::of_key(&new.name),
-        )?;
+        self.admit_one_more(caller.organization_id, Countable::Key, text_bytes::of_key(&name))?;
         let random = URL_SAFE_NO_PAD.encode(random::bytes::<32>()?);
-        let text = format!("{}{random}", new.kind.prefix());
+        let text = format!("{}{random}", kind.prefix());
         let key = Key {
             id: self.next_id(),
             organization_id: caller.organization_id,
             bucket_id: bucket.as_ref().map(|bucket| bucket.id),
-            kind: new.kind,
-            name: new.name.into(),
+            kind,
+            name: name.into(),
             hash: hash_of(text.as_bytes()),
             shown_prefix: text[..SHOWN_CHARS].into(),
             created_at_ns: self.now_ns(),

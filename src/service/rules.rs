@@ -13,16 +13,6 @@ use crate::catalog::{
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
-/// A new rule with a valid structure.
-pub struct RuleInput {
-    /// The bucket of its source.
-    pub bucket_id: ObjectId,
-    /// The source that it watches.
-    pub source_id: ObjectId,
-    /// Without the parsed condition, which needs the source.
-    pub settings: RuleSettings,
-}
-
 /// A change with a valid structure; `None` keeps the value.
 #[derive(Default)]
 pub struct RulePatch {
@@ -84,17 +74,18 @@ impl Service {
         Ok(rule)
     }
 
-    /// Creates a rule.
+    /// Creates a rule. The settings come without the parsed condition, which needs the source.
     ///
     /// # Errors
     /// 404, 403, also beyond a limit; 400 for a text that cannot be parsed, a URL that must not be called, or inputs
     /// that do not exist.
-    pub async fn create_rule(&self, caller: &Caller, input: RuleInput) -> Result<Arc<Rule>, ServiceError> {
-        let RuleInput {
-            bucket_id,
-            source_id,
-            mut settings,
-        } = input;
+    pub async fn create_rule(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+        mut settings: RuleSettings,
+    ) -> Result<Arc<Rule>, ServiceError> {
         self.find_source(caller, bucket_id, source_id)?;
         let url_fault = self
             .url_fault("webhookUrl", settings.webhook_url.as_deref())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
-use crate::bucket::SourceStats;
+pub use crate::bucket::SourceStats;
 use crate::catalog::{
     Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
     text_bytes,

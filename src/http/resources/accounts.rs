@@ -4,72 +4,76 @@ use actix_web::http::StatusCode;
 use std::net::IpAddr;
 
 use actix_web::HttpRequest;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::organization::OrganizationView;
+use super::views::view;
+use crate::catalog::User;
 use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, get, post};
 use crate::http::session_cookie;
 use crate::http::shape::{Email, NewPassword, OpenName, Text, body};
 use crate::ids::ObjectId;
 use crate::limits::PASSWORD_CHARS_MAX;
 use crate::service::Service;
-use crate::service::accounts::{Account, Login, SignUp, SignedIn};
+use crate::service::accounts::{Account, SignUp, SignedIn};
 use crate::timestamp::Timestamp;
 
 /// A password to verify. Its length is bounded: hashing a longer input than any valid password is wasted work.
 type Password = Text<PASSWORD_CHARS_MAX>;
 
-/// A user account.
-#[derive(Serialize, ToSchema)]
-pub struct UserView<'a> {
-    /// User ID.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Email address, in lower case.
-    pub email: &'a str,
-    /// Name of the person.
-    pub name: &'a str,
+view! {
+    /// A user account.
+    pub struct UserView<'a> of(user: &'a User) {
+        /// User ID.
+        #[serde(rename = "_id")]
+        id: ObjectId = user.id,
+        /// Email address, in lower case.
+        email: &'a str = &user.email,
+        /// Name of the person.
+        name: &'a str = &user.name,
+    }
 }
 
-/// A user and the organization that the user belongs to.
-#[derive(Serialize, ToSchema)]
-pub struct AccountAnswer<'a> {
-    /// The user.
-    pub user: UserView<'a>,
-    /// The user's organization.
-    pub organization: OrganizationView<'a>,
+view! {
+    /// A user and the organization that the user belongs to.
+    pub struct AccountAnswer<'a> of(account: &'a Account) {
+        /// The user.
+        user: UserView<'a> = UserView::of(&account.user),
+        /// The user's organization.
+        organization: OrganizationView<'a> = OrganizationView::of(&account.organization),
+    }
 }
 
-/// A login session.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignedInAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// Bearer token; send it as `Authorization: Bearer`.
-    pub token: &'a str,
-    /// When the token expires.
-    pub expires_at: Timestamp,
-    /// The account.
-    #[serde(flatten)]
-    pub account: AccountAnswer<'a>,
+view! {
+    /// A login session.
+    pub struct SignedInAnswer<'a> of(message: &'static str, signed_in: &'a SignedIn) {
+        /// Result in words.
+        message: &'static str = message,
+        /// Bearer token; send it as `Authorization: Bearer`.
+        token: &'a str = &signed_in.token.token,
+        /// When the token expires.
+        expires_at: Timestamp = Timestamp(signed_in.token.expires_at_ns),
+        /// The account.
+        #[serde(flatten)]
+        account: AccountAnswer<'a> = AccountAnswer::of(&signed_in.account),
+    }
 }
 
-/// The response to a logout.
-#[derive(Serialize, ToSchema)]
-pub struct LogOutAnswer {
-    /// Result in words.
-    pub message: &'static str,
+view! {
+    /// The response to a logout.
+    pub struct LogOutAnswer of() {
+        /// Result in words.
+        message: &'static str = "logged out",
+    }
 }
 
-/// Whether sign-up is available.
-#[derive(Serialize, ToSchema)]
-pub struct SignUpStateAnswer {
-    /// Whether sign-up is open.
-    pub open: bool,
-    /// Whether no account exists on this server yet.
-    pub first: bool,
+view! {
+    /// Whether sign-up is available.
+    pub struct SignUpStateAnswer of(service: &Service) {
+        /// Whether sign-up is open.
+        open: bool = service.check_signup_open().is_ok(),
+        /// Whether no account exists on this server yet.
+        first: bool = service.has_no_account(),
+    }
 }
 
 body! {
@@ -119,10 +123,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn sign_up_state(call: Call<Anyone>) -> Reply<SignUpStateAnswer> {
-    Answer::of(&SignUpStateAnswer {
-        open: call.service.check_signup_open().is_ok(),
-        first: call.service.has_no_account(),
-    })
+    Answer::of(&SignUpStateAnswer::of(&call.service))
 }
 
 async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'static>> {
@@ -139,11 +140,9 @@ async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'s
 
 async fn log_in(call: Call<Anyone, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
     // Not validated as an email: no account has a malformed address, so the login fails like any other wrong one.
-    let login = Login {
-        email: call.body.email.trim().to_lowercase(),
-        password: call.body.password,
-    };
-    let signed_in = call.service.log_in(login, address_of(&call.request)).await?;
+    let email = call.body.email.trim().to_lowercase();
+    let address = address_of(&call.request);
+    let signed_in = call.service.log_in(&email, call.body.password, address).await?;
     answer(&call.request, &call.service, "signed in", &signed_in)
 }
 
@@ -170,9 +169,7 @@ async fn renew(call: Call<Bearer>) -> Reply<SignedInAnswer<'static>> {
 
 async fn log_out(call: Call<Bearer>) -> Reply<LogOutAnswer> {
     call.service.log_out(&call.caller).await?;
-    let mut answer = Answer::of(&LogOutAnswer {
-        message: "logged out",
-    })?;
+    let mut answer = Answer::of(&LogOutAnswer::of())?;
     let tls = call.service.config.server.tls().is_some();
     session_cookie::clear(&call.request, answer.headers_mut(), tls);
     Ok(answer)
@@ -189,27 +186,8 @@ fn answer(
     message: &'static str,
     signed_in: &SignedIn,
 ) -> Reply<SignedInAnswer<'static>> {
-    let mut answer = Answer::of(&SignedInAnswer {
-        message,
-        token: &signed_in.token.token,
-        expires_at: Timestamp(signed_in.token.expires_at_ns),
-        account: AccountAnswer::of(&signed_in.account),
-    })?;
+    let mut answer = Answer::of(&SignedInAnswer::of(message, signed_in))?;
     let (tls, now_ns) = (service.config.server.tls().is_some(), service.now_ns());
     session_cookie::set(request, answer.headers_mut(), &signed_in.token, now_ns, tls);
     Ok(answer)
-}
-
-impl<'a> AccountAnswer<'a> {
-    fn of(account: &'a Account) -> Self {
-        let user = &account.user;
-        Self {
-            user: UserView {
-                id: user.id,
-                email: &user.email,
-                name: &user.name,
-            },
-            organization: OrganizationView::of(&account.organization),
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! `/api/alerts/{id}/history`: the verdicts and triggers of a rule.
 
-use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
+use super::views::view;
 use crate::catalog::{EntryKey, HistoryEntry, HistoryKind, Outcome, RuleState};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Call, Endpoint, Pagination, Reader, Reply, get};
@@ -12,41 +11,39 @@ use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
-/// A verdict, or the trigger that it caused.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryEntryView<'a> {
-    /// ID of the entry.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// When the entry was recorded.
-    pub at: Timestamp,
-    /// Whether the entry is a verdict or a trigger.
-    #[schema(value_type = HistoryKindDoc)]
-    pub kind: &'static str,
-    /// Outcome of the verdict.
-    #[schema(value_type = Outcome)]
-    pub outcome: &'static str,
-    /// State of the rule before the verdict.
-    #[schema(value_type = RuleState)]
-    pub previous_state: &'static str,
-    /// State of the rule after the verdict.
-    #[schema(value_type = RuleState)]
-    pub state: &'static str,
-    /// Evidence as the evaluator sent it; null when it sent none.
-    #[schema(value_type = Option<Object>)]
-    pub evidence: Option<&'a RawValue>,
-    /// ID of the API key or user that sent the verdict.
-    pub key_id: ObjectId,
+view! {
+    /// A verdict, or the trigger that it caused.
+    pub struct HistoryEntryView<'a> of(key: &EntryKey, entry: &HistoryEntry, evidence: Option<&'a RawValue>) {
+        /// ID of the entry.
+        #[serde(rename = "_id")]
+        id: ObjectId = key.id,
+        /// When the entry was recorded.
+        at: Timestamp = Timestamp(key.at_ns),
+        /// Whether the entry is a verdict or a trigger.
+        #[schema(value_type = HistoryKindDoc)]
+        kind: HistoryKind = entry.kind,
+        /// Outcome of the verdict.
+        outcome: Outcome = entry.outcome,
+        /// State of the rule before the verdict.
+        previous_state: RuleState = entry.previous_state,
+        /// State of the rule after the verdict.
+        state: RuleState = entry.state,
+        /// Evidence as the evaluator sent it; null when it sent none.
+        #[schema(value_type = Option<Object>)]
+        evidence: Option<&'a RawValue> = evidence,
+        /// ID of the API key or user that sent the verdict.
+        key_id: ObjectId = entry.key_id,
+    }
 }
 
-/// A page of a rule's history.
-#[derive(Serialize, ToSchema)]
-pub struct HistoryAnswer<'a> {
-    /// Entries, newest first.
-    pub history: Vec<HistoryEntryView<'a>>,
-    /// Position of this page in the list.
-    pub pagination: Pagination,
+view! {
+    /// A page of a rule's history.
+    pub struct HistoryAnswer<'a> of(history: Vec<HistoryEntryView<'a>>, pagination: Pagination) {
+        /// Entries, newest first.
+        history: Vec<HistoryEntryView<'a>> = history,
+        /// Position of this page in the list.
+        pagination: Pagination = pagination,
+    }
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
@@ -56,31 +53,12 @@ pub fn endpoints() -> Vec<Endpoint> {
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<HistoryAnswer<'static>> {
     let (id, page_request) = call.params;
     let page = call.service.rule_history(&call.caller, id, page_request)?;
-    let views = page.entries.iter().map(HistoryEntryView::of);
-    Answer::of(&HistoryAnswer {
-        history: views.collect::<Result<_, _>>()?,
-        pagination: Pagination::of(page_request, &page),
-    })
-}
-
-impl<'a> HistoryEntryView<'a> {
-    fn of((key, entry): &'a (EntryKey, HistoryEntry)) -> Result<Self, ServiceError> {
-        let evidence = entry.evidence.as_deref();
-        Ok(Self {
-            id: key.id,
-            at: Timestamp(key.at_ns),
-            kind: match entry.kind {
-                HistoryKind::Verdict => "verdict",
-                HistoryKind::Trigger => "trigger",
-            },
-            outcome: entry.outcome.name(),
-            previous_state: entry.previous_state.name(),
-            state: entry.state.name(),
-            evidence: evidence
-                .map(serde_json::from_str)
-                .transpose()
-                .map_err(ServiceError::internal)?,
-            key_id: entry.key_id,
-        })
-    }
+    let views = page.entries.iter().map(|(key, entry)| {
+        let evidence = entry.evidence.as_deref().map(serde_json::from_str).transpose();
+        let evidence = evidence.map_err(ServiceError::internal)?;
+        Ok(HistoryEntryView::of(key, entry, evidence))
+    });
+    let history = views.collect::<Result<_, ServiceError>>()?;
+    let pagination = Pagination::of(page_request, &page);
+    Answer::of(&HistoryAnswer::of(history, pagination))
 }

@@ -1,11 +1,9 @@
 //! Alert rules as JSON.
 
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 use super::evaluation_body::Parameters;
-use super::views::Resource;
+use super::views::{Resource, view};
 use crate::catalog::{
     Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState, RuleStatus,
 };
@@ -15,108 +13,100 @@ use crate::service::evaluations::standing_of;
 use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
-/// An alert rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleView<'a> {
-    /// ID of the rule.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// ID of the rule's bucket.
-    pub bucket_id: ObjectId,
-    /// ID of the data source that the rule watches.
-    pub data_source_id: ObjectId,
-    /// Name of the rule.
-    pub name: &'a str,
-    /// The condition as text.
-    pub condition: &'a str,
-    /// Same text as `condition`.
-    pub natural_language_query: &'a str,
-    /// The condition as parsed by the server; null when only the evaluator can interpret it.
-    pub parsed_condition: Option<ParsedConditionView<'a>>,
-    /// URL that receives triggers, in addition to the webhooks.
-    pub webhook_url: Option<&'a str>,
-    /// `active`, `paused` or `inactive`.
-    #[schema(value_type = RuleStatus)]
-    pub status: &'static str,
-    /// Stored and returned, but has no effect.
-    #[schema(value_type = f64)]
-    pub cooldown_minutes: Value,
-    /// How external evaluators evaluate the rule.
-    pub evaluation: Option<EvaluationView<'a>>,
-    /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
-    #[schema(value_type = RuleStateDoc)]
-    pub state: &'static str,
-    /// Outcome of the last verdict: `met`, `not_met` or `inconclusive`.
-    #[schema(value_type = Option<Outcome>)]
-    pub last_outcome: Option<&'static str>,
-    /// When the last verdict was recorded.
-    pub last_evaluated_at: Option<Timestamp>,
-    /// Since when the condition has not been met; null while it is met or before the first `not_met`.
-    pub condition_cleared_at: Option<Timestamp>,
-    /// When the next verdict is due; null for rules that are not evaluated.
-    pub next_due_at: Option<Timestamp>,
-    /// When the rule last fired.
-    pub last_triggered_at: Option<Timestamp>,
-    /// When the rule was created.
-    pub created_at: Timestamp,
-    /// When the settings last changed.
-    pub updated_at: Timestamp,
+view! {
+    /// An alert rule.
+    pub struct RuleView<'a>
+    of(rule: &'a Rule, now_ns: i64; settings = &rule.settings, runtime = &rule.runtime, standing = standing_of(rule, now_ns)) {
+        /// ID of the rule.
+        #[serde(rename = "_id")]
+        id: ObjectId = rule.id,
+        /// ID of the rule's bucket.
+        bucket_id: ObjectId = rule.bucket_id,
+        /// ID of the data source that the rule watches.
+        data_source_id: ObjectId = rule.source_id,
+        /// Name of the rule.
+        name: &'a str = &settings.name,
+        /// The condition as text.
+        condition: &'a str = &settings.text,
+        /// Same text as `condition`.
+        natural_language_query: &'a str = &settings.text,
+        /// The condition as parsed by the server; null when only the evaluator can interpret it.
+        parsed_condition: Option<ParsedConditionView<'a>> = settings.parsed.as_ref().map(ParsedConditionView::of),
+        /// URL that receives triggers, in addition to the webhooks.
+        webhook_url: Option<&'a str> = settings.webhook_url.as_deref(),
+        /// `active`, `paused` or `inactive`.
+        status: RuleStatus = settings.status,
+        /// Stored and returned, but has no effect.
+        #[schema(value_type = f64)]
+        cooldown_minutes: Value = shown_number(settings.cooldown_minutes),
+        /// How external evaluators evaluate the rule.
+        evaluation: Option<EvaluationView<'a>> = settings.evaluation.as_ref().map(EvaluationView::of),
+        /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
+        #[schema(value_type = RuleStateDoc)]
+        state: &'static str = standing.map_or("unevaluated", |standing| RuleState::name(standing.state)),
+        /// Outcome of the last verdict: `met`, `not_met` or `inconclusive`.
+        last_outcome: Option<Outcome> = runtime.last_outcome,
+        /// When the last verdict was recorded.
+        last_evaluated_at: Option<Timestamp> = runtime.last_evaluated_at_ns.map(Timestamp),
+        /// Since when the condition has not been met; null while it is met or before the first `not_met`.
+        condition_cleared_at: Option<Timestamp> = runtime.condition_cleared_at_ns.map(Timestamp),
+        /// When the next verdict is due; null for rules that are not evaluated.
+        next_due_at: Option<Timestamp> = standing.and_then(|standing| standing.next_due_at_ns).map(Timestamp),
+        /// When the rule last fired.
+        last_triggered_at: Option<Timestamp> = runtime.last_triggered_at_ns.map(Timestamp),
+        /// When the rule was created.
+        created_at: Timestamp = Timestamp(rule.created_at_ns),
+        /// When the settings last changed.
+        updated_at: Timestamp = Timestamp(rule.updated_at_ns),
+    }
 }
 
-/// How external evaluators evaluate a rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Evaluation)]
-pub struct EvaluationView<'a> {
-    /// Always `external`.
-    #[schema(value_type = Mode)]
-    pub mode: &'static str,
-    /// Label by which evaluators select the rules that they handle.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub kind: Option<&'a str>,
-    /// Interval between evaluations, in seconds.
-    #[schema(value_type = f64)]
-    pub interval_seconds: Value,
-    /// Length of the time window to evaluate, in seconds.
-    #[schema(value_type = f64)]
-    pub window_seconds: Value,
-    /// Inputs of the evaluation, 1 to 10.
-    pub inputs: Vec<InputView<'a>>,
-    /// Parameters passed to the evaluator.
-    #[schema(value_type = Parameters)]
-    pub parameters: Value,
-    /// Time after `not_met` until the rule is armed again, in seconds.
-    #[schema(value_type = f64)]
-    pub dwell_seconds: Value,
+view! {
+    /// How external evaluators evaluate a rule.
+    #[schema(as = Evaluation)]
+    pub struct EvaluationView<'a> of(evaluation: &'a Evaluation) {
+        /// Always `external`.
+        #[schema(value_type = Mode)]
+        mode: &'static str = "external",
+        /// Label by which evaluators select the rules that they handle.
+        kind?: &'a str = evaluation.kind.as_deref(),
+        /// Interval between evaluations, in seconds.
+        #[schema(value_type = f64)]
+        interval_seconds: Value = shown_number(evaluation.interval_seconds),
+        /// Length of the time window to evaluate, in seconds.
+        #[schema(value_type = f64)]
+        window_seconds: Value = shown_number(evaluation.window_seconds),
+        /// Inputs of the evaluation, 1 to 10.
+        inputs: Vec<InputView<'a>> = evaluation.inputs.iter().map(InputView::of).collect(),
+        /// Parameters passed to the evaluator.
+        #[schema(value_type = Parameters)]
+        parameters: Value = parameters(evaluation),
+        /// Time after `not_met` until the rule is armed again, in seconds.
+        #[schema(value_type = f64)]
+        dwell_seconds: Value = shown_number(evaluation.dwell_seconds),
+    }
 }
 
-/// A series that the evaluator reads.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Input)]
-pub struct InputView<'a> {
-    /// Name of the input, unique within the rule.
-    pub key: &'a str,
-    /// A field of the data source.
-    pub field: &'a str,
-    /// Data source; that of the rule when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub data_source_id: Option<ObjectId>,
-    /// Aggregate computed for each group.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Aggregation>, nullable = false)]
-    pub aggregation: Option<&'a str>,
-    /// Calendar unit of a group, in UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<GroupBy>, nullable = false)]
-    pub group_by: Option<&'a str>,
-    /// Overrides the window of the rule, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false)]
-    pub window_seconds: Option<Value>,
+view! {
+    /// A series that the evaluator reads.
+    #[schema(as = Input)]
+    pub struct InputView<'a> of(input: &'a Input) {
+        /// Name of the input, unique within the rule.
+        key: &'a str = &input.key,
+        /// A field of the data source.
+        field: &'a str = &input.field,
+        /// Data source; that of the rule when absent.
+        data_source_id?: ObjectId = input.source_id,
+        /// Aggregate computed for each group.
+        #[schema(value_type = Option<Aggregation>)]
+        aggregation?: &'a str = input.grouping.as_ref().map(|(aggregation, _)| &**aggregation),
+        /// Calendar unit of a group, in UTC.
+        #[schema(value_type = Option<GroupBy>)]
+        group_by?: &'a str = input.grouping.as_ref().map(|(_, unit)| &**unit),
+        /// Overrides the window of the rule, in seconds.
+        #[schema(value_type = Option<f64>)]
+        window_seconds?: Value = input.window_seconds.map(shown_number),
+    }
 }
 
 impl Resource for RuleView<'_> {
@@ -124,94 +114,19 @@ impl Resource for RuleView<'_> {
     const MANY: &'static str = "alertRules";
 }
 
-/// A condition as parsed by the server.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ParsedCondition)]
-pub struct ParsedConditionView<'a> {
-    /// A field of the data source.
-    pub field: &'a str,
-    /// Comparison operator.
-    #[schema(value_type = OperatorDoc)]
-    pub operator: Operator,
-    /// Operand: a number, a string or a boolean; `[low, high]` for ranges.
-    pub value: Value,
-    /// True when the condition compares a change in percent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub percent: Option<bool>,
-}
-
-impl<'a> RuleView<'a> {
-    /// The rule with its state at `now_ns`.
-    pub fn of(rule: &'a Rule, now_ns: i64) -> Self {
-        let (settings, runtime) = (&rule.settings, &rule.runtime);
-        let standing = standing_of(rule, now_ns);
-        Self {
-            id: rule.id,
-            bucket_id: rule.bucket_id,
-            data_source_id: rule.source_id,
-            name: &settings.name,
-            condition: &settings.text,
-            natural_language_query: &settings.text,
-            parsed_condition: settings.parsed.as_ref().map(ParsedConditionView::of),
-            webhook_url: settings.webhook_url.as_deref(),
-            status: settings.status.name(),
-            cooldown_minutes: shown_number(settings.cooldown_minutes),
-            evaluation: settings.evaluation.as_ref().map(EvaluationView::of),
-            state: standing.map_or("unevaluated", |standing| RuleState::name(standing.state)),
-            last_outcome: runtime.last_outcome.map(Outcome::name),
-            last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
-            condition_cleared_at: runtime.condition_cleared_at_ns.map(Timestamp),
-            next_due_at: standing
-                .and_then(|standing| standing.next_due_at_ns)
-                .map(Timestamp),
-            last_triggered_at: runtime.last_triggered_at_ns.map(Timestamp),
-            created_at: Timestamp(rule.created_at_ns),
-            updated_at: Timestamp(rule.updated_at_ns),
-        }
-    }
-}
-
-impl<'a> ParsedConditionView<'a> {
-    fn of(condition: &'a ParsedCondition) -> Self {
-        Self {
-            field: &condition.field,
-            operator: condition.operator,
-            value: condition.value.to_json(),
-            percent: condition.percent.then_some(true),
-        }
-    }
-}
-
-impl<'a> EvaluationView<'a> {
-    fn of(evaluation: &'a Evaluation) -> Self {
-        Self {
-            mode: "external",
-            kind: evaluation.kind.as_deref(),
-            interval_seconds: shown_number(evaluation.interval_seconds),
-            window_seconds: shown_number(evaluation.window_seconds),
-            inputs: evaluation.inputs.iter().map(InputView::of).collect(),
-            parameters: parameters(evaluation),
-            dwell_seconds: shown_number(evaluation.dwell_seconds),
-        }
-    }
-}
-
-impl<'a> InputView<'a> {
-    fn of(input: &'a Input) -> Self {
-        let (aggregation, unit) = input
-            .grouping
-            .as_ref()
-            .map(|(one, other)| (&**one, &**other))
-            .unzip();
-        Self {
-            key: &input.key,
-            field: &input.field,
-            data_source_id: input.source_id,
-            aggregation,
-            group_by: unit,
-            window_seconds: input.window_seconds.map(shown_number),
-        }
+view! {
+    /// A condition as parsed by the server.
+    #[schema(as = ParsedCondition)]
+    pub struct ParsedConditionView<'a> of(condition: &'a ParsedCondition) {
+        /// A field of the data source.
+        field: &'a str = &condition.field,
+        /// Comparison operator.
+        #[schema(value_type = OperatorDoc)]
+        operator: Operator = condition.operator,
+        /// Operand: a number, a string or a boolean; `[low, high]` for ranges.
+        value: Value = condition.value.to_json(),
+        /// True when the condition compares a change in percent.
+        percent?: bool = condition.percent.then_some(true),
     }
 }
 

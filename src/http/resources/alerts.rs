@@ -1,13 +1,11 @@
 //! `/api/alerts` and `/api/buckets/{bucketId}/alerts`.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::alert_views::RuleView;
 use super::evaluation_body::EvaluationBody;
-use super::views::{Many, NamedView, One};
+use super::views::{Many, NamedView, One, view};
 use crate::catalog::{Rule, RuleForm, RuleSettings, RuleStatus};
 use crate::error::ServiceError;
 use crate::http::endpoint::{
@@ -17,7 +15,7 @@ use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Trimmed, Url
 use crate::ids::ObjectId;
 use crate::limits::CONDITION_CHARS_MAX;
 use crate::service::page::PageRequest;
-use crate::service::rules::{RuleInput, RulePatch, check_may_evaluate};
+use crate::service::rules::{RulePatch, check_may_evaluate};
 use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
@@ -27,44 +25,42 @@ const DEFAULT_COOLDOWN_MINUTES: f64 = 5.0;
 type Condition = Trimmed<CONDITION_CHARS_MAX>;
 type Minutes = Number<0, { u64::MAX }>;
 
-/// The response to the creation of an alert rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CreatedRuleAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The rule as it is now.
-    pub alert_rule: RuleView<'a>,
-    /// Short form, for a rule created with `naturalLanguageQuery`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub alert: Option<ShortRuleView<'a>>,
+view! {
+    /// The response to the creation of an alert rule.
+    pub struct CreatedRuleAnswer<'a> of(rule: &'a Rule, now_ns: i64) {
+        /// Result in words.
+        message: &'static str = "alert rule created",
+        /// The rule as it is now.
+        alert_rule: RuleView<'a> = RuleView::of(rule, now_ns),
+        /// Short form, for a rule created with `naturalLanguageQuery`.
+        alert?: ShortRuleView<'a> =
+            (rule.settings.form == RuleForm::NaturalLanguageQuery).then(|| ShortRuleView::of(rule)),
+    }
 }
 
-/// Short form of an alert rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ShortRuleView<'a> {
-    /// ID of the rule.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Name of the rule.
-    pub name: &'a str,
-    /// `active`, `paused` or `inactive`.
-    #[schema(value_type = RuleStatus)]
-    pub status: &'static str,
-    /// When the rule was created.
-    pub created_at: Timestamp,
+view! {
+    /// Short form of an alert rule.
+    pub struct ShortRuleView<'a> of(rule: &'a Rule) {
+        /// ID of the rule.
+        #[serde(rename = "_id")]
+        id: ObjectId = rule.id,
+        /// Name of the rule.
+        name: &'a str = &rule.settings.name,
+        /// `active`, `paused` or `inactive`.
+        status: RuleStatus = rule.settings.status,
+        /// When the rule was created.
+        created_at: Timestamp = Timestamp(rule.created_at_ns),
+    }
 }
 
-/// The response to a deletion.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedRuleAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The deleted rule.
-    pub deleted_alert_rule: NamedView<'a>,
+view! {
+    /// The response to a deletion.
+    pub struct DeletedRuleAnswer<'a> of(rule: &'a Rule) {
+        /// Result in words.
+        message: &'static str = "alert rule deleted",
+        /// The deleted rule.
+        deleted_alert_rule: NamedView<'a> = NamedView::of(rule.id, &rule.settings.name),
+    }
 }
 
 body! {
@@ -142,29 +138,24 @@ async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<CreatedRuleAn
     let Some((form, text)) = text_of(body.condition, body.natural_language_query) else {
         return Err(ServiceError::internal("BUG: a rule without a text was read"));
     };
-    let is_query = form == RuleForm::NaturalLanguageQuery;
-    let input = RuleInput {
-        bucket_id: body.bucket_id,
-        source_id: body.data_source_id,
-        settings: RuleSettings {
-            name: body.name.0.into(),
-            text: text.into(),
-            form,
-            parsed: None,
-            webhook_url: body.webhook_url.map(|url| url.0.into()),
-            cooldown_minutes: body
-                .cooldown_minutes
-                .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
-            status: body.status.unwrap_or(RuleStatus::Active),
-            evaluation: body.evaluation.map(Into::into),
-        },
+    let settings = RuleSettings {
+        name: body.name.0.into(),
+        text: text.into(),
+        form,
+        parsed: None,
+        webhook_url: body.webhook_url.map(|url| url.0.into()),
+        cooldown_minutes: body
+            .cooldown_minutes
+            .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
+        status: body.status.unwrap_or(RuleStatus::Active),
+        evaluation: body.evaluation.map(Into::into),
     };
-    let rule = call.service.create_rule(&call.caller, input).await?;
-    Answer::of(&CreatedRuleAnswer {
-        message: "alert rule created",
-        alert_rule: RuleView::of(&rule, call.service.now_ns()),
-        alert: is_query.then(|| ShortRuleView::of(&rule)),
-    })
+    let (bucket_id, source_id) = (body.bucket_id, body.data_source_id);
+    let rule = call
+        .service
+        .create_rule(&call.caller, bucket_id, source_id, settings)
+        .await?;
+    Answer::of(&CreatedRuleAnswer::of(&rule, call.service.now_ns()))
 }
 
 async fn show(call: Call<Reader, ObjectId>) -> Reply<One<RuleView<'static>>> {
@@ -194,10 +185,7 @@ async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<On
 
 async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static>> {
     let rule = call.service.delete_rule(&call.caller, call.params).await?;
-    Answer::of(&DeletedRuleAnswer {
-        message: "alert rule deleted",
-        deleted_alert_rule: NamedView::new(rule.id, &rule.settings.name),
-    })
+    Answer::of(&DeletedRuleAnswer::of(&rule))
 }
 
 /// The condition as text, and the member that it was sent in.
@@ -229,15 +217,4 @@ fn with_fields(
         error.message = format!("{}; {fields}", error.message);
     }
     error
-}
-
-impl<'a> ShortRuleView<'a> {
-    fn of(rule: &'a Rule) -> Self {
-        Self {
-            id: rule.id,
-            name: &rule.settings.name,
-            status: rule.settings.status.name(),
-            created_at: Timestamp(rule.created_at_ns),
-        }
-    }
 }

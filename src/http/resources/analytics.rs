@@ -1,12 +1,11 @@
 //! `/api/analytics`.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::organization::PlanView;
-use super::views::NamedView;
+use super::views::{NamedView, view};
+use crate::catalog::Rule;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Call, Endpoint, Reader, Written, get};
 use crate::http::respond;
@@ -15,181 +14,188 @@ use crate::ids::ObjectId;
 use crate::service::analytics::{BucketAnalytics, Overview, Period, SourceAnalytics};
 use crate::timestamp::Timestamp;
 
-/// The response with the analytics of a bucket.
-#[derive(Serialize, ToSchema)]
-pub struct AnalyticsAnswer<'a> {
-    /// Analytics over a period that ends now.
-    pub analytics: AnalyticsView<'a>,
+view! {
+    /// The response with the analytics of a bucket.
+    pub struct AnalyticsAnswer<'a> of(analytics: &'a BucketAnalytics) {
+        /// Analytics over a period that ends now.
+        analytics: AnalyticsView<'a> = AnalyticsView::of(analytics),
+    }
 }
 
-/// Analytics of a bucket. Expired points are not counted.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AnalyticsView<'a> {
-    /// The bucket.
-    pub bucket: NamedView<'a>,
-    /// The period that was requested.
-    #[schema(value_type = Period)]
-    pub period: &'static str,
-    /// Totals of the bucket.
-    pub summary: SummaryView,
-    /// Statistics of every data source, oldest first.
-    pub data_source_stats: Vec<SourceAnalyticsView<'a>>,
-    /// Points over time, by their timestamps.
-    pub ingestion_rate: IngestionRateView,
-    /// Triggers of the bucket's alert rules.
-    pub alert_activity: AlertActivityView<'a>,
+view! {
+    /// Analytics of a bucket. Expired points are not counted.
+    pub struct AnalyticsView<'a> of(analytics: &'a BucketAnalytics) {
+        /// The bucket.
+        bucket: NamedView<'a> = NamedView::of(analytics.bucket.id, &analytics.bucket.name),
+        /// The period that was requested.
+        #[schema(value_type = Period)]
+        period: &'static str = analytics.period.name,
+        /// Totals of the bucket.
+        summary: SummaryView = SummaryView::of(analytics),
+        /// Statistics of every data source, oldest first.
+        data_source_stats: Vec<SourceAnalyticsView<'a>> =
+            analytics.sources.iter().map(SourceAnalyticsView::of).collect(),
+        /// Points over time, by their timestamps.
+        ingestion_rate: IngestionRateView = IngestionRateView::of(analytics),
+        /// Triggers of the bucket's alert rules.
+        alert_activity: AlertActivityView<'a> = AlertActivityView::of(analytics),
+    }
 }
 
-/// Totals of a bucket.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SummaryView {
-    /// Number of points, regardless of the period.
-    pub total_data_points: u64,
-    /// Number of points with timestamps within the period.
-    pub data_points_in_period: u64,
-    /// `dataPointsInPeriod` divided by the number of days in the period.
-    #[schema(value_type = f64)]
-    pub avg_data_points_per_day: Value,
-    /// Number of data sources.
-    pub data_sources: usize,
-    /// Number of alert rules with status `active`.
-    pub active_alerts: u64,
+view! {
+    /// Totals of a bucket.
+    pub struct SummaryView of(analytics: &BucketAnalytics) {
+        /// Number of points, regardless of the period.
+        total_data_points: u64 = analytics.points,
+        /// Number of points with timestamps within the period.
+        data_points_in_period: u64 = analytics.points_in_period,
+        /// `dataPointsInPeriod` divided by the number of days in the period.
+        #[schema(value_type = f64)]
+        avg_data_points_per_day: Value = shown_number(analytics.points_per_day()),
+        /// Number of data sources.
+        data_sources: usize = analytics.sources.len(),
+        /// Number of alert rules with status `active`.
+        active_alerts: u64 = analytics.active_rules,
+    }
 }
 
-/// Statistics of a data source within the period.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceAnalyticsView<'a> {
-    /// ID of the data source.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Name of the data source.
-    pub name: &'a str,
-    /// Number of points within the period.
-    pub data_point_count: u64,
-    /// Timestamp of the latest point, regardless of the period.
-    pub last_data_point: Option<Timestamp>,
-    /// Mean of each number field that has values within the period.
-    #[schema(value_type = BTreeMap<String, f64>)]
-    pub avg_values: Map<String, Value>,
-    /// Minimum of each of these fields.
-    #[schema(value_type = BTreeMap<String, f64>)]
-    pub min_values: Map<String, Value>,
-    /// Maximum of each of these fields.
-    #[schema(value_type = BTreeMap<String, f64>)]
-    pub max_values: Map<String, Value>,
+view! {
+    /// Statistics of a data source within the period.
+    pub struct SourceAnalyticsView<'a> of(analytics: &'a SourceAnalytics) {
+        /// ID of the data source.
+        #[serde(rename = "_id")]
+        id: ObjectId = analytics.source.id,
+        /// Name of the data source.
+        name: &'a str = &analytics.source.name,
+        /// Number of points within the period.
+        data_point_count: u64 = analytics.points,
+        /// Timestamp of the latest point, regardless of the period.
+        last_data_point: Option<Timestamp> = analytics.last_ns.map(Timestamp),
+        /// Mean of each number field that has values within the period.
+        #[schema(value_type = BTreeMap<String, f64>)]
+        avg_values: Map<String, Value> = by_field(analytics, |field| analytics.values[field].1.avg()),
+        /// Minimum of each of these fields.
+        #[schema(value_type = BTreeMap<String, f64>)]
+        min_values: Map<String, Value> = by_field(analytics, |field| analytics.values[field].1.min),
+        /// Maximum of each of these fields.
+        #[schema(value_type = BTreeMap<String, f64>)]
+        max_values: Map<String, Value> = by_field(analytics, |field| analytics.values[field].1.max),
+    }
 }
 
-/// Points over time.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct IngestionRateView {
-    /// Hours with points, ascending.
-    pub data_points_per_hour: Vec<HourView>,
+view! {
+    /// Points over time.
+    pub struct IngestionRateView of(analytics: &BucketAnalytics) {
+        /// Hours with points, ascending.
+        data_points_per_hour: Vec<HourView> =
+            analytics.hours.iter().map(|(start_ns, count)| HourView::of(*start_ns, *count)).collect(),
+    }
 }
 
-/// A UTC hour. In the first and the last hour, only points within the period are counted.
-#[derive(Serialize, ToSchema)]
-pub struct HourView {
-    /// Start of the hour.
-    pub hour: Timestamp,
-    /// Number of points of all data sources.
-    pub count: u64,
+view! {
+    /// A UTC hour. In the first and the last hour, only points within the period are counted.
+    pub struct HourView of(start_ns: i64, count: u64) {
+        /// Start of the hour.
+        hour: Timestamp = Timestamp(start_ns),
+        /// Number of points of all data sources.
+        count: u64 = count,
+    }
 }
 
-/// Triggers of the rules that exist now.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AlertActivityView<'a> {
-    /// Number of triggers within the period.
-    pub total_triggered: u64,
-    /// Rules that fired within the period, most frequent first.
-    pub by_rule: Vec<RuleActivityView<'a>>,
+view! {
+    /// Triggers of the rules that exist now.
+    pub struct AlertActivityView<'a> of(analytics: &'a BucketAnalytics) {
+        /// Number of triggers within the period.
+        total_triggered: u64 = analytics.trigger_count(),
+        /// Rules that fired within the period, most frequent first.
+        by_rule: Vec<RuleActivityView<'a>> =
+            analytics.triggers.iter().map(|(rule, count)| RuleActivityView::of(rule, *count)).collect(),
+    }
 }
 
-/// Triggers of one alert rule.
-#[derive(Serialize, ToSchema)]
-pub struct RuleActivityView<'a> {
-    /// Name of the rule.
-    pub name: &'a str,
-    /// Number of triggers within the period.
-    pub count: u64,
+view! {
+    /// Triggers of one alert rule.
+    pub struct RuleActivityView<'a> of(rule: &'a Rule, count: u64) {
+        /// Name of the rule.
+        name: &'a str = &rule.settings.name,
+        /// Number of triggers within the period.
+        count: u64 = count,
+    }
 }
 
-/// The response with the overview of an organization.
-#[derive(Serialize, ToSchema)]
-pub struct OverviewAnswer<'a> {
-    /// The overview as of now.
-    pub overview: OverviewView<'a>,
+view! {
+    /// The response with the overview of an organization.
+    pub struct OverviewAnswer<'a> of(overview: &'a Overview) {
+        /// The overview as of now.
+        overview: OverviewView<'a> = OverviewView::of(overview),
+    }
 }
 
-/// Overview of an organization.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OverviewView<'a> {
-    /// The organization.
-    pub organization: NamedView<'a>,
-    /// Number of objects by type.
-    pub totals: TotalsView,
+view! {
+    /// Overview of an organization.
+    pub struct OverviewView<'a> of(overview: &'a Overview; organization = &overview.organization) {
+        /// The organization.
+        organization: NamedView<'a> = NamedView::of(organization.id, &organization.name),
+        /// Number of objects by type.
+        totals: TotalsView = TotalsView::of(overview),
+        /// API calls and storage in use.
+        usage: UsageView = UsageView::of(overview),
+        /// Limits of the plan; null is unlimited.
+        plan: PlanView = PlanView::of(organization.plan),
+        /// Recent activity.
+        recent_activity: RecentActivityView = RecentActivityView::of(overview),
+        /// IDs of buckets with a damaged block, whose points could not be counted; absent when there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        incomplete_buckets: Vec<ObjectId> = overview.incomplete_buckets.clone(),
+    }
+}
+
+view! {
+    /// Counts over all buckets.
+    pub struct TotalsView of(overview: &Overview) {
+        /// Number of buckets.
+        buckets: u64 = overview.buckets,
+        /// Number of data sources.
+        data_sources: u64 = overview.sources,
+        /// Number of points, without expired ones.
+        data_points: u64 = overview.points,
+        /// Number of alert rules.
+        alert_rules: u64 = overview.alert_rules,
+        /// Number of API keys, of the organization and of its buckets.
+        api_keys: u64 = overview.keys,
+    }
+}
+
+view! {
     /// API calls and storage in use.
-    pub usage: UsageView,
-    /// Limits of the plan; null is unlimited.
-    pub plan: PlanView,
-    /// Recent activity.
-    pub recent_activity: RecentActivityView,
-    /// IDs of buckets with a damaged block, whose points could not be counted; absent when there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    pub incomplete_buckets: Vec<ObjectId>,
+    pub struct UsageView of(overview: &Overview) {
+        /// API calls of the current calendar month, in UTC.
+        api_calls_this_month: u64 = overview.calls_this_month,
+        /// API calls allowed per month; null is unlimited.
+        api_calls_limit: Option<u64> = overview.organization.plan.limits().calls_max,
+        /// Share of the limit in percent, rounded to two decimals; null when unlimited.
+        #[schema(value_type = Option<f64>)]
+        api_calls_percentage: Option<Value> = overview.calls_percentage().map(shown_number),
+        /// Bytes on disk of the organization's points, histories and deliveries.
+        storage_used_bytes: u64 = overview.storage_bytes,
+        /// Human-readable form of `storageUsedBytes`; 1 KB is 1,000 bytes.
+        storage_used_formatted: String = formatted_bytes(overview.storage_bytes),
+    }
 }
 
-/// Counts over all buckets.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TotalsView {
-    /// Number of buckets.
-    pub buckets: u64,
-    /// Number of data sources.
-    pub data_sources: u64,
-    /// Number of points, without expired ones.
-    pub data_points: u64,
-    /// Number of alert rules.
-    pub alert_rules: u64,
-    /// Number of API keys, of the organization and of its buckets.
-    pub api_keys: u64,
-}
-
-/// API calls and storage in use.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UsageView {
-    /// API calls of the current calendar month, in UTC.
-    pub api_calls_this_month: u64,
-    /// API calls allowed per month; null is unlimited.
-    pub api_calls_limit: Option<u64>,
-    /// Share of the limit in percent, rounded to two decimals; null when unlimited.
-    #[schema(value_type = Option<f64>)]
-    pub api_calls_percentage: Option<Value>,
-    /// Bytes on disk of the organization's points, histories and deliveries.
-    pub storage_used_bytes: u64,
-    /// Human-readable form of `storageUsedBytes`; 1 KB is 1,000 bytes.
-    pub storage_used_formatted: String,
-}
-
-/// Recent activity of an organization.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RecentActivityView {
-    /// When the last point was received, regardless of its timestamp.
-    pub last_data_ingestion: Option<Timestamp>,
-    /// When a rule last fired.
-    pub last_alert_triggered: Option<Timestamp>,
-    /// Number of points with timestamps within the last 24 hours.
-    pub data_points_last24h: u64,
-    /// Number of triggers within the last 24 hours.
-    pub alerts_triggered_last24h: u64,
+view! {
+    /// Recent activity of an organization.
+    pub struct RecentActivityView of(overview: &Overview) {
+        /// When the last point was received, regardless of its timestamp.
+        last_data_ingestion: Option<Timestamp> = overview.last_ingested_at_ns.map(Timestamp),
+        /// When a rule last fired.
+        last_alert_triggered: Option<Timestamp> = overview.last_triggered_at_ns.map(Timestamp),
+        /// Number of points with timestamps within the last 24 hours.
+        data_points_last24h: u64 = overview.points_last_day,
+        /// Number of triggers within the last 24 hours.
+        alerts_triggered_last24h: u64 = overview.triggers_last_day,
+    }
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
@@ -204,10 +210,8 @@ async fn bucket(
 ) -> Result<Written<AnalyticsAnswer<'static>>, ServiceError> {
     let (bucket_id, period) = call.params;
     let coding = respond::coding_of(&call.request);
-    let encode = move |analytics: &BucketAnalytics| {
-        let analytics = AnalyticsView::of(analytics);
-        respond::encode_json(coding, &AnalyticsAnswer { analytics })
-    };
+    let encode =
+        move |analytics: &BucketAnalytics| respond::encode_json(coding, &AnalyticsAnswer::of(analytics));
     let encoded = call
         .service
         .bucket_analytics(&call.caller, bucket_id, period, encode)
@@ -217,100 +221,17 @@ async fn bucket(
 
 async fn overview(call: Call<Admin>) -> Result<Written<OverviewAnswer<'static>>, ServiceError> {
     let coding = respond::coding_of(&call.request);
-    let encode = move |overview: &Overview| {
-        let overview = OverviewView::of(overview);
-        respond::encode_json(coding, &OverviewAnswer { overview })
-    };
+    let encode = move |overview: &Overview| respond::encode_json(coding, &OverviewAnswer::of(overview));
     let encoded = call.service.overview(&call.caller, encode).await?;
     Ok(respond::respond_encoded(StatusCode::OK, encoded).into())
 }
 
-impl<'a> AnalyticsView<'a> {
-    fn of(analytics: &'a BucketAnalytics) -> Self {
-        let hours = analytics.hours.iter();
-        let triggers = analytics.triggers.iter();
-        Self {
-            bucket: NamedView::new(analytics.bucket.id, &analytics.bucket.name),
-            period: analytics.period.name,
-            summary: SummaryView {
-                total_data_points: analytics.points,
-                data_points_in_period: analytics.points_in_period,
-                avg_data_points_per_day: shown_number(analytics.points_per_day()),
-                data_sources: analytics.sources.len(),
-                active_alerts: analytics.active_rules,
-            },
-            data_source_stats: analytics.sources.iter().map(SourceAnalyticsView::of).collect(),
-            ingestion_rate: IngestionRateView {
-                data_points_per_hour: hours
-                    .map(|(start_ns, count)| HourView {
-                        hour: Timestamp(*start_ns),
-                        count: *count,
-                    })
-                    .collect(),
-            },
-            alert_activity: AlertActivityView {
-                total_triggered: analytics.trigger_count(),
-                by_rule: triggers
-                    .map(|(rule, count)| RuleActivityView {
-                        name: &rule.settings.name,
-                        count: *count,
-                    })
-                    .collect(),
-            },
-        }
-    }
-}
-
-impl<'a> SourceAnalyticsView<'a> {
-    fn of(analytics: &'a SourceAnalytics) -> Self {
-        let by_field = |value: &dyn Fn(usize) -> f64| {
-            let fields = analytics.values.iter().enumerate();
-            fields
-                .map(|(index, (name, _))| (name.to_string(), shown_number(value(index))))
-                .collect()
-        };
-        let values = &analytics.values;
-        Self {
-            id: analytics.source.id,
-            name: &analytics.source.name,
-            data_point_count: analytics.points,
-            last_data_point: analytics.last_ns.map(Timestamp),
-            avg_values: by_field(&|index| values[index].1.avg()),
-            min_values: by_field(&|index| values[index].1.min),
-            max_values: by_field(&|index| values[index].1.max),
-        }
-    }
-}
-
-impl<'a> OverviewView<'a> {
-    fn of(overview: &'a Overview) -> Self {
-        let organization = &overview.organization;
-        Self {
-            organization: NamedView::new(organization.id, &organization.name),
-            totals: TotalsView {
-                buckets: overview.buckets,
-                data_sources: overview.sources,
-                data_points: overview.points,
-                alert_rules: overview.alert_rules,
-                api_keys: overview.keys,
-            },
-            usage: UsageView {
-                api_calls_this_month: overview.calls_this_month,
-                api_calls_limit: organization.plan.limits().calls_max,
-                api_calls_percentage: overview.calls_percentage().map(shown_number),
-                storage_used_bytes: overview.storage_bytes,
-                storage_used_formatted: formatted_bytes(overview.storage_bytes),
-            },
-            plan: PlanView::of(organization.plan),
-            recent_activity: RecentActivityView {
-                last_data_ingestion: overview.last_ingested_at_ns.map(Timestamp),
-                last_alert_triggered: overview.last_triggered_at_ns.map(Timestamp),
-                data_points_last24h: overview.points_last_day,
-                alerts_triggered_last24h: overview.triggers_last_day,
-            },
-            incomplete_buckets: overview.incomplete_buckets.clone(),
-        }
-    }
+/// A value of each field, by the index of the field.
+fn by_field(analytics: &SourceAnalytics, value: impl Fn(usize) -> f64) -> Map<String, Value> {
+    let fields = analytics.values.iter().enumerate();
+    fields
+        .map(|(index, (name, _))| (name.to_string(), shown_number(value(index))))
+        .collect()
 }
 
 /// Formats with at most one decimal: `512 B`, `1.5 MB`, `20 GB`. Units are decimal, like disk sizes and the plan

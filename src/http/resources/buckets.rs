@@ -1,10 +1,8 @@
 //! `/api/buckets`.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::views::{Many, NamedView, One, Resource};
+use super::views::{Many, NamedView, One, Resource, view};
 use crate::catalog::Bucket;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
 use crate::http::shape::{BucketStatusDoc, Description, Integer, Name, Patch, body};
@@ -14,77 +12,70 @@ use crate::service::buckets::{BucketInput, BucketPatch, BucketWithStats};
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
-/// The only status a bucket has.
-const ACTIVE: &str = "active";
-
 type RetentionDays = Integer<1, { RETENTION_DAYS_MAX as u64 }>;
 
-/// A bucket.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BucketView<'a> {
-    /// ID of the bucket.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Name, unique within the organization.
-    pub name: &'a str,
-    /// Description; any text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub description: Option<&'a str>,
-    /// ID of the organization that owns the bucket.
-    pub organization_id: ObjectId,
-    /// Days for which points are kept.
-    pub retention_days: u32,
-    /// Always `active`.
-    #[schema(value_type = BucketStatusDoc)]
-    pub status: &'static str,
-    /// Number of objects in the bucket; only in the response about one bucket.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub stats: Option<BucketStatsView>,
-    /// When the bucket was created.
-    pub created_at: Timestamp,
-    /// When the settings last changed.
-    pub updated_at: Timestamp,
+view! {
+    /// A bucket.
+    pub struct BucketView<'a> of(bucket: &'a Bucket) {
+        /// ID of the bucket.
+        #[serde(rename = "_id")]
+        id: ObjectId = bucket.id,
+        /// Name, unique within the organization.
+        name: &'a str = &bucket.name,
+        /// Description; any text.
+        description?: &'a str = bucket.description.as_deref(),
+        /// ID of the organization that owns the bucket.
+        organization_id: ObjectId = bucket.organization_id,
+        /// Days for which points are kept.
+        retention_days: u32 = bucket.retention_days,
+        /// Always `active`.
+        #[schema(value_type = BucketStatusDoc)]
+        status: &'static str = "active",
+        /// Number of objects in the bucket; only in the response about one bucket.
+        stats?: BucketStatsView = None,
+        /// When the bucket was created.
+        created_at: Timestamp = Timestamp(bucket.created_at_ns),
+        /// When the settings last changed.
+        updated_at: Timestamp = Timestamp(bucket.updated_at_ns),
+    }
 }
 
-/// Number of objects in a bucket.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BucketStatsView {
-    /// Number of data sources.
-    pub data_source_count: u64,
-    /// Number of points, without expired ones.
-    pub data_point_count: u64,
-    /// Number of keys of this bucket.
-    pub api_key_count: u64,
+view! {
+    /// Number of objects in a bucket.
+    pub struct BucketStatsView of(found: &BucketWithStats) {
+        /// Number of data sources.
+        data_source_count: u64 = found.contents.sources,
+        /// Number of points, without expired ones.
+        data_point_count: u64 = found.points,
+        /// Number of keys of this bucket.
+        api_key_count: u64 = found.contents.keys,
+    }
 }
 
-/// Number of objects deleted along with a bucket.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedWithBucketView {
-    /// Number of deleted data sources.
-    pub data_sources: u64,
-    /// Number of deleted points.
-    pub data_points: u64,
-    /// Number of deleted keys.
-    pub api_keys: u64,
-    /// Number of deleted alert rules.
-    pub alert_rules: u64,
+view! {
+    /// Number of objects deleted along with a bucket.
+    pub struct DeletedWithBucketView of(deleted: &BucketWithStats) {
+        /// Number of deleted data sources.
+        data_sources: u64 = deleted.contents.sources,
+        /// Number of deleted points.
+        data_points: u64 = deleted.points,
+        /// Number of deleted keys.
+        api_keys: u64 = deleted.contents.keys,
+        /// Number of deleted alert rules.
+        alert_rules: u64 = deleted.contents.alert_rules,
+    }
 }
 
-/// The response to a deletion.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedBucketAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The deleted bucket.
-    pub deleted_bucket: NamedView<'a>,
-    /// Objects deleted along with the bucket.
-    pub deleted_resources: DeletedWithBucketView,
+view! {
+    /// The response to a deletion.
+    pub struct DeletedBucketAnswer<'a> of(deleted: &'a BucketWithStats) {
+        /// Result in words.
+        message: &'static str = "bucket deleted",
+        /// The deleted bucket.
+        deleted_bucket: NamedView<'a> = NamedView::of(deleted.bucket.id, &deleted.bucket.name),
+        /// Objects deleted along with the bucket.
+        deleted_resources: DeletedWithBucketView = DeletedWithBucketView::of(deleted),
+    }
 }
 
 body! {
@@ -139,13 +130,8 @@ async fn create(call: Call<Admin, (), BucketBody>) -> Reply<One<BucketView<'stat
 
 async fn show(call: Call<Admin, ObjectId>) -> Reply<One<BucketView<'static>>> {
     let found = call.service.bucket_with_stats(&call.caller, call.params).await?;
-    let stats = BucketStatsView {
-        data_source_count: found.contents.sources,
-        data_point_count: found.points,
-        api_key_count: found.contents.keys,
-    };
     Answer::one(BucketView {
-        stats: Some(stats),
+        stats: Some(BucketStatsView::of(&found)),
         ..BucketView::of(&found.bucket)
     })
 }
@@ -164,40 +150,11 @@ async fn update(call: Call<Admin, ObjectId, BucketPatchBody>) -> Reply<One<Bucke
 }
 
 async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedBucketAnswer<'static>> {
-    let BucketWithStats {
-        bucket,
-        contents,
-        points,
-    } = call.service.delete_bucket(&call.caller, call.params).await?;
-    Answer::of(&DeletedBucketAnswer {
-        message: "bucket deleted",
-        deleted_bucket: NamedView::new(bucket.id, &bucket.name),
-        deleted_resources: DeletedWithBucketView {
-            data_sources: contents.sources,
-            data_points: points,
-            api_keys: contents.keys,
-            alert_rules: contents.alert_rules,
-        },
-    })
+    let deleted = call.service.delete_bucket(&call.caller, call.params).await?;
+    Answer::of(&DeletedBucketAnswer::of(&deleted))
 }
 
 impl Resource for BucketView<'_> {
     const ONE: &'static str = "bucket";
     const MANY: &'static str = "buckets";
-}
-
-impl<'a> BucketView<'a> {
-    fn of(bucket: &'a Bucket) -> Self {
-        Self {
-            id: bucket.id,
-            name: &bucket.name,
-            description: bucket.description.as_deref(),
-            organization_id: bucket.organization_id,
-            retention_days: bucket.retention_days,
-            status: ACTIVE,
-            stats: None,
-            created_at: Timestamp(bucket.created_at_ns),
-            updated_at: Timestamp(bucket.updated_at_ns),
-        }
-    }
 }

@@ -3,36 +3,42 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH};
 use actix_web::{HttpRequest, HttpResponse};
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
+use super::views::view;
+use crate::catalog::Revisions;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Answered, Bearer, Call, Endpoint, Written, get};
 
-/// The current revisions of an organization's objects.
-#[derive(Serialize, ToSchema)]
-pub struct ChangesAnswer {
-    /// Revision tokens, one for each type of object.
-    pub changes: ChangesView,
+view! {
+    /// The current revisions of an organization's objects.
+    pub struct ChangesAnswer of(run: u64, revisions: &Revisions) {
+        /// Revision tokens, one for each type of object.
+        changes: ChangesView = ChangesView::of(run, revisions),
+    }
 }
 
-/// Opaque revision tokens, one for each type of object. A token differs from an earlier one when any object of the type
-/// has changed.
-#[derive(Serialize, ToSchema)]
-pub struct ChangesView {
-    /// The organization's name and plan.
-    pub organization: String,
-    /// Buckets.
-    pub buckets: String,
-    /// Data sources and their schemas; new points do not count as a change.
-    pub sources: String,
-    /// Alert rules, their verdicts and states.
-    pub rules: String,
-    /// Webhooks and their deliveries.
-    pub webhooks: String,
-    /// API keys; use of a key does not count as a change.
-    pub keys: String,
+view! {
+    /// Opaque revision tokens, one for each type of object. A token differs from an earlier one when any object of the
+    /// type has changed.
+    pub struct ChangesView of(run: u64, revisions: &Revisions) {
+        /// The organization's name and plan.
+        organization: String = token(run, revisions.organization),
+        /// Buckets.
+        buckets: String = token(run, revisions.buckets),
+        /// Data sources and their schemas; new points do not count as a change.
+        sources: String = token(run, revisions.sources),
+        /// Alert rules, their verdicts and states.
+        rules: String = token(run, revisions.rules),
+        /// Webhooks and their deliveries.
+        webhooks: String = token(run, revisions.webhooks),
+        /// API keys; use of a key does not count as a change.
+        keys: String = token(run, revisions.keys),
+    }
+}
+
+fn token(run: u64, revision: u64) -> String {
+    format!("{run:x}-{revision:x}")
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
@@ -44,21 +50,12 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 async fn show(call: Call<Bearer>) -> Result<Written<ChangesAnswer>, ServiceError> {
     let (run, revisions) = call.service.revisions(&call.caller)?;
-    let text = |revision: u64| format!("{run:x}-{revision:x}");
-    let changes = ChangesView {
-        organization: text(revisions.organization),
-        buckets: text(revisions.buckets),
-        sources: text(revisions.sources),
-        rules: text(revisions.rules),
-        webhooks: text(revisions.webhooks),
-        keys: text(revisions.keys),
-    };
-    let tag = format!("\"{}\"", text(revisions.total()));
+    let tag = format!("\"{}\"", token(run, revisions.total()));
     let tag = HeaderValue::try_from(tag).map_err(ServiceError::internal)?;
     let mut response = if is_known(&call.request, &tag) {
         HttpResponse::new(StatusCode::NOT_MODIFIED)
     } else {
-        let answer = Answer::of(&ChangesAnswer { changes })?;
+        let answer = Answer::of(&ChangesAnswer::of(run, &revisions))?;
         answer.respond(&call.request, StatusCode::OK).await?
     };
     let headers = response.headers_mut();

@@ -1,14 +1,13 @@
 //! `/api/evaluations`: due rules and verdicts, for external evaluators.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::alert_views;
 use super::evaluation_body::Parameters;
 use super::query_body::QueryBody;
-use crate::catalog::{Outcome, RuleState};
+use super::views::view;
+use crate::catalog::{Evaluation, Input, Outcome, RuleState};
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::docs::VerdictConflictDoc;
 use crate::http::endpoint::{Answer, Call, DueParams, Endpoint, Evaluator, Exact, Reply, get, post};
@@ -18,77 +17,85 @@ use crate::limits::{EVIDENCE_BYTES_MAX, QUERY_LIMIT_MAX};
 use crate::service::evaluations::{Accepted, DueEvaluation, DueQuery, Standing};
 use crate::timestamp::Timestamp;
 
-/// The rules that are due.
-#[derive(Serialize, ToSchema)]
-pub struct DueAnswer<'a> {
-    /// Number of rules listed.
-    pub count: usize,
-    /// Rules, most overdue first.
-    pub evaluations: Vec<DueView<'a>>,
+view! {
+    /// The rules that are due.
+    pub struct DueAnswer<'a> of(due: &'a [DueEvaluation]) {
+        /// Number of rules listed.
+        count: usize = due.len(),
+        /// Rules, most overdue first.
+        evaluations: Vec<DueView<'a>> = due.iter().filter_map(due_view).collect(),
+    }
 }
 
-/// A rule that is due.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DueView<'a> {
-    /// ID of the rule, for the path of its verdict.
-    pub rule_id: ObjectId,
-    /// Name of the rule.
-    pub name: &'a str,
-    /// Label by which evaluators select the rules that they handle.
-    pub kind: Option<&'a str>,
-    /// Parameters passed to the evaluator.
-    #[schema(value_type = Parameters)]
-    pub parameters: Value,
-    /// Series to read.
-    pub inputs: Vec<DueInputView<'a>>,
-    /// Since when the rule is due.
-    pub due_at: Timestamp,
-    /// Number of whole intervals that have passed since the due one.
-    pub missed_intervals: i64,
-    /// ID of the rule's bucket.
-    pub bucket_id: ObjectId,
-    /// ID of the data source that the rule watches.
-    pub data_source_id: ObjectId,
-    /// The condition as text.
-    pub condition: &'a str,
+fn due_view(due: &DueEvaluation) -> Option<DueView<'_>> {
+    let evaluation = due.rule.settings.evaluation.as_ref()?;
+    Some(DueView::of(due, evaluation))
 }
 
-/// A series to read.
-#[derive(Serialize, ToSchema)]
-pub struct DueInputView<'a> {
-    /// Name of the input, unique within the rule.
-    pub key: &'a str,
-    /// Field to read from the rows' `values`.
-    pub field: &'a str,
-    /// Body to post unchanged to `POST /api/data/query`.
-    #[schema(value_type = QueryBody)]
-    pub query: DueQueryView<'a>,
+view! {
+    /// A rule that is due.
+    pub struct DueView<'a> of(due: &'a DueEvaluation, evaluation: &'a Evaluation; rule = &due.rule) {
+        /// ID of the rule, for the path of its verdict.
+        rule_id: ObjectId = rule.id,
+        /// Name of the rule.
+        name: &'a str = &rule.settings.name,
+        /// Label by which evaluators select the rules that they handle.
+        kind: Option<&'a str> = evaluation.kind.as_deref(),
+        /// Parameters passed to the evaluator.
+        #[schema(value_type = Parameters)]
+        parameters: Value = alert_views::parameters(evaluation),
+        /// Series to read.
+        inputs: Vec<DueInputView<'a>> = {
+            let inputs = evaluation.inputs.iter().zip(&due.queries);
+            inputs.map(|(input, query)| DueInputView::of(rule.bucket_id, input, query)).collect()
+        },
+        /// Since when the rule is due.
+        due_at: Timestamp = Timestamp(due.due_at_ns),
+        /// Number of whole intervals that have passed since the due one.
+        missed_intervals: i64 = due.missed_intervals,
+        /// ID of the rule's bucket.
+        bucket_id: ObjectId = rule.bucket_id,
+        /// ID of the data source that the rule watches.
+        data_source_id: ObjectId = rule.source_id,
+        /// The condition as text.
+        condition: &'a str = &rule.settings.text,
+    }
 }
 
-/// A body for `POST /api/data/query`. It disables automatic downsampling of raw queries.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DueQueryView<'a> {
-    bucket_id: ObjectId,
-    filters: DueFiltersView<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aggregation: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group_by: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    downsampling: Option<bool>,
-    limit: u64,
-    sort: &'static str,
+view! {
+    /// A series to read.
+    pub struct DueInputView<'a> of(bucket_id: ObjectId, input: &'a Input, query: &DueQuery) {
+        /// Name of the input, unique within the rule.
+        key: &'a str = &input.key,
+        /// Field to read from the rows' `values`.
+        field: &'a str = &input.field,
+        /// Body to post unchanged to `POST /api/data/query`.
+        #[schema(value_type = QueryBody)]
+        query: DueQueryView<'a> = DueQueryView::of(bucket_id, input, query),
+    }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DueFiltersView<'a> {
-    data_source_ids: [ObjectId; 1],
-    start_time: Timestamp,
-    end_time: Timestamp,
-    fields: [&'a str; 1],
+view! {
+    /// A body for `POST /api/data/query`. It disables automatic downsampling of raw queries.
+    pub struct DueQueryView<'a> of(bucket_id: ObjectId, input: &'a Input, query: &DueQuery; grouping = input.grouping.as_ref()) {
+        bucket_id: ObjectId = bucket_id,
+        filters: DueFiltersView<'a> = DueFiltersView::of(&input.field, query),
+        aggregation?: &'a str = grouping.map(|(aggregation, _)| &**aggregation),
+        group_by?: &'a str = grouping.map(|(_, unit)| &**unit),
+        downsampling?: bool = grouping.is_none().then_some(false),
+        limit: u64 = QUERY_LIMIT_MAX,
+        sort: &'static str = "asc",
+    }
+}
+
+view! {
+    /// The filters of that body.
+    pub struct DueFiltersView<'a> of(field: &'a str, query: &DueQuery) {
+        data_source_ids: [ObjectId; 1] = [query.source_id],
+        start_time: Timestamp = Timestamp(query.start_ns),
+        end_time: Timestamp = Timestamp(query.end_ns),
+        fields: [&'a str; 1] = [field],
+    }
 }
 
 body! {
@@ -102,49 +109,47 @@ body! {
     }
 }
 
-/// The response to a verdict.
-#[derive(Serialize, ToSchema)]
-pub struct VerdictAnswer {
-    /// Result in words.
-    pub message: &'static str,
-    /// State of the rule after the verdict.
-    pub evaluation: AcceptedView,
+view! {
+    /// The response to a verdict.
+    pub struct VerdictAnswer of(accepted: &Accepted) {
+        /// Result in words.
+        message: &'static str = "verdict recorded",
+        /// State of the rule after the verdict.
+        evaluation: AcceptedView = AcceptedView::of(accepted),
+    }
 }
 
-/// State of a rule after a verdict.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AcceptedVerdict)]
-pub struct AcceptedView {
-    /// The recorded outcome and the new state.
-    #[serde(flatten)]
-    pub standing: StandingView,
-    /// State of the rule before the verdict.
-    #[schema(value_type = RuleState)]
-    pub previous_state: &'static str,
-    /// Whether the verdict fired the rule.
-    pub triggered: bool,
+view! {
+    /// State of a rule after a verdict.
+    #[schema(as = AcceptedVerdict)]
+    pub struct AcceptedView of(accepted: &Accepted) {
+        /// The recorded outcome and the new state.
+        #[serde(flatten)]
+        standing: StandingView = StandingView::of(&accepted.standing),
+        /// State of the rule before the verdict.
+        previous_state: RuleState = accepted.previous_state,
+        /// Whether the verdict fired the rule.
+        triggered: bool = accepted.triggered,
+    }
 }
 
-/// State and timers of a rule.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Standing)]
-pub struct StandingView {
-    /// ID of the rule.
-    pub rule_id: ObjectId,
-    /// Outcome of the last verdict; null when there was none.
-    #[schema(value_type = Option<Outcome>)]
-    pub outcome: Option<&'static str>,
-    /// State of the rule.
-    #[schema(value_type = RuleState)]
-    pub state: &'static str,
-    /// When the last verdict was recorded.
-    pub last_evaluated_at: Option<Timestamp>,
-    /// Since when the condition has not been met; null while it is met or before the first `not_met`.
-    pub condition_cleared_at: Option<Timestamp>,
-    /// When the next verdict is due; null when the rule is not active.
-    pub next_due_at: Option<Timestamp>,
+view! {
+    /// State and timers of a rule.
+    #[schema(as = Standing)]
+    pub struct StandingView of(standing: &Standing) {
+        /// ID of the rule.
+        rule_id: ObjectId = standing.rule_id,
+        /// Outcome of the last verdict; null when there was none.
+        outcome: Option<Outcome> = standing.outcome,
+        /// State of the rule.
+        state: RuleState = standing.state,
+        /// When the last verdict was recorded.
+        last_evaluated_at: Option<Timestamp> = standing.runtime.last_evaluated_at_ns.map(Timestamp),
+        /// Since when the condition has not been met; null while it is met or before the first `not_met`.
+        condition_cleared_at: Option<Timestamp> = standing.runtime.condition_cleared_at_ns.map(Timestamp),
+        /// When the next verdict is due; null when the rule is not active.
+        next_due_at: Option<Timestamp> = standing.next_due_at_ns.map(Timestamp),
+    }
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
@@ -158,10 +163,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 async fn due(call: Call<Evaluator, DueParams>) -> Reply<DueAnswer<'static>> {
     let DueParams { limit, claim } = call.params;
     let due = call.service.due_evaluations(&call.caller, limit, claim).await?;
-    Answer::of(&DueAnswer {
-        count: due.len(),
-        evaluations: due.iter().filter_map(DueView::of).collect(),
-    })
+    Answer::of(&DueAnswer::of(&due))
 }
 
 async fn verdict(call: Call<Evaluator, ObjectId, Exact<VerdictBody>>) -> Reply<VerdictAnswer> {
@@ -183,83 +185,5 @@ async fn verdict(call: Call<Evaluator, ObjectId, Exact<VerdictBody>>) -> Reply<V
         .service
         .record_verdict(&call.caller, call.params, *outcome, evidence)
         .await?;
-    Answer::of(&VerdictAnswer {
-        message: "verdict recorded",
-        evaluation: AcceptedView::of(accepted),
-    })
-}
-
-impl AcceptedView {
-    fn of(accepted: Accepted) -> Self {
-        Self {
-            standing: StandingView::of(accepted.standing),
-            previous_state: accepted.previous_state.name(),
-            triggered: accepted.triggered,
-        }
-    }
-}
-
-impl StandingView {
-    /// Converts the state for responses and errors.
-    pub fn of(standing: Standing) -> Self {
-        let runtime = standing.runtime;
-        Self {
-            rule_id: standing.rule_id,
-            outcome: standing.outcome.map(Outcome::name),
-            state: standing.state.name(),
-            last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
-            condition_cleared_at: runtime.condition_cleared_at_ns.map(Timestamp),
-            next_due_at: standing.next_due_at_ns.map(Timestamp),
-        }
-    }
-}
-
-impl<'a> DueView<'a> {
-    fn of(due: &'a DueEvaluation) -> Option<Self> {
-        let settings = &due.rule.settings;
-        let evaluation = settings.evaluation.as_ref()?;
-        let inputs = evaluation.inputs.iter().zip(&due.queries);
-        Some(Self {
-            rule_id: due.rule.id,
-            name: &settings.name,
-            kind: evaluation.kind.as_deref(),
-            parameters: alert_views::parameters(evaluation),
-            inputs: inputs
-                .map(|(input, query)| DueInputView {
-                    key: &input.key,
-                    field: &input.field,
-                    query: DueQueryView::of(due.rule.bucket_id, &input.field, query, input.grouping.as_ref()),
-                })
-                .collect(),
-            due_at: Timestamp(due.due_at_ns),
-            missed_intervals: due.missed_intervals,
-            bucket_id: due.rule.bucket_id,
-            data_source_id: due.rule.source_id,
-            condition: &settings.text,
-        })
-    }
-}
-
-impl<'a> DueQueryView<'a> {
-    fn of(
-        bucket_id: ObjectId,
-        field: &'a str,
-        query: &DueQuery,
-        grouping: Option<&'a (Box<str>, Box<str>)>,
-    ) -> Self {
-        Self {
-            bucket_id,
-            filters: DueFiltersView {
-                data_source_ids: [query.source_id],
-                start_time: Timestamp(query.start_ns),
-                end_time: Timestamp(query.end_ns),
-                fields: [field],
-            },
-            aggregation: grouping.map(|(aggregation, _)| &**aggregation),
-            group_by: grouping.map(|(_, unit)| &**unit),
-            downsampling: grouping.is_none().then_some(false),
-            limit: QUERY_LIMIT_MAX,
-            sort: "asc",
-        }
-    }
+    Answer::of(&VerdictAnswer::of(&accepted))
 }

@@ -1,8 +1,6 @@
 //! Liveness and readiness probes.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
+use super::views::view;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Anyone, Call, Endpoint, Reply, get};
 use crate::http::shape::HealthDoc;
@@ -10,31 +8,22 @@ use crate::http::shape::HealthDoc;
 /// `Retry-After` of a failed probe.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
-/// Health of the server.
-#[derive(Serialize, ToSchema)]
-pub struct HealthAnswer {
-    /// Status of the process.
-    #[schema(value_type = HealthDoc)]
-    pub status: &'static str,
-    /// IDs of the buckets that return 503 because their files or their state failed; the log has the cause. Only on
-    /// `/ready`, and absent when there are none. All other buckets are served.
-    #[serde(rename = "setApart", skip_serializing_if = "Vec::is_empty")]
-    #[schema(rename = "setApart", required = false)]
-    pub set_apart: Vec<String>,
-    /// Number of unreadable blocks of points that queries or merges found; the log has their locations. Only on
-    /// `/ready`, and absent when there are none. Queries that need such a block return 500.
-    #[serde(rename = "damagedBlocks", skip_serializing_if = "Option::is_none")]
-    #[schema(rename = "damagedBlocks", required = false, minimum = 1)]
-    pub damaged_blocks: Option<u64>,
-}
-
-impl HealthAnswer {
-    pub fn of(status: &'static str) -> Self {
-        HealthAnswer {
-            status,
-            set_apart: Vec::new(),
-            damaged_blocks: None,
-        }
+view! {
+    /// Health of the server.
+    pub struct HealthAnswer of(status: &'static str) {
+        /// Status of the process.
+        #[schema(value_type = HealthDoc)]
+        status: &'static str = status,
+        /// IDs of the buckets that return 503 because their files or their state failed; the log has the cause. Only on
+        /// `/ready`, and absent when there are none. All other buckets are served.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        set_apart: Vec<String> = Vec::new(),
+        /// Number of unreadable blocks of points that queries or merges found; the log has their locations. Only on
+        /// `/ready`, and absent when there are none. Queries that need such a block return 500.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, minimum = 1)]
+        damaged_blocks: Option<u64> = None,
     }
 }
 

@@ -14,6 +14,13 @@ use crate::http::server::process;
 use crate::metrics::Exposition;
 use crate::service::Figures;
 
+/// Writes metrics without labels, a row each: kind, name, value, help.
+macro_rules! metrics {
+    ($text:ident: $($kind:ident $name:literal = $value:expr, $help:literal;)+) => {
+        $($text.$kind($name, $help, $value);)+
+    };
+}
+
 pub fn endpoints() -> Vec<Endpoint> {
     vec![get("/metrics", "exposeMetrics", expose).of_types(&["text/plain"])]
 }
@@ -25,28 +32,21 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     if let Some(shared) = request.app_data::<Data<Shared>>() {
         shared.connections.write(&mut text);
         shared.metrics.write(&mut text);
-        text.gauge(
-            "tidewatch_answer_bytes",
-            "Memory held by large responses that clients have not read yet.",
-            shared.answers.held_bytes(),
-        );
-        text.gauge(
-            "tidewatch_answer_bytes_max",
-            "Limit of that memory; requests above it get 503.",
-            shared.answers.bytes_max(),
-        );
+        metrics! {
+            text:
+            gauge "tidewatch_answer_bytes" = shared.answers.held_bytes(),
+                "Memory held by large responses that clients have not read yet.";
+            gauge "tidewatch_answer_bytes_max" = shared.answers.bytes_max(),
+                "Limit of that memory; requests above it get 503.";
+        }
     }
     if let Some(bodies) = request.app_data::<Data<BodyBudget>>() {
-        text.gauge(
-            "tidewatch_body_bytes",
-            "Memory held by large request bodies.",
-            bodies.used_bytes(),
-        );
-        text.gauge(
-            "tidewatch_body_bytes_max",
-            "Limit of that memory; requests above it get 503.",
-            bodies.bytes_max(),
-        );
+        metrics! {
+            text:
+            gauge "tidewatch_body_bytes" = bodies.used_bytes(), "Memory held by large request bodies.";
+            gauge "tidewatch_body_bytes_max" = bodies.bytes_max(),
+                "Limit of that memory; requests above it get 503.";
+        }
     }
     write(&call.service.figures().await, &mut text);
     let mut response = HttpResponse::Ok();
@@ -69,82 +69,38 @@ fn write(figures: &Figures, text: &mut Exposition) {
 
 fn write_ingest(figures: &Figures, text: &mut Exposition) {
     let Figures { ingest, buckets, .. } = figures;
-    text.counter("tidewatch_ingest_points_total", "Points stored.", ingest.points);
-    text.counter(
-        "tidewatch_ingest_bytes_total",
-        "Decompressed bytes of request bodies whose points were stored.",
-        ingest.bytes,
-    );
-    text.counter(
-        "tidewatch_ingest_entry_errors_total",
-        "Batch entries rejected.",
-        ingest.entry_errors,
-    );
-    text.counter(
-        "tidewatch_ingest_replays_total",
-        "Ingests answered with the stored response of their idempotency key.",
-        ingest.replays,
-    );
-    text.counter(
-        "tidewatch_ingest_refused_total",
-        "Ingests refused because memory or their bucket's mailbox was full.",
-        buckets.refused,
-    );
-    text.gauge(
-        "tidewatch_bucket_actors",
-        "Running bucket actors.",
-        buckets.actors,
-    );
-    text.gauge(
-        "tidewatch_buckets_set_apart",
-        "Buckets that answer 503 because their files or their state failed; /ready names them.",
-        buckets.set_apart,
-    );
-    text.gauge(
-        "tidewatch_damaged_blocks",
-        "Blocks of points in use that queries or merges found unreadable.",
-        buckets.damaged_blocks,
-    );
-    text.counter(
-        "tidewatch_damaged_reads_total",
-        "Queries that failed because of an unreadable block.",
-        buckets.damaged_reads,
-    );
-    text.gauge(
-        "tidewatch_bucket_mailbox_bytes",
-        "Bytes queued in the mailboxes of all buckets.",
-        buckets.mailbox_bytes,
-    );
-    text.gauge(
-        "tidewatch_bucket_mailbox_fullest_bytes",
-        "Bytes queued in the fullest mailbox.",
-        buckets.fullest_mailbox_bytes,
-    );
-    text.gauge(
-        "tidewatch_bucket_mailbox_bytes_max",
-        "Limit of bytes queued in one mailbox; ingests above it get 503.",
-        buckets.mailbox_bytes_max,
-    );
-    text.gauge(
-        "tidewatch_unsaved_bytes",
-        "Memory of rows not yet in a segment, and of ingests in progress.",
-        buckets.memory_bytes,
-    );
-    text.gauge(
-        "tidewatch_unsaved_bytes_max",
-        "Limit of that memory; ingests above it get 503.",
-        buckets.memory_bytes_max,
-    );
-    text.gauge(
-        "tidewatch_block_cache_bytes",
-        "Memory of the cache of decoded block summaries and rollups.",
-        buckets.cache_bytes,
-    );
-    text.gauge(
-        "tidewatch_block_cache_bytes_max",
-        "Limit of that memory; above it entries are evicted.",
-        buckets.cache_bytes_max,
-    );
+    metrics! {
+        text:
+        counter "tidewatch_ingest_points_total" = ingest.points, "Points stored.";
+        counter "tidewatch_ingest_bytes_total" = ingest.bytes,
+            "Decompressed bytes of request bodies whose points were stored.";
+        counter "tidewatch_ingest_entry_errors_total" = ingest.entry_errors, "Batch entries rejected.";
+        counter "tidewatch_ingest_replays_total" = ingest.replays,
+            "Ingests answered with the stored response of their idempotency key.";
+        counter "tidewatch_ingest_refused_total" = buckets.refused,
+            "Ingests refused because memory or their bucket's mailbox was full.";
+        gauge "tidewatch_bucket_actors" = buckets.actors, "Running bucket actors.";
+        gauge "tidewatch_buckets_set_apart" = buckets.set_apart,
+            "Buckets that answer 503 because their files or their state failed; /ready names them.";
+        gauge "tidewatch_damaged_blocks" = buckets.damaged_blocks,
+            "Blocks of points in use that queries or merges found unreadable.";
+        counter "tidewatch_damaged_reads_total" = buckets.damaged_reads,
+            "Queries that failed because of an unreadable block.";
+        gauge "tidewatch_bucket_mailbox_bytes" = buckets.mailbox_bytes,
+            "Bytes queued in the mailboxes of all buckets.";
+        gauge "tidewatch_bucket_mailbox_fullest_bytes" = buckets.fullest_mailbox_bytes,
+            "Bytes queued in the fullest mailbox.";
+        gauge "tidewatch_bucket_mailbox_bytes_max" = buckets.mailbox_bytes_max,
+            "Limit of bytes queued in one mailbox; ingests above it get 503.";
+        gauge "tidewatch_unsaved_bytes" = buckets.memory_bytes,
+            "Memory of rows not yet in a segment, and of ingests in progress.";
+        gauge "tidewatch_unsaved_bytes_max" = buckets.memory_bytes_max,
+            "Limit of that memory; ingests above it get 503.";
+        gauge "tidewatch_block_cache_bytes" = buckets.cache_bytes,
+            "Memory of the cache of decoded block summaries and rollups.";
+        gauge "tidewatch_block_cache_bytes_max" = buckets.cache_bytes_max,
+            "Limit of that memory; above it entries are evicted.";
+    }
 }
 
 fn write_log(figures: &Figures, text: &mut Exposition) {
@@ -154,47 +110,20 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         ledger,
         ..
     } = figures;
-    text.counter(
-        "tidewatch_log_frames_total",
-        "Groups written to the log.",
-        journal.frames,
-    );
-    text.counter(
-        "tidewatch_log_records_total",
-        "Records written to the log.",
-        journal.records,
-    );
-    text.counter(
-        "tidewatch_log_bytes_total",
-        "Bytes written to the log.",
-        journal.bytes,
-    );
-    text.counter("tidewatch_log_syncs_total", "Syncs of the log.", journal.syncs);
-    text.counter(
-        "tidewatch_log_sync_seconds_total",
-        "Seconds spent in syncs of the log.",
-        seconds(journal.sync_nanoseconds),
-    );
-    text.gauge(
-        "tidewatch_log_tail_bytes",
-        "Bytes of log that a restart must replay.",
-        journal.tail_bytes,
-    );
-    text.gauge(
-        "tidewatch_log_queue_records",
-        "Records queued for the log.",
-        journal.waiting_records,
-    );
-    text.gauge(
-        "tidewatch_log_queue_bytes",
-        "Bytes queued for the log.",
-        journal.waiting_bytes,
-    );
-    text.gauge(
-        "tidewatch_log_queue_bytes_max",
-        "Limit of bytes queued for the log; requests above it get 503.",
-        journal.waiting_bytes_max,
-    );
+    metrics! {
+        text:
+        counter "tidewatch_log_frames_total" = journal.frames, "Groups written to the log.";
+        counter "tidewatch_log_records_total" = journal.records, "Records written to the log.";
+        counter "tidewatch_log_bytes_total" = journal.bytes, "Bytes written to the log.";
+        counter "tidewatch_log_syncs_total" = journal.syncs, "Syncs of the log.";
+        counter "tidewatch_log_sync_seconds_total" = seconds(journal.sync_nanoseconds),
+            "Seconds spent in syncs of the log.";
+        gauge "tidewatch_log_tail_bytes" = journal.tail_bytes, "Bytes of log that a restart must replay.";
+        gauge "tidewatch_log_queue_records" = journal.waiting_records, "Records queued for the log.";
+        gauge "tidewatch_log_queue_bytes" = journal.waiting_bytes, "Bytes queued for the log.";
+        gauge "tidewatch_log_queue_bytes_max" = journal.waiting_bytes_max,
+            "Limit of bytes queued for the log; requests above it get 503.";
+    }
     let mut by_outcome = text.counters("tidewatch_checkpoints_total", "Checkpoints, by outcome.");
     by_outcome.sample(&[("outcome", "done")], checkpoints.checkpoints);
     by_outcome.sample(&[("outcome", "failed")], checkpoints.failures);
@@ -215,67 +144,38 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
     ] {
         recovery.sample(&[("part", part)], took.as_secs_f64());
     }
-    text.counter(
-        "tidewatch_segment_merges_total",
-        "Merges of segments.",
-        checkpoints.merges,
-    );
-    text.gauge("tidewatch_segment_files", "Segment files.", checkpoints.segments);
-    text.counter(
-        "tidewatch_disk_syncs_total",
-        "Syncs of files and directories, including the log.",
-        checkpoints.disk_syncs,
-    );
-    text.counter(
-        "tidewatch_unreadable_pages_total",
-        "Pages of mapped files that the disk failed to read. Requests that need them fail.",
-        checkpoints.unreadable_pages,
-    );
-    text.gauge(
-        "tidewatch_ledger_files",
-        "Files of histories, deliveries, stored idempotent responses and the catalog.",
-        ledger.runs,
-    );
-    text.gauge("tidewatch_ledger_bytes", "Bytes of those files.", ledger.bytes);
+    metrics! {
+        text:
+        counter "tidewatch_segment_merges_total" = checkpoints.merges, "Merges of segments.";
+        gauge "tidewatch_segment_files" = checkpoints.segments, "Segment files.";
+        counter "tidewatch_disk_syncs_total" = checkpoints.disk_syncs,
+            "Syncs of files and directories, including the log.";
+        counter "tidewatch_unreadable_pages_total" = checkpoints.unreadable_pages,
+            "Pages of mapped files that the disk failed to read. Requests that need them fail.";
+        gauge "tidewatch_ledger_files" = ledger.runs,
+            "Files of histories, deliveries, stored idempotent responses and the catalog.";
+        gauge "tidewatch_ledger_bytes" = ledger.bytes, "Bytes of those files.";
+    }
 }
 
 fn write_queries(figures: &Figures, text: &mut Exposition) {
     let queries = &figures.queries;
-    text.histogram(
-        "tidewatch_query_duration_seconds",
-        "Seconds that queries ran on a query thread.",
-        &queries.durations,
-    );
-    text.counter(
-        "tidewatch_query_rows_touched_total",
-        "Rows and rollup cells that queries read.",
-        queries.touched,
-    );
-    text.counter(
-        "tidewatch_query_blocks_opened_total",
-        "Blocks that queries opened because their summaries did not suffice.",
-        queries.blocks_opened,
-    );
-    text.counter(
-        "tidewatch_queries_refused_total",
-        "Queries refused because the queue was full.",
-        queries.refused,
-    );
-    text.counter(
-        "tidewatch_queries_abandoned_total",
-        "Queries whose client disconnected or whose deadline passed before a thread was free.",
-        queries.abandoned,
-    );
-    text.gauge(
-        "tidewatch_query_queue_length",
-        "Queries queued for a thread.",
-        queries.waiting,
-    );
-    text.gauge(
-        "tidewatch_query_queue_length_max",
-        "Limit of queued queries; queries above it get 503.",
-        queries.waiting_max,
-    );
+    metrics! {
+        text:
+        histogram "tidewatch_query_duration_seconds" = &queries.durations,
+            "Seconds that queries ran on a query thread.";
+        counter "tidewatch_query_rows_touched_total" = queries.touched,
+            "Rows and rollup cells that queries read.";
+        counter "tidewatch_query_blocks_opened_total" = queries.blocks_opened,
+            "Blocks that queries opened because their summaries did not suffice.";
+        counter "tidewatch_queries_refused_total" = queries.refused,
+            "Queries refused because the queue was full.";
+        counter "tidewatch_queries_abandoned_total" = queries.abandoned,
+            "Queries whose client disconnected or whose deadline passed before a thread was free.";
+        gauge "tidewatch_query_queue_length" = queries.waiting, "Queries queued for a thread.";
+        gauge "tidewatch_query_queue_length_max" = queries.waiting_max,
+            "Limit of queued queries; queries above it get 503.";
+    }
 }
 
 fn write_alerts(figures: &Figures, text: &mut Exposition) {
@@ -283,16 +183,12 @@ fn write_alerts(figures: &Figures, text: &mut Exposition) {
         text.gauge("tidewatch_rules_due", "Rules that are due and not claimed.", due);
     }
     let (waiting, waiting_max) = figures.rules_waiting;
-    text.gauge(
-        "tidewatch_rules_queue_length",
-        "Queued rule changes and polls.",
-        waiting,
-    );
-    text.gauge(
-        "tidewatch_rules_queue_length_max",
-        "Limit of queued rule changes and polls; requests above it get 503.",
-        waiting_max,
-    );
+    metrics! {
+        text:
+        gauge "tidewatch_rules_queue_length" = waiting, "Queued rule changes and polls.";
+        gauge "tidewatch_rules_queue_length_max" = waiting_max,
+            "Limit of queued rule changes and polls; requests above it get 503.";
+    }
     let deliveries = &figures.deliveries;
     let mut attempts = text.counters(
         "tidewatch_delivery_attempts_total",
@@ -305,31 +201,18 @@ fn write_alerts(figures: &Figures, text: &mut Exposition) {
     ] {
         attempts.sample(&[("outcome", outcome)], count);
     }
-    text.counter(
-        "tidewatch_deliveries_dropped_total",
-        "Best-effort deliveries and events (data.received) dropped because a queue was full.",
-        deliveries.dropped,
-    );
-    text.gauge(
-        "tidewatch_deliveries_pending",
-        "Deliveries that are waiting, ready or in flight.",
-        deliveries.pending,
-    );
-    text.gauge(
-        "tidewatch_deliveries_in_flight",
-        "Delivery attempts in flight.",
-        deliveries.in_flight,
-    );
-    text.gauge(
-        "tidewatch_delivery_queue_bytes",
-        "Bytes of events queued to be expanded into deliveries.",
-        deliveries.offered_bytes,
-    );
-    text.gauge(
-        "tidewatch_delivery_queue_bytes_max",
-        "Limit of that queue; events above it are dropped.",
-        deliveries.offered_bytes_max,
-    );
+    metrics! {
+        text:
+        counter "tidewatch_deliveries_dropped_total" = deliveries.dropped,
+            "Best-effort deliveries and events (data.received) dropped because a queue was full.";
+        gauge "tidewatch_deliveries_pending" = deliveries.pending,
+            "Deliveries that are waiting, ready or in flight.";
+        gauge "tidewatch_deliveries_in_flight" = deliveries.in_flight, "Delivery attempts in flight.";
+        gauge "tidewatch_delivery_queue_bytes" = deliveries.offered_bytes,
+            "Bytes of events queued to be expanded into deliveries.";
+        gauge "tidewatch_delivery_queue_bytes_max" = deliveries.offered_bytes_max,
+            "Limit of that queue; events above it are dropped.";
+    }
 }
 
 fn seconds(nanoseconds: u64) -> f64 {

@@ -1,45 +1,41 @@
 //! `/api/organization`: the caller's organization.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use super::views::{One, Resource};
+use super::views::{One, Resource, view};
 use crate::catalog::{Organization, Plan};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, get, patch};
 use crate::http::shape::{OpenName, body};
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
-/// An organization.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OrganizationView<'a> {
-    /// ID of the organization.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Display name.
-    pub name: &'a str,
-    /// Plan with its limits.
-    pub plan: PlanView,
-    /// When the organization was created.
-    pub created_at: Timestamp,
-    /// When the name or plan last changed.
-    pub updated_at: Timestamp,
+view! {
+    /// An organization.
+    pub struct OrganizationView<'a> of(organization: &'a Organization) {
+        /// ID of the organization.
+        #[serde(rename = "_id")]
+        id: ObjectId = organization.id,
+        /// Display name.
+        name: &'a str = &organization.name,
+        /// Plan with its limits.
+        plan: PlanView = PlanView::of(organization.plan),
+        /// When the organization was created.
+        created_at: Timestamp = Timestamp(organization.created_at_ns),
+        /// When the name or plan last changed.
+        updated_at: Timestamp = Timestamp(organization.updated_at_ns),
+    }
 }
 
-/// A plan and its limits; a limit of null is unlimited.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PlanView {
-    /// Free, Pro or Enterprise.
-    #[schema(value_type = Plan)]
-    pub name: &'static str,
-    /// Maximum number of buckets.
-    pub max_buckets: Option<u32>,
-    /// Maximum `retentionDays` of a bucket.
-    pub max_retention_days: Option<u32>,
-    /// API calls allowed per month.
-    pub max_api_calls: Option<u64>,
+view! {
+    /// A plan and its limits; a limit of null is unlimited.
+    pub struct PlanView of(plan: Plan; limits = plan.limits()) {
+        /// Free, Pro or Enterprise.
+        name: Plan = plan,
+        /// Maximum number of buckets.
+        max_buckets: Option<u32> = limits.buckets_max,
+        /// Maximum `retentionDays` of a bucket.
+        max_retention_days: Option<u32> = limits.retention_days_max,
+        /// API calls allowed per month.
+        max_api_calls: Option<u64> = limits.calls_max,
+    }
 }
 
 body! {
@@ -71,28 +67,4 @@ async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<One<Organ
 impl Resource for OrganizationView<'_> {
     const ONE: &'static str = "organization";
     const MANY: &'static str = "organizations";
-}
-
-impl<'a> OrganizationView<'a> {
-    pub fn of(organization: &'a Organization) -> Self {
-        Self {
-            id: organization.id,
-            name: &organization.name,
-            plan: PlanView::of(organization.plan),
-            created_at: Timestamp(organization.created_at_ns),
-            updated_at: Timestamp(organization.updated_at_ns),
-        }
-    }
-}
-
-impl PlanView {
-    pub fn of(plan: Plan) -> Self {
-        let limits = plan.limits();
-        Self {
-            name: plan.name(),
-            max_buckets: limits.buckets_max,
-            max_retention_days: limits.retention_days_max,
-            max_api_calls: limits.calls_max,
-        }
-    }
 }

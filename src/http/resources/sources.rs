@@ -1,95 +1,89 @@
 //! `/api/buckets/{bucketId}/sources`: data sources.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-use utoipa::ToSchema;
+use serde::Serializer;
 
-use super::views::{Many, NamedView, One, Resource};
-use crate::catalog::{Field, Schema, SchemaMode, SourceSettings, SourceStatus};
+use super::views::{Many, NamedView, One, Resource, view};
+use crate::catalog::{Field, FieldType, Schema, SchemaMode, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
 use crate::http::shape::{Description, Fields, OpenName, Patch, body};
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
-use crate::service::sources::{SourcePatch, SourceWithStats};
+use crate::service::sources::{DeletedSource, SourcePatch, SourceStats, SourceWithStats};
 use crate::timestamp::Timestamp;
 
 /// Default of `type`.
 const DEFAULT_KIND: &str = "sensor";
 
-/// A data source.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceView<'a> {
-    /// ID of the data source.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// ID of the bucket.
-    pub bucket_id: ObjectId,
-    /// Name, unique within the bucket.
-    pub name: &'a str,
-    /// Type of the source; any text.
-    #[serde(rename = "type")]
-    pub kind: &'a str,
-    /// Description; any text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub description: Option<&'a str>,
-    /// Field definitions by field name.
-    #[serde(serialize_with = "fields_by_name")]
-    #[schema(value_type = Fields)]
-    pub schema: &'a Schema,
-    /// `strict` or `extend`.
-    #[schema(value_type = SchemaMode)]
-    pub schema_mode: &'static str,
-    /// Whether large raw queries are downsampled automatically.
-    pub downsampling: bool,
-    /// `active` or `inactive`.
-    #[schema(value_type = SourceStatus)]
-    pub status: &'static str,
-    /// Statistics of the source's points.
-    pub stats: SourceStatsView,
-    /// When the source was created.
-    pub created_at: Timestamp,
-    /// When the settings or the schema last changed.
-    pub updated_at: Timestamp,
+view! {
+    /// A data source.
+    pub struct SourceView<'a> of(found: &'a SourceWithStats; source = &found.source) {
+        /// ID of the data source.
+        #[serde(rename = "_id")]
+        id: ObjectId = source.id,
+        /// ID of the bucket.
+        bucket_id: ObjectId = source.bucket_id,
+        /// Name, unique within the bucket.
+        name: &'a str = &source.name,
+        /// Type of the source; any text.
+        #[serde(rename = "type")]
+        kind: &'a str = &source.kind,
+        /// Description; any text.
+        description?: &'a str = source.description.as_deref(),
+        /// Field definitions by field name.
+        #[serde(serialize_with = "fields_by_name")]
+        #[schema(value_type = Fields)]
+        schema: &'a Schema = &source.schema,
+        /// `strict` or `extend`.
+        schema_mode: SchemaMode = source.schema_mode,
+        /// Whether large raw queries are downsampled automatically.
+        downsampling: bool = source.downsampling,
+        /// `active` or `inactive`.
+        status: SourceStatus = source.status,
+        /// Statistics of the source's points.
+        stats: SourceStatsView = SourceStatsView::of(&found.stats),
+        /// When the source was created.
+        created_at: Timestamp = Timestamp(source.created_at_ns),
+        /// When the settings or the schema last changed.
+        updated_at: Timestamp = Timestamp(source.updated_at_ns),
+    }
 }
 
-/// Statistics of a data source's points, without expired ones.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceStatsView {
-    /// Number of points.
-    pub total_data_points: u64,
-    /// Timestamp of the earliest point.
-    pub first_data_point: Option<Timestamp>,
-    /// Timestamp of the latest point.
-    pub last_data_point: Option<Timestamp>,
-    /// Mean interval between points, in seconds; null with fewer than two points.
-    pub average_interval_seconds: Option<f64>,
+view! {
+    /// Statistics of a data source's points, without expired ones.
+    pub struct SourceStatsView of(stats: &SourceStats) {
+        /// Number of points.
+        total_data_points: u64 = stats.points,
+        /// Timestamp of the earliest point.
+        first_data_point: Option<Timestamp> = stats.first_ns.map(Timestamp),
+        /// Timestamp of the latest point.
+        last_data_point: Option<Timestamp> = stats.last_ns.map(Timestamp),
+        /// Mean interval between points, in seconds; null with fewer than two points.
+        average_interval_seconds: Option<f64> = average_interval_seconds(stats),
+    }
 }
 
-/// Number of objects deleted along with a data source.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedWithSourceView {
-    /// Number of deleted points.
-    pub data_points: u64,
-    /// Number of deleted alert rules.
-    pub alert_rules: u64,
+view! {
+    /// Number of objects deleted along with a data source.
+    pub struct DeletedWithSourceView of(deleted: &DeletedSource) {
+        /// Number of deleted points.
+        data_points: u64 = deleted.points,
+        /// Number of deleted alert rules.
+        alert_rules: u64 = deleted.alert_rules,
+    }
 }
 
-/// The response to a deletion.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedSourceAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The deleted data source.
-    pub deleted_data_source: NamedView<'a>,
-    /// Objects deleted along with the source.
-    pub deleted_resources: DeletedWithSourceView,
+view! {
+    /// The response to a deletion.
+    pub struct DeletedSourceAnswer<'a> of(deleted: &'a DeletedSource) {
+        /// Result in words.
+        message: &'static str = "data source deleted",
+        /// The deleted data source.
+        deleted_data_source: NamedView<'a> = NamedView::of(deleted.source.id, &deleted.source.name),
+        /// Objects deleted along with the source.
+        deleted_resources: DeletedWithSourceView = DeletedWithSourceView::of(deleted),
+    }
 }
 
 body! {
@@ -206,14 +200,7 @@ async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceA
         .service
         .delete_source(&call.caller, bucket_id, source_id)
         .await?;
-    Answer::of(&DeletedSourceAnswer {
-        message: "data source deleted",
-        deleted_data_source: NamedView::new(source_id, &deleted.source.name),
-        deleted_resources: DeletedWithSourceView {
-            data_points: deleted.points,
-            alert_rules: deleted.alert_rules,
-        },
-    })
+    Answer::of(&DeletedSourceAnswer::of(&deleted))
 }
 
 impl Resource for SourceView<'_> {
@@ -221,62 +208,23 @@ impl Resource for SourceView<'_> {
     const MANY: &'static str = "dataSources";
 }
 
-impl<'a> SourceView<'a> {
-    fn of(SourceWithStats { source, stats }: &'a SourceWithStats) -> Self {
-        let span_ns = stats
-            .first_ns
-            .zip(stats.last_ns)
-            .map(|(first, last)| last.saturating_sub(first));
-        let intervals = stats.points.saturating_sub(1);
-        let average = span_ns
-            .filter(|_| intervals > 0)
-            .map(|span_ns| span_ns as f64 / SECOND_NS as f64 / intervals as f64);
-        Self {
-            id: source.id,
-            bucket_id: source.bucket_id,
-            name: &source.name,
-            kind: &source.kind,
-            description: source.description.as_deref(),
-            schema: &source.schema,
-            schema_mode: source.schema_mode.name(),
-            downsampling: source.downsampling,
-            status: source.status.name(),
-            stats: SourceStatsView {
-                total_data_points: stats.points,
-                first_data_point: stats.first_ns.map(Timestamp),
-                last_data_point: stats.last_ns.map(Timestamp),
-                average_interval_seconds: average,
-            },
-            created_at: Timestamp(source.created_at_ns),
-            updated_at: Timestamp(source.updated_at_ns),
-        }
+fn average_interval_seconds(stats: &SourceStats) -> Option<f64> {
+    let intervals = stats.points.checked_sub(1).filter(|intervals| *intervals > 0)?;
+    let span_ns = stats.last_ns?.saturating_sub(stats.first_ns?);
+    Some(span_ns as f64 / SECOND_NS as f64 / intervals as f64)
+}
+
+view! {
+    /// A field of a schema.
+    pub struct FieldView<'a> of(field: &'a Field) {
+        #[serde(rename = "type")]
+        kind: FieldType = field.kind,
+        unit?: &'a str = field.unit.as_deref(),
+        description?: &'a str = field.description.as_deref(),
     }
 }
 
 fn fields_by_name<S: Serializer>(schema: &&Schema, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct FieldView<'a> {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        unit: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        description: Option<&'a str>,
-    }
-    let mut map = serializer.serialize_map(Some(schema.fields.len()))?;
-    for Field {
-        name,
-        kind,
-        unit,
-        description,
-    } in &schema.fields
-    {
-        let view = FieldView {
-            kind: kind.name(),
-            unit: unit.as_deref(),
-            description: description.as_deref(),
-        };
-        map.serialize_entry(&**name, &view)?;
-    }
-    map.end()
+    let fields = schema.fields.iter();
+    serializer.collect_map(fields.map(|field| (&*field.name, FieldView::of(field))))
 }

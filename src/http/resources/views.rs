@@ -145,18 +145,84 @@ fn answer_name(member: &str) -> Cow<'static, str> {
     format!("{}{rest}Answer", initial.to_ascii_uppercase()).into()
 }
 
-/// An object's ID and name.
-#[derive(Serialize, ToSchema)]
-pub struct NamedView<'a> {
-    /// ID of the object.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Name of the object.
-    pub name: &'a str,
+/// Defines how an object is shown: the description, the type and the value of each member, and the function `of` that
+/// shows it. `member?: T` is an `Option<T>` that is left out when it is `None`.
+///
+/// ```text
+/// view! {
+///     /// A note.
+///     pub struct NoteView<'a> of(note: &'a Note; author = &note.author) {
+///         /// Text of the note.
+///         text: &'a str = &note.text,
+///         /// Title, if it has one.
+///         title?: &'a str = note.title.as_deref(),
+///         /// Who wrote it.
+///         written_by: NamedView<'a> = NamedView::of(author.id, &author.name),
+///     }
+/// }
+/// ```
+macro_rules! view {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident $(<$life:lifetime>)?
+        of($($from:ident: $source:ty),* $(; $($known:ident = $derived:expr),+)?) {
+            $($(#[$member_about:meta])* $member:ident $(?: $optional:ty)? $(: $kind:ty)? = $value:expr,)+
+        }
+    ) => {
+        #[derive(serde::Serialize, utoipa::ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        $(#[$about])*
+        pub struct $name $(<$life>)? {
+            $(
+                $(#[$member_about])*
+                $(
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    #[schema(nullable = false)]
+                    $member: Option<$optional>,
+                )?
+                $($member: $kind,)?
+            )+
+        }
+
+        impl $(<$life>)? $name $(<$life>)? {
+            pub fn of($($from: $source),*) -> Self {
+                $($(let $known = $derived;)+)?
+                Self { $($member: $value,)+ }
+            }
+        }
+    };
+}
+pub(super) use view;
+
+view! {
+    /// An object's ID and name.
+    pub struct NamedView<'a> of(id: ObjectId, name: &'a str) {
+        /// ID of the object.
+        #[serde(rename = "_id")]
+        id: ObjectId = id,
+        /// Name of the object.
+        name: &'a str = name,
+    }
 }
 
-impl<'a> NamedView<'a> {
-    pub fn new(id: ObjectId, name: &'a str) -> Self {
-        Self { id, name }
+#[cfg(test)]
+mod tests {
+    use serde_json::to_value;
+
+    use crate::catalog::{
+        DeliveryStatus, Event, FieldType, KeyType, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
+        SourceStatus, WebhookStatus,
+    };
+
+    #[test]
+    fn enums_are_shown_by_their_names_in_the_api() {
+        macro_rules! check {
+            ($($kind:ident)+) => {$(
+                for shown in $kind::ALL {
+                    assert_eq!(to_value(shown).unwrap(), shown.name());
+                }
+            )+};
+        }
+        check!(DeliveryStatus Event FieldType KeyType Outcome Plan RuleState RuleStatus SchemaMode SourceStatus WebhookStatus);
     }
 }

@@ -1,56 +1,50 @@
 //! `/api/webhooks/{id}/deliveries`, `/api/webhooks/{id}/test` and `/api/alerts/{id}/deliveries`.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::views::{Many, One, Resource};
-use crate::catalog::{Attempt, Delivery};
+use super::views::{Many, One, Resource, view};
+use crate::catalog::{Attempt, Delivery, DeliveryStatus, Event};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, get, post};
 use crate::http::shape::{DeliveredEventDoc, DeliveryStatusDoc};
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
-/// A delivery of an event.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeliveryView<'a> {
-    /// ID of the delivery.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// The `webhookId` that the receiver gets: the same on every attempt.
-    pub webhook_id: ObjectId,
-    /// Type of the event.
-    #[schema(value_type = DeliveredEventDoc)]
-    pub event: &'static str,
-    /// Status of the delivery.
-    #[schema(value_type = DeliveryStatusDoc)]
-    pub status: &'static str,
-    /// Attempts, oldest first.
-    pub attempts: Vec<AttemptView<'a>>,
-    /// When the next attempt is due; null when the delivery is finished.
-    pub next_attempt_at: Option<Timestamp>,
-    /// When the delivery was first queued.
-    pub created_at: Timestamp,
+view! {
+    /// A delivery of an event.
+    pub struct DeliveryView<'a> of(delivery: &'a Delivery) {
+        /// ID of the delivery.
+        #[serde(rename = "_id")]
+        id: ObjectId = delivery.id,
+        /// The `webhookId` that the receiver gets: the same on every attempt.
+        webhook_id: ObjectId = delivery.webhook_id,
+        /// Type of the event.
+        #[schema(value_type = DeliveredEventDoc)]
+        event: Event = delivery.event,
+        /// Status of the delivery.
+        #[schema(value_type = DeliveryStatusDoc)]
+        status: DeliveryStatus = delivery.status,
+        /// Attempts, oldest first.
+        attempts: Vec<AttemptView<'a>> = delivery.attempts.iter().map(AttemptView::of).collect(),
+        /// When the next attempt is due; null when the delivery is finished.
+        next_attempt_at: Option<Timestamp> = delivery.next_attempt_at_ns.map(Timestamp),
+        /// When the delivery was first queued.
+        created_at: Timestamp = Timestamp(delivery.created_at_ns),
+    }
 }
 
-/// One attempt to deliver.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptView<'a> {
-    /// When the attempt started.
-    pub at: Timestamp,
-    /// HTTP status of the receiver's response.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub status_code: Option<u16>,
-    /// Why the attempt failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub error: Option<&'a str>,
-    /// Duration of the attempt, in milliseconds.
-    pub duration_ms: u32,
+view! {
+    /// One attempt to deliver.
+    pub struct AttemptView<'a> of(attempt: &'a Attempt) {
+        /// When the attempt started.
+        at: Timestamp = Timestamp(attempt.at_ns),
+        /// HTTP status of the receiver's response.
+        status_code?: u16 = attempt.status_code,
+        /// Why the attempt failed.
+        error?: &'a str = attempt.error.as_deref(),
+        /// Duration of the attempt, in milliseconds.
+        duration_ms: u32 = attempt.duration_ms,
+    }
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
@@ -109,24 +103,4 @@ impl Resource for DeliveryView<'_> {
     const ONE: &'static str = "delivery";
     const MANY: &'static str = "deliveries";
     const ORDER: &'static str = "Newest first.";
-}
-
-impl<'a> DeliveryView<'a> {
-    fn of(delivery: &'a Delivery) -> Self {
-        let attempt = |attempt: &'a Attempt| AttemptView {
-            at: Timestamp(attempt.at_ns),
-            status_code: attempt.status_code,
-            error: attempt.error.as_deref(),
-            duration_ms: attempt.duration_ms,
-        };
-        Self {
-            id: delivery.id,
-            webhook_id: delivery.webhook_id,
-            event: delivery.event.name(),
-            status: delivery.status.name(),
-            attempts: delivery.attempts.iter().map(attempt).collect(),
-            next_attempt_at: delivery.next_attempt_at_ns.map(Timestamp),
-            created_at: Timestamp(delivery.created_at_ns),
-        }
-    }
 }

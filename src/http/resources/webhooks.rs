@@ -1,11 +1,9 @@
 //! `/api/webhooks`: subscriptions to events.
 
 use actix_web::http::StatusCode;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
-use super::views::{Many, One, Resource};
+use super::views::{Many, One, Resource, view};
 use crate::catalog::{Event, RetryConfig, Webhook, WebhookSettings, WebhookStatus};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
 use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
@@ -19,77 +17,75 @@ type Events = List<Event, 1, { usize::MAX }>;
 type Retries = Integer<0, RETRIES_MAX>;
 type Multiplier = Number<{ BACKOFF_MULTIPLIER.0 }, { BACKOFF_MULTIPLIER.1 }>;
 
-/// A webhook.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WebhookView<'a> {
-    /// ID of the webhook.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// ID of the organization that owns the webhook.
-    pub organization_id: ObjectId,
-    /// Bucket whose events are delivered; null for all buckets.
-    pub bucket_id: Option<ObjectId>,
-    /// URL that receives the events.
-    pub url: &'a str,
-    /// Events that it receives.
-    #[schema(value_type = Vec<Event>)]
-    pub events: Vec<&'static str>,
-    /// Secret that signs deliveries; returned only once, when the webhook is created.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub secret: Option<&'a str>,
+view! {
+    /// A webhook.
+    pub struct WebhookView<'a> of(webhook: &'a Webhook; settings = &webhook.settings, totals = &webhook.totals) {
+        /// ID of the webhook.
+        #[serde(rename = "_id")]
+        id: ObjectId = webhook.id,
+        /// ID of the organization that owns the webhook.
+        organization_id: ObjectId = webhook.organization_id,
+        /// Bucket whose events are delivered; null for all buckets.
+        bucket_id: Option<ObjectId> = settings.bucket_id,
+        /// URL that receives the events.
+        url: &'a str = &settings.url,
+        /// Events that it receives.
+        events: Vec<Event> = settings.events.clone(),
+        /// Secret that signs deliveries; returned only once, when the webhook is created.
+        secret?: &'a str = None,
+        /// Retry policy for failed deliveries.
+        retry_config: RetryView = RetryView::of(settings.retry),
+        /// `active` or `paused`.
+        status: WebhookStatus = settings.status,
+        /// Number of deliveries queued.
+        total_deliveries: u64 = totals.total,
+        /// Number of deliveries that succeeded with a 2xx.
+        successful_deliveries: u64 = totals.successful,
+        /// Number of deliveries that failed after all retries.
+        failed_deliveries: u64 = totals.failed,
+        /// When the last delivery finished.
+        last_delivery_at: Option<Timestamp> = totals.last_at_ns.map(Timestamp),
+        /// Result of the last delivery: `delivered` or `failed`.
+        #[schema(value_type = Option<DeliveryStatusDoc>)]
+        last_delivery_status: Option<&'static str> =
+            totals.last_delivered.map(|delivered| if delivered { "delivered" } else { "failed" }),
+        /// When the webhook was created.
+        created_at: Timestamp = Timestamp(webhook.created_at_ns),
+        /// When the settings last changed.
+        updated_at: Timestamp = Timestamp(webhook.updated_at_ns),
+    }
+}
+
+view! {
     /// Retry policy for failed deliveries.
-    pub retry_config: RetryView,
-    /// `active` or `paused`.
-    #[schema(value_type = WebhookStatus)]
-    pub status: &'static str,
-    /// Number of deliveries queued.
-    pub total_deliveries: u64,
-    /// Number of deliveries that succeeded with a 2xx.
-    pub successful_deliveries: u64,
-    /// Number of deliveries that failed after all retries.
-    pub failed_deliveries: u64,
-    /// When the last delivery finished.
-    pub last_delivery_at: Option<Timestamp>,
-    /// Result of the last delivery: `delivered` or `failed`.
-    #[schema(value_type = Option<DeliveryStatusDoc>)]
-    pub last_delivery_status: Option<&'static str>,
-    /// When the webhook was created.
-    pub created_at: Timestamp,
-    /// When the settings last changed.
-    pub updated_at: Timestamp,
+    pub struct RetryView of(retry: RetryConfig) {
+        /// Maximum number of retries after the first attempt.
+        max_retries: u8 = retry.max_retries,
+        /// Base of the exponential backoff: retry n follows after this to the power of n − 1 seconds.
+        #[schema(value_type = f64)]
+        backoff_multiplier: Value = shown_number(retry.backoff_multiplier),
+    }
 }
 
-/// Retry policy for failed deliveries.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetryView {
-    /// Maximum number of retries after the first attempt.
-    pub max_retries: u8,
-    /// Base of the exponential backoff: retry n follows after this to the power of n − 1 seconds.
-    #[schema(value_type = f64)]
-    pub backoff_multiplier: Value,
+view! {
+    /// A deleted webhook.
+    pub struct DeletedWebhookView<'a> of(webhook: &'a Webhook) {
+        /// ID of the webhook.
+        #[serde(rename = "_id")]
+        id: ObjectId = webhook.id,
+        /// URL that received the events.
+        url: &'a str = &webhook.settings.url,
+    }
 }
 
-/// A deleted webhook.
-#[derive(Serialize, ToSchema)]
-pub struct DeletedWebhookView<'a> {
-    /// ID of the webhook.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// URL that received the events.
-    pub url: &'a str,
-}
-
-/// The response to a deletion.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeletedWebhookAnswer<'a> {
-    /// Result in words.
-    pub message: &'static str,
-    /// The deleted webhook.
-    pub deleted_webhook: DeletedWebhookView<'a>,
+view! {
+    /// The response to a deletion.
+    pub struct DeletedWebhookAnswer<'a> of(webhook: &'a Webhook) {
+        /// Result in words.
+        message: &'static str = "webhook deleted",
+        /// The deleted webhook.
+        deleted_webhook: DeletedWebhookView<'a> = DeletedWebhookView::of(webhook),
+    }
 }
 
 body! {
@@ -196,13 +192,7 @@ async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<One<Webh
 
 async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'static>> {
     let webhook = call.service.delete_webhook(&call.caller, call.params).await?;
-    Answer::of(&DeletedWebhookAnswer {
-        message: "webhook deleted",
-        deleted_webhook: DeletedWebhookView {
-            id: webhook.id,
-            url: &webhook.settings.url,
-        },
-    })
+    Answer::of(&DeletedWebhookAnswer::of(&webhook))
 }
 
 /// Removes duplicates and keeps the order.
@@ -226,32 +216,4 @@ fn retry_of(body: Option<RetryBody>) -> RetryPatch {
 impl Resource for WebhookView<'_> {
     const ONE: &'static str = "webhook";
     const MANY: &'static str = "webhooks";
-}
-
-impl<'a> WebhookView<'a> {
-    fn of(webhook: &'a Webhook) -> Self {
-        let (settings, totals) = (&webhook.settings, &webhook.totals);
-        Self {
-            id: webhook.id,
-            organization_id: webhook.organization_id,
-            bucket_id: settings.bucket_id,
-            url: &settings.url,
-            events: settings.events.iter().map(|event| event.name()).collect(),
-            secret: None,
-            retry_config: RetryView {
-                max_retries: settings.retry.max_retries,
-                backoff_multiplier: shown_number(settings.retry.backoff_multiplier),
-            },
-            status: settings.status.name(),
-            total_deliveries: totals.total,
-            successful_deliveries: totals.successful,
-            failed_deliveries: totals.failed,
-            last_delivery_at: totals.last_at_ns.map(Timestamp),
-            last_delivery_status: totals
-                .last_delivered
-                .map(|delivered| if delivered { "delivered" } else { "failed" }),
-            created_at: Timestamp(webhook.created_at_ns),
-            updated_at: Timestamp(webhook.updated_at_ns),
-        }
-    }
 }
