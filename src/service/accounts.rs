@@ -93,10 +93,7 @@ impl Service {
     }
 
     fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
-        if self
-            .catalog
-            .read(|catalog| catalog.user_by_email(email).is_none())
-        {
+        if self.catalog.read(|it| it.user_by_email(email).is_none()) {
             return Ok(());
         }
         Err(ServiceError::conflict(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
-use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, NewDeliveries, text_bytes};
+use crate::catalog::{Bucket, BucketContents, Catalog, Command, Event, NewBucket, NewDeliveries, text_bytes};
 use crate::delivery::{BucketChanges, BucketUpdate, Change, owing};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -71,19 +71,14 @@ impl Service {
             .retention_days
             .or(limits.retention_days_max)
             .unwrap_or(RETENTION_DAYS_UNLIMITED_DEFAULT);
-        let (count, name_taken) = self.catalog.read(|catalog| {
-            let taken = catalog.bucket_by_name(organization.id, &input.name).is_some();
-            (catalog.bucket_count(organization.id), taken)
-        });
+        let count = self.catalog.read(|catalog| catalog.bucket_count(organization.id));
         if let Some(max) = limits.buckets_max.filter(|max| count >= *max as usize) {
             return Err(ServiceError::forbidden(format!(
                 "the {} plan allows {max} buckets and all are in use; delete one or change the plan",
                 organization.plan.name()
             )));
         }
-        if name_taken {
-            return Err(name_in_use(&input.name));
-        }
+        self.check_bucket_name(organization.id, &input.name)?;
         let text_bytes = text_bytes::of_bucket(&input.name, input.description.as_deref());
         self.admit_one_more(organization.id, Countable::Bucket, text_bytes)?;
         let id = self.next_id();
@@ -145,22 +140,14 @@ impl Service {
             let limits = self.organization(caller.organization_id)?.plan.limits();
             check_retention(Some(retention_days), limits.retention_days_max)?;
         }
-        if name != known.name
-            && self
-                .catalog
-                .read(|catalog| catalog.bucket_by_name(known.organization_id, &name).is_some())
-        {
-            return Err(name_in_use(&name));
+        if name != known.name {
+            self.check_bucket_name(known.organization_id, &name)?;
         }
         if name == known.name && description == known.description && retention_days == known.retention_days {
             return Ok(known);
         }
-        let text_bytes =
-            |name: &str, description: &Option<Box<str>>| text_bytes::of_bucket(name, description.as_deref());
-        let (before, after) = (
-            text_bytes(&known.name, &known.description),
-            text_bytes(&name, &description),
-        );
+        let before = text_bytes::of_bucket(&known.name, known.description.as_deref());
+        let after = text_bytes::of_bucket(&name, description.as_deref());
         self.admit_text(known.organization_id, before, after)?;
         // Take the time before the sequence number: points that arrive in between get numbers from there on and have
         // not expired at this time.
@@ -195,6 +182,16 @@ impl Service {
         let queued = self.deliveries.clone();
         let _settled = decision.commit_then(command, move || queued.queued(owed)).await?;
         self.bucket(caller, id)
+    }
+
+    fn check_bucket_name(&self, organization_id: ObjectId, name: &str) -> Result<(), ServiceError> {
+        let is_free = |catalog: &Catalog| catalog.bucket_by_name(organization_id, name).is_none();
+        if self.catalog.read(is_free) {
+            return Ok(());
+        }
+        Err(ServiceError::conflict(format!(
+            "a bucket named {name:?} exists already; choose another name"
+        )))
     }
 
     /// Prepares one delivery for each webhook that subscribes to bucket updates.
@@ -243,10 +240,4 @@ fn check_retention(days: Option<u32>, plan_max: Option<u32>) -> Result<(), Servi
         }
         _ => Ok(()),
     }
-}
-
-fn name_in_use(name: &str) -> ServiceError {
-    ServiceError::conflict(format!(
-        "a bucket named {name:?} exists already; choose another name"
-    ))
 }

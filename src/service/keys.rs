@@ -25,37 +25,29 @@ pub struct CreatedKey {
     pub bucket: Option<Arc<Bucket>>,
 }
 
-/// The scope of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyScope {
-    /// The caller's organization.
-    Organization,
-    /// One bucket of it.
-    Bucket(ObjectId),
-}
-
 impl Service {
-    /// Lists the keys of a scope.
+    /// Lists the keys of a bucket, or those of the organization.
     pub fn keys(
         &self,
         caller: &Caller,
-        scope: KeyScope,
+        bucket_id: Option<ObjectId>,
         page: PageRequest,
     ) -> Result<Page<Arc<Key>>, ServiceError> {
         self.catalog.read(|catalog| {
-            let owner = owner_of(catalog, caller, scope)?;
+            let owner = owner_of(catalog, caller, bucket_id)?;
             Ok(page.cut(catalog.key_count(owner), catalog.keys_of(owner).cloned()))
         })
     }
 
-    /// Creates a key with a trimmed name. Its text is only in the answer and is not stored.
+    /// Creates a key of a bucket or of the organization, with a trimmed name. Its text is only in the answer and is not
+    /// stored.
     ///
     /// # Errors
     /// 404 or 403 for the bucket; 403 when an admin key asks for an admin key, and beyond a limit.
     pub async fn create_key(
         &self,
         caller: &Caller,
-        scope: KeyScope,
+        bucket_id: Option<ObjectId>,
         name: String,
         kind: KeyType,
     ) -> Result<CreatedKey, ServiceError> {
@@ -65,17 +57,14 @@ impl Service {
             ));
         }
         let decision = self.decisions.begin(caller.organization_id).await;
-        let bucket = match scope {
-            KeyScope::Organization => None,
-            KeyScope::Bucket(id) => Some(self.bucket(caller, id)?),
-        };
+        let bucket = bucket_id.map(|id| self.bucket(caller, id)).transpose()?;
         self.admit_one_more(caller.organization_id, Countable::Key, text_bytes::of_key(&name))?;
         let random = URL_SAFE_NO_PAD.encode(random::bytes::<32>()?);
         let text = format!("{}{random}", kind.prefix());
         let key = Key {
             id: self.next_id(),
             organization_id: caller.organization_id,
-            bucket_id: bucket.as_ref().map(|bucket| bucket.id),
+            bucket_id,
             kind,
             name: name.into(),
             hash: hash_of(text.as_bytes()),
@@ -98,12 +87,12 @@ impl Service {
     pub async fn delete_key(
         &self,
         caller: &Caller,
-        scope: KeyScope,
+        bucket_id: Option<ObjectId>,
         key_id: ObjectId,
     ) -> Result<Arc<Key>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let key = self.catalog.read(|catalog| {
-            let owner = owner_of(catalog, caller, scope)?;
+            let owner = owner_of(catalog, caller, bucket_id)?;
             catalog
                 .keys_of(owner)
                 .find(|key| key.id == key_id)
@@ -137,10 +126,9 @@ pub(super) fn hash_of(text: &[u8]) -> KeyHash {
     Bytes(Sha256::digest(text).into())
 }
 
-/// The owner of the keys of a scope.
-fn owner_of(catalog: &Catalog, caller: &Caller, scope: KeyScope) -> Result<ObjectId, ServiceError> {
-    match scope {
-        KeyScope::Organization => Ok(caller.organization_id),
-        KeyScope::Bucket(id) => bucket_for(catalog, caller, id).map(|bucket| bucket.id),
-    }
+/// The owner of the keys of a bucket, or of those of the organization.
+fn owner_of(catalog: &Catalog, caller: &Caller, bucket: Option<ObjectId>) -> Result<ObjectId, ServiceError> {
+    bucket.map_or(Ok(caller.organization_id), |id| {
+        bucket_for(catalog, caller, id).map(|bucket| bucket.id)
+    })
 }

@@ -29,6 +29,7 @@ pub struct Quota {
 }
 
 /// A call of a known caller, either counted or refused.
+#[derive(Default)]
 pub struct Call {
     /// `None` on a plan without a limit.
     pub quota: Option<Quota>,
@@ -78,10 +79,7 @@ impl Service {
         now_ns: i64,
     ) -> Call {
         let Some((organization, calls)) = catalog.organization_with_calls(organization_id) else {
-            return Call {
-                quota: None,
-                used_up: None,
-            };
+            return Call::default();
         };
         let (month, calls_max) = (month_of(now_ns), organization.plan.limits().calls_max);
         let counted = match is_counted {

@@ -8,27 +8,10 @@ use super::{Caller, Service, bucket_for, rule_for, source_for};
 use crate::alerts::{Decision, condition, transition};
 use crate::catalog::{
     Catalog, Command, Evaluation, FieldType, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
-    RuleSettings, RuleStatus, Schema, Source, text_bytes,
+    RuleSettings, Schema, Source, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
-
-/// A change with a valid structure; `None` keeps the value.
-#[derive(Default)]
-pub struct RulePatch {
-    /// Trimmed.
-    pub name: Option<String>,
-    /// The condition as text, and the member that had it.
-    pub text: Option<(RuleForm, String)>,
-    /// `Some(None)` removes it.
-    pub webhook_url: Option<Option<String>>,
-    /// Stored and shown only.
-    pub cooldown_minutes: Option<f64>,
-    /// Whether the rule is evaluated.
-    pub status: Option<RuleStatus>,
-    /// The whole block; `Some(None)` removes it.
-    pub evaluation: Option<Option<Evaluation>>,
-}
 
 /// The member that has a rule's text.
 pub const fn text_member(form: RuleForm) -> &'static str {
@@ -113,7 +96,8 @@ impl Service {
         self.rule(caller, id)
     }
 
-    /// Changes a rule. Its state is kept: a firing rule does not fire again, and a running dwell continues.
+    /// Changes a rule. `change` makes its new settings from the present ones, without the parsed condition; `url` is a
+    /// new `webhookUrl` in them. The state is kept: a firing rule does not fire again, and a running dwell continues.
     ///
     /// # Errors
     /// As [`Service::create_rule`]; 403 for a write key if there is an evaluation block.
@@ -121,18 +105,16 @@ impl Service {
         &self,
         caller: &Caller,
         rule_id: ObjectId,
-        patch: RulePatch,
+        url: Option<&str>,
+        change: impl FnOnce(&RuleSettings) -> RuleSettings,
     ) -> Result<Arc<Rule>, ServiceError> {
         self.changeable_rule(caller, rule_id)?;
-        let url = patch.webhook_url.as_ref().and_then(Option::as_deref);
         let url_fault = self.url_fault("webhookUrl", url).await;
         let decision = self.decisions.begin(caller.organization_id).await;
         let known = self.changeable_rule(caller, rule_id)?;
-        let mut settings = patched(&known.settings, patch);
-        let (before, after) = (
-            text_bytes::of_rule(&known.settings),
-            text_bytes::of_rule(&settings),
-        );
+        let mut settings = change(&known.settings);
+        let before = text_bytes::of_rule(&known.settings);
+        let after = text_bytes::of_rule(&settings);
         self.admit_text(caller.organization_id, before, after)?;
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, known.bucket_id, known.source_id)?;
@@ -219,26 +201,6 @@ fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRunti
     runtime
 }
 
-fn patched(settings: &RuleSettings, patch: RulePatch) -> RuleSettings {
-    let (form, text) = match patch.text {
-        Some((form, text)) => (form, text.into()),
-        None => (settings.form, settings.text.clone()),
-    };
-    RuleSettings {
-        name: patch.name.map_or_else(|| settings.name.clone(), Into::into),
-        text,
-        form,
-        parsed: None,
-        webhook_url: match patch.webhook_url {
-            Some(url) => url.map(Into::into),
-            None => settings.webhook_url.clone(),
-        },
-        cooldown_minutes: patch.cooldown_minutes.unwrap_or(settings.cooldown_minutes),
-        status: patch.status.unwrap_or(settings.status),
-        evaluation: patch.evaluation.unwrap_or_else(|| settings.evaluation.clone()),
-    }
-}
-
 /// Checks a rule against its source and bucket and reports all faults together. Returns the parsed text.
 fn checked(
     catalog: &Catalog,
@@ -287,8 +249,12 @@ fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults
             fault("dataSourceId", message);
             continue;
         };
-        let field = source.schema.field(&input.field);
-        let Some(field) = field.and_then(|field| source.schema.fields.get(usize::from(field))) else {
+        let Some(field) = source
+            .schema
+            .fields
+            .iter()
+            .find(|field| *field.name == *input.field)
+        else {
             let fields = available(&source.schema);
             fault("field", format!("{:?} is not declared; {fields}", input.field));
             continue;

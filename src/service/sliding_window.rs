@@ -37,9 +37,8 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
     {
         let times = self.times.get_mut(subject)?;
         forget_old(times, self.window_ns, now_ns);
-        (times.len() >= self.max)
-            .then(|| times.front().map(|oldest| oldest + self.window_ns))
-            .flatten()
+        let oldest = times.front().filter(|_| times.len() >= self.max)?;
+        Some(oldest + self.window_ns)
     }
 
     /// Records an event.

@@ -7,30 +7,10 @@ use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
 pub use crate::bucket::SourceStats;
 use crate::catalog::{
-    Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
-    text_bytes,
+    Catalog, Command, Field, FieldType, NewSource, Schema, Source, SourceSettings, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
-
-/// A validated change; `None` keeps the value.
-#[derive(Default)]
-pub struct SourcePatch {
-    /// Trimmed.
-    pub name: Option<String>,
-    /// The API's `type`, trimmed.
-    pub kind: Option<String>,
-    /// `Some(None)` removes it.
-    pub description: Option<Option<String>>,
-    /// The complete new schema.
-    pub fields: Option<Vec<Field>>,
-    /// What happens to undeclared fields.
-    pub schema_mode: Option<SchemaMode>,
-    /// Whether large raw queries are downsampled automatically.
-    pub downsampling: Option<bool>,
-    /// Whether it accepts data.
-    pub status: Option<SourceStatus>,
-}
 
 /// A source with its statistics from the engine.
 pub struct SourceWithStats {
@@ -85,13 +65,8 @@ impl Service {
         settings: SourceSettings,
     ) -> Result<SourceWithStats, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
-        let taken = self.catalog.read(|catalog| {
-            bucket_for(catalog, caller, bucket_id)?;
-            Ok::<_, ServiceError>(catalog.source_by_name(bucket_id, &settings.name).is_some())
-        })?;
-        if taken {
-            return Err(name_in_use(&settings.name));
-        }
+        self.bucket(caller, bucket_id)?;
+        self.check_source_name(bucket_id, &settings.name)?;
         let text_bytes = self.text_bytes_of(caller.organization_id, &settings);
         self.admit_one_more(caller.organization_id, Countable::Source, text_bytes)?;
         let id = self.next_id();
@@ -126,7 +101,8 @@ impl Service {
         Ok(SourceWithStats { source, stats })
     }
 
-    /// Changes a source. Writes nothing if no value changes.
+    /// Changes a source. `change` makes its new settings from the present ones; without fields they keep the schema.
+    /// Writes nothing if no value changes.
     ///
     /// # Errors
     /// 404, 403, also beyond a limit; 409 when the name is in use, a field is removed or a type changes.
@@ -135,22 +111,17 @@ impl Service {
         caller: &Caller,
         bucket_id: ObjectId,
         source_id: ObjectId,
-        patch: SourcePatch,
+        change: impl FnOnce(&Source) -> SourceSettings,
     ) -> Result<SourceWithStats, ServiceError> {
         {
             let decision = self.decisions.begin(caller.organization_id).await;
             let (_, known) = self.find_source(caller, bucket_id, source_id)?;
-            if let Some(fields) = &patch.fields {
-                check_fields(&known.schema, fields)?;
+            let settings = change(&known);
+            if !settings.fields.is_empty() {
+                check_fields(&known.schema, &settings.fields)?;
             }
-            let settings = patch.over(&known);
-            let renamed = settings.name != known.name;
-            if renamed
-                && self
-                    .catalog
-                    .read(|it| it.source_by_name(bucket_id, &settings.name).is_some())
-            {
-                return Err(name_in_use(&settings.name));
+            if settings.name != known.name {
+                self.check_source_name(bucket_id, &settings.name)?;
             }
             if changes(&known, &settings) {
                 let (before, after) = text_bytes_of_change(&known, &settings);
@@ -192,6 +163,16 @@ impl Service {
 }
 
 impl Service {
+    fn check_source_name(&self, bucket_id: ObjectId, name: &str) -> Result<(), ServiceError> {
+        let is_free = |catalog: &Catalog| catalog.source_by_name(bucket_id, name).is_none();
+        if self.catalog.read(is_free) {
+            return Ok(());
+        }
+        Err(ServiceError::conflict(format!(
+            "a data source named {name:?} exists in this bucket already; choose another name"
+        )))
+    }
+
     /// Memory of a new source's texts. A schema that the organization already has is shared and costs nothing.
     fn text_bytes_of(&self, organization_id: ObjectId, settings: &SourceSettings) -> usize {
         let description = settings.description.as_deref();
@@ -214,24 +195,6 @@ fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, us
             before + text_bytes::of_schema(&known.schema.fields),
             after + text_bytes::of_schema(&merged.fields),
         ),
-    }
-}
-
-impl SourcePatch {
-    fn over(self, known: &Source) -> SourceSettings {
-        SourceSettings {
-            name: self.name.map_or_else(|| known.name.clone(), Into::into),
-            kind: self.kind.map_or_else(|| Arc::clone(&known.kind), Into::into),
-            description: self.description.map_or_else(
-                || known.description.clone(),
-                |description| description.map(Into::into),
-            ),
-            // No fields in the request means no change of the schema: fields that ingestion adds concurrently are kept.
-            fields: self.fields.unwrap_or_default(),
-            schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
-            downsampling: self.downsampling.unwrap_or(known.downsampling),
-            status: self.status.unwrap_or(known.status),
-        }
     }
 }
 
@@ -270,10 +233,4 @@ fn check_fields(known: &Schema, wanted: &[Field]) -> Result<(), ServiceError> {
     }
     let message = "a schema can gain fields, but not lose them or change their types; send all existing fields unchanged";
     Err(ServiceError::conflict(message).with_details(details))
-}
-
-fn name_in_use(name: &str) -> ServiceError {
-    ServiceError::conflict(format!(
-        "a data source named {name:?} exists in this bucket already; choose another name"
-    ))
 }

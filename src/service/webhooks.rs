@@ -6,60 +6,19 @@ use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service};
 use crate::catalog::{
-    Command, Delivery, DeliveryTotals, Event, NewDeliveries, RetryConfig, Secret, Webhook, WebhookSettings,
-    WebhookStatus, text_bytes,
+    Command, Delivery, DeliveryTotals, Event, NewDeliveries, Secret, Webhook, WebhookSettings, text_bytes,
 };
 pub use crate::delivery::check_secret;
 use crate::delivery::{delivery_to, generate_secret, test_body};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
-/// A change with a valid structure; `None` keeps the value.
-#[derive(Default)]
-pub struct WebhookPatch {
-    /// The URL to call.
-    pub url: Option<String>,
-    /// The events it subscribes to.
-    pub events: Option<Vec<Event>>,
-    /// `Some(None)`: all buckets.
-    pub bucket_id: Option<Option<ObjectId>>,
-    /// The new secret.
-    pub secret: Option<String>,
-    /// When a failed delivery is retried.
-    pub retry: RetryPatch,
-    /// Whether deliveries are queued for it.
-    pub status: Option<WebhookStatus>,
-}
-
-/// A change of a retry configuration; `None` keeps the value.
-#[derive(Clone, Copy, Default)]
-pub struct RetryPatch {
-    /// Retries after the first attempt.
-    pub max_retries: Option<u8>,
-    /// Base of the exponential backoff.
-    pub backoff_multiplier: Option<f64>,
-}
-
-impl RetryPatch {
-    /// Returns the configuration with this change applied.
-    #[must_use]
-    pub fn applied_to(self, config: RetryConfig) -> RetryConfig {
-        RetryConfig {
-            max_retries: self.max_retries.unwrap_or(config.max_retries),
-            backoff_multiplier: self.backoff_multiplier.unwrap_or(config.backoff_multiplier),
-        }
-    }
-}
-
 /// The given secret; a generated one if it is absent.
 ///
 /// # Errors
 /// 500 if the operating system provides no random bytes.
-pub fn secret_or_generated(secret: Option<String>) -> Result<Secret, ServiceError> {
-    match secret {
-        Some(secret) => Ok(Secret(secret.into())),
-        None => Ok(generate_secret()?),
-    }
+pub fn secret_or_generated(secret: Option<Secret>) -> Result<Secret, ServiceError> {
+    Ok(secret.map_or_else(generate_secret, Ok)?)
 }
 
 impl Service {
@@ -123,7 +82,8 @@ impl Service {
         self.webhook(caller, id)
     }
 
-    /// Changes a webhook.
+    /// Changes a webhook. `change` makes its new settings from the present ones; `url` and `bucket_id` are those that are
+    /// new in them.
     ///
     /// # Errors
     /// As [`Service::create_webhook`]; 404.
@@ -131,26 +91,19 @@ impl Service {
         &self,
         caller: &Caller,
         id: ObjectId,
-        patch: WebhookPatch,
+        url: Option<&str>,
+        bucket_id: Option<ObjectId>,
+        change: impl FnOnce(&WebhookSettings) -> WebhookSettings,
     ) -> Result<Arc<Webhook>, ServiceError> {
         self.webhook(caller, id)?;
-        self.check_bucket(caller, patch.bucket_id.flatten())?;
-        self.check_url(patch.url.as_deref()).await?;
+        self.check_bucket(caller, bucket_id)?;
+        self.check_url(url).await?;
         let decision = self.decisions.begin(caller.organization_id).await;
-        self.check_bucket(caller, patch.bucket_id.flatten())?;
+        self.check_bucket(caller, bucket_id)?;
         let known = self.webhook(caller, id)?;
-        let old = &known.settings;
-        let settings = WebhookSettings {
-            url: patch.url.map_or_else(|| old.url.clone(), Into::into),
-            events: patch.events.unwrap_or_else(|| old.events.clone()),
-            bucket_id: patch.bucket_id.unwrap_or(old.bucket_id),
-            secret: patch
-                .secret
-                .map_or_else(|| old.secret.clone(), |secret| Secret(secret.into())),
-            retry: patch.retry.applied_to(old.retry),
-            status: patch.status.unwrap_or(old.status),
-        };
-        let (before, after) = (text_bytes::of_webhook(old), text_bytes::of_webhook(&settings));
+        let settings = change(&known.settings);
+        let before = text_bytes::of_webhook(&known.settings);
+        let after = text_bytes::of_webhook(&settings);
         self.admit_text(caller.organization_id, before, after)?;
         let command = Command::WebhookUpdated {
             webhook_id: id,
@@ -264,9 +217,6 @@ impl Service {
     }
 
     fn check_bucket(&self, caller: &Caller, bucket_id: Option<ObjectId>) -> Result<(), ServiceError> {
-        match bucket_id {
-            Some(bucket_id) => self.bucket(caller, bucket_id).map(drop),
-            None => Ok(()),
-        }
+        bucket_id.map_or(Ok(()), |id| self.bucket(caller, id).map(drop))
     }
 }

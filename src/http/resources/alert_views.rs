@@ -15,8 +15,10 @@ use crate::timestamp::Timestamp;
 
 view! {
     /// An alert rule.
-    pub struct RuleView<'a>
-    of(rule: &'a Rule, now_ns: i64; settings = &rule.settings, runtime = &rule.runtime, standing = standing_of(rule, now_ns)) {
+    pub struct RuleView<'a> of(
+        rule: &'a Rule, now_ns: i64;
+        settings = &rule.settings, runtime = &rule.runtime, standing = standing_of(rule, now_ns)
+    ) {
         /// ID of the rule.
         #[serde(rename = "_id")]
         id: ObjectId = rule.id,

@@ -15,7 +15,7 @@ use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Trimmed, Url
 use crate::ids::ObjectId;
 use crate::limits::CONDITION_CHARS_MAX;
 use crate::service::page::PageRequest;
-use crate::service::rules::{RulePatch, check_may_evaluate};
+use crate::service::rules::check_may_evaluate;
 use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
@@ -140,7 +140,7 @@ async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<CreatedRuleAn
     };
     let settings = RuleSettings {
         name: body.name.0.into(),
-        text: text.into(),
+        text,
         form,
         parsed: None,
         webhook_url: body.webhook_url.map(|url| url.0.into()),
@@ -171,15 +171,12 @@ async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<On
         let source = rule.map(|rule| (rule.bucket_id, rule.source_id));
         with_fields(error, &call.service, &call.caller, source)
     })?;
-    let patch = RulePatch {
-        name: body.name.map(|name| name.0),
-        text: text_of(body.condition, body.natural_language_query),
-        webhook_url: body.webhook_url.map(|url| url.0),
-        cooldown_minutes: body.cooldown_minutes.map(|minutes| minutes.0),
-        status: body.status,
-        evaluation: body.evaluation.map(Into::into),
-    };
-    let rule = call.service.update_rule(&call.caller, rule_id, patch).await?;
+    let url = body.webhook_url.0.clone().flatten();
+    let url = url.as_ref().map(|url| &*url.0);
+    let rule = call
+        .service
+        .update_rule(&call.caller, rule_id, url, |known| body.applied_to(known))
+        .await?;
     Answer::changed("alert rule updated", RuleView::of(&rule, call.service.now_ns()))
 }
 
@@ -188,10 +185,31 @@ async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static
     Answer::of(&DeletedRuleAnswer::of(&rule))
 }
 
+impl RulePatchBody {
+    fn applied_to(self, known: &RuleSettings) -> RuleSettings {
+        let (form, text) = text_of(self.condition, self.natural_language_query)
+            .unwrap_or_else(|| (known.form, known.text.clone()));
+        let webhook_url = self.webhook_url.map(|url| url.0.into());
+        let evaluation = self.evaluation.map(Into::into);
+        RuleSettings {
+            name: self.name.map_or_else(|| known.name.clone(), |name| name.0.into()),
+            text,
+            form,
+            parsed: None,
+            webhook_url: webhook_url.unwrap_or_else(|| known.webhook_url.clone()),
+            cooldown_minutes: self
+                .cooldown_minutes
+                .map_or(known.cooldown_minutes, |minutes| minutes.0),
+            status: self.status.unwrap_or(known.status),
+            evaluation: evaluation.unwrap_or_else(|| known.evaluation.clone()),
+        }
+    }
+}
+
 /// The condition as text, and the member that it was sent in.
-fn text_of(condition: Option<Condition>, query: Option<Condition>) -> Option<(RuleForm, String)> {
-    let condition = condition.map(|text| (RuleForm::Condition, text.0));
-    condition.or(query.map(|text| (RuleForm::NaturalLanguageQuery, text.0)))
+fn text_of(condition: Option<Condition>, query: Option<Condition>) -> Option<(RuleForm, Box<str>)> {
+    let condition = condition.map(|text| (RuleForm::Condition, text.0.into()));
+    condition.or(query.map(|text| (RuleForm::NaturalLanguageQuery, text.0.into())))
 }
 
 /// Rejects a key that may not set an evaluation block before the block is validated.

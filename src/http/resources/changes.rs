@@ -19,8 +19,8 @@ view! {
 }
 
 view! {
-    /// Opaque revision tokens, one for each type of object. A token differs from an earlier one when any object of the
-    /// type has changed.
+    /// Opaque revision tokens, one for each type of object. A token differs from an earlier one when any object of the type
+    /// has changed.
     pub struct ChangesView of(run: u64, revisions: &Revisions) {
         /// The organization's name and plan.
         organization: String = token(run, revisions.organization),

@@ -77,7 +77,10 @@ view! {
 
 view! {
     /// A body for `POST /api/data/query`. It disables automatic downsampling of raw queries.
-    pub struct DueQueryView<'a> of(bucket_id: ObjectId, input: &'a Input, query: &DueQuery; grouping = input.grouping.as_ref()) {
+    pub struct DueQueryView<'a> of(
+        bucket_id: ObjectId, input: &'a Input, query: &DueQuery;
+        grouping = input.grouping.as_ref()
+    ) {
         bucket_id: ObjectId = bucket_id,
         filters: DueFiltersView<'a> = DueFiltersView::of(&input.field, query),
         aggregation?: &'a str = grouping.map(|(aggregation, _)| &**aggregation),

@@ -6,11 +6,10 @@ use super::views::{Many, Resource, view};
 use crate::catalog::{Key, KeyType};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, post};
-use crate::http::shape::{BucketKeyType, Name, OrganizationKeyType, Rule, Trimmed, body};
+use crate::http::shape::{BucketKeyType, Name, OrganizationKeyType, Rule, body};
 use crate::ids::ObjectId;
-use crate::service::keys::{CreatedKey, KeyScope};
+use crate::service::keys::CreatedKey;
 use crate::service::page::PageRequest;
-use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
 /// Number of last characters in the preview of a new key.
@@ -129,22 +128,15 @@ body! {
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
+    const OF_BUCKET: &str = "/api/buckets/{bucketId}/keys";
+    const ONE_OF_BUCKET: &str = "/api/buckets/{bucketId}/keys/{keyId}";
     vec![
         get("/api/organization/keys", "listOrganizationKeys", list),
         post("/api/organization/keys", "createOrganizationKey", create).status(StatusCode::CREATED),
         delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove),
-        get("/api/buckets/{bucketId}/keys", "listBucketKeys", list_of_bucket),
-        post(
-            "/api/buckets/{bucketId}/keys",
-            "createBucketKey",
-            create_of_bucket,
-        )
-        .status(StatusCode::CREATED),
-        delete(
-            "/api/buckets/{bucketId}/keys/{keyId}",
-            "deleteBucketKey",
-            remove_of_bucket,
-        ),
+        get(OF_BUCKET, "listBucketKeys", list_of_bucket),
+        post(OF_BUCKET, "createBucketKey", create_of_bucket).status(StatusCode::CREATED),
+        delete(ONE_OF_BUCKET, "deleteBucketKey", remove_of_bucket),
     ]
 }
 
@@ -153,63 +145,45 @@ type Created = Reply<CreatedKeyAnswer<'static>>;
 type Deleted = Reply<DeletedKeyAnswer<'static>>;
 
 async fn list(call: Call<Admin, PageRequest>) -> Listed {
-    list_in(&call.service, &call.caller, KeyScope::Organization, call.params)
+    let page = call.service.keys(&call.caller, None, call.params)?;
+    Answer::page(call.params, &page, |key| KeyView::of(key))
 }
 
 async fn list_of_bucket(call: Call<Admin, (ObjectId, PageRequest)>) -> Listed {
     let (bucket_id, asked) = call.params;
-    list_in(&call.service, &call.caller, KeyScope::Bucket(bucket_id), asked)
+    let page = call.service.keys(&call.caller, Some(bucket_id), asked)?;
+    Answer::page(asked, &page, |key| KeyView::of(key))
 }
 
 async fn create(call: Call<Admin, (), NewOrganizationKeyBody>) -> Created {
     let NewOrganizationKeyBody { name, label, r#type } = call.body;
-    let named = name.or(label);
-    create_in(
-        &call.service,
-        &call.caller,
-        KeyScope::Organization,
-        named,
-        r#type.0,
-    )
-    .await
+    let name = name_of(name, label)?;
+    let created = call.service.create_key(&call.caller, None, name, r#type.0);
+    Answer::of(&CreatedKeyAnswer::of(&created.await?))
 }
 
 async fn create_of_bucket(call: Call<Admin, ObjectId, NewBucketKeyBody>) -> Created {
     let NewBucketKeyBody { name, label, r#type } = call.body;
-    let (scope, named) = (KeyScope::Bucket(call.params), name.or(label));
-    create_in(&call.service, &call.caller, scope, named, r#type.0).await
+    let (bucket_id, name) = (Some(call.params), name_of(name, label)?);
+    let created = call.service.create_key(&call.caller, bucket_id, name, r#type.0);
+    Answer::of(&CreatedKeyAnswer::of(&created.await?))
 }
 
 async fn remove(call: Call<Admin, ObjectId>) -> Deleted {
-    remove_in(&call.service, &call.caller, KeyScope::Organization, call.params).await
+    let key = call.service.delete_key(&call.caller, None, call.params).await?;
+    Answer::of(&DeletedKeyAnswer::of(&key))
 }
 
 async fn remove_of_bucket(call: Call<Admin, (ObjectId, ObjectId)>) -> Deleted {
     let (bucket_id, key_id) = call.params;
-    remove_in(&call.service, &call.caller, KeyScope::Bucket(bucket_id), key_id).await
-}
-
-fn list_in(service: &Service, caller: &Caller, scope: KeyScope, asked: PageRequest) -> Listed {
-    let page = service.keys(caller, scope, asked)?;
-    Answer::page(asked, &page, |key| KeyView::of(key))
-}
-
-async fn create_in(
-    service: &Service,
-    caller: &Caller,
-    scope: KeyScope,
-    name: Option<Name>,
-    kind: KeyType,
-) -> Created {
-    let unread = || ServiceError::internal("BUG: a body without name and label was read");
-    let Trimmed(name) = name.ok_or_else(unread)?;
-    let created = service.create_key(caller, scope, name, kind).await?;
-    Answer::of(&CreatedKeyAnswer::of(&created))
-}
-
-async fn remove_in(service: &Service, caller: &Caller, scope: KeyScope, key_id: ObjectId) -> Deleted {
-    let key = service.delete_key(caller, scope, key_id).await?;
+    let deleted = call.service.delete_key(&call.caller, Some(bucket_id), key_id);
+    let key = deleted.await?;
     Answer::of(&DeletedKeyAnswer::of(&key))
+}
+
+fn name_of(name: Option<Name>, label: Option<Name>) -> Result<String, ServiceError> {
+    let unread = || ServiceError::internal("BUG: a body without name and label was read");
+    Ok(name.or(label).ok_or_else(unread)?.0)
 }
 
 impl Resource for KeyView<'_> {

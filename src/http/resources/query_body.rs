@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
-use crate::error::ServiceError;
+use crate::error::{Detail, ServiceError};
 use crate::http::shape::{
     Faults, FromJson, GroupBy, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
 };
@@ -112,16 +112,13 @@ impl QueryBody {
     /// Returns 400 when the cursor belongs to another query.
     pub fn into_input(self) -> Result<QueryInput, ServiceError> {
         let input = QueryInput::from(self);
-        let faults = Faults::default();
-        if let Some(cursor) = input.cursor
-            && cursor.fingerprint != input.fingerprint()
-        {
-            let place = faults.root();
-            let message = "was made for another bucket, filter or sort; start again without it";
-            place.member("cursor").fault(message);
+        match input.cursor {
+            Some(cursor) if cursor.fingerprint != input.fingerprint() => {
+                let message = "was made for another bucket, filter or sort; start again without it";
+                Err(ServiceError::faults(vec![Detail::at(&["cursor"], message)]))
+            }
+            _ => Ok(input),
         }
-        faults.check()?;
-        Ok(input)
     }
 }
 

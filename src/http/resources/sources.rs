@@ -4,13 +4,13 @@ use actix_web::http::StatusCode;
 use serde::Serializer;
 
 use super::views::{Many, NamedView, One, Resource, view};
-use crate::catalog::{Field, FieldType, Schema, SchemaMode, SourceSettings, SourceStatus};
+use crate::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
 use crate::http::shape::{Description, Fields, OpenName, Patch, body};
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
-use crate::service::sources::{DeletedSource, SourcePatch, SourceStats, SourceWithStats};
+use crate::service::sources::{DeletedSource, SourceStats, SourceWithStats};
 use crate::timestamp::Timestamp;
 
 /// Default of `type`.
@@ -178,18 +178,9 @@ async fn update(
     call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>,
 ) -> Reply<One<SourceView<'static>>> {
     let ((bucket_id, source_id), body) = (call.params, call.body);
-    let patch = SourcePatch {
-        name: body.name.map(|name| name.0),
-        kind: body.r#type.map(|kind| kind.0),
-        description: body.description.map(|text| text.0),
-        fields: body.schema.map(|fields| fields.0),
-        schema_mode: body.schema_mode,
-        downsampling: body.downsampling,
-        status: body.status,
-    };
     let source = call
         .service
-        .update_source(&call.caller, bucket_id, source_id, patch)
+        .update_source(&call.caller, bucket_id, source_id, |known| body.applied_to(known))
         .await?;
     Answer::changed("data source updated", SourceView::of(&source))
 }
@@ -201,6 +192,24 @@ async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceA
         .delete_source(&call.caller, bucket_id, source_id)
         .await?;
     Answer::of(&DeletedSourceAnswer::of(&deleted))
+}
+
+impl SourcePatchBody {
+    fn applied_to(self, known: &Source) -> SourceSettings {
+        let description = self.description.map(|text| text.0.into());
+        SourceSettings {
+            name: self.name.map_or_else(|| known.name.clone(), |name| name.0.into()),
+            kind: self
+                .r#type
+                .map_or_else(|| known.kind.clone(), |kind| kind.0.into()),
+            description: description.unwrap_or_else(|| known.description.clone()),
+            // No fields in the request means no change of the schema: fields that ingestion adds concurrently are kept.
+            fields: self.schema.map(|fields| fields.0).unwrap_or_default(),
+            schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
+            downsampling: self.downsampling.unwrap_or(known.downsampling),
+            status: self.status.unwrap_or(known.status),
+        }
+    }
 }
 
 impl Resource for SourceView<'_> {

@@ -1,16 +1,18 @@
 //! `/api/webhooks`: subscriptions to events.
 
+use std::collections::HashSet;
+
 use actix_web::http::StatusCode;
 use serde_json::Value;
 
 use super::views::{Many, One, Resource, view};
-use crate::catalog::{Event, RetryConfig, Webhook, WebhookSettings, WebhookStatus};
+use crate::catalog::{self, Event, RetryConfig, Webhook, WebhookSettings, WebhookStatus};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
 use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
 use crate::ids::ObjectId;
 use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX};
 use crate::service::page::PageRequest;
-use crate::service::webhooks::{RetryPatch, WebhookPatch, secret_or_generated};
+use crate::service::webhooks::secret_or_generated;
 use crate::timestamp::Timestamp;
 
 type Events = List<Event, 1, { usize::MAX }>;
@@ -156,8 +158,8 @@ async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<One<WebhookView<'st
         url: body.url.0.into(),
         events: each_once(body.events),
         bucket_id: body.bucket_id,
-        secret: secret_or_generated(body.secret.map(|secret| secret.0))?,
-        retry: retry_of(body.retry_config).applied_to(RetryConfig::default()),
+        secret: secret_or_generated(body.secret.map(Into::into))?,
+        retry: retry_over(RetryConfig::default(), body.retry_config),
         status: body.status.unwrap_or(WebhookStatus::Active),
     };
     let webhook = call.service.create_webhook(&call.caller, settings).await?;
@@ -175,17 +177,12 @@ async fn show(call: Call<Admin, ObjectId>) -> Reply<One<WebhookView<'static>>> {
 
 async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<One<WebhookView<'static>>> {
     let body = call.body;
-    let patch = WebhookPatch {
-        url: body.url.map(|url| url.0),
-        events: body.events.map(each_once),
-        bucket_id: body.bucket_id.0,
-        secret: body.secret.map(|secret| secret.0),
-        retry: retry_of(body.retry_config),
-        status: body.status,
-    };
+    let (url, bucket_id) = (body.url.clone(), body.bucket_id.0.flatten());
+    let url = url.as_ref().map(|url| &*url.0);
+    let change = |known: &WebhookSettings| body.applied_to(known);
     let webhook = call
         .service
-        .update_webhook(&call.caller, call.params, patch)
+        .update_webhook(&call.caller, call.params, url, bucket_id, change)
         .await?;
     Answer::changed("webhook updated", WebhookView::of(&webhook))
 }
@@ -196,21 +193,41 @@ async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'stat
 }
 
 /// Removes duplicates and keeps the order.
-fn each_once(events: Events) -> Vec<Event> {
-    let mut once = Vec::new();
-    for event in events.0 {
-        if !once.contains(&event) {
-            once.push(event);
-        }
-    }
-    once
+fn each_once(mut events: Events) -> Vec<Event> {
+    let mut seen = HashSet::new();
+    events.0.retain(|event| seen.insert(*event));
+    events.0
 }
 
-fn retry_of(body: Option<RetryBody>) -> RetryPatch {
-    body.map_or_else(RetryPatch::default, |body| RetryPatch {
-        max_retries: body.max_retries.map(|retries| retries.0 as u8),
-        backoff_multiplier: body.backoff_multiplier.map(|multiplier| multiplier.0),
-    })
+fn retry_over(known: RetryConfig, body: Option<RetryBody>) -> RetryConfig {
+    let Some(body) = body else { return known };
+    RetryConfig {
+        max_retries: body
+            .max_retries
+            .map_or(known.max_retries, |retries| retries.0 as u8),
+        backoff_multiplier: body
+            .backoff_multiplier
+            .map_or(known.backoff_multiplier, |multiplier| multiplier.0),
+    }
+}
+
+impl WebhookPatchBody {
+    fn applied_to(self, known: &WebhookSettings) -> WebhookSettings {
+        WebhookSettings {
+            url: self.url.map_or_else(|| known.url.clone(), |url| url.0.into()),
+            events: self.events.map_or_else(|| known.events.clone(), each_once),
+            bucket_id: self.bucket_id.0.unwrap_or(known.bucket_id),
+            secret: self.secret.map_or_else(|| known.secret.clone(), Into::into),
+            retry: retry_over(known.retry, self.retry_config),
+            status: self.status.unwrap_or(known.status),
+        }
+    }
+}
+
+impl From<Secret> for catalog::Secret {
+    fn from(Secret(text): Secret) -> Self {
+        Self(text.into())
+    }
 }
 
 impl Resource for WebhookView<'_> {
