@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use disk::{Disk, StdDisk};
 
-use crate::check::NamedFiles;
+use crate::check;
 use crate::checkpoint::Layout;
 use crate::clock::Clock;
 use crate::open_files;
@@ -101,16 +101,18 @@ pub(crate) fn write(
     mut target: Target,
     now_ns: i64,
 ) -> Result<(Manifest, u64), BackupError> {
-    let named = NamedFiles::of(layout, &collected.manifest);
+    let named = collected.manifest.files(layout);
     let mut damages = collected.damages.clone();
-    for (name, pin) in &collected.files {
-        let path = layout.data_dir.join(name);
+    for (path, pin) in collected.pins.files() {
         // Verify each file right before it is copied, so that it is read from disk once.
-        let found = named.damages(&collected.pins, &path);
-        damages.extend(found.map_err(BackupError::Damaged)?);
+        if let Some(file) = named.get(&path) {
+            let found = check::damages(&collected.pins, layout, &path, file);
+            damages.extend(found.map_err(BackupError::Damaged)?);
+        }
         // Verify all files, so that all damage is reported.
         if damages.is_empty() || collected.on_damage == OnDamage::Copy {
-            target.add(name, pin, &path)?;
+            let name = path.strip_prefix(&layout.data_dir).unwrap_or(&path);
+            target.add(&name.to_string_lossy(), &pin, &path)?;
         }
     }
     if !damages.is_empty() && collected.on_damage == OnDamage::Refuse {

@@ -123,7 +123,7 @@ mod tests {
 
     fn save(files: &mut LedgerFiles, written: &[NewEntry]) {
         let saving = Saving {
-            answers: written.iter().collect(),
+            entries: written.iter().collect(),
             ..Saving::default()
         };
         let keep = Keep::new(HashSet::from([bucket_owner(BUCKET)]), 0);

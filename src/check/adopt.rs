@@ -8,14 +8,14 @@ use std::sync::Arc;
 use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
-use super::data_dir::DataDir;
 use super::rebuild::{opened, rebuild};
-use super::{Say, carried, flips, ledger, log};
+use super::{Say, flips, ledger, log};
 use crate::bucket::BucketState;
 use crate::catalog::{
     Catalog, Command, Field, FieldType, Frozen, NewBucket, NewSource, Organization, PasswordHash, Plan,
     SchemaMode, SourceSettings, SourceStatus, User,
 };
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{Manifest, message, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
@@ -87,11 +87,6 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
         }
         Ok::<_, String>(())
     };
-    for file in dir.carried_files()? {
-        for (sequence, bytes) in carried::read(dir.disk(), &file).whole {
-            apply(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
-        }
-    }
     log::read(dir, before, &mut apply)?;
     for (bucket, mut state) in unsaved {
         let Some(checkpoint) = state.begin_checkpoint() else {
@@ -227,7 +222,7 @@ fn set_runs_aside(dir: &DataDir, say: &mut Say<'_>) -> Result<(), String> {
 fn save(dir: &DataDir, catalog: &Frozen, now_ns: i64) -> Result<(), String> {
     let objects = NewEntry::changes(catalog, &Frozen::default()).map_err(message)?;
     let saving = Saving {
-        catalog: objects.iter().collect(),
+        entries: objects.iter().collect(),
         ..Saving::default()
     };
     let mut files = LedgerFiles::open(dir.disk.clone(), dir.path(), &[]).map_err(message)?;

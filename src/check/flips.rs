@@ -6,9 +6,9 @@ use std::path::Path;
 use disk::replace_file;
 use wal::{Flip, flip_of_file};
 
-use super::data_dir::DataDir;
 use super::{Report, Say};
 use crate::bucket::flip_of_carried;
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{at, flip_of_manifest, message};
 use crate::ledger::flip_of_run;
 

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use disk::Disk;
 use wal::Sequence;
 
-use super::data_dir::DataDir;
+use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::{Catalog, ObjectKey, Stream};
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{Manifest, at, load_catalog, message};
 use crate::ledger::{LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
 use crate::sealed_file::{self, SealedDir};
@@ -34,16 +35,9 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>
         // The damage of its runs has been reported already.
         return loaded.ok();
     }
-    match loaded {
-        Ok(catalog) => {
-            say_catalog(&catalog, manifest.catalog_covered, report);
-            Some(catalog)
-        }
-        Err(error) => {
-            report.damage(error);
-            None
-        }
-    }
+    let catalog = report.sound(loaded)?;
+    say_catalog(&catalog, manifest.catalog_covered, report);
+    Some(catalog)
 }
 
 /// Reports on a catalog that loads.
@@ -58,12 +52,9 @@ pub(super) fn say_catalog(catalog: &Catalog, covered: Sequence, report: &mut Rep
 pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) {
     let mut entries = 0;
     for id in runs {
-        match read_run(dir.disk(), &dir.layout.runs_dir(), *id) {
-            Ok((sound, damages)) => {
-                entries += sound;
-                damages.iter().for_each(|damage| report.damage(damage));
-            }
-            Err(error) => report.damage(error),
+        if let Some((sound, damages)) = report.sound(read_run(dir.disk(), &dir.layout.runs_dir(), *id)) {
+            entries += sound;
+            damages.iter().for_each(|damage| report.damage(damage));
         }
     }
     report.say(format_args!("ledger: {} runs with {entries} entries", runs.len()));
@@ -72,9 +63,9 @@ pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) 
 /// Reads a run completely. Returns the number of readable entries, and messages about damage.
 pub(super) fn read_run(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<(u64, Vec<String>), LedgerError> {
     let run = Run::open_file(disk, dir, id)?;
-    let found = verify(&run)?;
+    let found = verify(&run, |_| ())?;
     let damages = found.damages.iter();
-    let damages = damages.map(|(error, lost)| format!("{error}; {lost} entries of {}", name(run.stream())));
+    let damages = damages.map(|(error, lost)| format!("{error}; {lost} entries of {}", name(run.stream)));
     Ok((found.sound, damages.collect()))
 }
 
@@ -129,16 +120,8 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     if replacements.messages.is_empty() {
         return Ok(true);
     }
-    // First keep a copy: the next start removes files that the manifest does not name.
-    for path in &replacements.damaged {
-        let aside = dir.keep_aside(path)?;
-        let message = format!("a damaged file is kept as {}", aside.display());
-        replacements.messages.push(message);
-    }
     manifest.runs = replacements.runs;
-    dir.write_manifest(manifest)?;
-    replacements.messages.into_iter().for_each(say);
-    dir.remove_all(&replacements.damaged)?;
+    replace(dir, manifest, &replacements.damaged, replacements.messages, say)?;
     Ok(true)
 }
 
@@ -164,13 +147,13 @@ impl Replacements<'_> {
     }
 
     fn add_opened(&mut self, run: &Run) -> Result<(), String> {
-        let found = verify(run).map_err(message)?;
+        let found = verify(run, |_| ()).map_err(message)?;
         if found.damages.is_empty() {
-            self.runs.push(run.id());
+            self.runs.push(run.id);
             return Ok(());
         }
-        self.messages.extend(described(run.stream(), &found));
-        self.damaged.push(self.runs_dir.file_path(run.id()));
+        self.messages.extend(described(run.stream, &found));
+        self.damaged.push(self.runs_dir.file_path(run.id));
         if found.sound > 0 {
             let new = self.write(|out| salvage(run, out))?;
             self.runs.push(new);
@@ -238,10 +221,10 @@ fn described(stream: Stream, found: &RunReport) -> Vec<String> {
     });
     let mut lost: Vec<String> = lost.collect();
     if stream == Stream::Catalog {
-        let objects = found.lost.iter().map(|place| ObjectKey {
-            owner: place.owner,
-            place: place.at_ns,
-            id: place.id,
+        let objects = found.lost.iter().map(|key| ObjectKey {
+            owner: key.owner,
+            place: key.at_ns,
+            id: key.id,
         });
         lost.extend(objects.map(|object| format!("ledger: lost of the catalog: {object}")));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Report;
-use super::data_dir::DataDir;
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{Layout, Manifest, at};
 
 /// Names in a data directory that have a meaning, besides those of its data.

@@ -6,20 +6,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{MergeError, SegmentFile, SharedBytes, salvage};
+use engine::{SegmentFile, SharedBytes, salvage};
 use wal::Sequence;
 
-use super::data_dir::DataDir;
+use super::Say;
 use super::evidence::Evidence;
 use super::ledger::load;
-use super::segments::{describe, next_id};
-use super::{Say, carried};
-use crate::catalog::{Catalog, Stream};
-use crate::checkpoint::{
-    BucketDir, BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared, write_segment,
-};
-use crate::ids::ObjectId;
-use crate::ledger::{LedgerError, Run, for_each_sound};
+use super::segments::{describe, next_id, write_anew};
+use crate::catalog::{Catalog, EntryKey, Stream};
+use crate::checkpoint::DataDir;
+use crate::checkpoint::format_1::bucket_dir;
+use crate::checkpoint::{BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared};
+use crate::ledger::{LedgerError, Run, verify};
 use crate::sealed_file::SealedDir;
 
 /// Creates the manifest from the existing files and installs it; the log begins after `before`. Returns `None` if the
@@ -40,11 +38,8 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
-    let mut evidence = Evidence::read(dir, before)?;
+    let evidence = Evidence::read(dir, before)?;
     let carried = dir.carried_files()?;
-    for file in &carried {
-        evidence.add_carried(&carried::read(dir.disk(), file).whole)?;
-    }
     let catalog_covered = evidence.of_catalog(dir, &runs, &catalog)?.max(before);
     let objects_to_come = evidence.objects_behind(catalog_covered);
     let mut segments = Segments::read(dir, &catalog, objects_to_come, &mut messages)?;
@@ -112,7 +107,7 @@ pub(super) fn rebuild(
 fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
     let runs_dir = dir.layout.runs_dir();
     let (mut runs, mut unopened) = (Vec::new(), Vec::new());
-    let mut firsts: HashSet<(Stream, ObjectId, i64, ObjectId)> = HashSet::new();
+    let mut firsts: HashSet<EntryKey> = HashSet::new();
     for id in dir.list(&runs_dir)?.ids.into_iter().rev() {
         let run = match Run::open_file(dir.disk(), &runs_dir, id) {
             Ok(run) => run,
@@ -123,12 +118,8 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
             Err(error) => return Err(error.to_string()),
         };
         let mut of_run = Vec::new();
-        if Stream::OF_TAIL.contains(&run.stream()) {
-            let read = for_each_sound(&run, |place, _| {
-                if !place.again {
-                    of_run.push((run.stream(), place.owner, place.at_ns, place.id));
-                }
-            });
+        if Stream::OF_TAIL.contains(&run.stream) {
+            let read = verify(&run, |item| of_run.extend((!item.again).then_some(item.key)));
             read.map_err(message)?;
         }
         if !of_run.iter().any(|first| firsts.contains(first)) {
@@ -145,8 +136,7 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
 fn unconverted(dir: &DataDir, catalog: &Catalog, segments: &Segments) -> Result<Vec<u32>, String> {
     let mut unconverted = Vec::new();
     for ordinal in catalog.buckets().map(|bucket| bucket.ordinal) {
-        let old = BucketDir::of(dir.path(), ordinal);
-        if !segments.held.contains_key(&ordinal) && dir.exists(old.path())? {
+        if !segments.held.contains_key(&ordinal) && dir.exists(&bucket_dir(dir.path(), ordinal))? {
             unconverted.push(ordinal);
         }
     }
@@ -253,16 +243,11 @@ impl Segments {
             }
             let new = manifest.next_segment;
             manifest.next_segment += 1;
-            let written = write_segment(dir.disk(), &self.dir, new, |out| {
-                salvage(&segment.home, out, |bucket| segment.counts.contains(&bucket))?;
-                Ok::<_, MergeError>(())
-            });
-            let new_path = self.dir.file_path(new);
-            written.map_err(at(&new_path))?;
+            write_anew(dir, &segment.home, new, |bucket| segment.counts.contains(&bucket))?;
             messages.push(format!(
                 "{}: its points in use are in {} now",
                 path.display(),
-                new_path.display()
+                self.dir.file_path(new).display()
             ));
             manifest.segments.push(new);
         }

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use disk::Disk;
 use engine::verify::BlockReport;
-use engine::{Lost, MergeError, Salvaged, SegmentFile, salvage};
+use engine::{Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
 
-use super::data_dir::DataDir;
+use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::Catalog;
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{Manifest, at, shared, write_segment};
 use crate::sealed_file::SealedDir;
 use crate::timestamp::format_timestamp_ns;
@@ -125,16 +126,12 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
     let known = manifest.buckets.keys();
     let mut all: BTreeMap<u32, Figures> = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let segment = match read(dir.disk(), &segments, *id, Depth::Rows) {
-            Ok(Some(segment)) => segment,
-            Ok(None) => {
-                report.damage(format_args!("{} is missing", segments.file_path(*id).display()));
-                continue;
-            }
-            Err(error) => {
-                report.damage(error);
-                continue;
-            }
+        let Some(found) = report.sound(read(dir.disk(), &segments, *id, Depth::Rows)) else {
+            continue;
+        };
+        let Some(segment) = found else {
+            report.damage(format_args!("{} is missing", segments.file_path(*id).display()));
+            continue;
         };
         segment.damages.iter().for_each(|damage| report.damage(damage));
         for (bucket, sound) in segment.sound {
@@ -175,7 +172,11 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
             Some(_) => {
                 let new = repaired.next_segment;
                 repaired.next_segment += 1;
-                let salvaged = write_anew(dir, *id, new)?;
+                let salvaged = write_anew(dir, &shared(dir.map(&path)?), new, |_| true)?;
+                if salvaged.rows == 0 {
+                    let empty = segments.file_path(new);
+                    dir.disk.remove(&empty).map_err(at(&empty))?;
+                }
                 messages.push(format!(
                     "{}: {} points could be read and are in {} now",
                     path.display(),
@@ -197,15 +198,9 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     if messages.is_empty() {
         return Ok(());
     }
-    // First keep a copy: the next start removes files that the manifest does not name.
-    for path in &damaged {
-        let aside = dir.keep_aside(path)?;
-        messages.push(format!("a damaged file is kept as {}", aside.display()));
-    }
-    dir.write_manifest(&repaired)?;
+    replace(dir, &repaired, &damaged, messages, say)?;
     *manifest = repaired;
-    messages.into_iter().for_each(say);
-    dir.remove_all(&damaged)
+    Ok(())
 }
 
 /// Describes what was lost of a segment, for the operator.
@@ -242,19 +237,19 @@ pub(super) fn next_id(dir: &DataDir, manifest: &Manifest) -> Result<u64, String>
     Ok(manifest.next_segment.max(last).max(1))
 }
 
-/// Writes the readable blocks of a segment under another number; writes no file if there are none.
-fn write_anew(dir: &DataDir, id: u64, new: u64) -> Result<Salvaged, String> {
+/// Writes the readable blocks of the `wanted` buckets to a new segment.
+pub(super) fn write_anew(
+    dir: &DataDir,
+    home: &SharedBytes,
+    new: u64,
+    wanted: impl Fn(u32) -> bool,
+) -> Result<Salvaged, String> {
     let segments = dir.layout.segments_dir();
-    let new_path = segments.file_path(new);
-    let home = shared(dir.map(&segments.file_path(id))?);
     let mut salvaged = Salvaged::default();
     let written = write_segment(dir.disk(), &segments, new, |out| {
-        salvaged = salvage(&home, out, |_| true)?;
+        salvaged = salvage(home, out, wanted)?;
         Ok::<_, MergeError>(())
     });
-    written.map_err(at(&new_path))?;
-    if salvaged.rows == 0 {
-        dir.disk.remove(&new_path).map_err(at(&new_path))?;
-    }
+    written.map_err(at(&segments.file_path(new)))?;
     Ok(salvaged)
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use disk::{Disk, list_existing};
 
-use super::format_1;
 use super::open_error::OpenError;
 use super::segments::segments_dir;
 use crate::ledger::runs_dir;
@@ -67,14 +66,6 @@ impl Layout {
             Ok(true) => Err(OpenError::Restoring(path)),
             Err(error) => Err(OpenError::Io(path, error)),
         }
-    }
-
-    /// A file of format 1, if there is one.
-    ///
-    /// # Errors
-    /// A disk error.
-    pub fn file_of_format_1(&self, disk: &dyn Disk) -> io::Result<Option<PathBuf>> {
-        format_1::exists(disk, &self.data_dir)
     }
 
     /// Whether the log has no files.

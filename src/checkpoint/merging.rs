@@ -128,9 +128,9 @@ impl Task {
         buckets.sort_unstable_by_key(|(ordinal, ..)| *ordinal);
         Some(MergeJob {
             disk: Arc::clone(&self.disk),
-            dir: self.segments.dir().clone(),
+            dir: self.segments.files.dir.clone(),
             catalog: self.catalog.clone(),
-            segment: self.segments.take_id(),
+            segment: self.segments.files.take_id(),
             chosen,
             buckets,
         })
@@ -141,8 +141,9 @@ impl Task {
     fn mergeable(&self) -> Vec<SegmentUse> {
         let apart = self
             .set_apart
-            .ordinals()
-            .flat_map(|ordinal| self.usage.of(ordinal));
+            .buckets
+            .iter()
+            .flat_map(|ordinal| self.usage.of(*ordinal));
         let kept: HashSet<u64> = apart.chain(self.unmergeable.iter().copied()).collect();
         let segments = self
             .segments
@@ -191,10 +192,10 @@ impl Task {
         merged: Vec<MergedRows>,
     ) -> Result<(), CheckpointError> {
         let is_chosen = |id: &u64| job.chosen.contains(id);
-        for ordinal in self.set_apart.ordinals() {
-            if self.usage.of(ordinal).any(|id| is_chosen(&id)) {
+        for ordinal in &self.set_apart.buckets {
+            if self.usage.of(*ordinal).any(|id| is_chosen(&id)) {
                 // The bucket was set apart after the merge began: its rows may be in the input segments only.
-                return Err(CheckpointError::ActorGone(ordinal));
+                return Err(CheckpointError::ActorGone(*ordinal));
             }
         }
         let mut parts = Vec::with_capacity(merged.len());
@@ -209,7 +210,7 @@ impl Task {
         if file.parts().next().is_some() {
             manifest.segments.push(file.id());
         }
-        manifest.next_segment = self.segments.next_id();
+        manifest.next_segment = self.segments.files.next_id();
         self.install_manifest(manifest)?;
         let mut replies = Vec::with_capacity(parts.len());
         for (ordinal, handle, merge, part) in parts {

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use disk::Disk;
-use engine::{Cache, EngineError, SegmentFile};
+use engine::{Cache, SegmentFile};
 use wal::{Log, LogOptions, Recovery, Sequence};
 
+use super::format_1;
 use super::layout::Layout;
 use super::manifest::Manifest;
 use super::open_error::OpenError;
@@ -36,7 +36,7 @@ pub struct Opened {
     /// The buckets that opened, with their points.
     pub buckets: Vec<BucketState>,
     /// Buckets that do not open, by ordinal, with the reason.
-    pub set_apart: BTreeMap<u32, BucketFault>,
+    pub set_apart: BTreeMap<u32, String>,
     /// The ledger: histories and deliveries.
     pub ledger: LedgerFiles,
     /// The block cache of these buckets' stores, shared with the stores of new buckets.
@@ -69,24 +69,9 @@ pub struct RecoveryTimes {
     pub replay: Duration,
 }
 
-/// Why a bucket does not open, although the data directory does.
-#[derive(Debug, thiserror::Error)]
-pub enum BucketFault {
-    /// Its part of this segment is damaged.
-    #[error(
-        "{0}: {1}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole"
-    )]
-    Segment(PathBuf, EngineError),
-    /// Its records, in the log or in carried files, do not apply.
-    #[error("{0}")]
-    Records(String),
-    /// Its format 1 directory was not converted.
-    #[error(
-        "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
-         `tidewatch check --repair` keep what is whole"
-    )]
-    Unconverted,
-}
+/// Why a bucket of format 1 does not open.
+const UNCONVERTED: &str = "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
+                           `tidewatch check --repair` keep what is whole";
 
 /// Memory for rows that wait to be sealed during replay, in bytes. This is what a replay uses in addition to what the
 /// running server would.
@@ -130,7 +115,7 @@ pub(super) fn open_with(
         catalog,
         buckets: BTreeMap::new(),
         failed: unconverted
-            .map(|ordinal| (*ordinal, BucketFault::Unconverted))
+            .map(|ordinal| (*ordinal, UNCONVERTED.to_owned()))
             .collect(),
         files,
         sealing: sealing.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?,
@@ -187,7 +172,7 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
         return Ok(found);
     }
     let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
-    if let Some(path) = layout.file_of_format_1(disk).map_err(failed)? {
+    if let Some(path) = format_1::exists(disk, &layout.data_dir).map_err(failed)? {
         return Err(OpenError::Format1(path));
     }
     // Refuse before a new log is started: nothing else has the data of these files.
@@ -225,7 +210,7 @@ struct Replay<'a> {
     catalog: Catalog,
     buckets: BTreeMap<u32, BucketState>,
     /// Buckets that do not open. A later record may delete such a bucket.
-    failed: BTreeMap<u32, BucketFault>,
+    failed: BTreeMap<u32, String>,
     files: BucketFiles<'a>,
     sealing: Sealing,
     /// Points applied.
@@ -255,7 +240,7 @@ impl Replay<'_> {
             Err(error) => {
                 self.buckets.remove(&ingest.bucket);
                 let fault = format!("record {sequence}: {error}");
-                self.failed.insert(ingest.bucket, BucketFault::Records(fault));
+                self.failed.insert(ingest.bucket, fault);
                 return;
             }
         }
@@ -310,7 +295,7 @@ struct BucketFiles<'a> {
     segments: Segments,
     /// Segments by bucket ordinal.
     holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
-    carried: Vec<CarriedFile>,
+    carried: CarriedDir,
 }
 
 impl<'a> BucketFiles<'a> {
@@ -329,8 +314,6 @@ impl<'a> BucketFiles<'a> {
                 holders.entry(part.bucket).or_default().push(Arc::clone(segment));
             }
         }
-        let dir = CarriedDir::of(data_dir);
-        let carried = manifest.carried.iter();
         Ok(BucketFiles {
             disk: &**disk,
             manifest,
@@ -338,14 +321,12 @@ impl<'a> BucketFiles<'a> {
             ledger: ledger.clone(),
             segments,
             holders,
-            carried: carried
-                .map(|(bucket, first)| dir.named(*bucket, *first))
-                .collect(),
+            carried: CarriedDir::of(data_dir),
         })
     }
 
     /// Loads a bucket: its state at the last checkpoint, and the records carried since.
-    fn load(&self, ordinal: u32) -> Result<BucketState, BucketFault> {
+    fn load(&self, ordinal: u32) -> Result<BucketState, String> {
         let mut state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
         if let Some(mark) = self.manifest.buckets.get(&ordinal) {
             state.applied = mark.covered;
@@ -354,13 +335,17 @@ impl<'a> BucketFiles<'a> {
         }
         for segment in self.holders.get(&ordinal).into_iter().flatten() {
             let part = segment.part(ordinal).map_err(|error| {
-                let path = self.segments.dir().file_path(segment.id());
-                BucketFault::Segment(path, error)
+                format!(
+                    "{}: {error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole",
+                    self.segments.files.dir.file_path(segment.id()).display()
+                )
             })?;
             part.into_iter().for_each(|part| state.store.add_segment(part));
         }
-        for file in self.carried.iter().filter(|file| file.bucket == ordinal) {
-            apply_carried(self.disk, file, &mut state).map_err(BucketFault::Records)?;
+        let carried = self.manifest.carried.iter();
+        for (bucket, first) in carried.filter(|(bucket, _)| *bucket == ordinal) {
+            let file = self.carried.named(*bucket, *first);
+            apply_carried(self.disk, &file, &mut state)?;
         }
         Ok(state)
     }

@@ -15,7 +15,7 @@ use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::manifest::Manifest;
-use super::segments::{Segments, write_segment};
+use super::segments::Segments;
 use super::set_apart::SetApart;
 use super::usage::Usage;
 use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_rows};
@@ -148,7 +148,7 @@ impl Task {
         self.adopt_parts(begun, parts);
         self.remove_unnamed();
         for ordinal in failed {
-            self.set_apart.add(ordinal);
+            self.set_apart.buckets.insert(ordinal);
             let reason = CheckpointError::ActorGone(ordinal).to_string();
             self.buckets.set_apart(ordinal, reason);
         }
@@ -171,27 +171,17 @@ impl Task {
     }
 
     /// Writes the rows of all buckets to one segment; writes none if there are no rows.
-    fn write_segment(
+    fn write_segment<'a>(
         &mut self,
-        begun: &[BucketCheckpoint],
+        begun: &'a [BucketCheckpoint],
     ) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
-        let mut checkpoints = Vec::new();
-        for bucket in begun {
-            checkpoints.extend(
-                bucket
-                    .unsaved
-                    .checkpoint
-                    .as_ref()
-                    .map(|rows| (bucket.ordinal, rows)),
-            );
-        }
+        let rows = |bucket: &'a BucketCheckpoint| Some((bucket.ordinal, bucket.unsaved.checkpoint.as_ref()?));
+        let mut checkpoints: Vec<_> = begun.iter().filter_map(rows).collect();
         if checkpoints.is_empty() {
             return Ok(None);
         }
         checkpoints.sort_unstable_by_key(|(ordinal, _)| *ordinal);
-        let id = self.segments.take_id();
-        let dir = self.segments.dir().clone();
-        let written = write_segment(&*self.disk, &dir, id, |out: &mut dyn Write| {
+        let written = self.segments.write(|out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
             for (ordinal, rows) in checkpoints {
                 segment.begin_bucket(ordinal);
@@ -199,18 +189,16 @@ impl Task {
             }
             Ok::<_, CheckpointError>(segment.finish()?)
         });
-        let written = written.map_err(|error| error.at(&dir.file_path(id)))?;
-        self.segments.add(Arc::clone(&written));
-        Ok(Some(written))
+        written.map(Some).map_err(|(path, error)| error.at(&path))
     }
 
     /// Writes the ledger's tail, the answers to idempotency keys, and the changes of the catalog.
     fn write_runs(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let catalog = NewEntry::changes(frozen, &self.saved).map_err(io::Error::other)?;
+        let answers = begun.iter().flat_map(|bucket| &bucket.unsaved.answers);
         let saving = Saving {
             tail: frozen.ledger_tail().clone(),
-            answers: begun.iter().flat_map(|bucket| &bucket.unsaved.answers).collect(),
-            catalog: catalog.iter().collect(),
+            entries: answers.chain(&catalog).collect(),
         };
         let keep = self.keep(frozen);
         Ok(self.ledger.save(saving, &keep)?)
@@ -237,14 +225,14 @@ impl Task {
         manifest.segments = self.usage.segments().collect();
         manifest.segments.extend(written.map(SegmentFile::id));
         manifest.unconverted.retain(|ordinal| known.contains(ordinal));
-        manifest.next_segment = self.segments.next_id();
+        manifest.next_segment = self.segments.files.next_id();
         manifest
     }
 
     /// The carried files in use: those of buckets that are set apart, or are about to be.
     fn carried_files(&self, failed: &BTreeSet<u32>) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
         let files = CarriedDir::of(&self.layout.data_dir).list(&*self.disk)?;
-        let counts = |bucket: u32| self.set_apart.contains(bucket) || failed.contains(&bucket);
+        let counts = |bucket: u32| self.set_apart.buckets.contains(&bucket) || failed.contains(&bucket);
         let files = files.into_iter().filter(|file| counts(file.bucket));
         Ok(files.map(|file| (file.bucket, file.first)).collect())
     }

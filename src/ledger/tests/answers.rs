@@ -50,7 +50,7 @@ fn keep(buckets: impl IntoIterator<Item = u32>, now_ns: i64) -> Keep {
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry], keep: &Keep) {
     let saving = Saving {
-        answers: entries.iter().collect(),
+        entries: entries.iter().collect(),
         ..Saving::default()
     };
     let runs = files.save(saving, keep).unwrap();

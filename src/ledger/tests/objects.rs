@@ -9,7 +9,7 @@ use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 
 use super::id;
-use crate::catalog::Stream;
+use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry, Saving};
 
@@ -27,16 +27,19 @@ fn keep() -> Keep {
 
 fn object((owner, at_ns, id): Place, payload: &[u8]) -> NewEntry {
     NewEntry {
-        owner,
-        at_ns,
-        id,
+        key: EntryKey {
+            stream: Stream::Catalog,
+            owner,
+            at_ns,
+            id,
+        },
         payload: payload.into(),
     }
 }
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry]) {
     let saving = Saving {
-        catalog: entries.iter().collect(),
+        entries: entries.iter().collect(),
         ..Saving::default()
     };
     let runs = files.save(saving, &keep()).unwrap();

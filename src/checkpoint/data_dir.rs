@@ -1,74 +1,93 @@
-//! The data directory that is checked. Errors are messages for the operator. Damaged files are kept under names that
-//! are never removed automatically.
+//! A data directory that is checked, repaired or converted. Errors are messages for the operator. Damaged files are kept
+//! under names that are never removed automatically.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::{Bytes, Disk};
-use wal::CheckReport;
+use wal::{CheckReport, OpenError, Replay, Sequence};
 
+use super::format_1;
+use super::layout::{Layout, at, message};
+use super::manifest::Manifest;
 use crate::bucket::{CarriedDir, CarriedFile};
-use crate::checkpoint::{Layout, Manifest, at, message};
 use crate::sealed_file::{Listing, SealedDir};
 
 /// Suffix of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
 const COPY_BYTES: usize = 1 << 20;
 
-pub(super) struct DataDir {
-    pub(super) disk: Arc<dyn Disk>,
-    pub(super) layout: Layout,
+/// A data directory on a disk.
+pub struct DataDir {
+    pub disk: Arc<dyn Disk>,
+    pub layout: Layout,
 }
 
 impl DataDir {
-    pub(super) fn disk(&self) -> &dyn Disk {
+    pub fn disk(&self) -> &dyn Disk {
         &*self.disk
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.layout.data_dir
     }
 
-    pub(super) fn manifest_path(&self) -> PathBuf {
+    pub fn manifest_path(&self) -> PathBuf {
         Manifest::path(self.path())
     }
 
-    pub(super) fn write_manifest(&self, manifest: &Manifest) -> Result<(), String> {
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), String> {
         manifest.write(self.disk(), self.path()).map_err(message)
     }
 
     /// A file that exists only in format 1, if there is one.
-    pub(super) fn file_of_format_1(&self) -> Result<Option<PathBuf>, String> {
-        self.layout.file_of_format_1(self.disk()).map_err(at(self.path()))
+    pub fn file_of_format_1(&self) -> Result<Option<PathBuf>, String> {
+        format_1::exists(self.disk(), self.path()).map_err(at(self.path()))
     }
 
-    pub(super) fn exists(&self, path: &Path) -> Result<bool, String> {
+    /// Whether there is a segment or a run file.
+    pub fn has_sealed_files(&self) -> Result<bool, String> {
+        self.layout.has_sealed_files(self.disk()).map_err(at(self.path()))
+    }
+
+    pub fn exists(&self, path: &Path) -> Result<bool, String> {
         self.disk.exists(path).map_err(at(path))
     }
 
-    pub(super) fn map(&self, path: &Path) -> Result<Arc<dyn Bytes>, String> {
+    pub fn map(&self, path: &Path) -> Result<Arc<dyn Bytes>, String> {
         self.disk.map(path).map_err(at(path))
     }
 
-    pub(super) fn list(&self, dir: &SealedDir) -> Result<Listing, String> {
+    pub fn list(&self, dir: &SealedDir) -> Result<Listing, String> {
         dir.list(self.disk()).map_err(at(dir.path()))
     }
 
-    pub(super) fn carried_dir(&self) -> CarriedDir {
+    pub fn carried_dir(&self) -> CarriedDir {
         CarriedDir::of(self.path())
     }
 
-    pub(super) fn carried_files(&self) -> Result<Vec<CarriedFile>, String> {
+    pub fn carried_files(&self) -> Result<Vec<CarriedFile>, String> {
         self.carried_dir().list(self.disk()).map_err(at(self.path()))
     }
 
-    pub(super) fn check_log(&self) -> Result<CheckReport, String> {
+    pub fn check_log(&self) -> Result<CheckReport, String> {
         wal::check(self.disk(), &self.layout.log_dir()).map_err(message)
     }
 
+    /// Passes the records of the log after this one to `each`.
+    pub fn read_log<E: Display>(&self, after: Sequence, each: &mut Replay<'_, E>) -> Result<(), String> {
+        let last = self.check_log()?.last_sequence;
+        let read = wal::records(self.disk(), &self.layout.log_dir(), (after, last), each);
+        read.map_err(|error| match error {
+            OpenError::Log(error) => error.to_string(),
+            OpenError::Replay { sequence, source } => format!("record {sequence}: {source}"),
+        })
+    }
+
     /// Copies a file to a name that is never removed automatically. Returns the name.
-    pub(super) fn keep_aside(&self, path: &Path) -> Result<PathBuf, String> {
+    pub fn keep_aside(&self, path: &Path) -> Result<PathBuf, String> {
         let bytes = self.map(path)?;
         let aside = self.free_name(path, (*bytes).as_ref())?;
         self.copy_to(&aside, (*bytes).as_ref()).map_err(at(&aside))?;
@@ -76,7 +95,7 @@ impl DataDir {
     }
 
     /// Removes files of which copies are kept.
-    pub(super) fn remove_all(&self, paths: &[PathBuf]) -> Result<(), String> {
+    pub fn remove_all(&self, paths: &[PathBuf]) -> Result<(), String> {
         let mut paths = paths.iter();
         paths.try_for_each(|path| self.disk.remove(path).map_err(at(path)))
     }
