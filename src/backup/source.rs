@@ -11,7 +11,7 @@ use zstd::stream::read::Decoder;
 
 use super::content::{Content, FileReader};
 use super::error::BackupError;
-use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
+use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, is_of_data_dir};
 
 /// A manifest of this size would list millions of files. A longer one is damaged.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -40,7 +40,7 @@ pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Re
             }
             bytes => bytes.map_err(|error| BackupError::Read(manifest_path.clone(), error))?,
         };
-        let manifest = decode(path, &bytes)?;
+        let manifest = Manifest::decode(path, &bytes)?;
         read.directory(disk, &manifest, sink)?;
         manifest
     } else {
@@ -51,16 +51,6 @@ pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Re
     };
     read.verify(&manifest)?;
     Ok(manifest)
-}
-
-fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, BackupError> {
-    Manifest::decode(bytes).map_err(|error| match error {
-        ManifestError::Version(found) => BackupError::Version(path.to_owned(), found),
-        ManifestError::Damaged => BackupError::Faults(
-            path.to_owned(),
-            vec![format!("{MANIFEST_NAME} is not what was written")],
-        ),
-    })
 }
 
 /// What has been read so far.
@@ -129,7 +119,7 @@ impl BackupReader<'_> {
                 let mut bytes = Vec::new();
                 let read = entry.by_ref().take(MANIFEST_BYTES_MAX).read_to_end(&mut bytes);
                 read.map_err(failed)?;
-                manifest = Some(decode(&backup, &bytes)?);
+                manifest = Some(Manifest::decode(&backup, &bytes)?);
             } else if entry.header().entry_type().is_file()
                 && let Some(name) = name.strip_prefix(DATA_PREFIX)
             {

@@ -23,9 +23,8 @@ pub(crate) fn damages(
 ) -> Result<Vec<String>, String> {
     match file {
         NamedFile::Segment(id) => {
-            let read = segments::read(disk, &layout.segments_dir(), *id, Depth::Checksums)?;
-            let missing = || vec![format!("{} is missing", path.display())];
-            Ok(read.map_or_else(missing, |segment| segment.damages))
+            let read = segments::read(disk, &layout.segments_dir(), *id, Depth::Checksums);
+            read.map(|segment| segment.damages)
         }
         NamedFile::Run(id) => match read_run(disk, &layout.runs_dir(), *id) {
             Ok((_, damages)) => Ok(damages),

@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, ObjectKey, Stream};
 use crate::checkpoint::DataDir;
 use crate::checkpoint::{Manifest, at, load_catalog, message};
 use crate::ledger::{LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
-use crate::sealed_file::{self, SealedDir};
+use crate::sealed_file::{self, SealedDir, SealedFiles};
 
 const fn name(stream: Stream) -> &'static str {
     match stream {
@@ -78,8 +78,7 @@ pub(super) fn load(dir: &DataDir, runs: &[u64]) -> Result<Catalog, String> {
 /// The replacements of damaged runs.
 struct Replacements<'a> {
     dir: &'a DataDir,
-    runs_dir: SealedDir,
-    next_id: u64,
+    files: SealedFiles,
     /// The runs that are left, with the replacements.
     runs: Vec<u64>,
     damaged: Vec<PathBuf>,
@@ -91,12 +90,9 @@ struct Replacements<'a> {
 
 /// Replaces damaged runs by their readable entries. Returns whether the catalog loads; if not, nothing was changed.
 pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<bool, String> {
-    let runs_dir = dir.layout.runs_dir();
-    let last = dir.list(&runs_dir)?.ids.pop();
     let mut replacements = Replacements {
         dir,
-        runs_dir,
-        next_id: last.unwrap_or(0) + 1,
+        files: dir.files(dir.layout.runs_dir(), 1)?,
         runs: Vec::new(),
         damaged: Vec::new(),
         written: Vec::new(),
@@ -140,7 +136,7 @@ fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
 
 impl Replacements<'_> {
     fn add(&mut self, id: u64) -> Result<(), String> {
-        match Run::open_file(self.dir.disk(), &self.runs_dir, id) {
+        match Run::open_file(self.dir.disk(), &self.files.dir, id) {
             Ok(run) => self.add_opened(&run),
             Err(error) => self.add_unopened(id, &error),
         }
@@ -153,7 +149,7 @@ impl Replacements<'_> {
             return Ok(());
         }
         self.messages.extend(described(run.stream, &found));
-        self.damaged.push(self.runs_dir.file_path(run.id));
+        self.damaged.push(self.files.dir.file_path(run.id));
         if found.sound > 0 {
             let new = self.write(|out| salvage(run, out))?;
             self.runs.push(new);
@@ -162,7 +158,7 @@ impl Replacements<'_> {
     }
 
     fn add_unopened(&mut self, id: u64, error: &LedgerError) -> Result<(), String> {
-        let path = self.runs_dir.file_path(id);
+        let path = self.files.dir.file_path(id);
         if !self.dir.exists(&path)? {
             // It is unknown which stream it belonged to; if it was part of the catalog, the catalog may not load
             // without it.
@@ -181,7 +177,7 @@ impl Replacements<'_> {
                 self.messages
                     .push(format!("ledger: {error}; nothing of it is lost"));
                 // Its entries may be damaged, too.
-                let run = Run::open_file(self.dir.disk(), &self.runs_dir, new);
+                let run = Run::open_file(self.dir.disk(), &self.files.dir, new);
                 self.add_opened(&run.map_err(message)?)?;
             }
             (Some(Stream::Catalog) | None, None) => self.hopeless = Some(error.to_string()),
@@ -198,10 +194,9 @@ impl Replacements<'_> {
 
     /// Writes a new run. Returns its number.
     fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u64, String> {
-        let id = self.next_id;
-        let path = self.runs_dir.file_path(id);
+        let id = self.files.take_id();
+        let path = self.files.dir.file_path(id);
         sealed_file::write(self.dir.disk(), &path, write).map_err(at::<io::Error>(&path))?;
-        self.next_id += 1;
         self.written.push(path);
         Ok(id)
     }

@@ -12,13 +12,13 @@ use wal::Sequence;
 use super::Say;
 use super::evidence::Evidence;
 use super::ledger::load;
-use super::segments::{describe, next_id, write_anew};
+use super::segments::{describe, write_anew};
 use crate::catalog::{Catalog, EntryKey, Stream};
 use crate::checkpoint::DataDir;
 use crate::checkpoint::format_1::bucket_dir;
 use crate::checkpoint::{BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared};
 use crate::ledger::{LedgerError, Run, verify};
-use crate::sealed_file::SealedDir;
+use crate::sealed_file::SealedFiles;
 
 /// Creates the manifest from the existing files and installs it; the log begins after `before`. Returns `None` if the
 /// catalog does not load; then nothing was changed.
@@ -147,15 +147,14 @@ fn unconverted(dir: &DataDir, catalog: &Catalog, segments: &Segments) -> Result<
 struct Segment {
     id: u64,
     home: SharedBytes,
-    /// Whether the file is damaged, and `home` holds its readable part.
-    is_salvaged: bool,
-    all: BTreeSet<u32>,
+    /// Whether all of it is in use. If the file is damaged, `home` holds only its readable part.
+    is_whole: bool,
     counts: BTreeSet<u32>,
 }
 
 /// The existing segments.
 struct Segments {
-    dir: SealedDir,
+    files: SealedFiles,
     found: Vec<Segment>,
     /// Sequences of rows, as contiguous ranges, by bucket.
     held: BTreeMap<u32, Vec<Range<u64>>>,
@@ -181,25 +180,24 @@ impl Segments {
             held: BTreeMap::new(),
             unknown: None,
             left_out: Vec::new(),
-            dir: dir.layout.segments_dir(),
+            files: dir.files(dir.layout.segments_dir(), 0)?,
         };
-        for id in dir.list(&segments.dir)?.ids.into_iter().rev() {
-            let path = segments.dir.file_path(id);
+        for id in dir.list(&segments.files.dir)?.ids.into_iter().rev() {
+            let path = segments.files.dir.file_path(id);
             let home = shared(dir.map(&path)?);
             let (home, file, is_salvaged) = opened(id, home, &path, messages)?;
             let mut segment = Segment {
                 id,
                 home,
-                is_salvaged,
-                all: BTreeSet::new(),
+                is_whole: !is_salvaged,
                 counts: BTreeSet::new(),
             };
             for part in file.parts() {
                 let bucket = part.bucket;
-                segment.all.insert(bucket);
                 if bucket > last {
                     // The log creates this bucket, so it also has its rows.
                     segments.unknown = segments.unknown.or((bucket > last_to_come).then_some(bucket));
+                    segment.is_whole = false;
                     continue;
                 }
                 let read = file
@@ -207,7 +205,9 @@ impl Segments {
                     .and_then(|part| part.map(|it| it.whole_sequences()).transpose());
                 let rows = ranges(read.map_err(at(&path))?.unwrap_or_default());
                 let held = segments.held.entry(bucket).or_default();
-                if !overlap(held, &rows) {
+                if overlap(held, &rows) {
+                    segment.is_whole = false;
+                } else {
                     held.extend(rows);
                     held.sort_unstable_by_key(|rows| rows.start);
                     segment.counts.insert(bucket);
@@ -226,10 +226,9 @@ impl Segments {
         manifest: &mut Manifest,
         messages: &mut Vec<String>,
     ) -> Result<(), String> {
-        manifest.next_segment = next_id(dir, manifest)?;
         for segment in &self.found {
-            let path = self.dir.file_path(segment.id);
-            if segment.counts == segment.all && !segment.is_salvaged {
+            let path = self.files.dir.file_path(segment.id);
+            if segment.is_whole {
                 manifest.segments.push(segment.id);
                 continue;
             }
@@ -241,16 +240,16 @@ impl Segments {
                 ));
                 continue;
             }
-            let new = manifest.next_segment;
-            manifest.next_segment += 1;
-            write_anew(dir, &segment.home, new, |bucket| segment.counts.contains(&bucket))?;
+            let counts = |bucket| segment.counts.contains(&bucket);
+            let (new, _) = write_anew(dir, &mut self.files, &segment.home, counts)?;
             messages.push(format!(
                 "{}: its points in use are in {} now",
                 path.display(),
-                self.dir.file_path(new).display()
+                self.files.dir.file_path(new).display()
             ));
             manifest.segments.push(new);
         }
+        manifest.next_segment = self.files.next_id();
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use super::{Report, Say};
 use crate::catalog::Catalog;
 use crate::checkpoint::DataDir;
 use crate::checkpoint::{Manifest, at, shared, write_segment};
-use crate::sealed_file::SealedDir;
+use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
 
 /// The contents of a segment, and its damage.
@@ -24,6 +24,7 @@ pub(super) struct Segment {
     pub(super) sound: BTreeMap<u32, Figures>,
     /// Messages for the operator.
     pub(super) damages: Vec<String>,
+    is_missing: bool,
 }
 
 /// Numbers of segments, blocks and points.
@@ -42,62 +43,57 @@ pub(super) enum Depth {
     Rows,
 }
 
-/// Reads a segment completely; returns `None` if the file does not exist.
+/// Reads a segment completely.
 ///
 /// # Errors
 /// A disk error, which may be temporary.
-pub(super) fn read(
-    disk: &dyn Disk,
-    dir: &SealedDir,
-    id: u64,
-    depth: Depth,
-) -> Result<Option<Segment>, String> {
+pub(super) fn read(disk: &dyn Disk, dir: &SealedDir, id: u64, depth: Depth) -> Result<Segment, String> {
     let path = dir.file_path(id);
+    let mut segment = Segment::default();
     let bytes = match disk.map(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            segment.is_missing = true;
+            segment.damages.push(format!("{} is missing", path.display()));
+            return Ok(segment);
+        }
         mapped => mapped.map_err(at(&path))?,
     };
-    let mut segment = Segment::default();
     let file = match SegmentFile::open(id, shared(bytes)) {
         Ok(file) => file,
         Err(error) => {
-            segment.damages.push(format!("{}: {error}", path.display()));
-            return Ok(Some(segment));
+            segment.damages.push(at(&path)(error));
+            return Ok(segment);
         }
     };
-    for part in file.parts() {
-        let read = file.part(part.bucket).and_then(|read| {
-            let verified = read.map(|it| match depth {
-                Depth::Checksums => it.compare_checksums(),
-                Depth::Rows => it.verify(),
-            });
-            verified.transpose()
+    for bucket in file.parts().map(|part| part.bucket) {
+        let read = file.part(bucket).and_then(|part| match (part, depth) {
+            (None, _) => Ok(Vec::new()),
+            (Some(part), Depth::Checksums) => part.compare_checksums(),
+            (Some(part), Depth::Rows) => part.verify(),
         });
         let blocks = match read {
-            Ok(blocks) => blocks.unwrap_or_default(),
+            Ok(blocks) => blocks,
             Err(error) => {
-                let bucket = part.bucket;
-                segment
-                    .damages
-                    .push(format!("{}: bucket {bucket}: {error}", path.display()));
+                let damage = format!("{}: bucket {bucket}: {error}", path.display());
+                segment.damages.push(damage);
                 continue;
             }
         };
-        let mut sound = Figures {
+        let mut figures = Figures {
             segments: 1,
             ..Figures::default()
         };
         for block in &blocks {
             if block.fault.is_some() {
-                segment.damages.push(describe_block(&path, part.bucket, block));
+                segment.damages.push(describe_block(&path, bucket, block));
             } else {
-                sound.blocks += 1;
-                sound.points += u64::from(block.rows);
+                figures.blocks += 1;
+                figures.points += u64::from(block.rows);
             }
         }
-        segment.sound.insert(part.bucket, sound);
+        segment.sound.insert(bucket, figures);
     }
-    Ok(Some(segment))
+    Ok(segment)
 }
 
 /// Describes a damaged block, for the operator.
@@ -126,11 +122,7 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
     let known = manifest.buckets.keys();
     let mut all: BTreeMap<u32, Figures> = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let Some(found) = report.sound(read(dir.disk(), &segments, *id, Depth::Rows)) else {
-            continue;
-        };
-        let Some(segment) = found else {
-            report.damage(format_args!("{} is missing", segments.file_path(*id).display()));
+        let Some(segment) = report.sound(read(dir.disk(), &segments, *id, Depth::Rows)) else {
             continue;
         };
         segment.damages.iter().for_each(|damage| report.damage(damage));
@@ -158,49 +150,42 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
 
 /// Replaces damaged segments by their readable blocks.
 pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<(), String> {
-    let segments = dir.layout.segments_dir();
-    let mut repaired = Manifest {
-        segments: Vec::new(),
-        next_segment: next_id(dir, manifest)?,
-        ..manifest.clone()
-    };
-    let (mut damaged, mut messages) = (Vec::new(), Vec::new());
+    let mut files = dir.files(dir.layout.segments_dir(), manifest.next_segment)?;
+    let (mut segments, mut damaged, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for id in &manifest.segments {
-        let path = segments.file_path(*id);
-        match read(dir.disk(), &segments, *id, Depth::Rows)? {
-            Some(segment) if segment.damages.is_empty() => repaired.segments.push(*id),
-            Some(_) => {
-                let new = repaired.next_segment;
-                repaired.next_segment += 1;
-                let salvaged = write_anew(dir, &shared(dir.map(&path)?), new, |_| true)?;
-                if salvaged.rows == 0 {
-                    let empty = segments.file_path(new);
-                    dir.disk.remove(&empty).map_err(at(&empty))?;
-                }
-                messages.push(format!(
-                    "{}: {} points could be read and are in {} now",
-                    path.display(),
-                    salvaged.rows,
-                    segments.file_path(new).display()
-                ));
-                messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
-                repaired.segments.extend((salvaged.rows > 0).then_some(new));
-                damaged.push(path);
+        let path = files.dir.file_path(*id);
+        let segment = read(dir.disk(), &files.dir, *id, Depth::Rows)?;
+        if segment.damages.is_empty() {
+            segments.push(*id);
+        } else if segment.is_missing {
+            messages.push(format!(
+                "{} is missing, all points in it are lost",
+                path.display()
+            ));
+        } else {
+            let home = shared(dir.map(&path)?);
+            let (new, salvaged) = write_anew(dir, &mut files, &home, |_| true)?;
+            let new_path = files.dir.file_path(new);
+            if salvaged.rows > 0 {
+                segments.push(new);
+            } else {
+                dir.disk.remove(&new_path).map_err(at(&new_path))?;
             }
-            None => {
-                messages.push(format!(
-                    "{} is missing, all points in it are lost",
-                    path.display()
-                ));
-            }
+            messages.push(format!(
+                "{}: {} points could be read and are in {} now",
+                path.display(),
+                salvaged.rows,
+                new_path.display()
+            ));
+            messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
+            damaged.push(path);
         }
     }
     if messages.is_empty() {
         return Ok(());
     }
-    replace(dir, &repaired, &damaged, messages, say)?;
-    *manifest = repaired;
-    Ok(())
+    (manifest.segments, manifest.next_segment) = (segments, files.next_id());
+    replace(dir, manifest, &damaged, messages, say)
 }
 
 /// Describes what was lost of a segment, for the operator.
@@ -230,26 +215,19 @@ fn describe_lost(lost: &Lost) -> String {
     }
 }
 
-/// A number that no segment and no leftover has.
-pub(super) fn next_id(dir: &DataDir, manifest: &Manifest) -> Result<u64, String> {
-    let listed = dir.list(&dir.layout.segments_dir())?.ids;
-    let last = listed.last().map_or(0, |last| last + 1);
-    Ok(manifest.next_segment.max(last).max(1))
-}
-
-/// Writes the readable blocks of the `wanted` buckets to a new segment.
+/// Writes the readable blocks of the `wanted` buckets to a new segment. Returns its number.
 pub(super) fn write_anew(
     dir: &DataDir,
+    files: &mut SealedFiles,
     home: &SharedBytes,
-    new: u64,
     wanted: impl Fn(u32) -> bool,
-) -> Result<Salvaged, String> {
-    let segments = dir.layout.segments_dir();
+) -> Result<(u64, Salvaged), String> {
+    let new = files.take_id();
     let mut salvaged = Salvaged::default();
-    let written = write_segment(dir.disk(), &segments, new, |out| {
+    let written = write_segment(dir.disk(), &files.dir, new, |out| {
         salvaged = salvage(home, out, wanted)?;
         Ok::<_, MergeError>(())
     });
-    written.map_err(at(&segments.file_path(new)))?;
-    Ok(salvaged)
+    written.map_err(at(&files.dir.file_path(new)))?;
+    Ok((new, salvaged))
 }

@@ -13,7 +13,7 @@ use super::format_1;
 use super::layout::{Layout, at, message};
 use super::manifest::Manifest;
 use crate::bucket::{CarriedDir, CarriedFile};
-use crate::sealed_file::{Listing, SealedDir};
+use crate::sealed_file::{Listing, SealedDir, SealedFiles};
 
 /// Suffix of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
@@ -58,6 +58,12 @@ impl DataDir {
 
     pub fn map(&self, path: &Path) -> Result<Arc<dyn Bytes>, String> {
         self.disk.map(path).map_err(at(path))
+    }
+
+    /// The files in a directory, for writing new ones, whose numbers are at least `next`.
+    pub fn files(&self, dir: SealedDir, next: u64) -> Result<SealedFiles, String> {
+        let path = dir.path().to_owned();
+        SealedFiles::list(Arc::clone(&self.disk), dir, &[], next).map_err(at(&path))
     }
 
     pub fn list(&self, dir: &SealedDir) -> Result<Listing, String> {

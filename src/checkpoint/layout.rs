@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use disk::{Disk, list_existing};
+use disk::Disk;
 
 use super::open_error::OpenError;
 use super::segments::segments_dir;
@@ -66,14 +66,6 @@ impl Layout {
             Ok(true) => Err(OpenError::Restoring(path)),
             Err(error) => Err(OpenError::Io(path, error)),
         }
-    }
-
-    /// Whether the log has no files.
-    ///
-    /// # Errors
-    /// A disk error.
-    pub fn log_is_empty(&self, disk: &dyn Disk) -> io::Result<bool> {
-        Ok(list_existing(disk, &self.log_dir())?.is_empty())
     }
 
     /// Whether there is a segment or a run file.

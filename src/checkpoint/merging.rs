@@ -139,17 +139,12 @@ impl Task {
     /// The segments that may be merged. Excluded are segments with a damaged block, and segments with rows of a bucket
     /// that is set apart, because it has no actor that could provide them.
     fn mergeable(&self) -> Vec<SegmentUse> {
-        let apart = self
-            .set_apart
-            .buckets
-            .iter()
-            .flat_map(|ordinal| self.usage.of(*ordinal));
+        let apart = self.set_apart.buckets.iter();
+        let apart = apart.flat_map(|ordinal| self.usage.of(*ordinal));
         let kept: HashSet<u64> = apart.chain(self.unmergeable.iter().copied()).collect();
-        let segments = self
-            .segments
-            .all()
-            .filter(|segment| !kept.contains(&segment.id()));
-        let uses = segments.map(|segment| SegmentUse {
+        let segments = self.segments.all();
+        let mergeable = segments.filter(|segment| !kept.contains(&segment.id()));
+        let uses = mergeable.map(|segment| SegmentUse {
             id: segment.id(),
             bytes: segment.bytes(),
             footer_bytes: segment.footer_bytes(),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use disk::Disk;
+use disk::{Disk, list_existing};
 use engine::{Cache, SegmentFile};
 use wal::{Log, LogOptions, Recovery, Sequence};
 
@@ -107,7 +107,9 @@ pub(super) fn open_with(
         saved = catalog.freeze().without_tail();
     }
     let catalog_read_at = Instant::now();
-    let files = BucketFiles::open(disk, layout, &manifest, &cache, ledger.ledger())?;
+    let (data_dir, named) = (&layout.data_dir, &manifest.segments);
+    let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
+    let holders = holders(&segments);
     let files_open_at = Instant::now();
     let sealing = Sealing::start(SEALING_BYTES_MAX);
     let unconverted = manifest.unconverted.iter();
@@ -117,7 +119,13 @@ pub(super) fn open_with(
         failed: unconverted
             .map(|ordinal| (*ordinal, UNCONVERTED.to_owned()))
             .collect(),
-        files,
+        disk: &**disk,
+        manifest: &manifest,
+        cache: &cache,
+        ledger: ledger.ledger().clone(),
+        segments,
+        holders,
+        carried: CarriedDir::of(data_dir),
         sealing: sealing.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?,
         points: 0,
     };
@@ -155,7 +163,7 @@ pub(super) fn open_with(
         log,
         catalog: replay.catalog,
         saved,
-        segments: replay.files.segments,
+        segments: replay.segments,
         buckets: replay.buckets.into_values().collect(),
         set_apart: replay.failed,
         ledger,
@@ -175,8 +183,9 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
     if let Some(path) = format_1::exists(disk, &layout.data_dir).map_err(failed)? {
         return Err(OpenError::Format1(path));
     }
+    let log = list_existing(disk, &layout.log_dir()).map_err(failed)?;
     // Refuse before a new log is started: nothing else has the data of these files.
-    if layout.log_is_empty(disk).map_err(failed)? && layout.has_sealed_files(disk).map_err(failed)? {
+    if log.is_empty() && layout.has_sealed_files(disk).map_err(failed)? {
         return Err(OpenError::ManifestMissing(Manifest::path(&layout.data_dir), None));
     }
     Ok(None)
@@ -211,7 +220,14 @@ struct Replay<'a> {
     buckets: BTreeMap<u32, BucketState>,
     /// Buckets that do not open. A later record may delete such a bucket.
     failed: BTreeMap<u32, String>,
-    files: BucketFiles<'a>,
+    disk: &'a dyn Disk,
+    manifest: &'a Manifest,
+    cache: &'a Cache,
+    ledger: Ledger,
+    segments: Segments,
+    /// Segments by bucket ordinal.
+    holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
+    carried: CarriedDir,
     sealing: Sealing,
     /// Points applied.
     points: u64,
@@ -220,7 +236,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn apply(&mut self, sequence: Sequence, bytes: &[u8]) -> Result<(), RecordError> {
         match Record::decode(bytes)? {
-            Record::Command(command) if sequence > self.files.manifest.catalog_covered => {
+            Record::Command(command) if sequence > self.manifest.catalog_covered => {
                 self.catalog.apply(&command);
             }
             Record::Command(_) => {}
@@ -253,7 +269,7 @@ impl Replay<'_> {
         if self.buckets.contains_key(&ordinal) || self.failed.contains_key(&ordinal) {
             return;
         }
-        match self.files.load(ordinal) {
+        match self.read(ordinal) {
             Ok(loaded) => drop(self.buckets.insert(ordinal, loaded)),
             Err(fault) => drop(self.failed.insert(ordinal, fault)),
         }
@@ -284,49 +300,9 @@ impl Replay<'_> {
             true
         });
     }
-}
 
-/// The files that hold the buckets.
-struct BucketFiles<'a> {
-    disk: &'a dyn Disk,
-    manifest: &'a Manifest,
-    cache: &'a Cache,
-    ledger: Ledger,
-    segments: Segments,
-    /// Segments by bucket ordinal.
-    holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
-    carried: CarriedDir,
-}
-
-impl<'a> BucketFiles<'a> {
-    fn open(
-        disk: &'a Arc<dyn Disk>,
-        layout: &Layout,
-        manifest: &'a Manifest,
-        cache: &'a Cache,
-        ledger: &Ledger,
-    ) -> Result<Self, OpenError> {
-        let (data_dir, named) = (&layout.data_dir, &manifest.segments);
-        let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
-        let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
-        for segment in segments.all() {
-            for part in segment.parts() {
-                holders.entry(part.bucket).or_default().push(Arc::clone(segment));
-            }
-        }
-        Ok(BucketFiles {
-            disk: &**disk,
-            manifest,
-            cache,
-            ledger: ledger.clone(),
-            segments,
-            holders,
-            carried: CarriedDir::of(data_dir),
-        })
-    }
-
-    /// Loads a bucket: its state at the last checkpoint, and the records carried since.
-    fn load(&self, ordinal: u32) -> Result<BucketState, String> {
+    /// Reads a bucket: its state at the last checkpoint, and the records carried since.
+    fn read(&self, ordinal: u32) -> Result<BucketState, String> {
         let mut state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
         if let Some(mark) = self.manifest.buckets.get(&ordinal) {
             state.applied = mark.covered;
@@ -349,6 +325,17 @@ impl<'a> BucketFiles<'a> {
         }
         Ok(state)
     }
+}
+
+/// Segments by bucket ordinal.
+fn holders(segments: &Segments) -> HashMap<u32, Vec<Arc<SegmentFile>>> {
+    let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
+    for segment in segments.all() {
+        for part in segment.parts() {
+            holders.entry(part.bucket).or_default().push(Arc::clone(segment));
+        }
+    }
+    holders
 }
 
 /// Applies the carried records of a bucket that was set apart. They precede those in the log.

@@ -22,7 +22,7 @@ use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_
 use crate::catalog::{Bucket, Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::JournalWriter;
-use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
+use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs};
 
 /// Expired rows are removed from files within this time, in addition to the delay of [`DeletionClock`].
 const SWEEP_PERIOD_NS: u64 = 10 * MINUTE_NS as u64;
@@ -143,7 +143,10 @@ impl Task {
         manifest.runs = runs.ids();
         manifest.carried = self.carried_files(&failed)?;
         self.install_manifest(manifest)?;
-        self.adopt_runs(&frozen, runs);
+        // Make the runs, which hold the frozen tail, visible to readers.
+        let ledger = &self.ledger;
+        self.catalog
+            .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
         self.saved = frozen.without_tail();
         self.adopt_parts(begun, parts);
         self.remove_unnamed();
@@ -196,12 +199,9 @@ impl Task {
     fn write_runs(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let catalog = NewEntry::changes(frozen, &self.saved).map_err(io::Error::other)?;
         let answers = begun.iter().flat_map(|bucket| &bucket.unsaved.answers);
-        let saving = Saving {
-            tail: frozen.ledger_tail().clone(),
-            entries: answers.chain(&catalog).collect(),
-        };
         let keep = self.keep(frozen);
-        Ok(self.ledger.save(saving, &keep)?)
+        let entries = answers.chain(&catalog).collect();
+        Ok(self.ledger.save(frozen.ledger_tail(), entries, &keep)?)
     }
 
     /// The next manifest: the one in force, with the new marks of these buckets and the segments in use.
@@ -258,13 +258,6 @@ impl Task {
             true => Err(CheckpointError::DirectoryGone),
             false => Ok(()),
         }
-    }
-
-    /// Makes these runs, which hold the frozen tail, visible to readers.
-    fn adopt_runs(&mut self, frozen: &Frozen, runs: Runs) {
-        let ledger = &self.ledger;
-        self.catalog
-            .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
     }
 
     /// Gives the stores the written parts, which replace their rows in memory.

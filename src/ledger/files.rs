@@ -26,17 +26,6 @@ pub struct NewEntry {
     pub payload: Arc<[u8]>,
 }
 
-/// The data of one checkpoint. Within each list, no two entries have the same owner and position; they may be in any
-/// order.
-#[derive(Default)]
-pub struct Saving<'a> {
-    /// Histories, deliveries and triggers.
-    pub tail: FrozenTail,
-    /// Answers to idempotency keys of all buckets, see [`NewEntry::answer`], and objects of the catalog that were
-    /// changed or deleted, see [`NewEntry::changes`].
-    pub entries: Vec<&'a NewEntry>,
-}
-
 impl NewEntry {
     /// The objects of the catalog that were changed or deleted since `saved`, an earlier state of it.
     ///
@@ -106,31 +95,37 @@ impl LedgerFiles {
         self.files.retain(|id| used.contains(&id) || named.contains(&id));
     }
 
-    /// Writes the data of a checkpoint, one file per stream that has any. Returns all runs of the ledger, to be named
-    /// by a snapshot and then adopted; fully expired runs are left out. Each file is synced, and the directory once.
+    /// Writes the data of a checkpoint, one file per stream that has any: histories, deliveries and triggers from the
+    /// tail, and `entries`, the answers to idempotency keys of all buckets ([`NewEntry::answer`]) and the objects of the
+    /// catalog that were changed or deleted ([`NewEntry::changes`]). No two entries have the same key; they may be in
+    /// any order. Returns all runs of the ledger, to be named by a snapshot and then adopted; fully expired runs are
+    /// left out. Each file is synced, and the directory once.
     ///
     /// # Errors
     /// I/O errors.
-    pub fn save(&mut self, mut saving: Saving<'_>, keep: &Keep) -> Result<Runs, LedgerError> {
+    pub fn save(
+        &mut self,
+        tail: &FrozenTail,
+        mut entries: Vec<&NewEntry>,
+        keep: &Keep,
+    ) -> Result<Runs, LedgerError> {
         let mut runs = self.ledger.runs().0.to_vec();
         runs.retain(|run| keep.not_expired(run.stream, run.footer.newest_ns));
         let kept = runs.len();
         for stream in Stream::OF_TAIL {
-            let entries = saving.tail.of(stream);
-            let items = entries.map(|(key, entry)| Item::new(*key, entry.again, &entry.payload));
+            let items = tail
+                .of(stream)
+                .map(|(key, entry)| Item::new(*key, entry.again, &entry.payload));
             runs.extend(self.write_run(stream, items.filter(|item| keep.keeps(item)).map(Ok))?);
         }
-        saving.entries.sort_unstable_by_key(|entry| entry.key);
-        for entries in saving
-            .entries
-            .chunk_by(|one, next| one.key.stream == next.key.stream)
-        {
+        entries.sort_unstable_by_key(|entry| entry.key);
+        for of_stream in entries.chunk_by(|one, next| one.key.stream == next.key.stream) {
             // Entries of these streams are not counted.
-            let items = entries
+            let items = of_stream
                 .iter()
                 .map(|entry| Item::new(entry.key, false, &entry.payload));
             let items = items.filter(|item| keep.keeps(item));
-            runs.extend(self.write_run(entries[0].key.stream, items.map(Ok))?);
+            runs.extend(self.write_run(of_stream[0].key.stream, items.map(Ok))?);
         }
         if runs.len() > kept {
             self.sync_dir()?;

@@ -1,7 +1,7 @@
 //! Storage for data that is too large for memory and is accessed entry by entry: verdicts and triggers of rules,
 //! finished webhook deliveries with their events, answers to idempotency keys, the objects of the catalog. Each kind is
 //! a stream. There are millions of entries, so they are stored in immutable sorted run files, described in FORMAT.md.
-//! Entries since the last checkpoint are kept in memory by the component that made them (see [`Saving`]). A checkpoint
+//! Entries since the last checkpoint are kept in memory by the component that made them (see [`LedgerFiles::save`]). A checkpoint
 //! writes them to one run per stream; the catalog's snapshot, which names the runs, is the ledger's manifest.
 //!
 //! [`Ledger`] is the reading side, for services and buckets; [`LedgerFiles`] is the writing side, owned by the
@@ -27,7 +27,7 @@ use parking_lot::RwLock;
 
 pub use answers::{Answered, Digest, encode_answer};
 pub use error::LedgerError;
-pub use files::{LedgerFiles, NewEntry, Saving};
+pub use files::{LedgerFiles, NewEntry};
 pub use flip::flip_of_run;
 pub use format::{checksum, take};
 pub use merge::Keep;

@@ -12,12 +12,12 @@ use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
 use super::evidence;
 use super::files::{self, bucket_dir};
-use crate::catalog::{Frozen, Snapshot};
+use crate::catalog::{Frozen, FrozenTail, Snapshot};
 use crate::checkpoint::data_dir::DataDir;
 use crate::checkpoint::layout::{Layout, at, message};
 use crate::checkpoint::manifest::{BucketMark, Manifest};
 use crate::checkpoint::segments::Segments;
-use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
+use crate::ledger::{Keep, LedgerFiles, NewEntry, encode_answer};
 
 /// Segments of the buckets are combined up to this size.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -131,9 +131,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 Err(fault) => buckets.extend(self.damaged(ordinal, fault)?),
             }
         }
-        for batch in batches(&buckets) {
-            self.write_segment(&batch)?;
-        }
+        self.write_segments(&buckets)?;
         self.write_answers(&buckets)?;
         for bucket in buckets {
             self.manifest.buckets.insert(bucket.ordinal, bucket.mark);
@@ -217,18 +215,35 @@ impl<'a, 'd> Conversion<'a, 'd> {
         Ok(Some(bucket))
     }
 
-    /// Copies the blocks of old segments to one new segment.
-    fn write_segment(&mut self, batch: &[(u32, Arc<SegmentFile>)]) -> Result<(), String> {
+    /// Copies the blocks of old segments to new ones, in the order of their buckets.
+    fn write_segments(&mut self, buckets: &[OldBucket]) -> Result<(), String> {
+        let mut all: Vec<(u32, &Arc<SegmentFile>)> = Vec::new();
+        for bucket in buckets {
+            all.extend(bucket.segments.iter().map(|old| (bucket.ordinal, old)));
+        }
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0u64;
+            let fitting = rest.iter().take_while(|(_, old)| {
+                bytes = bytes.saturating_add(old.bytes());
+                bytes <= SEGMENT_BYTES_MAX
+            });
+            let (batch, others) = rest.split_at(fitting.count().max(1));
+            self.write_segment(batch)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn write_segment(&mut self, batch: &[(u32, &Arc<SegmentFile>)]) -> Result<(), String> {
         let written = self.segments.write(|out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
-            let mut begun = None;
-            for (ordinal, old) in batch {
-                if begun != Some(*ordinal) {
-                    segment.begin_bucket(*ordinal);
-                    begun = Some(*ordinal);
-                }
-                if let Some(part) = old.part(*ordinal)? {
-                    part.copy(&mut segment)?;
+            for of_bucket in batch.chunk_by(|(one, _), (next, _)| one == next) {
+                segment.begin_bucket(of_bucket[0].0);
+                for (ordinal, old) in of_bucket {
+                    if let Some(part) = old.part(*ordinal)? {
+                        part.copy(&mut segment)?;
+                    }
                 }
             }
             Ok::<_, MergeError>(segment.finish()?)
@@ -265,11 +280,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
 
     fn save(&mut self, entries: Vec<&NewEntry>) -> Result<(), String> {
         let owners = entries.iter().map(|entry| entry.key.owner).collect();
-        let saving = Saving {
-            entries,
-            ..Saving::default()
-        };
-        let saved = self.ledger.save(saving, &Keep::new(owners, i64::MIN));
+        let keep = Keep::new(owners, i64::MIN);
+        let saved = self.ledger.save(&FrozenTail::default(), entries, &keep);
         let runs = saved.map_err(message)?;
         self.manifest.runs = runs.ids();
         self.ledger.adopt(runs);
@@ -359,23 +371,4 @@ impl OldBucket {
 fn sound<T>(opened: impl Iterator<Item = Result<T, String>>, faults: &mut Vec<String>) -> Vec<T> {
     let sound = opened.filter_map(|it| it.map_err(|fault| faults.push(fault)).ok());
     sound.collect()
-}
-
-/// Groups the old segments into new ones, in the order of their buckets.
-fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
-    let mut batches: Vec<Vec<_>> = Vec::new();
-    let mut bytes = u64::MAX;
-    for bucket in buckets {
-        for segment in &bucket.segments {
-            if bytes.saturating_add(segment.bytes()) > SEGMENT_BYTES_MAX {
-                batches.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += segment.bytes();
-            if let Some(batch) = batches.last_mut() {
-                batch.push((bucket.ordinal, Arc::clone(segment)));
-            }
-        }
-    }
-    batches
 }

@@ -9,9 +9,9 @@ use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 
 use super::id;
-use crate::catalog::{EntryKey, Stream};
+use crate::catalog::{EntryKey, FrozenTail, Stream};
 use crate::ids::ObjectId;
-use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry, Saving};
+use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
 type Place = (ObjectId, i64, ObjectId);
 
@@ -38,11 +38,9 @@ fn object((owner, at_ns, id): Place, payload: &[u8]) -> NewEntry {
 }
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry]) {
-    let saving = Saving {
-        entries: entries.iter().collect(),
-        ..Saving::default()
-    };
-    let runs = files.save(saving, &keep()).unwrap();
+    let runs = files
+        .save(&FrozenTail::default(), entries.iter().collect(), &keep())
+        .unwrap();
     files.adopt(runs);
     files.remove_unused();
 }
