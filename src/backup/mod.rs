@@ -22,7 +22,7 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use disk::{Disk, StdDisk};
+use disk::{Disk, StdDisk, list_existing};
 
 use crate::check;
 use crate::checkpoint::Layout;
@@ -106,7 +106,7 @@ pub(crate) fn write(
     for (path, pin) in collected.pins.files() {
         // Verify each file right before it is copied, so that it is read from disk once.
         if let Some(file) = named.get(&path) {
-            let found = check::damages(&collected.pins, layout, &path, file);
+            let found = check::damages(&collected.pins, layout, file);
             damages.extend(found.map_err(BackupError::Damaged)?);
         }
         // Verify all files, so that all damage is reported.
@@ -177,10 +177,7 @@ fn reserve(target: &Path) -> Result<(), BackupError> {
 
 fn refuse_occupied(data_dir: &Path) -> Result<(), BackupError> {
     let unread = |error: io::Error| BackupError::Read(data_dir.to_owned(), error);
-    let names = match StdDisk.list(data_dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        names => names.map_err(unread)?,
-    };
+    let names = list_existing(&StdDisk, data_dir).map_err(unread)?;
     let mut held = names
         .into_iter()
         .filter(|name| name != LOCK_NAME && name != LOST_AND_FOUND);

@@ -29,7 +29,7 @@ pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, Ba
     let (named, mut damages) = (files.files(&layout), Vec::new());
     for path in manifest.files.iter().map(|file| layout.data_dir.join(&file.path)) {
         if let Some(file) = named.get(&path) {
-            let found = check::damages(&**disk, &layout, &path, file);
+            let found = check::damages(&**disk, &layout, file);
             damages.extend(found.map_err(BackupError::Damaged)?);
         }
     }

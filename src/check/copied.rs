@@ -1,7 +1,7 @@
 //! Verifies files of a data directory that go into a backup, or are in one, with the checksums inside them. A copy that
 //! equals its source may still be a copy of damaged data.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use disk::Disk;
 
@@ -15,16 +15,11 @@ use crate::ledger::LedgerError;
 ///
 /// # Errors
 /// A disk error.
-pub(crate) fn damages(
-    disk: &dyn Disk,
-    layout: &Layout,
-    path: &Path,
-    file: &NamedFile,
-) -> Result<Vec<String>, String> {
+pub(crate) fn damages(disk: &dyn Disk, layout: &Layout, file: &NamedFile) -> Result<Vec<String>, String> {
     match file {
         NamedFile::Segment(id) => {
-            let read = segments::read(disk, &layout.segments_dir(), *id, Depth::Checksums);
-            read.map(|segment| segment.damages)
+            let dir = layout.segments_dir();
+            segments::read(disk, &dir, *id, Depth::Checksums, &mut BTreeMap::new())
         }
         NamedFile::Run(id) => match read_run(disk, &layout.runs_dir(), *id) {
             Ok((_, damages)) => Ok(damages),

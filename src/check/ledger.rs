@@ -100,7 +100,10 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
         hopeless: None,
     };
     for id in &manifest.runs {
-        replacements.add(*id)?;
+        match Run::open_file(dir.disk(), &replacements.files.dir, *id) {
+            Ok(run) => replacements.add_opened(&run)?,
+            Err(error) => replacements.add_unopened(*id, &error)?,
+        }
     }
     let loads = match replacements.hopeless.take() {
         Some(error) => Err(error),
@@ -135,13 +138,6 @@ fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
 }
 
 impl Replacements<'_> {
-    fn add(&mut self, id: u64) -> Result<(), String> {
-        match Run::open_file(self.dir.disk(), &self.files.dir, id) {
-            Ok(run) => self.add_opened(&run),
-            Err(error) => self.add_unopened(id, &error),
-        }
-    }
-
     fn add_opened(&mut self, run: &Run) -> Result<(), String> {
         let found = verify(run, |_| ()).map_err(message)?;
         if found.damages.is_empty() {

@@ -59,8 +59,13 @@ pub(super) fn rebuild(
     let set_apart: BTreeSet<u32> = carried.iter().map(|file| file.bucket).collect();
     for bucket in catalog.buckets() {
         let ordinal = bucket.ordinal;
-        let held = segments.held.get(&ordinal).and_then(|held| held.last());
-        let next_row = held.map_or(1, |rows| rows.end);
+        let held = segments.held.get(&ordinal);
+        if held.is_none() && dir.exists(&bucket_dir(dir.path(), ordinal))? {
+            // Only the lost manifest recorded that this directory of format 1 was not converted yet.
+            manifest.unconverted.push(ordinal);
+            continue;
+        }
+        let next_row = held.and_then(|held| held.last()).map_or(1, |rows| rows.end);
         let from = if set_apart.contains(&ordinal) { 0 } else { before };
         let (covered, next_in_log) = evidence.of_bucket(ordinal, from, next_row);
         let mark = BucketMark {
@@ -71,10 +76,6 @@ pub(super) fn rebuild(
         };
         manifest.buckets.insert(ordinal, mark);
     }
-    manifest.unconverted = unconverted(dir, &catalog, &segments)?;
-    manifest
-        .buckets
-        .retain(|ordinal, _| !manifest.unconverted.contains(ordinal));
     segments.write(dir, &mut manifest, &mut messages)?;
     let path = dir.manifest_path();
     let mut aside = unopened;
@@ -129,18 +130,6 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
     }
     runs.reverse();
     Ok((runs, unopened))
-}
-
-/// Buckets with a directory of format 1 and without a segment. Only the lost manifest recorded that they were not
-/// converted yet.
-fn unconverted(dir: &DataDir, catalog: &Catalog, segments: &Segments) -> Result<Vec<u32>, String> {
-    let mut unconverted = Vec::new();
-    for ordinal in catalog.buckets().map(|bucket| bucket.ordinal) {
-        if !segments.held.contains_key(&ordinal) && dir.exists(&bucket_dir(dir.path(), ordinal))? {
-            unconverted.push(ordinal);
-        }
-    }
-    Ok(unconverted)
 }
 
 /// A segment, and the buckets whose rows in it are in use.

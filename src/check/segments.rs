@@ -17,23 +17,16 @@ use crate::checkpoint::{Manifest, at, shared, write_segment};
 use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
 
-/// The contents of a segment, and its damage.
-#[derive(Default)]
-pub(super) struct Segment {
-    /// Readable blocks and points, by bucket.
-    pub(super) sound: BTreeMap<u32, Figures>,
-    /// Messages for the operator.
-    pub(super) damages: Vec<String>,
-    is_missing: bool,
-}
-
-/// Numbers of segments, blocks and points.
+/// Numbers of segments, and of readable blocks and points in them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Figures {
     segments: u64,
     blocks: u64,
     points: u64,
 }
+
+/// By bucket.
+pub(super) type Sound = BTreeMap<u32, Figures>;
 
 /// How thoroughly blocks are verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,28 +36,29 @@ pub(super) enum Depth {
     Rows,
 }
 
-/// Reads a segment completely.
+/// Reads a segment completely. Adds what is readable to `sound`; returns damages, as messages for the operator.
 ///
 /// # Errors
 /// A disk error, which may be temporary.
-pub(super) fn read(disk: &dyn Disk, dir: &SealedDir, id: u64, depth: Depth) -> Result<Segment, String> {
+pub(super) fn read(
+    disk: &dyn Disk,
+    dir: &SealedDir,
+    id: u64,
+    depth: Depth,
+    sound: &mut Sound,
+) -> Result<Vec<String>, String> {
     let path = dir.file_path(id);
-    let mut segment = Segment::default();
     let bytes = match disk.map(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            segment.is_missing = true;
-            segment.damages.push(format!("{} is missing", path.display()));
-            return Ok(segment);
+            return Ok(vec![format!("{} is missing", path.display())]);
         }
         mapped => mapped.map_err(at(&path))?,
     };
     let file = match SegmentFile::open(id, shared(bytes)) {
         Ok(file) => file,
-        Err(error) => {
-            segment.damages.push(at(&path)(error));
-            return Ok(segment);
-        }
+        Err(error) => return Ok(vec![at(&path)(error)]),
     };
+    let mut damages = Vec::new();
     for bucket in file.parts().map(|part| part.bucket) {
         let read = file.part(bucket).and_then(|part| match (part, depth) {
             (None, _) => Ok(Vec::new()),
@@ -74,26 +68,22 @@ pub(super) fn read(disk: &dyn Disk, dir: &SealedDir, id: u64, depth: Depth) -> R
         let blocks = match read {
             Ok(blocks) => blocks,
             Err(error) => {
-                let damage = format!("{}: bucket {bucket}: {error}", path.display());
-                segment.damages.push(damage);
+                damages.push(format!("{}: bucket {bucket}: {error}", path.display()));
                 continue;
             }
         };
-        let mut figures = Figures {
-            segments: 1,
-            ..Figures::default()
-        };
+        let figures = sound.entry(bucket).or_default();
+        figures.segments += 1;
         for block in &blocks {
             if block.fault.is_some() {
-                segment.damages.push(describe_block(&path, bucket, block));
+                damages.push(describe_block(&path, bucket, block));
             } else {
                 figures.blocks += 1;
                 figures.points += u64::from(block.rows);
             }
         }
-        segment.sound.insert(bucket, figures);
     }
-    Ok(segment)
+    Ok(damages)
 }
 
 /// Describes a damaged block, for the operator.
@@ -120,18 +110,11 @@ fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
 pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalog>, report: &mut Report<'_>) {
     let segments = dir.layout.segments_dir();
     let known = manifest.buckets.keys();
-    let mut all: BTreeMap<u32, Figures> = known.map(|it| (*it, Figures::default())).collect();
+    let mut all: Sound = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let Some(segment) = report.sound(read(dir.disk(), &segments, *id, Depth::Rows)) else {
-            continue;
-        };
-        segment.damages.iter().for_each(|damage| report.damage(damage));
-        for (bucket, sound) in segment.sound {
-            let sum = all.entry(bucket).or_default();
-            sum.segments += sound.segments;
-            sum.blocks += sound.blocks;
-            sum.points += sound.points;
-        }
+        let damages = report.sound(read(dir.disk(), &segments, *id, Depth::Rows, &mut all));
+        let damages = damages.into_iter().flatten();
+        damages.for_each(|damage| report.damage(damage));
     }
     report.say(format_args!("segments: {} files", manifest.segments.len()));
     for (ordinal, figures) in all {
@@ -154,10 +137,9 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     let (mut segments, mut damaged, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for id in &manifest.segments {
         let path = files.dir.file_path(*id);
-        let segment = read(dir.disk(), &files.dir, *id, Depth::Rows)?;
-        if segment.damages.is_empty() {
+        if read(dir.disk(), &files.dir, *id, Depth::Rows, &mut Sound::new())?.is_empty() {
             segments.push(*id);
-        } else if segment.is_missing {
+        } else if !dir.exists(&path)? {
             messages.push(format!(
                 "{} is missing, all points in it are lost",
                 path.display()

@@ -106,21 +106,15 @@ impl Manifest {
     /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let content = match checked_file::read(disk, &path, MAGIC) {
-            Ok(None) => return Ok(None),
-            Ok(Some(content)) => content,
-            Err(error) => {
-                let magic = disk.read(&path).unwrap_or_default();
-                let is_newer = magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC);
-                return Err(match is_newer {
-                    true => ManifestError::Newer(path),
-                    false => ManifestError::File(error),
-                });
+        let content = checked_file::read(disk, &path, MAGIC).map_err(|error| {
+            let magic = disk.read(&path).unwrap_or_default();
+            match magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC) {
+                true => ManifestError::Newer(path.clone()),
+                false => ManifestError::File(error),
             }
-        };
-        let read = rmp_serde::from_slice(&content);
-        read.map(Some)
-            .map_err(|error| ManifestError::Content(path, error))
+        })?;
+        let read = content.map(|content| rmp_serde::from_slice(&content)).transpose();
+        read.map_err(|error| ManifestError::Content(path, error))
     }
 
     /// Replaces the manifest on disk. All files that it names must already be durable.

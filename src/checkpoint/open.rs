@@ -330,7 +330,7 @@ impl Replay<'_> {
 /// Segments by bucket ordinal.
 fn holders(segments: &Segments) -> HashMap<u32, Vec<Arc<SegmentFile>>> {
     let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
-    for segment in segments.all() {
+    for segment in segments.open.values() {
         for part in segment.parts() {
             holders.entry(part.bucket).or_default().push(Arc::clone(segment));
         }

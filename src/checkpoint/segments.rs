@@ -62,7 +62,7 @@ pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
 /// The open segments in use. Owned by the checkpointer, the only writer.
 pub struct Segments {
     pub(super) files: SealedFiles,
-    open: BTreeMap<u64, Arc<SegmentFile>>,
+    pub(super) open: BTreeMap<u64, Arc<SegmentFile>>,
 }
 
 impl Segments {
@@ -99,23 +99,13 @@ impl Segments {
         Ok(written)
     }
 
-    /// All open segments.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<SegmentFile>> {
-        self.open.values()
-    }
-
-    /// The open segment with this number.
-    pub fn get(&self, id: u64) -> Option<&Arc<SegmentFile>> {
-        self.open.get(&id)
-    }
-
     /// The segments that hold rows of a bucket, with the number of rows, from their tables.
     pub fn rows_of(&self, bucket: u32) -> Vec<(u64, u64)> {
         let of_bucket = |segment: &Arc<SegmentFile>| {
             let part = segment.parts().find(|part| part.bucket == bucket)?;
             Some((segment.id(), part.rows))
         };
-        self.all().filter_map(of_bucket).collect()
+        self.open.values().filter_map(of_bucket).collect()
     }
 
     /// Adds a segment that was written.

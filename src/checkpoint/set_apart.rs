@@ -20,14 +20,6 @@ pub(super) struct SetApart {
 }
 
 impl SetApart {
-    /// Creates the set from the buckets that did not open.
-    pub(super) fn new(unopened: impl Iterator<Item = u32>) -> Self {
-        SetApart {
-            buckets: unopened.collect(),
-            ..SetApart::default()
-        }
-    }
-
     /// Notes that the manifest names the files carried up to here. Call it only then: files that it does not name may
     /// be removed.
     pub(super) fn carried(&mut self, covered: Sequence) {

@@ -188,7 +188,8 @@ pub(super) fn assemble(
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
         damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.file_path(id)),
     };
-    let set_apart = SetApart::new(opened.set_apart.keys().copied());
+    let mut set_apart = SetApart::default();
+    set_apart.buckets.extend(opened.set_apart.keys());
     let buckets = Buckets::start(states, opened.set_apart, dependencies, options.buckets);
     let ledger = opened.ledger.ledger().clone();
     let mut task = Task {

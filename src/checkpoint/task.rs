@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use disk::Disk;
-use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
+use engine::{SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
 use super::buckets::{BucketCheckpoint, LiveSegments, NO_MARK};
@@ -18,8 +18,8 @@ use super::manifest::Manifest;
 use super::segments::Segments;
 use super::set_apart::SetApart;
 use super::usage::Usage;
-use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_rows};
-use crate::catalog::{Bucket, Catalog, CatalogHandle, Frozen};
+use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir};
+use crate::catalog::{Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::JournalWriter;
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs};
@@ -55,14 +55,6 @@ pub(super) struct Task {
     /// Segments with a damaged block.
     pub(super) unmergeable: HashSet<u64>,
     pub(super) set_apart: SetApart,
-}
-
-/// Files that a checkpoint has written, and that the manifest does not name yet.
-struct Written {
-    segment: Option<Arc<SegmentFile>>,
-    /// The part of the segment that belongs to each bucket.
-    parts: BTreeMap<u32, SegmentPart>,
-    runs: Runs,
 }
 
 impl Task {
@@ -137,7 +129,7 @@ impl Task {
             (self.manifest.covered, covered),
         )?;
         let written = self.write(&begun, &frozen);
-        let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
+        let (segment, parts, runs) = written.inspect_err(|_| self.discard())?;
         let mut manifest = self.manifest_of(&begun, &frozen, segment.as_deref());
         (manifest.covered, manifest.catalog_covered) = (covered, sequence);
         manifest.runs = runs.ids();
@@ -159,8 +151,12 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the segment and the runs of a checkpoint.
-    fn write(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Written, CheckpointError> {
+    /// Writes the segment, of which each bucket gets its part, and the runs. The manifest does not name them yet.
+    fn write(
+        &mut self,
+        begun: &[BucketCheckpoint],
+        frozen: &Frozen,
+    ) -> Result<(Option<Arc<SegmentFile>>, BTreeMap<u32, SegmentPart>, Runs), CheckpointError> {
         let mut parts = BTreeMap::new();
         let segment = self.write_segment(begun)?;
         if let Some(segment) = &segment {
@@ -169,8 +165,7 @@ impl Task {
                 parts.extend(segment.part(part.bucket)?.map(|read| (part.bucket, read)));
             }
         }
-        let runs = self.write_runs(begun, frozen)?;
-        Ok(Written { segment, parts, runs })
+        Ok((segment, parts, self.write_runs(begun, frozen)?))
     }
 
     /// Writes the rows of all buckets to one segment; writes none if there are no rows.
@@ -324,25 +319,12 @@ impl Task {
     /// The time before which a bucket's rows may be removed, by its retention at the time of the call. Called by the
     /// bucket's actor, so that rows admitted by a longer retention are never compared with the shorter one before it.
     pub(super) fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
-        let cutoff_ns = self.at_deletion(ordinal, Bucket::retention_cutoff_ns);
-        move || cutoff_ns().unwrap_or(i64::MIN)
-    }
-
-    /// Rows of a bucket that have expired although its present retention reaches them, and that may be removed. Called
-    /// like `cutoff_ns`.
-    pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Arc<[ExpiredRows]> + Send + use<> {
-        let expired = self.at_deletion(ordinal, expired_rows);
-        move || expired().unwrap_or_default()
-    }
-
-    /// Returns a function that applies `of` to a bucket as it is then, and to the deletion time of this checkpoint.
-    fn at_deletion<R>(
-        &self,
-        ordinal: u32,
-        of: fn(&Bucket, i64) -> R,
-    ) -> impl Fn() -> Option<R> + Send + use<R> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
-        move || catalog.read(|catalog| Some(of(catalog.bucket_by_ordinal(ordinal)?, deletes_at_ns?)))
+        let cutoff_ns = move |catalog: &Catalog| {
+            let bucket = catalog.bucket_by_ordinal(ordinal)?;
+            Some(bucket.retention_cutoff_ns(deletes_at_ns?))
+        };
+        move || catalog.read(cutoff_ns).unwrap_or(i64::MIN)
     }
 
     /// Drops the usage of deleted buckets, whose deletion may not have been reported yet.

@@ -46,42 +46,33 @@ impl Keep {
 /// The runs of a stream to merge, given the sizes of all its runs in bytes, oldest first. They always include the
 /// newest, so that of two runs the one with the larger number is the newer.
 pub(super) fn worth_merging(stream: Stream, sizes: &[u64]) -> Option<Range<usize>> {
-    match stream {
-        Stream::Catalog => of_one_size(sizes),
-        _ => newest(sizes),
-    }
-}
-
-/// The newest runs, up to one that is too large.
-fn newest(sizes: &[u64]) -> Option<Range<usize>> {
-    let mut first = sizes.len().checked_sub(1)?;
-    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
-    let mut newer = size(first);
-    while first > 0 && size(first - 1) <= RATIO * newer {
-        first -= 1;
-        newer += size(first);
-    }
-    let runs = first..sizes.len();
-    (runs.len() > 1).then_some(runs)
-}
-
-/// Enough runs of similar size, and the newer ones after them, which are smaller.
-fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
-    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
     let mut end = sizes.len();
+    if stream != Stream::Catalog {
+        // The newest runs, up to one that is too large.
+        let first = first_similar(sizes, end.checked_sub(1)?, |all, size| all + size);
+        return (end - first > 1).then_some(first..end);
+    }
+    // Enough runs of similar size, and the newer ones after them, which are smaller.
     while end > 0 {
-        let mut first = end - 1;
-        let mut largest = size(first);
-        while first > 0 && size(first - 1) <= RATIO * largest {
-            first -= 1;
-            largest = largest.max(size(first));
-        }
+        let first = first_similar(sizes, end - 1, u64::max);
         if end - first >= CATALOG_RUNS_MIN {
             return Some(first..sizes.len());
         }
         end = first;
     }
     None
+}
+
+/// The oldest of the runs up to `last` of which none is too large for the newer ones, whose sizes `join` combines.
+fn first_similar(sizes: &[u64], last: usize, join: fn(u64, u64) -> u64) -> usize {
+    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
+    let mut first = last;
+    let mut newer = size(first);
+    while first > 0 && size(first - 1) <= RATIO * newer {
+        first -= 1;
+        newer = join(newer, size(first));
+    }
+    first
 }
 
 /// The entries of several runs in order, the newest version of each.

@@ -182,10 +182,8 @@ impl Run {
             return Err(self.damaged(entry.offset, "a payload with its checksum"));
         }
         let start = entry.offset as usize;
-        Ok(Payload::mapped(
-            Arc::clone(&self.bytes),
-            start..start + entry.len as usize,
-        ))
+        let range = start..start + entry.len as usize;
+        Ok(Payload::mapped(Arc::clone(&self.bytes), range))
     }
 
     fn all(&self) -> &[u8] {

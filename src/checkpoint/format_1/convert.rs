@@ -66,8 +66,6 @@ struct Conversion<'a, 'd> {
     snapshot: Option<Snapshot>,
     /// Buckets whose old directory is no longer needed.
     done: BTreeSet<u32>,
-    /// Buckets whose old directory is kept aside.
-    aside: BTreeSet<u32>,
 }
 
 /// A bucket whose files open.
@@ -114,7 +112,6 @@ impl<'a, 'd> Conversion<'a, 'd> {
             manifest,
             snapshot,
             done: BTreeSet::new(),
-            aside: BTreeSet::new(),
         })
     }
 
@@ -148,12 +145,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
             // The others were converted earlier, but removing or moving their directories was interrupted.
-            for ordinal in present.difference(&waiting) {
-                match self.manifest.aside.contains(ordinal) {
-                    true => self.aside.insert(*ordinal),
-                    false => self.done.insert(*ordinal),
-                };
-            }
+            self.done.extend(present.difference(&waiting));
             return Ok(waiting);
         };
         let catalog = &snapshot.catalog;
@@ -199,7 +191,6 @@ impl<'a, 'd> Conversion<'a, 'd> {
             return Ok(None);
         };
         say(format!("bucket {ordinal}: {fault}; what it held is lost"));
-        self.aside.insert(ordinal);
         self.manifest.aside.push(ordinal);
         let dir = BucketDir::of(self.dir, ordinal);
         // Without a manifest it is unknown which files are in use: a merged segment has the same rows as its inputs.
@@ -294,7 +285,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
             self.manifest.next_segment = self.segments.files.next_id();
             self.dir.write_manifest(&self.manifest)?;
         }
-        for ordinal in &self.aside {
+        for ordinal in &self.manifest.aside {
             self.done.remove(ordinal);
             let old = BucketDir::of(self.dir, *ordinal);
             if self.dir.exists(&old.path)? {

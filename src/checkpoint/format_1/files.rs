@@ -106,11 +106,10 @@ pub fn deleted_in_log(dir: &DataDir, catalog: &Catalog, after: Sequence) -> BTre
 /// A disk error, or damage, as a message for the operator.
 pub fn read_mark(dir: &DataDir) -> Result<Sequence, String> {
     let path = mark_path(dir.path());
-    match checked_file::read(dir.disk(), &path, MARK_MAGIC).map_err(message)? {
-        None => Ok(0),
-        Some(content) => match content.as_slice().try_into() {
-            Ok(bytes) => Ok(u64::from_le_bytes(bytes)),
-            Err(_) => Err(format!("{} has no sequence", path.display())),
-        },
-    }
+    let Some(content) = checked_file::read(dir.disk(), &path, MARK_MAGIC).map_err(message)? else {
+        return Ok(0);
+    };
+    let sequence = content.as_slice().try_into();
+    let sequence = sequence.map_err(|_| format!("{} has no sequence", path.display()))?;
+    Ok(u64::from_le_bytes(sequence))
 }
