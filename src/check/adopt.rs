@@ -15,8 +15,7 @@ use crate::catalog::{
     Catalog, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization, PasswordHash,
     Plan, SchemaMode, SourceSettings, SourceStatus, User,
 };
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, message, shared};
+use crate::checkpoint::{DataDir, Manifest, message, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
 use crate::ledger::{Keep, Ledger, LedgerFiles, NewEntry};

@@ -8,8 +8,7 @@ use wal::Sequence;
 
 use super::{Report, Say};
 use crate::bucket::CarriedFile;
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, at};
+use crate::checkpoint::{DataDir, Manifest, at};
 
 /// Reads a file up to its end or its first damage. Returns its records, and the fault after them.
 pub(super) fn read(disk: &dyn Disk, file: &CarriedFile) -> (Vec<(Sequence, Vec<u8>)>, Option<String>) {

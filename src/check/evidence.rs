@@ -9,8 +9,7 @@ use wal::Sequence;
 
 use super::log;
 use crate::catalog::{Catalog, Command, Stream};
-use crate::checkpoint::DataDir;
-use crate::checkpoint::message;
+use crate::checkpoint::{DataDir, message};
 use crate::ids::ObjectId;
 use crate::journal::{Record, RecordError};
 use crate::ledger::{Run, verify};

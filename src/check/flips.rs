@@ -8,8 +8,7 @@ use wal::{Flip, flip_of_file};
 
 use super::{Report, Say};
 use crate::bucket::flip_of_carried;
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{at, flip_of_manifest, message};
+use crate::checkpoint::{DataDir, at, flip_of_manifest, message};
 use crate::ledger::flip_of_run;
 
 /// Limit on bits corrected in one file. A file with more is damaged in another way.

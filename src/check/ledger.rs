@@ -10,8 +10,7 @@ use wal::Sequence;
 use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::{Catalog, ObjectKey, Stream};
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, at, load_catalog, message};
+use crate::checkpoint::{DataDir, Manifest, at, load_catalog, message};
 use crate::ledger::{LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
 use crate::sealed_file::{self, SealedDir, SealedFiles};
 

@@ -6,8 +6,7 @@ use std::fmt::Display;
 use wal::{Replay, Sequence};
 
 use super::{Report, Say, carried, flips};
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, at, message};
+use crate::checkpoint::{DataDir, Manifest, at, message};
 
 /// Reports on the log, which must include `covered`, or begin right after it.
 pub(super) fn survey(

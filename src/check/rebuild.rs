@@ -14,9 +14,8 @@ use super::evidence::Evidence;
 use super::ledger::load;
 use super::segments::{describe, write_anew};
 use crate::catalog::{Catalog, EntryKey, Stream};
-use crate::checkpoint::DataDir;
 use crate::checkpoint::format_1::bucket_dir;
-use crate::checkpoint::{BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared};
+use crate::checkpoint::{BucketMark, DataDir, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared};
 use crate::ledger::{LedgerError, Run, verify};
 use crate::sealed_file::SealedFiles;
 

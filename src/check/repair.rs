@@ -8,8 +8,7 @@ use super::rebuild::rebuild;
 use super::survey::is_format_1;
 use super::{Say, carried, flips, ledger, log, segments};
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Damage, Manifest, ManifestError, at, convert, message};
+use crate::checkpoint::{Damage, DataDir, Manifest, ManifestError, at, convert, message};
 
 /// The manifest that a repair works with.
 enum InForce {

@@ -12,8 +12,7 @@ use engine::{Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
 use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::Catalog;
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, at, shared, write_segment};
+use crate::checkpoint::{DataDir, Manifest, at, shared, write_segment};
 use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
 

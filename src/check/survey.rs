@@ -8,8 +8,7 @@ use super::overlay::Overlay;
 use super::{Report, carried, format_1, ledger, leftovers, log, segments};
 use crate::bucket::BucketState;
 use crate::catalog::Catalog;
-use crate::checkpoint::DataDir;
-use crate::checkpoint::{Manifest, OpenError, open};
+use crate::checkpoint::{DataDir, Manifest, OpenError, open};
 use crate::ids::ObjectId;
 
 /// Whether nothing was ever stored there.

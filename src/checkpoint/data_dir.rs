@@ -2,7 +2,7 @@
 //! under names that are never removed automatically.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::format_1;
 use super::layout::{Layout, at, message};
 use super::manifest::Manifest;
 use crate::bucket::{CarriedDir, CarriedFile};
-use crate::sealed_file::{Listing, SealedDir, SealedFiles};
+use crate::sealed_file::{FileWriter, Listing, SealedDir, SealedFiles};
 
 /// Suffix of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
@@ -129,11 +129,11 @@ impl DataDir {
     }
 
     fn copy_to(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = self.disk.create(path)?;
-        for (index, part) in bytes.chunks(COPY_BYTES).enumerate() {
-            file.write_all_at((index * COPY_BYTES) as u64, part)?;
-        }
-        file.sync_data()?;
+        let mut out = FileWriter::new(self.disk.create(path)?);
+        bytes
+            .chunks(COPY_BYTES)
+            .try_for_each(|part| out.write_all(part))?;
+        out.finish()?;
         path.parent().map_or(Ok(()), |dir| self.disk.sync_dir(dir))
     }
 }
