@@ -57,6 +57,10 @@ pub(super) struct Task {
     pub(super) set_apart: SetApart,
 }
 
+/// Files that a checkpoint has written, and that the manifest does not name yet: the segment, the part of it that
+/// belongs to each bucket, and the runs.
+type Written = (Option<Arc<SegmentFile>>, BTreeMap<u32, SegmentPart>, Runs);
+
 impl Task {
     /// Writes everything dispatched so far to segments and runs, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
@@ -151,12 +155,8 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the segment, of which each bucket gets its part, and the runs. The manifest does not name them yet.
-    fn write(
-        &mut self,
-        begun: &[BucketCheckpoint],
-        frozen: &Frozen,
-    ) -> Result<(Option<Arc<SegmentFile>>, BTreeMap<u32, SegmentPart>, Runs), CheckpointError> {
+    /// Writes the segment and the runs of a checkpoint.
+    fn write(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Written, CheckpointError> {
         let mut parts = BTreeMap::new();
         let segment = self.write_segment(begun)?;
         if let Some(segment) = &segment {
