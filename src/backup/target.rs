@@ -150,8 +150,13 @@ impl Target {
         let failed = |error| BackupError::Write(self.path.clone(), error);
         let encoded = manifest.encode().map_err(io::Error::other).map_err(failed)?;
         let finished = match self.out {
-            Out::Directory(dirs) => finish_directory(&*self.disk, &self.path, &dirs, &encoded)
-                .map(|()| manifest.bytes() + encoded.len() as u64),
+            Out::Directory(dirs) => {
+                let mut dirs = dirs.iter();
+                let synced = dirs.try_for_each(|dir| self.disk.sync_dir(dir));
+                let path = self.path.join(MANIFEST_NAME);
+                let written = synced.and_then(|()| replace_file(&*self.disk, &path, &encoded));
+                written.map(|()| manifest.bytes() + encoded.len() as u64)
+            }
             Out::Archive { archive, modified_s } => {
                 finish_archive(&*self.disk, &self.path, *archive, &encoded, modified_s)
             }
@@ -175,16 +180,6 @@ pub(super) fn write_file(
     let mut out = FileWriter::new(disk.create(path)?);
     content.copy_to(&mut out)?;
     out.finish().map(drop)
-}
-
-fn finish_directory(
-    disk: &dyn Disk,
-    path: &Path,
-    dirs: &BTreeSet<PathBuf>,
-    manifest: &[u8],
-) -> io::Result<()> {
-    dirs.iter().try_for_each(|dir| disk.sync_dir(dir))?;
-    replace_file(disk, &path.join(MANIFEST_NAME), manifest)
 }
 
 fn finish_archive(

@@ -2,9 +2,9 @@
 //! checkpointer, the only writer. The manifest names the files in use; the checkpointer writes it between
 //! [`LedgerFiles::save`] and [`LedgerFiles::adopt`].
 
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
-use std::{io, iter};
 
 use disk::Disk;
 use parking_lot::RwLock;
@@ -33,20 +33,19 @@ impl NewEntry {
     /// Those of the encoder.
     pub fn changes(catalog: &Frozen, saved: &Frozen) -> Result<Vec<Self>, rmp_serde::encode::Error> {
         let changes = catalog.changes_since(saved);
-        changes.map(|change| Ok(Self::object(change?))).collect()
-    }
-
-    fn object(Change { key, content }: Change) -> Self {
-        let key = EntryKey {
-            stream: Stream::Catalog,
-            owner: key.owner,
-            at_ns: key.place,
-            id: key.id,
+        let object = |Change { key, content }| {
+            let key = EntryKey {
+                stream: Stream::Catalog,
+                owner: key.owner,
+                at_ns: key.place,
+                id: key.id,
+            };
+            NewEntry {
+                key,
+                payload: content.unwrap_or_default().into(),
+            }
         };
-        NewEntry {
-            key,
-            payload: content.unwrap_or_default().into(),
-        }
+        changes.map(|change| change.map(object)).collect()
     }
 }
 
@@ -192,7 +191,7 @@ impl LedgerFiles {
         let mut newest = NewestVersions::new(runs.of(stream))?;
         while let Some(version) = newest.next()? {
             if !version.is_tombstone() {
-                let (entry, payload) = (&version.entry, version.payload()?);
+                let (entry, payload) = (&version.entry, version.run.payload(&version.entry)?);
                 each(version.owner, entry.at_ns, entry.id, &payload)?;
             }
         }
@@ -229,22 +228,14 @@ impl LedgerFiles {
             for item in items {
                 writer.push(&item?)?;
             }
-            Ok(writer.finish()?)
+            writer.finish()
         });
-        let bytes = written.map_err(|error| match error {
-            WriteError::Io(error) => LedgerError::Io(path.clone(), error),
-            WriteError::Entries(error) => error,
+        // An error of the output file, or of the source of the entries.
+        let bytes = written.map_err(|error| match error.downcast::<LedgerError>() {
+            Ok(error) => error,
+            Err(error) => LedgerError::Io(path.clone(), error),
         })?;
         self.files.add(id);
         Ok(Some(Arc::new(Run::open(id, &path, bytes)?)))
     }
-}
-
-/// Why a run was not written: an error of the output file, or of the source of its entries.
-#[derive(Debug, thiserror::Error)]
-enum WriteError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Entries(#[from] LedgerError),
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::error::LedgerError;
 use super::format::{Entry, checksum, moment_ns};
-use super::payload::Payload;
 use super::run::{Entries, Run};
 use super::writer::Item;
 use crate::catalog::{EntryKey, Stream};
@@ -85,7 +84,7 @@ pub(super) struct NewestVersions<'a> {
 pub(super) struct Version<'a> {
     pub owner: ObjectId,
     pub entry: Entry,
-    run: &'a Run,
+    pub run: &'a Run,
 }
 
 impl<'a> NewestVersions<'a> {
@@ -140,11 +139,6 @@ impl<'a> Version<'a> {
     /// Whether this marks an object of the catalog as deleted.
     pub fn is_tombstone(&self) -> bool {
         self.run.stream == Stream::Catalog && self.entry.len == 0
-    }
-
-    /// The payload, verified.
-    pub fn payload(&self) -> Result<Payload, LedgerError> {
-        self.run.payload(&self.entry)
     }
 
     /// Copies the entry without verifying it: its checksum is copied with it.
