@@ -61,8 +61,8 @@ impl SealedDir {
 
 /// The files that exist in a directory. Owned by the only writer of the directory.
 pub struct SealedFiles {
-    disk: Arc<dyn Disk>,
-    dir: SealedDir,
+    pub disk: Arc<dyn Disk>,
+    pub dir: SealedDir,
     present: BTreeSet<u64>,
     next: u64,
 }
@@ -82,10 +82,6 @@ impl SealedFiles {
             next: next.max(present.last().map_or(1, |last| last + 1)),
             present,
         })
-    }
-
-    pub fn dir(&self) -> &SealedDir {
-        &self.dir
     }
 
     /// Allocates the number of a new file.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tidewatch::ledger::{Run, flip_of_run, for_each_sound, salvage, verify, without_header};
+use tidewatch::ledger::{Run, flip_of_run, salvage, verify, without_header};
 
 use super::bytes::{number_at, set_u32};
 use super::memory::bounded;
@@ -40,20 +40,22 @@ fn read(file: &[u8]) {
         without_header(1, path, file);
         return;
     };
-    let report = verify(&run);
     let mut sound = Vec::new();
-    let read = for_each_sound(&run, |place, payload| sound.push((place, payload.to_vec())));
-    assert_eq!(report.is_ok(), read.is_ok());
+    let report = verify(&run, |item| {
+        sound.push((item.key, item.again, item.payload.to_vec()))
+    });
     let mut saved = Vec::new();
     let salvaged = salvage(&run, &mut saved);
     assert_eq!(report.is_ok(), salvaged.is_ok());
     let Ok(report) = report else { return };
     assert_eq!(report.sound, sound.len() as u64);
     let run = Run::open(2, path, Arc::new(saved)).unwrap();
-    let report = verify(&run).unwrap();
-    assert!(report.damages.is_empty() && report.lost.is_empty());
     let mut again = Vec::new();
-    for_each_sound(&run, |place, payload| again.push((place, payload.to_vec()))).unwrap();
+    let report = verify(&run, |item| {
+        again.push((item.key, item.again, item.payload.to_vec()))
+    })
+    .unwrap();
+    assert!(report.damages.is_empty() && report.lost.is_empty());
     assert_eq!(again, sound);
 }
 

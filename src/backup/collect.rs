@@ -16,7 +16,6 @@
 //!
 //! Each file is kept open from the moment it is found, so that it may be removed while it is copied.
 
-use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,9 +24,9 @@ use disk::{Disk, list_existing};
 use wal::{LogError, Sequence};
 
 use super::error::BackupError;
-use super::pins::{Pin, Pins};
+use super::pins::Pins;
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{BucketDir, Layout, Manifest, ManifestError, NamedFile};
+use crate::checkpoint::{Layout, Manifest, ManifestError, NamedFile, format_1};
 
 /// Limit on attempts. One takes milliseconds, and a second one is hardly ever needed: so many failures are no
 /// coincidence.
@@ -35,11 +34,9 @@ const ATTEMPTS_MAX: usize = 50;
 
 /// A consistent set of files.
 pub(crate) struct Collected {
-    /// By their path within the data directory, with `/`.
-    pub(crate) files: BTreeMap<String, Pin>,
     /// Sequence of the last record in the files.
     pub(crate) last_record: Sequence,
-    /// A disk view with the same files and no others.
+    /// The files.
     pub(super) pins: Pins,
     pub(super) manifest: Manifest,
     pub(super) on_damage: OnDamage,
@@ -64,13 +61,6 @@ impl Collected {
     }
 }
 
-/// Why an attempt failed.
-enum AttemptError {
-    /// A file was replaced meanwhile.
-    Changed(String),
-    Failed(BackupError),
-}
-
 /// Collects the files. If the server changed them meanwhile, tries again after a `pause`.
 pub(crate) fn collect(
     disk: &Arc<dyn Disk>,
@@ -83,43 +73,41 @@ pub(crate) fn collect(
         // Concurrent changes may look like damage of the log, but not repeatedly.
         let takes_damaged_log = attempt == ATTEMPTS_MAX && on_damage == OnDamage::Copy;
         match attempt_once(disk, layout, on_damage, takes_damaged_log) {
-            Ok(collected) => return Ok(collected),
-            Err(AttemptError::Failed(error)) => return Err(error),
-            Err(AttemptError::Changed(moved)) => what = moved,
+            Err(BackupError::Changing(moved)) => what = moved,
+            done => return done,
         }
         pause();
     }
     Err(BackupError::Changing(what))
 }
 
+/// Collects the files, or fails with [`BackupError::Changing`] if one was replaced meanwhile.
 fn attempt_once(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     on_damage: OnDamage,
     takes_damaged_log: bool,
-) -> Result<Collected, AttemptError> {
+) -> Result<Collected, BackupError> {
     let pins = Pins::new(Arc::clone(disk));
     let log_dir = layout.log_dir();
     pin_log(&**disk, &pins, &log_dir)?;
-    let manifest = Manifest::read(&pins, &layout.data_dir).map_err(AttemptError::of_manifest)?;
-    if manifest.is_none() {
-        refuse_format_1(&**disk, layout)?;
+    let manifest = Manifest::read(&pins, &layout.data_dir).map_err(of_manifest)?;
+    let data_dir = &layout.data_dir;
+    if manifest.is_none()
+        && let Some(path) = format_1::exists(&**disk, data_dir).map_err(at(data_dir))?
+    {
+        // Its files are consistent in a different order that only its own programs implement.
+        return Err(BackupError::Format1(path));
     }
     let manifest = manifest.unwrap_or_default();
     pin_named(&**disk, &pins, layout, &manifest)?;
     pin_log(&**disk, &pins, &log_dir)?;
     measure_log(&**disk, &pins, &log_dir, takes_damaged_log)?;
     let (last_record, damages) = check_log(&pins, layout, &manifest, takes_damaged_log)?;
-    let files = pins.files();
-    if files.is_empty() {
-        return Err(AttemptError::Failed(BackupError::Empty(layout.data_dir.clone())));
+    if pins.files().is_empty() {
+        return Err(BackupError::Empty(data_dir.clone()));
     }
-    let files = files.into_iter().map(|(path, pin)| {
-        let inside = path.strip_prefix(&layout.data_dir).unwrap_or(&path);
-        (inside.to_string_lossy().into_owned(), pin)
-    });
     Ok(Collected {
-        files: files.collect(),
         last_record,
         pins,
         manifest,
@@ -128,59 +116,48 @@ fn attempt_once(
     })
 }
 
-/// Refuses format 1, whose files are consistent in a different order that only its own programs implement.
-fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), AttemptError> {
-    let found = layout.file_of_format_1(disk);
-    match found.map_err(AttemptError::at(&layout.data_dir))? {
-        None => Ok(()),
-        Some(path) => Err(AttemptError::Failed(BackupError::Format1(path))),
-    }
-}
-
 /// Opens all files that a manifest names.
-fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), AttemptError> {
+fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), BackupError> {
     for (path, file) in manifest.files(layout) {
         match file {
             NamedFile::Carried(_) => pin(pins, &path)?,
             // They never change, so they can be mapped.
-            NamedFile::Segment(_) | NamedFile::Run(_) => {
-                pins.pin_sealed(&path).map_err(AttemptError::at(&path))?
-            }
+            NamedFile::Segment(_) | NamedFile::Run(_) => pins.pin_sealed(&path).map_err(at(&path))?,
         }
     }
     for ordinal in &manifest.unconverted {
-        let dir = BucketDir::of(&layout.data_dir, *ordinal);
+        let dir = format_1::bucket_dir(&layout.data_dir, *ordinal);
         // The directory was not converted if it is missing.
-        for name in list_existing(disk, dir.path()).map_err(AttemptError::at(dir.path()))? {
-            pin(pins, &dir.path().join(name))?;
+        for name in list_existing(disk, &dir).map_err(at(&dir))? {
+            pin(pins, &dir.join(name))?;
         }
     }
     Ok(())
 }
 
-fn pin(pins: &Pins, path: &Path) -> Result<(), AttemptError> {
-    pins.pin(path).map(drop).map_err(AttemptError::at(path))
+fn pin(pins: &Pins, path: &Path) -> Result<(), BackupError> {
+    pins.pin(path).map(drop).map_err(at(path))
 }
 
 /// Opens the present files of the log.
-fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), AttemptError> {
-    let files = wal::files(disk, dir).map_err(AttemptError::of_log)?;
+fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), BackupError> {
+    let files = wal::files(disk, dir).map_err(of_log)?;
     files.iter().try_for_each(|path| pin(pins, path))
 }
 
 /// Ends the log after the last whole frame of its last file. All other files are complete by now, even if they have
 /// been dropped.
-fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), AttemptError> {
-    let files = wal::files(pins, dir).map_err(AttemptError::of_log)?;
+fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), BackupError> {
+    let files = wal::files(pins, dir).map_err(of_log)?;
     let Some((last, complete)) = files.split_last() else {
         return Ok(());
     };
-    let measure = |path: &Path, bytes| pins.measure(path, bytes).map_err(AttemptError::at(path));
+    let measure = |path: &Path, bytes| pins.measure(path, bytes).map_err(at(path));
     complete.iter().try_for_each(|path| measure(path, None))?;
     match wal::whole_bytes(disk, last) {
         Err(LogError::Damaged(_)) if takes_damaged => measure(last, None),
-        Err(error) => Err(AttemptError::of_log(error)),
-        Ok(None) => Err(AttemptError::at(last)(ErrorKind::NotFound.into())),
+        Err(error) => Err(of_log(error)),
+        Ok(None) => Err(at(last)(ErrorKind::NotFound.into())),
         // The file was just being created.
         Ok(Some(0)) => {
             pins.forget(last);
@@ -197,20 +174,20 @@ fn check_log(
     layout: &Layout,
     manifest: &Manifest,
     takes_damaged: bool,
-) -> Result<(Sequence, Vec<String>), AttemptError> {
-    let found = wal::check(pins, &layout.log_dir()).map_err(AttemptError::of_log)?;
+) -> Result<(Sequence, Vec<String>), BackupError> {
+    let found = wal::check(pins, &layout.log_dir()).map_err(of_log)?;
     if takes_damaged {
         let damages = found.damages.iter().map(ToString::to_string);
         return Ok((found.last_sequence, damages.collect()));
     }
     if let Some(damage) = found.damages.first() {
         // A file that was created and dropped between the two listings of the log leaves such a gap, too.
-        return Err(AttemptError::Changed(damage.to_string()));
+        return Err(BackupError::Changing(damage.to_string()));
     }
     let covered = manifest.newest_covered();
     let (first, needed) = (found.first_sequence.unwrap_or(1), manifest.covered + 1);
     if first > needed || found.last_sequence < covered {
-        return Err(AttemptError::Changed(format!(
+        return Err(BackupError::Changing(format!(
             "the log has records {first} to {}, but {needed} to {covered} are needed",
             found.last_sequence,
         )));
@@ -218,28 +195,26 @@ fn check_log(
     Ok((found.last_sequence, Vec::new()))
 }
 
-impl AttemptError {
-    /// Adds the path to a disk error.
-    fn at(path: &Path) -> impl Fn(io::Error) -> Self {
-        |error| match error.kind() {
-            ErrorKind::NotFound => Self::Changed(format!("{} is missing", path.display())),
-            _ => Self::Failed(BackupError::Read(path.to_owned(), error)),
-        }
+/// Adds the path to a disk error.
+fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
+    |error| match error.kind() {
+        ErrorKind::NotFound => BackupError::Changing(format!("{} is missing", path.display())),
+        _ => BackupError::Read(path.to_owned(), error),
     }
+}
 
-    fn of_log(error: LogError) -> Self {
-        match error {
-            LogError::Io { path, source, .. } => Self::at(&path)(source),
-            // If the log's last file is really damaged, later attempts fail in the same way.
-            LogError::Damaged(damage) => Self::Changed(damage.to_string()),
-            error => Self::Failed(BackupError::Damaged(error.to_string())),
-        }
+fn of_log(error: LogError) -> BackupError {
+    match error {
+        LogError::Io { path, source, .. } => at(&path)(source),
+        // If the log's last file is really damaged, later attempts fail in the same way.
+        LogError::Damaged(damage) => BackupError::Changing(damage.to_string()),
+        error => BackupError::Damaged(error.to_string()),
     }
+}
 
-    fn of_manifest(error: ManifestError) -> Self {
-        match error {
-            ManifestError::File(CheckedFileError::Io(path, error)) => Self::at(&path)(error),
-            error => Self::Failed(BackupError::Damaged(error.to_string())),
-        }
+fn of_manifest(error: ManifestError) -> BackupError {
+    match error {
+        ManifestError::File(CheckedFileError::Io(path, error)) => at(&path)(error),
+        error => BackupError::Damaged(error.to_string()),
     }
 }

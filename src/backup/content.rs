@@ -1,6 +1,6 @@
 //! Reads files, counts and hashes their bytes while they are copied, and distinguishes read errors from write errors.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use disk::DiskFile;
@@ -18,22 +18,6 @@ pub(super) struct Content<'a> {
     digest: Sha256,
     bytes: u64,
     failed: bool,
-}
-
-/// Whether reading or writing failed.
-pub(super) enum CopyError {
-    Read(io::Error),
-    Write(io::Error),
-}
-
-impl CopyError {
-    /// Adds the path of the file that could not be read or written.
-    pub(super) fn of(self, source: &Path, target: &Path) -> BackupError {
-        match self {
-            CopyError::Read(error) => BackupError::Read(source.to_owned(), error),
-            CopyError::Write(error) => BackupError::Write(target.to_owned(), error),
-        }
-    }
 }
 
 /// Reads an open file from its beginning.
@@ -73,24 +57,18 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Classifies an error of a copy from this reader as a read or a write error.
-    pub(super) fn classify(&self, error: io::Error) -> CopyError {
+    /// Adds the path to an error of a copy from this reader: that of the `source` if reading failed.
+    pub(super) fn error(&self, error: io::Error, source: &Path, target: &Path) -> BackupError {
         if self.failed {
-            CopyError::Read(error)
+            BackupError::Read(source.to_owned(), error)
         } else {
-            CopyError::Write(error)
+            BackupError::Write(target.to_owned(), error)
         }
     }
 
-    /// Copies the rest of the content.
-    pub(super) fn copy_to(&mut self, to: &mut dyn Write) -> Result<(), CopyError> {
-        let mut buffer = vec![0; COPY_BYTES];
-        loop {
-            match self.read(&mut buffer).map_err(CopyError::Read)? {
-                0 => return Ok(()),
-                length => to.write_all(&buffer[..length]).map_err(CopyError::Write)?,
-            }
-        }
+    /// Copies the rest of the content. Errors are those of reading or of writing, see [`Content::error`].
+    pub(super) fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        io::copy(&mut BufReader::with_capacity(COPY_BYTES, self), to).map(drop)
     }
 
     /// Length and SHA-256 of the bytes read.

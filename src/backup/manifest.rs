@@ -1,8 +1,11 @@
 //! The manifest of a backup. Documented in FORMAT.md.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::error::BackupError;
 use crate::checkpoint::Layout;
 
 /// Format version that this program writes, and the latest that it reads. It determines the layout of the data
@@ -46,15 +49,6 @@ pub struct FileEntry {
     pub sha256: String,
 }
 
-/// Why bytes are not a manifest.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum ManifestError {
-    /// Truncated, altered, or not a manifest at all.
-    Damaged,
-    /// Of a later format version.
-    Version(u32),
-}
-
 impl Manifest {
     pub(super) fn encode(&self) -> serde_json::Result<Vec<u8>> {
         let mut content = serde_json::to_vec_pretty(self)?;
@@ -64,12 +58,17 @@ impl Manifest {
         Ok(bytes)
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let (version, content) = split(bytes).ok_or(ManifestError::Damaged)?;
+    /// Decodes the manifest of the backup at this path.
+    pub(super) fn decode(backup: &Path, bytes: &[u8]) -> Result<Self, BackupError> {
+        let damaged = || {
+            let fault = format!("{MANIFEST_NAME} is not what was written");
+            BackupError::Faults(backup.to_owned(), vec![fault])
+        };
+        let (version, content) = split(bytes).ok_or_else(damaged)?;
         match version {
-            1..=FORMAT_VERSION => serde_json::from_slice(content).map_err(|_| ManifestError::Damaged),
-            0 => Err(ManifestError::Damaged),
-            _ => Err(ManifestError::Version(version)),
+            1..=FORMAT_VERSION => serde_json::from_slice(content).map_err(|_| damaged()),
+            0 => Err(damaged()),
+            _ => Err(BackupError::Version(backup.to_owned(), version)),
         }
     }
 
@@ -121,10 +120,14 @@ mod tests {
         }
     }
 
+    fn decode(bytes: &[u8]) -> Result<Manifest, BackupError> {
+        Manifest::decode(Path::new("backup"), bytes)
+    }
+
     #[test]
     fn a_manifest_round_trips() {
         let encoded = manifest().encode().unwrap();
-        assert_eq!(Manifest::decode(&encoded), Ok(manifest()));
+        assert_eq!(decode(&encoded).unwrap(), manifest());
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(manifest().files[0].sha256, known);
     }
@@ -133,28 +136,25 @@ mod tests {
     fn version_1_is_read_and_later_versions_are_refused() {
         let encoded = String::from_utf8(manifest().encode().unwrap()).unwrap();
         let of = |version: u32| encoded.replacen(" 2 ", &format!(" {version} "), 1).into_bytes();
-        assert_eq!(Manifest::decode(&of(1)), Ok(manifest()));
-        assert_eq!(Manifest::decode(&of(0)), Err(ManifestError::Damaged));
-        assert_eq!(Manifest::decode(&of(3)), Err(ManifestError::Version(3)));
+        assert_eq!(decode(&of(1)).unwrap(), manifest());
+        assert!(matches!(decode(&of(0)), Err(BackupError::Faults(..))));
+        assert!(matches!(decode(&of(3)), Err(BackupError::Version(_, 3))));
     }
 
     #[test]
     fn a_truncated_or_altered_manifest_is_refused() {
         let encoded = manifest().encode().unwrap();
         for end in 0..encoded.len() {
-            assert_eq!(
-                Manifest::decode(&encoded[..end]),
-                Err(ManifestError::Damaged),
-                "{end}"
-            );
+            let read = decode(&encoded[..end]);
+            assert!(matches!(read, Err(BackupError::Faults(..))), "{end}");
         }
         for at in 0..encoded.len() {
             let mut altered = encoded.clone();
             altered[at] ^= 4;
-            let read = Manifest::decode(&altered);
+            let read = decode(&altered);
             // The version's digit is the only byte that can change and still read.
             assert!(
-                matches!(read, Err(ManifestError::Damaged | ManifestError::Version(6))),
+                matches!(read, Err(BackupError::Faults(..) | BackupError::Version(_, 6))),
                 "{at}: {read:?}"
             );
         }

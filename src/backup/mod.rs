@@ -22,9 +22,9 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use disk::{Disk, StdDisk};
+use disk::{Disk, StdDisk, list_existing};
 
-use crate::check::NamedFiles;
+use crate::check;
 use crate::checkpoint::Layout;
 use crate::clock::Clock;
 use crate::open_files;
@@ -101,16 +101,18 @@ pub(crate) fn write(
     mut target: Target,
     now_ns: i64,
 ) -> Result<(Manifest, u64), BackupError> {
-    let named = NamedFiles::of(layout, &collected.manifest);
+    let named = collected.manifest.files(layout);
     let mut damages = collected.damages.clone();
-    for (name, pin) in &collected.files {
-        let path = layout.data_dir.join(name);
+    for (path, pin) in collected.pins.files() {
         // Verify each file right before it is copied, so that it is read from disk once.
-        let found = named.damages(&collected.pins, &path);
-        damages.extend(found.map_err(BackupError::Damaged)?);
+        if let Some(file) = named.get(&path) {
+            let found = check::damages(&collected.pins, layout, file);
+            damages.extend(found.map_err(BackupError::Damaged)?);
+        }
         // Verify all files, so that all damage is reported.
         if damages.is_empty() || collected.on_damage == OnDamage::Copy {
-            target.add(name, pin, &path)?;
+            let name = path.strip_prefix(&layout.data_dir).unwrap_or(&path);
+            target.add(&name.to_string_lossy(), &pin, &path)?;
         }
     }
     if !damages.is_empty() && collected.on_damage == OnDamage::Refuse {
@@ -175,10 +177,7 @@ fn reserve(target: &Path) -> Result<(), BackupError> {
 
 fn refuse_occupied(data_dir: &Path) -> Result<(), BackupError> {
     let unread = |error: io::Error| BackupError::Read(data_dir.to_owned(), error);
-    let names = match StdDisk.list(data_dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        names => names.map_err(unread)?,
-    };
+    let names = list_existing(&StdDisk, data_dir).map_err(unread)?;
     let mut held = names
         .into_iter()
         .filter(|name| name != LOCK_NAME && name != LOST_AND_FOUND);

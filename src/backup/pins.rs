@@ -20,7 +20,7 @@ pub(super) struct Pins {
 #[derive(Clone)]
 pub(crate) struct Pin {
     file: Arc<dyn DiskFile>,
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Only for a file that never changes.
     map: Option<Arc<dyn Bytes>>,
 }
@@ -85,12 +85,6 @@ impl Pins {
     /// Sorted by path.
     pub(super) fn files(&self) -> BTreeMap<PathBuf, Pin> {
         self.files.lock().clone()
-    }
-}
-
-impl Pin {
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

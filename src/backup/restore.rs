@@ -12,24 +12,26 @@ use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, Manifest, ROOTS};
 use super::source;
 use super::target::write_file;
-use crate::check::NamedFiles;
+use crate::check;
 use crate::checkpoint::{self, Layout};
 
 /// Verifies a backup without restoring it. If it is a directory, the checksums within the files are verified, too.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
     let manifest = source::read(disk, backup, &mut |name, content| {
         let copied = content.copy_to(&mut io::sink());
-        copied.map_err(|error| error.of(&source::path_of(backup, name), backup))
+        copied.map_err(|error| content.error(error, &source::path_of(backup, name), backup))
     })?;
     let layout = Layout::of(&backup.join(DATA_PREFIX));
     // A backup of format 1 has no such manifest, and an archive is not a directory.
     let Ok(Some(files)) = checkpoint::Manifest::read(&**disk, &layout.data_dir) else {
         return Ok(manifest);
     };
-    let (named, mut damages) = (NamedFiles::of(&layout, &files), Vec::new());
-    for file in &manifest.files {
-        let found = named.damages(&**disk, &layout.data_dir.join(&file.path));
-        damages.extend(found.map_err(BackupError::Damaged)?);
+    let (named, mut damages) = (files.files(&layout), Vec::new());
+    for path in manifest.files.iter().map(|file| layout.data_dir.join(&file.path)) {
+        if let Some(file) = named.get(&path) {
+            let found = check::damages(&**disk, &layout, file);
+            damages.extend(found.map_err(BackupError::Damaged)?);
+        }
     }
     if damages.is_empty() || !manifest.damages.is_empty() {
         // The damage was recorded when the backup was made.
@@ -53,7 +55,7 @@ pub(crate) fn restore(
         let manifest = source::read(from, backup, &mut |name, content| {
             let path = layout.data_dir.join(name);
             let written = write_file(disk, &path, content, &mut dirs);
-            written.map_err(|error| error.of(&source::path_of(backup, name), &path))
+            written.map_err(|error| content.error(error, &source::path_of(backup, name), &path))
         })?;
         dirs.iter()
             .try_for_each(|dir| disk.sync_dir(dir))

@@ -5,13 +5,13 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use disk::{Disk, DiskFile};
+use disk::Disk;
 use tar::Archive;
 use zstd::stream::read::Decoder;
 
 use super::content::{Content, FileReader};
 use super::error::BackupError;
-use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
+use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, is_of_data_dir};
 
 /// A manifest of this size would list millions of files. A longer one is damaged.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -25,42 +25,18 @@ pub(super) type Sink<'a> = dyn FnMut(&str, &mut Content<'_>) -> Result<(), Backu
 /// Passes each file to the sink, then verifies them with the manifest. Until this returns, the data passed to the sink
 /// must not be relied upon.
 pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
-    let manifest_path = path.join(MANIFEST_NAME);
-    // Detect the form by content, so that a renamed backup still reads.
-    let listed = disk.list(path);
     let mut read = BackupReader {
         backup: path,
         files: BTreeMap::new(),
         faults: Vec::new(),
     };
-    let manifest = if listed.is_ok() {
-        let bytes = match disk.read(&manifest_path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(BackupError::Unfinished(path.to_owned()));
-            }
-            bytes => bytes.map_err(|error| BackupError::Read(manifest_path.clone(), error))?,
-        };
-        let manifest = decode(path, &bytes)?;
-        read.directory(disk, &manifest, sink)?;
-        manifest
-    } else {
-        let file = disk
-            .open_read(path)
-            .map_err(|error| BackupError::Read(path.to_owned(), error))?;
-        read.archive(file, sink)?
+    // Detect the form by content, so that a renamed backup still reads.
+    let manifest = match disk.list(path) {
+        Ok(_) => read.directory(disk, sink)?,
+        Err(_) => read.archive(disk, sink)?,
     };
     read.verify(&manifest)?;
     Ok(manifest)
-}
-
-fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, BackupError> {
-    Manifest::decode(bytes).map_err(|error| match error {
-        ManifestError::Version(found) => BackupError::Version(path.to_owned(), found),
-        ManifestError::Damaged => BackupError::Faults(
-            path.to_owned(),
-            vec![format!("{MANIFEST_NAME} is not what was written")],
-        ),
-    })
 }
 
 /// What has been read so far.
@@ -86,14 +62,15 @@ impl BackupReader<'_> {
         Ok(())
     }
 
-    fn directory(
-        &mut self,
-        disk: &Arc<dyn Disk>,
-        manifest: &Manifest,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), BackupError> {
+    fn directory(&mut self, disk: &Arc<dyn Disk>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
+        let path = self.backup.join(MANIFEST_NAME);
+        let bytes = disk.read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => BackupError::Unfinished(self.backup.to_owned()),
+            _ => BackupError::Read(path, error),
+        })?;
+        let manifest = Manifest::decode(self.backup, &bytes)?;
         for file in &manifest.files {
-            let path = self.backup.join(DATA_PREFIX).join(&file.path);
+            let path = path_of(self.backup, &file.path);
             let unread = |error| BackupError::Read(path.clone(), error);
             let opened = match disk.open_read(&path) {
                 // Reported as missing after all files were read.
@@ -103,12 +80,14 @@ impl BackupReader<'_> {
             let mut reader = FileReader::new(&*opened).map_err(unread)?;
             self.take(&file.path, &mut reader, sink)?;
         }
-        Ok(())
+        Ok(manifest)
     }
 
     /// Reads an archive, whose last file is the manifest.
-    fn archive(&mut self, file: Box<dyn DiskFile>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
+    fn archive(&mut self, disk: &Arc<dyn Disk>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
         let backup = self.backup.to_owned();
+        let opened = disk.open_read(&backup);
+        let file = opened.map_err(|error| BackupError::Read(backup.clone(), error))?;
         let failed = |error| of_archive(&backup, error);
         let mut magic = [0; ZSTD_MAGIC.len()];
         // A file that is too short for the magic is not an archive either.
@@ -129,7 +108,7 @@ impl BackupReader<'_> {
                 let mut bytes = Vec::new();
                 let read = entry.by_ref().take(MANIFEST_BYTES_MAX).read_to_end(&mut bytes);
                 read.map_err(failed)?;
-                manifest = Some(decode(&backup, &bytes)?);
+                manifest = Some(Manifest::decode(&backup, &bytes)?);
             } else if entry.header().entry_type().is_file()
                 && let Some(name) = name.strip_prefix(DATA_PREFIX)
             {

@@ -10,7 +10,7 @@ use disk::{Disk, replace_file};
 use tar::{Builder, Header};
 use zstd::stream::write::Encoder;
 
-use super::content::{Content, CopyError, FileReader};
+use super::content::{Content, FileReader};
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, FileEntry, MANIFEST_NAME, Manifest};
 use super::pins::Pin;
@@ -116,15 +116,14 @@ impl Target {
                 write_file(&*self.disk, &path, &mut content, dirs)
             }
             Out::Archive { archive, modified_s } => {
-                let mut header = header(pin.bytes(), *modified_s);
+                let mut header = header(pin.bytes, *modified_s);
                 let name = format!("{DATA_PREFIX}{name}");
                 // The builder of the archive reads in small blocks.
                 let buffered = BufReader::with_capacity(256 << 10, &mut content);
-                let appended = archive.append_data(&mut header, name, buffered);
-                appended.map_err(|error| content.classify(error))
+                archive.append_data(&mut header, name, buffered)
             }
         };
-        added.map_err(|error| error.of(source, &self.path))?;
+        added.map_err(|error| content.error(error, source, &self.path))?;
         let (bytes, sha256) = content.finish();
         self.files.push(FileEntry {
             path: name.to_owned(),
@@ -151,8 +150,13 @@ impl Target {
         let failed = |error| BackupError::Write(self.path.clone(), error);
         let encoded = manifest.encode().map_err(io::Error::other).map_err(failed)?;
         let finished = match self.out {
-            Out::Directory(dirs) => finish_directory(&*self.disk, &self.path, &dirs, &encoded)
-                .map(|()| manifest.bytes() + encoded.len() as u64),
+            Out::Directory(dirs) => {
+                let mut dirs = dirs.iter();
+                let synced = dirs.try_for_each(|dir| self.disk.sync_dir(dir));
+                let path = self.path.join(MANIFEST_NAME);
+                let written = synced.and_then(|()| replace_file(&*self.disk, &path, &encoded));
+                written.map(|()| manifest.bytes() + encoded.len() as u64)
+            }
             Out::Archive { archive, modified_s } => {
                 finish_archive(&*self.disk, &self.path, *archive, &encoded, modified_s)
             }
@@ -167,25 +171,15 @@ pub(super) fn write_file(
     path: &Path,
     content: &mut Content<'_>,
     dirs: &mut BTreeSet<PathBuf>,
-) -> Result<(), CopyError> {
+) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     if !dirs.contains(dir) {
-        disk.create_dir_all(dir).map_err(CopyError::Write)?;
+        disk.create_dir_all(dir)?;
         dirs.insert(dir.to_owned());
     }
-    let mut out = FileWriter::new(disk.create(path).map_err(CopyError::Write)?);
+    let mut out = FileWriter::new(disk.create(path)?);
     content.copy_to(&mut out)?;
-    out.finish().map(drop).map_err(CopyError::Write)
-}
-
-fn finish_directory(
-    disk: &dyn Disk,
-    path: &Path,
-    dirs: &BTreeSet<PathBuf>,
-    manifest: &[u8],
-) -> io::Result<()> {
-    dirs.iter().try_for_each(|dir| disk.sync_dir(dir))?;
-    replace_file(disk, &path.join(MANIFEST_NAME), manifest)
+    out.finish().map(drop)
 }
 
 fn finish_archive(

@@ -101,10 +101,10 @@ mod tests {
     use disk::sim::SimDisk;
 
     use super::*;
-    use crate::catalog::bucket_owner;
+    use crate::catalog::{FrozenTail, bucket_owner};
     use crate::clock::DAY_NS;
     use crate::journal::AnswerView;
-    use crate::ledger::{Keep, LedgerFiles, Saving};
+    use crate::ledger::{Keep, LedgerFiles};
 
     const BUCKET: u32 = 7;
 
@@ -122,12 +122,10 @@ mod tests {
     }
 
     fn save(files: &mut LedgerFiles, written: &[NewEntry]) {
-        let saving = Saving {
-            answers: written.iter().collect(),
-            ..Saving::default()
-        };
         let keep = Keep::new(HashSet::from([bucket_owner(BUCKET)]), 0);
-        let runs = files.save(saving, &keep).unwrap();
+        let runs = files
+            .save(&FrozenTail::default(), written.iter().collect(), &keep)
+            .unwrap();
         files.adopt(runs);
     }
 

@@ -8,18 +8,17 @@ use std::sync::Arc;
 use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
-use super::data_dir::DataDir;
 use super::rebuild::{opened, rebuild};
-use super::{Say, carried, flips, ledger, log};
+use super::{Say, flips, ledger, log};
 use crate::bucket::BucketState;
 use crate::catalog::{
-    Catalog, Command, Field, FieldType, Frozen, NewBucket, NewSource, Organization, PasswordHash, Plan,
-    SchemaMode, SourceSettings, SourceStatus, User,
+    Catalog, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization, PasswordHash,
+    Plan, SchemaMode, SourceSettings, SourceStatus, User,
 };
-use crate::checkpoint::{Manifest, message, shared};
+use crate::checkpoint::{DataDir, Manifest, message, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
-use crate::ledger::{Keep, Ledger, LedgerFiles, NewEntry, Saving};
+use crate::ledger::{Keep, Ledger, LedgerFiles, NewEntry};
 use crate::limits::RETENTION_DAYS_MAX;
 
 /// The owner of the adopted points.
@@ -87,11 +86,6 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
         }
         Ok::<_, String>(())
     };
-    for file in dir.carried_files()? {
-        for (sequence, bytes) in carried::read(dir.disk(), &file).whole {
-            apply(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
-        }
-    }
     log::read(dir, before, &mut apply)?;
     for (bucket, mut state) in unsaved {
         let Some(checkpoint) = state.begin_checkpoint() else {
@@ -226,11 +220,8 @@ fn set_runs_aside(dir: &DataDir, say: &mut Say<'_>) -> Result<(), String> {
 /// Writes the catalog as a run.
 fn save(dir: &DataDir, catalog: &Frozen, now_ns: i64) -> Result<(), String> {
     let objects = NewEntry::changes(catalog, &Frozen::default()).map_err(message)?;
-    let saving = Saving {
-        catalog: objects.iter().collect(),
-        ..Saving::default()
-    };
     let mut files = LedgerFiles::open(dir.disk.clone(), dir.path(), &[]).map_err(message)?;
-    let saved = files.save(saving, &Keep::new(HashSet::new(), now_ns));
+    let keep = Keep::new(HashSet::new(), now_ns);
+    let saved = files.save(&FrozenTail::default(), objects.iter().collect(), &keep);
     saved.map(drop).map_err(message)
 }

@@ -6,28 +6,18 @@ use std::io;
 use disk::Disk;
 use wal::Sequence;
 
-use super::data_dir::DataDir;
 use super::{Report, Say};
 use crate::bucket::CarriedFile;
-use crate::checkpoint::{Manifest, at};
+use crate::checkpoint::{DataDir, Manifest, at};
 
-/// The records of a file, and the fault after them.
-pub(super) struct Records {
-    pub(super) whole: Vec<(Sequence, Vec<u8>)>,
-    pub(super) fault: Option<String>,
-}
-
-/// Reads a file up to its end or its first damage.
-pub(super) fn read(disk: &dyn Disk, file: &CarriedFile) -> Records {
+/// Reads a file up to its end or its first damage. Returns its records, and the fault after them.
+pub(super) fn read(disk: &dyn Disk, file: &CarriedFile) -> (Vec<(Sequence, Vec<u8>)>, Option<String>) {
     let mut whole = Vec::new();
     let read = file.read(disk, |sequence, record| {
         whole.push((sequence, record.to_vec()));
         Ok(())
     });
-    Records {
-        whole,
-        fault: read.err(),
-    }
+    (whole, read.err())
 }
 
 /// The last carried record; 0 if there is none.
@@ -35,7 +25,7 @@ pub(super) fn last(dir: &DataDir) -> Result<Sequence, String> {
     let files = dir.carried_files()?;
     let last = files
         .iter()
-        .filter_map(|file| Some(read(dir.disk(), file).whole.last()?.0));
+        .filter_map(|file| Some(read(dir.disk(), file).0.last()?.0));
     Ok(last.max().unwrap_or(0))
 }
 
@@ -43,10 +33,8 @@ pub(super) fn last(dir: &DataDir) -> Result<Sequence, String> {
 pub(super) fn survey(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) {
     for (bucket, first) in &manifest.carried {
         let file = dir.carried_dir().named(*bucket, *first);
-        let Records { whole, fault } = read(dir.disk(), &file);
-        if let Some(fault) = fault {
-            report.damage(fault);
-        }
+        let (whole, fault) = read(dir.disk(), &file);
+        fault.into_iter().for_each(|fault| report.damage(fault));
         report.say(format_args!(
             "bucket {bucket}: it is set apart; {} records of it in {}",
             whole.len(),
@@ -62,7 +50,7 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     let mut empty = Vec::new();
     for (bucket, first) in &manifest.carried {
         let file = dir.carried_dir().named(*bucket, *first);
-        let Records { whole, fault } = read(dir.disk(), &file);
+        let (whole, fault) = read(dir.disk(), &file);
         let Some(fault) = fault else {
             repaired.carried.push((*bucket, *first));
             continue;

@@ -7,13 +7,12 @@
 use std::collections::{BTreeMap, HashSet};
 use wal::Sequence;
 
-use super::data_dir::DataDir;
 use super::log;
 use crate::catalog::{Catalog, Command, Stream};
-use crate::checkpoint::message;
+use crate::checkpoint::{DataDir, message};
 use crate::ids::ObjectId;
 use crate::journal::{Record, RecordError};
-use crate::ledger::{Run, for_each_sound};
+use crate::ledger::{Run, verify};
 
 /// The contents of the log's records, as far as they can be found in files.
 #[derive(Default)]
@@ -57,7 +56,7 @@ impl Trace {
 }
 
 impl Evidence {
-    /// Reads the log after `before`.
+    /// Reads the carried records, and the log after `before`.
     pub(super) fn read(dir: &DataDir, before: Sequence) -> Result<Self, String> {
         let mut found = Self::default();
         log::read(dir, before, &mut |sequence, bytes| found.add(sequence, bytes))?;
@@ -75,15 +74,6 @@ impl Evidence {
                 self.commands
                     .extend(Trace::of(&command).map(|trace| (sequence, trace)));
             }
-        }
-        Ok(())
-    }
-
-    /// Adds the records of a carried file.
-    pub(super) fn add_carried(&mut self, records: &[(Sequence, Vec<u8>)]) -> Result<(), String> {
-        for (sequence, bytes) in records {
-            let added = self.add(*sequence, bytes);
-            added.map_err(|error| format!("record {sequence}: {error}"))?;
         }
         Ok(())
     }
@@ -161,15 +151,16 @@ impl Evidence {
         let mut seen = HashSet::new();
         for id in runs {
             let run = Run::open_file(dir.disk(), &runs_dir, *id).map_err(message)?;
-            if run.stream() == Stream::Answers {
+            if run.stream == Stream::Answers {
                 continue;
             }
-            let read = for_each_sound(&run, |place, payload| {
+            let read = verify(&run, |item| {
+                let id = item.key.id;
                 // For objects created before the log begins, only the newest version tells whether they still exist.
-                if wanted.contains(&place.id) || deleted.contains(&place.id) && !payload.is_empty() {
-                    seen.insert(place.id);
-                } else if deleted.contains(&place.id) {
-                    seen.remove(&place.id);
+                if wanted.contains(&id) || deleted.contains(&id) && !item.payload.is_empty() {
+                    seen.insert(id);
+                } else if deleted.contains(&id) {
+                    seen.remove(&id);
                 }
             });
             read.map_err(message)?;

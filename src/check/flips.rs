@@ -6,10 +6,9 @@ use std::path::Path;
 use disk::replace_file;
 use wal::{Flip, flip_of_file};
 
-use super::data_dir::DataDir;
 use super::{Report, Say};
 use crate::bucket::flip_of_carried;
-use crate::checkpoint::{at, flip_of_manifest, message};
+use crate::checkpoint::{DataDir, at, flip_of_manifest, message};
 use crate::ledger::flip_of_run;
 
 /// Limit on bits corrected in one file. A file with more is damaged in another way.

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use disk::Disk;
 use wal::Sequence;
 
-use super::data_dir::DataDir;
+use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::{Catalog, ObjectKey, Stream};
-use crate::checkpoint::{Manifest, at, load_catalog, message};
+use crate::checkpoint::{DataDir, Manifest, at, load_catalog, message};
 use crate::ledger::{LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
-use crate::sealed_file::{self, SealedDir};
+use crate::sealed_file::{self, SealedDir, SealedFiles};
 
 const fn name(stream: Stream) -> &'static str {
     match stream {
@@ -34,16 +34,9 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>
         // The damage of its runs has been reported already.
         return loaded.ok();
     }
-    match loaded {
-        Ok(catalog) => {
-            say_catalog(&catalog, manifest.catalog_covered, report);
-            Some(catalog)
-        }
-        Err(error) => {
-            report.damage(error);
-            None
-        }
-    }
+    let catalog = report.sound(loaded)?;
+    say_catalog(&catalog, manifest.catalog_covered, report);
+    Some(catalog)
 }
 
 /// Reports on a catalog that loads.
@@ -58,12 +51,9 @@ pub(super) fn say_catalog(catalog: &Catalog, covered: Sequence, report: &mut Rep
 pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) {
     let mut entries = 0;
     for id in runs {
-        match read_run(dir.disk(), &dir.layout.runs_dir(), *id) {
-            Ok((sound, damages)) => {
-                entries += sound;
-                damages.iter().for_each(|damage| report.damage(damage));
-            }
-            Err(error) => report.damage(error),
+        if let Some((sound, damages)) = report.sound(read_run(dir.disk(), &dir.layout.runs_dir(), *id)) {
+            entries += sound;
+            damages.iter().for_each(|damage| report.damage(damage));
         }
     }
     report.say(format_args!("ledger: {} runs with {entries} entries", runs.len()));
@@ -72,9 +62,9 @@ pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) 
 /// Reads a run completely. Returns the number of readable entries, and messages about damage.
 pub(super) fn read_run(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<(u64, Vec<String>), LedgerError> {
     let run = Run::open_file(disk, dir, id)?;
-    let found = verify(&run)?;
+    let found = verify(&run, |_| ())?;
     let damages = found.damages.iter();
-    let damages = damages.map(|(error, lost)| format!("{error}; {lost} entries of {}", name(run.stream())));
+    let damages = damages.map(|(error, lost)| format!("{error}; {lost} entries of {}", name(run.stream)));
     Ok((found.sound, damages.collect()))
 }
 
@@ -87,8 +77,7 @@ pub(super) fn load(dir: &DataDir, runs: &[u64]) -> Result<Catalog, String> {
 /// The replacements of damaged runs.
 struct Replacements<'a> {
     dir: &'a DataDir,
-    runs_dir: SealedDir,
-    next_id: u64,
+    files: SealedFiles,
     /// The runs that are left, with the replacements.
     runs: Vec<u64>,
     damaged: Vec<PathBuf>,
@@ -100,12 +89,9 @@ struct Replacements<'a> {
 
 /// Replaces damaged runs by their readable entries. Returns whether the catalog loads; if not, nothing was changed.
 pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<bool, String> {
-    let runs_dir = dir.layout.runs_dir();
-    let last = dir.list(&runs_dir)?.ids.pop();
     let mut replacements = Replacements {
         dir,
-        runs_dir,
-        next_id: last.unwrap_or(0) + 1,
+        files: dir.files(dir.layout.runs_dir(), 1)?,
         runs: Vec::new(),
         damaged: Vec::new(),
         written: Vec::new(),
@@ -113,7 +99,10 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
         hopeless: None,
     };
     for id in &manifest.runs {
-        replacements.add(*id)?;
+        match Run::open_file(dir.disk(), &replacements.files.dir, *id) {
+            Ok(run) => replacements.add_opened(&run)?,
+            Err(error) => replacements.add_unopened(*id, &error)?,
+        }
     }
     let loads = match replacements.hopeless.take() {
         Some(error) => Err(error),
@@ -129,16 +118,8 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     if replacements.messages.is_empty() {
         return Ok(true);
     }
-    // First keep a copy: the next start removes files that the manifest does not name.
-    for path in &replacements.damaged {
-        let aside = dir.keep_aside(path)?;
-        let message = format!("a damaged file is kept as {}", aside.display());
-        replacements.messages.push(message);
-    }
     manifest.runs = replacements.runs;
-    dir.write_manifest(manifest)?;
-    replacements.messages.into_iter().for_each(say);
-    dir.remove_all(&replacements.damaged)?;
+    replace(dir, manifest, &replacements.damaged, replacements.messages, say)?;
     Ok(true)
 }
 
@@ -156,21 +137,14 @@ fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
 }
 
 impl Replacements<'_> {
-    fn add(&mut self, id: u64) -> Result<(), String> {
-        match Run::open_file(self.dir.disk(), &self.runs_dir, id) {
-            Ok(run) => self.add_opened(&run),
-            Err(error) => self.add_unopened(id, &error),
-        }
-    }
-
     fn add_opened(&mut self, run: &Run) -> Result<(), String> {
-        let found = verify(run).map_err(message)?;
+        let found = verify(run, |_| ()).map_err(message)?;
         if found.damages.is_empty() {
-            self.runs.push(run.id());
+            self.runs.push(run.id);
             return Ok(());
         }
-        self.messages.extend(described(run.stream(), &found));
-        self.damaged.push(self.runs_dir.file_path(run.id()));
+        self.messages.extend(described(run.stream, &found));
+        self.damaged.push(self.files.dir.file_path(run.id));
         if found.sound > 0 {
             let new = self.write(|out| salvage(run, out))?;
             self.runs.push(new);
@@ -179,7 +153,7 @@ impl Replacements<'_> {
     }
 
     fn add_unopened(&mut self, id: u64, error: &LedgerError) -> Result<(), String> {
-        let path = self.runs_dir.file_path(id);
+        let path = self.files.dir.file_path(id);
         if !self.dir.exists(&path)? {
             // It is unknown which stream it belonged to; if it was part of the catalog, the catalog may not load
             // without it.
@@ -198,7 +172,7 @@ impl Replacements<'_> {
                 self.messages
                     .push(format!("ledger: {error}; nothing of it is lost"));
                 // Its entries may be damaged, too.
-                let run = Run::open_file(self.dir.disk(), &self.runs_dir, new);
+                let run = Run::open_file(self.dir.disk(), &self.files.dir, new);
                 self.add_opened(&run.map_err(message)?)?;
             }
             (Some(Stream::Catalog) | None, None) => self.hopeless = Some(error.to_string()),
@@ -215,10 +189,9 @@ impl Replacements<'_> {
 
     /// Writes a new run. Returns its number.
     fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u64, String> {
-        let id = self.next_id;
-        let path = self.runs_dir.file_path(id);
+        let id = self.files.take_id();
+        let path = self.files.dir.file_path(id);
         sealed_file::write(self.dir.disk(), &path, write).map_err(at::<io::Error>(&path))?;
-        self.next_id += 1;
         self.written.push(path);
         Ok(id)
     }
@@ -238,10 +211,10 @@ fn described(stream: Stream, found: &RunReport) -> Vec<String> {
     });
     let mut lost: Vec<String> = lost.collect();
     if stream == Stream::Catalog {
-        let objects = found.lost.iter().map(|place| ObjectKey {
-            owner: place.owner,
-            place: place.at_ns,
-            id: place.id,
+        let objects = found.lost.iter().map(|key| ObjectKey {
+            owner: key.owner,
+            place: key.at_ns,
+            id: key.id,
         });
         lost.extend(objects.map(|object| format!("ledger: lost of the catalog: {object}")));
     }

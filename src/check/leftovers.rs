@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use super::Report;
-use super::data_dir::DataDir;
-use crate::checkpoint::{Layout, Manifest, at};
+use crate::checkpoint::{DataDir, Layout, Manifest, at};
 
 /// Names in a data directory that have a meaning, besides those of its data.
 const MARKERS: [&str; 2] = ["LOCK", "RESTORING"];

@@ -2,14 +2,11 @@
 //! records that were cut.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
-use wal::{Log, LogOptions, OpenError, Replay, Sequence};
+use wal::{Replay, Sequence};
 
-use super::data_dir::DataDir;
-use super::overlay::Overlay;
 use super::{Report, Say, carried, flips};
-use crate::checkpoint::{Manifest, at, message};
+use crate::checkpoint::{DataDir, Manifest, at, message};
 
 /// Reports on the log, which must include `covered`, or begin right after it.
 pub(super) fn survey(
@@ -75,24 +72,18 @@ pub(super) fn begins_behind(dir: &DataDir) -> Result<Sequence, String> {
     }
 }
 
-/// Passes the records after `before` to `each`. Changes nothing.
+/// Passes the carried records that read, and then the records of the log after `before`, to `each`.
 pub(super) fn read<E: Display>(
     dir: &DataDir,
     before: Sequence,
     each: &mut Replay<'_, E>,
 ) -> Result<(), String> {
-    let overlay = Arc::new(Overlay(Arc::clone(&dir.disk)));
-    let read = Log::open(
-        overlay,
-        &dir.layout.log_dir(),
-        LogOptions::default(),
-        before,
-        each,
-    );
-    read.map(drop).map_err(|error| match error {
-        OpenError::Log(error) => error.to_string(),
-        OpenError::Replay { sequence, source } => format!("record {sequence}: {source}"),
-    })
+    for file in dir.carried_files()? {
+        for (sequence, bytes) in carried::read(dir.disk(), &file).0 {
+            each(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
+        }
+    }
+    dir.read_log(before, each)
 }
 
 /// Truncates the log at its first damage. Returns its last sequence; `None` if it cannot be repaired.

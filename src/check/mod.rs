@@ -5,7 +5,6 @@
 mod adopt;
 mod carried;
 mod copied;
-mod data_dir;
 mod evidence;
 mod flips;
 mod format_1;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 
 use disk::StdDisk;
 
-use crate::checkpoint::{Layout, message};
+use crate::checkpoint::{DataDir, Layout, message};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::http;
@@ -33,9 +32,7 @@ use crate::random;
 use crate::service::passwords::Hasher;
 use crate::startup::DirectoryLock;
 
-use data_dir::DataDir;
-
-pub(crate) use copied::NamedFiles;
+pub(crate) use copied::damages;
 
 /// Length of a generated password, in bytes.
 const PASSWORD_BYTES: usize = 12;
@@ -55,6 +52,11 @@ impl Report<'_> {
     fn damage(&mut self, what: impl Display) {
         self.damages += 1;
         self.say(format_args!("DAMAGED  {what}"));
+    }
+
+    /// Reports an error as damage.
+    fn sound<T>(&mut self, read: Result<T, impl Display>) -> Option<T> {
+        read.map_err(|error| self.damage(error)).ok()
     }
 }
 

@@ -6,21 +6,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{MergeError, SegmentFile, SharedBytes, salvage};
+use engine::{SegmentFile, SharedBytes, salvage};
 use wal::Sequence;
 
-use super::data_dir::DataDir;
+use super::Say;
 use super::evidence::Evidence;
 use super::ledger::load;
-use super::segments::{describe, next_id};
-use super::{Say, carried};
-use crate::catalog::{Catalog, Stream};
-use crate::checkpoint::{
-    BucketDir, BucketMark, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared, write_segment,
-};
-use crate::ids::ObjectId;
-use crate::ledger::{LedgerError, Run, for_each_sound};
-use crate::sealed_file::SealedDir;
+use super::segments::{describe, write_anew};
+use crate::catalog::{Catalog, EntryKey, Stream};
+use crate::checkpoint::format_1::bucket_dir;
+use crate::checkpoint::{BucketMark, DataDir, Manifest, SEQUENCES_UNKNOWN_MAX, at, message, shared};
+use crate::ledger::{LedgerError, Run, verify};
+use crate::sealed_file::SealedFiles;
 
 /// Creates the manifest from the existing files and installs it; the log begins after `before`. Returns `None` if the
 /// catalog does not load; then nothing was changed.
@@ -40,11 +37,8 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
-    let mut evidence = Evidence::read(dir, before)?;
+    let evidence = Evidence::read(dir, before)?;
     let carried = dir.carried_files()?;
-    for file in &carried {
-        evidence.add_carried(&carried::read(dir.disk(), file).whole)?;
-    }
     let catalog_covered = evidence.of_catalog(dir, &runs, &catalog)?.max(before);
     let objects_to_come = evidence.objects_behind(catalog_covered);
     let mut segments = Segments::read(dir, &catalog, objects_to_come, &mut messages)?;
@@ -64,8 +58,13 @@ pub(super) fn rebuild(
     let set_apart: BTreeSet<u32> = carried.iter().map(|file| file.bucket).collect();
     for bucket in catalog.buckets() {
         let ordinal = bucket.ordinal;
-        let held = segments.held.get(&ordinal).and_then(|held| held.last());
-        let next_row = held.map_or(1, |rows| rows.end);
+        let held = segments.held.get(&ordinal);
+        if held.is_none() && dir.exists(&bucket_dir(dir.path(), ordinal))? {
+            // Only the lost manifest recorded that this directory of format 1 was not converted yet.
+            manifest.unconverted.push(ordinal);
+            continue;
+        }
+        let next_row = held.and_then(|held| held.last()).map_or(1, |rows| rows.end);
         let from = if set_apart.contains(&ordinal) { 0 } else { before };
         let (covered, next_in_log) = evidence.of_bucket(ordinal, from, next_row);
         let mark = BucketMark {
@@ -76,10 +75,6 @@ pub(super) fn rebuild(
         };
         manifest.buckets.insert(ordinal, mark);
     }
-    manifest.unconverted = unconverted(dir, &catalog, &segments)?;
-    manifest
-        .buckets
-        .retain(|ordinal, _| !manifest.unconverted.contains(ordinal));
     segments.write(dir, &mut manifest, &mut messages)?;
     let path = dir.manifest_path();
     let mut aside = unopened;
@@ -112,7 +107,7 @@ pub(super) fn rebuild(
 fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
     let runs_dir = dir.layout.runs_dir();
     let (mut runs, mut unopened) = (Vec::new(), Vec::new());
-    let mut firsts: HashSet<(Stream, ObjectId, i64, ObjectId)> = HashSet::new();
+    let mut firsts: HashSet<EntryKey> = HashSet::new();
     for id in dir.list(&runs_dir)?.ids.into_iter().rev() {
         let run = match Run::open_file(dir.disk(), &runs_dir, id) {
             Ok(run) => run,
@@ -123,12 +118,8 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
             Err(error) => return Err(error.to_string()),
         };
         let mut of_run = Vec::new();
-        if Stream::OF_TAIL.contains(&run.stream()) {
-            let read = for_each_sound(&run, |place, _| {
-                if !place.again {
-                    of_run.push((run.stream(), place.owner, place.at_ns, place.id));
-                }
-            });
+        if Stream::OF_TAIL.contains(&run.stream) {
+            let read = verify(&run, |item| of_run.extend((!item.again).then_some(item.key)));
             read.map_err(message)?;
         }
         if !of_run.iter().any(|first| firsts.contains(first)) {
@@ -140,32 +131,18 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
     Ok((runs, unopened))
 }
 
-/// Buckets with a directory of format 1 and without a segment. Only the lost manifest recorded that they were not
-/// converted yet.
-fn unconverted(dir: &DataDir, catalog: &Catalog, segments: &Segments) -> Result<Vec<u32>, String> {
-    let mut unconverted = Vec::new();
-    for ordinal in catalog.buckets().map(|bucket| bucket.ordinal) {
-        let old = BucketDir::of(dir.path(), ordinal);
-        if !segments.held.contains_key(&ordinal) && dir.exists(old.path())? {
-            unconverted.push(ordinal);
-        }
-    }
-    Ok(unconverted)
-}
-
 /// A segment, and the buckets whose rows in it are in use.
 struct Segment {
     id: u64,
     home: SharedBytes,
-    /// Whether the file is damaged, and `home` holds its readable part.
-    is_salvaged: bool,
-    all: BTreeSet<u32>,
+    /// Whether all of it is in use. If the file is damaged, `home` holds only its readable part.
+    is_whole: bool,
     counts: BTreeSet<u32>,
 }
 
 /// The existing segments.
 struct Segments {
-    dir: SealedDir,
+    files: SealedFiles,
     found: Vec<Segment>,
     /// Sequences of rows, as contiguous ranges, by bucket.
     held: BTreeMap<u32, Vec<Range<u64>>>,
@@ -191,25 +168,24 @@ impl Segments {
             held: BTreeMap::new(),
             unknown: None,
             left_out: Vec::new(),
-            dir: dir.layout.segments_dir(),
+            files: dir.files(dir.layout.segments_dir(), 0)?,
         };
-        for id in dir.list(&segments.dir)?.ids.into_iter().rev() {
-            let path = segments.dir.file_path(id);
+        for id in dir.list(&segments.files.dir)?.ids.into_iter().rev() {
+            let path = segments.files.dir.file_path(id);
             let home = shared(dir.map(&path)?);
             let (home, file, is_salvaged) = opened(id, home, &path, messages)?;
             let mut segment = Segment {
                 id,
                 home,
-                is_salvaged,
-                all: BTreeSet::new(),
+                is_whole: !is_salvaged,
                 counts: BTreeSet::new(),
             };
             for part in file.parts() {
                 let bucket = part.bucket;
-                segment.all.insert(bucket);
                 if bucket > last {
                     // The log creates this bucket, so it also has its rows.
                     segments.unknown = segments.unknown.or((bucket > last_to_come).then_some(bucket));
+                    segment.is_whole = false;
                     continue;
                 }
                 let read = file
@@ -217,7 +193,9 @@ impl Segments {
                     .and_then(|part| part.map(|it| it.whole_sequences()).transpose());
                 let rows = ranges(read.map_err(at(&path))?.unwrap_or_default());
                 let held = segments.held.entry(bucket).or_default();
-                if !overlap(held, &rows) {
+                if overlap(held, &rows) {
+                    segment.is_whole = false;
+                } else {
                     held.extend(rows);
                     held.sort_unstable_by_key(|rows| rows.start);
                     segment.counts.insert(bucket);
@@ -236,10 +214,9 @@ impl Segments {
         manifest: &mut Manifest,
         messages: &mut Vec<String>,
     ) -> Result<(), String> {
-        manifest.next_segment = next_id(dir, manifest)?;
         for segment in &self.found {
-            let path = self.dir.file_path(segment.id);
-            if segment.counts == segment.all && !segment.is_salvaged {
+            let path = self.files.dir.file_path(segment.id);
+            if segment.is_whole {
                 manifest.segments.push(segment.id);
                 continue;
             }
@@ -251,21 +228,16 @@ impl Segments {
                 ));
                 continue;
             }
-            let new = manifest.next_segment;
-            manifest.next_segment += 1;
-            let written = write_segment(dir.disk(), &self.dir, new, |out| {
-                salvage(&segment.home, out, |bucket| segment.counts.contains(&bucket))?;
-                Ok::<_, MergeError>(())
-            });
-            let new_path = self.dir.file_path(new);
-            written.map_err(at(&new_path))?;
+            let counts = |bucket| segment.counts.contains(&bucket);
+            let (new, _) = write_anew(dir, &mut self.files, &segment.home, counts)?;
             messages.push(format!(
                 "{}: its points in use are in {} now",
                 path.display(),
-                new_path.display()
+                self.files.dir.file_path(new).display()
             ));
             manifest.segments.push(new);
         }
+        manifest.next_segment = self.files.next_id();
         Ok(())
     }
 }

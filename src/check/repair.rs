@@ -2,12 +2,13 @@
 //! reported. A repair that was interrupted can be repeated: the replacement of a damaged file is written and named by
 //! the manifest before that file is removed, so each step leaves a directory that the next run understands.
 
-use super::data_dir::DataDir;
+use std::path::PathBuf;
+
 use super::rebuild::rebuild;
 use super::survey::is_format_1;
 use super::{Say, carried, flips, ledger, log, segments};
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{Damage, Manifest, ManifestError, at, convert, message};
+use crate::checkpoint::{Damage, DataDir, Manifest, ManifestError, at, convert, message};
 
 /// The manifest that a repair works with.
 enum InForce {
@@ -49,7 +50,7 @@ fn manifest_in_force(dir: &DataDir, say: &mut Say<'_>) -> Result<InForce, String
     let found = match Manifest::read(dir.disk(), dir.path()) {
         Ok(Some(manifest)) => InForce::Manifest(manifest),
         // Before the first checkpoint there is no manifest, and the log has all records.
-        Ok(None) if !has_sealed_files(dir)? || log_has_everything(dir)? => InForce::LogOnly,
+        Ok(None) if !dir.has_sealed_files()? || log_has_everything(dir)? => InForce::LogOnly,
         Err(ManifestError::File(CheckedFileError::Damaged(..)) | ManifestError::Content(..))
             if log_has_everything(dir)? =>
         {
@@ -86,10 +87,6 @@ fn convert_old(dir: &DataDir, say: &mut Say<'_>) -> Result<bool, String> {
             Ok(false)
         }
     }
-}
-
-fn has_sealed_files(dir: &DataDir) -> Result<bool, String> {
-    dir.layout.has_sealed_files(dir.disk()).map_err(at(dir.path()))
 }
 
 /// Removes a damaged manifest that is not needed.
@@ -130,4 +127,22 @@ fn rebuild_after_log(dir: &DataDir, say: &mut Say<'_>) -> Result<Option<Manifest
         Some(_) => rebuild(dir, before, say),
         None => Ok(None),
     }
+}
+
+/// Puts a repaired manifest in force, whose files replace the damaged ones.
+pub(super) fn replace(
+    dir: &DataDir,
+    repaired: &Manifest,
+    damaged: &[PathBuf],
+    mut messages: Vec<String>,
+    say: &mut Say<'_>,
+) -> Result<(), String> {
+    // First keep a copy: the next start removes files that the manifest does not name.
+    for path in damaged {
+        let aside = dir.keep_aside(path)?;
+        messages.push(format!("a damaged file is kept as {}", aside.display()));
+    }
+    dir.write_manifest(repaired)?;
+    messages.into_iter().for_each(say);
+    dir.remove_all(damaged)
 }

@@ -7,31 +7,25 @@ use std::path::Path;
 
 use disk::Disk;
 use engine::verify::BlockReport;
-use engine::{Lost, MergeError, Salvaged, SegmentFile, salvage};
+use engine::{Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
 
-use super::data_dir::DataDir;
+use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::Catalog;
-use crate::checkpoint::{Manifest, at, shared, write_segment};
-use crate::sealed_file::SealedDir;
+use crate::checkpoint::{DataDir, Manifest, at, shared, write_segment};
+use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
 
-/// The contents of a segment, and its damage.
-#[derive(Default)]
-pub(super) struct Segment {
-    /// Readable blocks and points, by bucket.
-    pub(super) sound: BTreeMap<u32, Figures>,
-    /// Messages for the operator.
-    pub(super) damages: Vec<String>,
-}
-
-/// Numbers of segments, blocks and points.
+/// Numbers of segments, and of readable blocks and points in them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Figures {
     segments: u64,
     blocks: u64,
     points: u64,
 }
+
+/// By bucket.
+pub(super) type Sound = BTreeMap<u32, Figures>;
 
 /// How thoroughly blocks are verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +35,7 @@ pub(super) enum Depth {
     Rows,
 }
 
-/// Reads a segment completely; returns `None` if the file does not exist.
+/// Reads a segment completely. Adds what is readable to `sound`; returns damages, as messages for the operator.
 ///
 /// # Errors
 /// A disk error, which may be temporary.
@@ -50,53 +44,45 @@ pub(super) fn read(
     dir: &SealedDir,
     id: u64,
     depth: Depth,
-) -> Result<Option<Segment>, String> {
+    sound: &mut Sound,
+) -> Result<Vec<String>, String> {
     let path = dir.file_path(id);
     let bytes = match disk.map(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(vec![format!("{} is missing", path.display())]);
+        }
         mapped => mapped.map_err(at(&path))?,
     };
-    let mut segment = Segment::default();
     let file = match SegmentFile::open(id, shared(bytes)) {
         Ok(file) => file,
-        Err(error) => {
-            segment.damages.push(format!("{}: {error}", path.display()));
-            return Ok(Some(segment));
-        }
+        Err(error) => return Ok(vec![at(&path)(error)]),
     };
-    for part in file.parts() {
-        let read = file.part(part.bucket).and_then(|read| {
-            let verified = read.map(|it| match depth {
-                Depth::Checksums => it.compare_checksums(),
-                Depth::Rows => it.verify(),
-            });
-            verified.transpose()
+    let mut damages = Vec::new();
+    for bucket in file.parts().map(|part| part.bucket) {
+        let read = file.part(bucket).and_then(|part| match (part, depth) {
+            (None, _) => Ok(Vec::new()),
+            (Some(part), Depth::Checksums) => part.compare_checksums(),
+            (Some(part), Depth::Rows) => part.verify(),
         });
         let blocks = match read {
-            Ok(blocks) => blocks.unwrap_or_default(),
+            Ok(blocks) => blocks,
             Err(error) => {
-                let bucket = part.bucket;
-                segment
-                    .damages
-                    .push(format!("{}: bucket {bucket}: {error}", path.display()));
+                damages.push(format!("{}: bucket {bucket}: {error}", path.display()));
                 continue;
             }
         };
-        let mut sound = Figures {
-            segments: 1,
-            ..Figures::default()
-        };
+        let figures = sound.entry(bucket).or_default();
+        figures.segments += 1;
         for block in &blocks {
             if block.fault.is_some() {
-                segment.damages.push(describe_block(&path, part.bucket, block));
+                damages.push(describe_block(&path, bucket, block));
             } else {
-                sound.blocks += 1;
-                sound.points += u64::from(block.rows);
+                figures.blocks += 1;
+                figures.points += u64::from(block.rows);
             }
         }
-        segment.sound.insert(part.bucket, sound);
     }
-    Ok(Some(segment))
+    Ok(damages)
 }
 
 /// Describes a damaged block, for the operator.
@@ -123,26 +109,11 @@ fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
 pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalog>, report: &mut Report<'_>) {
     let segments = dir.layout.segments_dir();
     let known = manifest.buckets.keys();
-    let mut all: BTreeMap<u32, Figures> = known.map(|it| (*it, Figures::default())).collect();
+    let mut all: Sound = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let segment = match read(dir.disk(), &segments, *id, Depth::Rows) {
-            Ok(Some(segment)) => segment,
-            Ok(None) => {
-                report.damage(format_args!("{} is missing", segments.file_path(*id).display()));
-                continue;
-            }
-            Err(error) => {
-                report.damage(error);
-                continue;
-            }
-        };
-        segment.damages.iter().for_each(|damage| report.damage(damage));
-        for (bucket, sound) in segment.sound {
-            let sum = all.entry(bucket).or_default();
-            sum.segments += sound.segments;
-            sum.blocks += sound.blocks;
-            sum.points += sound.points;
-        }
+        let damages = report.sound(read(dir.disk(), &segments, *id, Depth::Rows, &mut all));
+        let damages = damages.into_iter().flatten();
+        damages.for_each(|damage| report.damage(damage));
     }
     report.say(format_args!("segments: {} files", manifest.segments.len()));
     for (ordinal, figures) in all {
@@ -161,51 +132,41 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
 
 /// Replaces damaged segments by their readable blocks.
 pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) -> Result<(), String> {
-    let segments = dir.layout.segments_dir();
-    let mut repaired = Manifest {
-        segments: Vec::new(),
-        next_segment: next_id(dir, manifest)?,
-        ..manifest.clone()
-    };
-    let (mut damaged, mut messages) = (Vec::new(), Vec::new());
+    let mut files = dir.files(dir.layout.segments_dir(), manifest.next_segment)?;
+    let (mut segments, mut damaged, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for id in &manifest.segments {
-        let path = segments.file_path(*id);
-        match read(dir.disk(), &segments, *id, Depth::Rows)? {
-            Some(segment) if segment.damages.is_empty() => repaired.segments.push(*id),
-            Some(_) => {
-                let new = repaired.next_segment;
-                repaired.next_segment += 1;
-                let salvaged = write_anew(dir, *id, new)?;
-                messages.push(format!(
-                    "{}: {} points could be read and are in {} now",
-                    path.display(),
-                    salvaged.rows,
-                    segments.file_path(new).display()
-                ));
-                messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
-                repaired.segments.extend((salvaged.rows > 0).then_some(new));
-                damaged.push(path);
+        let path = files.dir.file_path(*id);
+        if read(dir.disk(), &files.dir, *id, Depth::Rows, &mut Sound::new())?.is_empty() {
+            segments.push(*id);
+        } else if !dir.exists(&path)? {
+            messages.push(format!(
+                "{} is missing, all points in it are lost",
+                path.display()
+            ));
+        } else {
+            let home = shared(dir.map(&path)?);
+            let (new, salvaged) = write_anew(dir, &mut files, &home, |_| true)?;
+            let new_path = files.dir.file_path(new);
+            if salvaged.rows > 0 {
+                segments.push(new);
+            } else {
+                dir.disk.remove(&new_path).map_err(at(&new_path))?;
             }
-            None => {
-                messages.push(format!(
-                    "{} is missing, all points in it are lost",
-                    path.display()
-                ));
-            }
+            messages.push(format!(
+                "{}: {} points could be read and are in {} now",
+                path.display(),
+                salvaged.rows,
+                new_path.display()
+            ));
+            messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
+            damaged.push(path);
         }
     }
     if messages.is_empty() {
         return Ok(());
     }
-    // First keep a copy: the next start removes files that the manifest does not name.
-    for path in &damaged {
-        let aside = dir.keep_aside(path)?;
-        messages.push(format!("a damaged file is kept as {}", aside.display()));
-    }
-    dir.write_manifest(&repaired)?;
-    *manifest = repaired;
-    messages.into_iter().for_each(say);
-    dir.remove_all(&damaged)
+    (manifest.segments, manifest.next_segment) = (segments, files.next_id());
+    replace(dir, manifest, &damaged, messages, say)
 }
 
 /// Describes what was lost of a segment, for the operator.
@@ -235,26 +196,19 @@ fn describe_lost(lost: &Lost) -> String {
     }
 }
 
-/// A number that no segment and no leftover has.
-pub(super) fn next_id(dir: &DataDir, manifest: &Manifest) -> Result<u64, String> {
-    let listed = dir.list(&dir.layout.segments_dir())?.ids;
-    let last = listed.last().map_or(0, |last| last + 1);
-    Ok(manifest.next_segment.max(last).max(1))
-}
-
-/// Writes the readable blocks of a segment under another number; writes no file if there are none.
-fn write_anew(dir: &DataDir, id: u64, new: u64) -> Result<Salvaged, String> {
-    let segments = dir.layout.segments_dir();
-    let new_path = segments.file_path(new);
-    let home = shared(dir.map(&segments.file_path(id))?);
+/// Writes the readable blocks of the `wanted` buckets to a new segment. Returns its number.
+pub(super) fn write_anew(
+    dir: &DataDir,
+    files: &mut SealedFiles,
+    home: &SharedBytes,
+    wanted: impl Fn(u32) -> bool,
+) -> Result<(u64, Salvaged), String> {
+    let new = files.take_id();
     let mut salvaged = Salvaged::default();
-    let written = write_segment(dir.disk(), &segments, new, |out| {
-        salvaged = salvage(&home, out, |_| true)?;
+    let written = write_segment(dir.disk(), &files.dir, new, |out| {
+        salvaged = salvage(home, out, wanted)?;
         Ok::<_, MergeError>(())
     });
-    written.map_err(at(&new_path))?;
-    if salvaged.rows == 0 {
-        dir.disk.remove(&new_path).map_err(at(&new_path))?;
-    }
-    Ok(salvaged)
+    written.map_err(at(&files.dir.file_path(new)))?;
+    Ok((new, salvaged))
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use disk::Disk;
 
-use super::data_dir::DataDir;
 use super::overlay::Overlay;
 use super::{Report, carried, format_1, ledger, leftovers, log, segments};
 use crate::bucket::BucketState;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Manifest, OpenError, open};
+use crate::checkpoint::{DataDir, Manifest, OpenError, open};
 use crate::ids::ObjectId;
 
 /// Whether nothing was ever stored there.

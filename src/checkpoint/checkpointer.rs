@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use disk::StdDisk;
+use engine::MergeError;
 use parking_lot::Mutex;
 
 use super::merging::{Merged, Merger};
@@ -31,9 +32,9 @@ pub enum CheckpointError {
     /// A segment that was just written does not read.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
-    /// A block of this segment is damaged.
-    #[error("segment {0}: {1}")]
-    Damaged(u64, engine::EngineError),
+    /// Merging segments failed.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A run file of the ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -55,7 +56,7 @@ impl CheckpointError {
     /// Adds the path to a disk error.
     pub(super) fn at(self, path: &Path) -> Self {
         match self {
-            CheckpointError::Io(error) => {
+            CheckpointError::Io(error) | CheckpointError::Merge(MergeError::Io(error)) => {
                 let message = format!("{}: {error}", path.display());
                 CheckpointError::Io(std::io::Error::new(error.kind(), message))
             }

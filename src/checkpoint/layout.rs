@@ -4,9 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use disk::{Disk, list_existing};
+use disk::Disk;
 
-use super::format_1;
 use super::open_error::OpenError;
 use super::segments::segments_dir;
 use crate::ledger::runs_dir;
@@ -67,22 +66,6 @@ impl Layout {
             Ok(true) => Err(OpenError::Restoring(path)),
             Err(error) => Err(OpenError::Io(path, error)),
         }
-    }
-
-    /// A file of format 1, if there is one.
-    ///
-    /// # Errors
-    /// A disk error.
-    pub fn file_of_format_1(&self, disk: &dyn Disk) -> io::Result<Option<PathBuf>> {
-        format_1::exists(disk, &self.data_dir)
-    }
-
-    /// Whether the log has no files.
-    ///
-    /// # Errors
-    /// A disk error.
-    pub fn log_is_empty(&self, disk: &dyn Disk) -> io::Result<bool> {
-        Ok(list_existing(disk, &self.log_dir())?.is_empty())
     }
 
     /// Whether there is a segment or a run file.

@@ -11,6 +11,7 @@ use wal::{Flip, Sequence};
 use super::layout::Layout;
 use crate::bucket::{CarriedDir, CarriedFile};
 use crate::checked_file::{self, CheckedFileError};
+use crate::sealed_file::SealedDir;
 
 /// The version in it is raised when an older program could misread the manifest. New members do not raise it.
 const MAGIC: &[u8; 8] = b"TWMANI02";
@@ -105,21 +106,15 @@ impl Manifest {
     /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let content = match checked_file::read(disk, &path, MAGIC) {
-            Ok(None) => return Ok(None),
-            Ok(Some(content)) => content,
-            Err(error) => {
-                let magic = disk.read(&path).unwrap_or_default();
-                let is_newer = magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC);
-                return Err(match is_newer {
-                    true => ManifestError::Newer(path),
-                    false => ManifestError::File(error),
-                });
+        let content = checked_file::read(disk, &path, MAGIC).map_err(|error| {
+            let magic = disk.read(&path).unwrap_or_default();
+            match magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC) {
+                true => ManifestError::Newer(path.clone()),
+                false => ManifestError::File(error),
             }
-        };
-        let read = rmp_serde::from_slice(&content);
-        read.map(Some)
-            .map_err(|error| ManifestError::Content(path, error))
+        })?;
+        let read = content.map(|content| rmp_serde::from_slice(&content)).transpose();
+        read.map_err(|error| ManifestError::Content(path, error))
     }
 
     /// Replaces the manifest on disk. All files that it names must already be durable.
@@ -140,17 +135,13 @@ impl Manifest {
     }
 
     /// The files that it names, by path; without those of buckets in format 1.
-    pub fn files(&self, layout: &Layout) -> BTreeMap<PathBuf, NamedFile> {
-        let (segments, runs) = (layout.segments_dir(), layout.runs_dir());
+    pub fn files<'a>(&'a self, layout: &Layout) -> BTreeMap<PathBuf, NamedFile> {
         let carried = CarriedDir::of(&layout.data_dir);
-        let segments = self
-            .segments
-            .iter()
-            .map(|id| (segments.file_path(*id), NamedFile::Segment(*id)));
-        let runs = self
-            .runs
-            .iter()
-            .map(|id| (runs.file_path(*id), NamedFile::Run(*id)));
+        let sealed = |dir: SealedDir, ids: &'a [u64], named: fn(u64) -> NamedFile| {
+            ids.iter().map(move |id| (dir.file_path(*id), named(*id)))
+        };
+        let segments = sealed(layout.segments_dir(), &self.segments, NamedFile::Segment);
+        let runs = sealed(layout.runs_dir(), &self.runs, NamedFile::Run);
         let carried = self.carried.iter().map(|(bucket, first)| {
             let file = carried.named(*bucket, *first);
             (file.path.clone(), NamedFile::Carried(file))

@@ -9,14 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use disk::Disk;
-use engine::{
-    EngineError, ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge,
-};
+use engine::{EngineError, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
 
 use super::checkpointer::CheckpointError;
 use super::segments::write_segment;
 use super::task::Task;
-use crate::bucket::{BeginMerge, BucketHandle, FinishMerge};
+use crate::bucket::{BeginMerge, BucketHandle, FinishMerge, expired_rows};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
 use crate::sealed_file::SealedDir;
@@ -34,11 +32,10 @@ pub(super) struct MergeJob {
     /// The input segments, which the new one replaces.
     pub(super) chosen: Vec<u64>,
     /// The buckets with rows in these segments, by ordinal.
-    buckets: Vec<(u32, BucketHandle, Removable)>,
+    buckets: Vec<(u32, BucketHandle)>,
+    /// The deletion time of the last checkpoint; `None` if it deleted nothing.
+    deletes_at_ns: Option<i64>,
 }
-
-/// Returns which of a bucket's rows may be dropped: those before the cutoff, and the listed ones.
-type Removable = Box<dyn Fn() -> (i64, Arc<[ExpiredRows]>) + Send>;
 
 /// The result of merging a bucket's rows.
 type MergedRows = (u32, BucketHandle, Merge);
@@ -64,8 +61,8 @@ impl MergeJob {
         let written = write_segment(&*self.disk, &self.dir, self.segment, |out| {
             let mut out = UntilStopped { out, stop };
             let mut segment = SegmentWriter::new(&mut out)?;
-            for (ordinal, handle, removable) in buckets {
-                merged.extend(self.write_bucket(&mut segment, ordinal, handle, removable)?);
+            for (ordinal, handle) in buckets {
+                merged.extend(self.write_bucket(&mut segment, ordinal, handle)?);
             }
             Ok::<_, CheckpointError>(segment.finish()?)
         });
@@ -82,7 +79,6 @@ impl MergeJob {
         segment: &mut SegmentWriter<'_>,
         ordinal: u32,
         handle: BucketHandle,
-        removable: Removable,
     ) -> Result<Option<MergedRows>, CheckpointError> {
         let segments = self.chosen.clone();
         let Ok(merge) = handle.send(BeginMerge { segments }).blocking_recv() else {
@@ -93,15 +89,16 @@ impl MergeJob {
             };
         };
         let Some(merge) = merge else { return Ok(None) };
-        let (cutoff_ns, expired) = removable();
+        // By the retention now, so that rows admitted by a longer retention are never compared with the shorter one
+        // before it: what may be dropped are the rows before the cutoff, and the listed ones.
+        let removable = |catalog: &Catalog| {
+            let (bucket, at_ns) = (catalog.bucket_by_ordinal(ordinal)?, self.deletes_at_ns?);
+            Some((bucket.retention_cutoff_ns(at_ns), expired_rows(bucket, at_ns)))
+        };
+        let removable = self.catalog.read(removable);
+        let (cutoff_ns, expired) = removable.unwrap_or((i64::MIN, Arc::default()));
         segment.begin_bucket(ordinal);
-        merge
-            .write(segment, cutoff_ns, &expired)
-            .map_err(|error| match error {
-                MergeError::Io(error) => CheckpointError::Io(error),
-                MergeError::Engine(error) => CheckpointError::Engine(error),
-                MergeError::Damaged(segment, error) => CheckpointError::Damaged(segment, error),
-            })?;
+        merge.write(segment, cutoff_ns, &expired)?;
         Ok(Some((ordinal, handle, merge)))
     }
 }
@@ -113,42 +110,33 @@ impl Task {
             return None;
         }
         let chosen = choose_merge(&self.mergeable())?;
-        let files = chosen.iter().filter_map(|id| self.segments.get(*id));
+        let files = chosen.iter().filter_map(|id| self.segments.open.get(id));
         let holders: BTreeSet<u32> = files
             .flat_map(|file| file.parts().map(|part| part.bucket))
             .collect();
-        let mut buckets = Vec::new();
-        for (ordinal, handle) in self.buckets.running() {
-            if holders.contains(&ordinal) {
-                let (cutoff_ns, expired) = (self.cutoff_ns(ordinal), self.expired_rows(ordinal));
-                let removable: Removable = Box::new(move || (cutoff_ns(), expired()));
-                buckets.push((ordinal, handle, removable));
-            }
-        }
-        buckets.sort_unstable_by_key(|(ordinal, ..)| *ordinal);
+        let mut buckets = self.buckets.running();
+        buckets.retain(|(ordinal, _)| holders.contains(ordinal));
+        buckets.sort_unstable_by_key(|(ordinal, _)| *ordinal);
         Some(MergeJob {
             disk: Arc::clone(&self.disk),
-            dir: self.segments.dir().clone(),
+            dir: self.segments.files.dir.clone(),
             catalog: self.catalog.clone(),
-            segment: self.segments.take_id(),
+            segment: self.segments.files.take_id(),
             chosen,
             buckets,
+            deletes_at_ns: self.deletes_at_ns,
         })
     }
 
     /// The segments that may be merged. Excluded are segments with a damaged block, and segments with rows of a bucket
     /// that is set apart, because it has no actor that could provide them.
     fn mergeable(&self) -> Vec<SegmentUse> {
-        let apart = self
-            .set_apart
-            .ordinals()
-            .flat_map(|ordinal| self.usage.of(ordinal));
+        let apart = self.set_apart.buckets.iter();
+        let apart = apart.flat_map(|ordinal| self.usage.of(*ordinal));
         let kept: HashSet<u64> = apart.chain(self.unmergeable.iter().copied()).collect();
-        let segments = self
-            .segments
-            .all()
-            .filter(|segment| !kept.contains(&segment.id()));
-        let uses = segments.map(|segment| SegmentUse {
+        let segments = self.segments.open.values();
+        let mergeable = segments.filter(|segment| !kept.contains(&segment.id()));
+        let uses = mergeable.map(|segment| SegmentUse {
             id: segment.id(),
             bytes: segment.bytes(),
             footer_bytes: segment.footer_bytes(),
@@ -167,7 +155,7 @@ impl Task {
         });
         match installed {
             Ok(()) => self.merges += 1,
-            Err(CheckpointError::Damaged(segment, error)) => {
+            Err(CheckpointError::Merge(MergeError::Damaged(segment, error))) => {
                 if let EngineError::Damaged(block) = &error {
                     self.buckets.damaged().note(block);
                 }
@@ -191,10 +179,10 @@ impl Task {
         merged: Vec<MergedRows>,
     ) -> Result<(), CheckpointError> {
         let is_chosen = |id: &u64| job.chosen.contains(id);
-        for ordinal in self.set_apart.ordinals() {
-            if self.usage.of(ordinal).any(|id| is_chosen(&id)) {
+        for ordinal in &self.set_apart.buckets {
+            if self.usage.of(*ordinal).any(|id| is_chosen(&id)) {
                 // The bucket was set apart after the merge began: its rows may be in the input segments only.
-                return Err(CheckpointError::ActorGone(ordinal));
+                return Err(CheckpointError::ActorGone(*ordinal));
             }
         }
         let mut parts = Vec::with_capacity(merged.len());
@@ -209,7 +197,7 @@ impl Task {
         if file.parts().next().is_some() {
             manifest.segments.push(file.id());
         }
-        manifest.next_segment = self.segments.next_id();
+        manifest.next_segment = self.segments.files.next_id();
         self.install_manifest(manifest)?;
         let mut replies = Vec::with_capacity(parts.len());
         for (ordinal, handle, merge, part) in parts {

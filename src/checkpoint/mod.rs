@@ -7,6 +7,7 @@
 
 mod buckets;
 mod checkpointer;
+mod data_dir;
 mod expiry;
 pub mod format_1;
 mod layout;
@@ -23,10 +24,11 @@ mod task;
 mod usage;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use format_1::{BucketDir, Damage, convert};
+pub use data_dir::DataDir;
+pub use format_1::{Damage, convert};
 pub use layout::{Layout, at, message};
 pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
-pub use open::{BucketFault, Opened, Recovered, RecoveryTimes, load_catalog, open};
+pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
 pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use disk::Disk;
-use engine::{Cache, EngineError, SegmentFile};
+use disk::{Disk, list_existing};
+use engine::{Cache, SegmentFile};
 use wal::{Log, LogOptions, Recovery, Sequence};
 
+use super::format_1;
 use super::layout::Layout;
 use super::manifest::Manifest;
 use super::open_error::OpenError;
@@ -36,7 +36,7 @@ pub struct Opened {
     /// The buckets that opened, with their points.
     pub buckets: Vec<BucketState>,
     /// Buckets that do not open, by ordinal, with the reason.
-    pub set_apart: BTreeMap<u32, BucketFault>,
+    pub set_apart: BTreeMap<u32, String>,
     /// The ledger: histories and deliveries.
     pub ledger: LedgerFiles,
     /// The block cache of these buckets' stores, shared with the stores of new buckets.
@@ -69,24 +69,9 @@ pub struct RecoveryTimes {
     pub replay: Duration,
 }
 
-/// Why a bucket does not open, although the data directory does.
-#[derive(Debug, thiserror::Error)]
-pub enum BucketFault {
-    /// Its part of this segment is damaged.
-    #[error(
-        "{0}: {1}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole"
-    )]
-    Segment(PathBuf, EngineError),
-    /// Its records, in the log or in carried files, do not apply.
-    #[error("{0}")]
-    Records(String),
-    /// Its format 1 directory was not converted.
-    #[error(
-        "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
-         `tidewatch check --repair` keep what is whole"
-    )]
-    Unconverted,
-}
+/// Why a bucket of format 1 does not open.
+const UNCONVERTED: &str = "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
+                           `tidewatch check --repair` keep what is whole";
 
 /// Memory for rows that wait to be sealed during replay, in bytes. This is what a replay uses in addition to what the
 /// running server would.
@@ -122,7 +107,9 @@ pub(super) fn open_with(
         saved = catalog.freeze().without_tail();
     }
     let catalog_read_at = Instant::now();
-    let files = BucketFiles::open(disk, layout, &manifest, &cache, ledger.ledger())?;
+    let (data_dir, named) = (&layout.data_dir, &manifest.segments);
+    let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
+    let holders = holders(&segments);
     let files_open_at = Instant::now();
     let sealing = Sealing::start(SEALING_BYTES_MAX);
     let unconverted = manifest.unconverted.iter();
@@ -130,9 +117,15 @@ pub(super) fn open_with(
         catalog,
         buckets: BTreeMap::new(),
         failed: unconverted
-            .map(|ordinal| (*ordinal, BucketFault::Unconverted))
+            .map(|ordinal| (*ordinal, UNCONVERTED.to_owned()))
             .collect(),
-        files,
+        disk: &**disk,
+        manifest: &manifest,
+        cache: &cache,
+        ledger: ledger.ledger().clone(),
+        segments,
+        holders,
+        carried: CarriedDir::of(data_dir),
         sealing: sealing.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?,
         points: 0,
     };
@@ -170,7 +163,7 @@ pub(super) fn open_with(
         log,
         catalog: replay.catalog,
         saved,
-        segments: replay.files.segments,
+        segments: replay.segments,
         buckets: replay.buckets.into_values().collect(),
         set_apart: replay.failed,
         ledger,
@@ -187,11 +180,12 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
         return Ok(found);
     }
     let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
-    if let Some(path) = layout.file_of_format_1(disk).map_err(failed)? {
+    if let Some(path) = format_1::exists(disk, &layout.data_dir).map_err(failed)? {
         return Err(OpenError::Format1(path));
     }
+    let log = list_existing(disk, &layout.log_dir()).map_err(failed)?;
     // Refuse before a new log is started: nothing else has the data of these files.
-    if layout.log_is_empty(disk).map_err(failed)? && layout.has_sealed_files(disk).map_err(failed)? {
+    if log.is_empty() && layout.has_sealed_files(disk).map_err(failed)? {
         return Err(OpenError::ManifestMissing(Manifest::path(&layout.data_dir), None));
     }
     Ok(None)
@@ -225,8 +219,15 @@ struct Replay<'a> {
     catalog: Catalog,
     buckets: BTreeMap<u32, BucketState>,
     /// Buckets that do not open. A later record may delete such a bucket.
-    failed: BTreeMap<u32, BucketFault>,
-    files: BucketFiles<'a>,
+    failed: BTreeMap<u32, String>,
+    disk: &'a dyn Disk,
+    manifest: &'a Manifest,
+    cache: &'a Cache,
+    ledger: Ledger,
+    segments: Segments,
+    /// Segments by bucket ordinal.
+    holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
+    carried: CarriedDir,
     sealing: Sealing,
     /// Points applied.
     points: u64,
@@ -235,7 +236,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn apply(&mut self, sequence: Sequence, bytes: &[u8]) -> Result<(), RecordError> {
         match Record::decode(bytes)? {
-            Record::Command(command) if sequence > self.files.manifest.catalog_covered => {
+            Record::Command(command) if sequence > self.manifest.catalog_covered => {
                 self.catalog.apply(&command);
             }
             Record::Command(_) => {}
@@ -255,7 +256,7 @@ impl Replay<'_> {
             Err(error) => {
                 self.buckets.remove(&ingest.bucket);
                 let fault = format!("record {sequence}: {error}");
-                self.failed.insert(ingest.bucket, BucketFault::Records(fault));
+                self.failed.insert(ingest.bucket, fault);
                 return;
             }
         }
@@ -268,7 +269,7 @@ impl Replay<'_> {
         if self.buckets.contains_key(&ordinal) || self.failed.contains_key(&ordinal) {
             return;
         }
-        match self.files.load(ordinal) {
+        match self.read(ordinal) {
             Ok(loaded) => drop(self.buckets.insert(ordinal, loaded)),
             Err(fault) => drop(self.failed.insert(ordinal, fault)),
         }
@@ -299,53 +300,9 @@ impl Replay<'_> {
             true
         });
     }
-}
 
-/// The files that hold the buckets.
-struct BucketFiles<'a> {
-    disk: &'a dyn Disk,
-    manifest: &'a Manifest,
-    cache: &'a Cache,
-    ledger: Ledger,
-    segments: Segments,
-    /// Segments by bucket ordinal.
-    holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
-    carried: Vec<CarriedFile>,
-}
-
-impl<'a> BucketFiles<'a> {
-    fn open(
-        disk: &'a Arc<dyn Disk>,
-        layout: &Layout,
-        manifest: &'a Manifest,
-        cache: &'a Cache,
-        ledger: &Ledger,
-    ) -> Result<Self, OpenError> {
-        let (data_dir, named) = (&layout.data_dir, &manifest.segments);
-        let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
-        let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
-        for segment in segments.all() {
-            for part in segment.parts() {
-                holders.entry(part.bucket).or_default().push(Arc::clone(segment));
-            }
-        }
-        let dir = CarriedDir::of(data_dir);
-        let carried = manifest.carried.iter();
-        Ok(BucketFiles {
-            disk: &**disk,
-            manifest,
-            cache,
-            ledger: ledger.clone(),
-            segments,
-            holders,
-            carried: carried
-                .map(|(bucket, first)| dir.named(*bucket, *first))
-                .collect(),
-        })
-    }
-
-    /// Loads a bucket: its state at the last checkpoint, and the records carried since.
-    fn load(&self, ordinal: u32) -> Result<BucketState, BucketFault> {
+    /// Reads a bucket: its state at the last checkpoint, and the records carried since.
+    fn read(&self, ordinal: u32) -> Result<BucketState, String> {
         let mut state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
         if let Some(mark) = self.manifest.buckets.get(&ordinal) {
             state.applied = mark.covered;
@@ -354,16 +311,31 @@ impl<'a> BucketFiles<'a> {
         }
         for segment in self.holders.get(&ordinal).into_iter().flatten() {
             let part = segment.part(ordinal).map_err(|error| {
-                let path = self.segments.dir().file_path(segment.id());
-                BucketFault::Segment(path, error)
+                format!(
+                    "{}: {error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole",
+                    self.segments.files.dir.file_path(segment.id()).display()
+                )
             })?;
             part.into_iter().for_each(|part| state.store.add_segment(part));
         }
-        for file in self.carried.iter().filter(|file| file.bucket == ordinal) {
-            apply_carried(self.disk, file, &mut state).map_err(BucketFault::Records)?;
+        let carried = self.manifest.carried.iter();
+        for (bucket, first) in carried.filter(|(bucket, _)| *bucket == ordinal) {
+            let file = self.carried.named(*bucket, *first);
+            apply_carried(self.disk, &file, &mut state)?;
         }
         Ok(state)
     }
+}
+
+/// Segments by bucket ordinal.
+fn holders(segments: &Segments) -> HashMap<u32, Vec<Arc<SegmentFile>>> {
+    let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
+    for segment in segments.open.values() {
+        for part in segment.parts() {
+            holders.entry(part.bucket).or_default().push(Arc::clone(segment));
+        }
+    }
+    holders
 }
 
 /// Applies the carried records of a bucket that was set apart. They precede those in the log.

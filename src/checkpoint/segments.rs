@@ -1,25 +1,20 @@
 //! Segment files, shared by all buckets, and the open ones among them.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::{Bytes, Disk};
-use engine::{EngineError, SegmentFile};
+use engine::SegmentFile;
 
 use crate::sealed_file::{self, SealedDir, SealedFiles};
 
-/// Why a segment does not open.
+/// Why a segment does not open: a disk error, or damage of the file at this path.
 #[derive(Debug, thiserror::Error)]
-pub enum SegmentError {
-    /// A disk error.
-    #[error("{0}: {1}")]
-    Io(PathBuf, io::Error),
-    /// The file is damaged.
-    #[error("{0}: {1}")]
-    Damaged(PathBuf, EngineError),
-}
+#[error("{0}: {1}")]
+pub struct SegmentError(PathBuf, Box<dyn Error + Send + Sync>);
 
 /// The directory of the segments of a data directory.
 pub fn segments_dir(data_dir: &Path) -> SealedDir {
@@ -48,10 +43,9 @@ pub fn write_segment<R, E: From<io::Error>>(
 /// Opens a segment and reads its table of buckets.
 fn open_segment(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<Arc<SegmentFile>, SegmentError> {
     let path = dir.file_path(id);
-    let bytes = disk
-        .map(&path)
-        .map_err(|error| SegmentError::Io(path.clone(), error))?;
-    SegmentFile::open(id, shared(bytes)).map_err(|error| SegmentError::Damaged(path, error))
+    let failed = |error| SegmentError(path.clone(), error);
+    let bytes = disk.map(&path).map_err(|error| failed(error.into()))?;
+    SegmentFile::open(id, shared(bytes)).map_err(|error| failed(error.into()))
 }
 
 /// Converts bytes to the type that the engine expects.
@@ -67,8 +61,8 @@ pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
 
 /// The open segments in use. Owned by the checkpointer, the only writer.
 pub struct Segments {
-    files: SealedFiles,
-    open: BTreeMap<u64, Arc<SegmentFile>>,
+    pub(super) files: SealedFiles,
+    pub(super) open: BTreeMap<u64, Arc<SegmentFile>>,
 }
 
 impl Segments {
@@ -86,33 +80,23 @@ impl Segments {
         let opened = named.iter().map(|id| Ok((*id, open_segment(&*disk, &dir, *id)?)));
         let open = opened.collect::<Result<_, _>>()?;
         let files = SealedFiles::list(disk, dir.clone(), named, next)
-            .map_err(|error| SegmentError::Io(dir.path().to_owned(), error))?;
+            .map_err(|error| SegmentError(dir.path().to_owned(), error.into()))?;
         Ok(Segments { files, open })
     }
 
-    /// The directory of the segments.
-    pub fn dir(&self) -> &SealedDir {
-        self.files.dir()
-    }
-
-    /// Allocates the number of a new segment.
-    pub fn take_id(&mut self) -> u64 {
-        self.files.take_id()
-    }
-
-    /// The number that the next segment will get.
-    pub fn next_id(&self) -> u64 {
-        self.files.next_id()
-    }
-
-    /// All open segments.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<SegmentFile>> {
-        self.open.values()
-    }
-
-    /// The open segment with this number.
-    pub fn get(&self, id: u64) -> Option<&Arc<SegmentFile>> {
-        self.open.get(&id)
+    /// Writes a new segment, see [`write_segment`].
+    ///
+    /// # Errors
+    /// A disk error, or an error of `write`, with the path.
+    pub fn write<R, E: From<io::Error>>(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+    ) -> Result<Arc<SegmentFile>, (PathBuf, E)> {
+        let id = self.files.take_id();
+        let written = write_segment(&*self.files.disk, &self.files.dir, id, write);
+        let written = written.map_err(|error| (self.files.dir.file_path(id), error))?;
+        self.add(Arc::clone(&written));
+        Ok(written)
     }
 
     /// The segments that hold rows of a bucket, with the number of rows, from their tables.
@@ -121,7 +105,7 @@ impl Segments {
             let part = segment.parts().find(|part| part.bucket == bucket)?;
             Some((segment.id(), part.rows))
         };
-        self.all().filter_map(of_bucket).collect()
+        self.open.values().filter_map(of_bucket).collect()
     }
 
     /// Adds a segment that was written.

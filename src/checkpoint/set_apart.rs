@@ -11,36 +11,15 @@ use super::layout::Layout;
 use crate::bucket::{CARRIED_AT_ONCE_MAX, CarriedDir};
 use crate::journal::Record;
 
-/// The set of buckets that are set apart.
+/// The set of buckets that are set apart. A bucket is added when its records have been carried.
 #[derive(Default)]
 pub(super) struct SetApart {
-    buckets: BTreeSet<u32>,
+    pub(super) buckets: BTreeSet<u32>,
     /// Records up to this one are in carried files; `None` before the first time.
     carried_until: Option<Sequence>,
 }
 
 impl SetApart {
-    /// Creates the set from the buckets that did not open.
-    pub(super) fn new(unopened: impl Iterator<Item = u32>) -> Self {
-        SetApart {
-            buckets: unopened.collect(),
-            ..SetApart::default()
-        }
-    }
-
-    pub(super) fn contains(&self, ordinal: u32) -> bool {
-        self.buckets.contains(&ordinal)
-    }
-
-    pub(super) fn ordinals(&self) -> impl Iterator<Item = u32> {
-        self.buckets.iter().copied()
-    }
-
-    /// Adds a bucket whose records have been carried.
-    pub(super) fn add(&mut self, ordinal: u32) {
-        self.buckets.insert(ordinal);
-    }
-
     /// Notes that the manifest names the files carried up to here. Call it only then: files that it does not name may
     /// be removed.
     pub(super) fn carried(&mut self, covered: Sequence) {

@@ -176,7 +176,7 @@ pub(super) fn assemble(
     }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
     let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
-    let segments_dir = opened.segments.dir().clone();
+    let segments_dir = opened.segments.files.dir.clone();
     let dependencies = Dependencies {
         journal: journal.clone(),
         catalog: catalog.clone(),
@@ -188,10 +188,9 @@ pub(super) fn assemble(
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
         damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.file_path(id)),
     };
-    let set_apart = SetApart::new(opened.set_apart.keys().copied());
-    let reasons = opened.set_apart.iter();
-    let reasons = reasons.map(|(ordinal, fault)| (*ordinal, fault.to_string()));
-    let buckets = Buckets::start(states, reasons.collect(), dependencies, options.buckets);
+    let mut set_apart = SetApart::default();
+    set_apart.buckets.extend(opened.set_apart.keys());
+    let buckets = Buckets::start(states, opened.set_apart, dependencies, options.buckets);
     let ledger = opened.ledger.ledger().clone();
     let mut task = Task {
         disk,

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use disk::Disk;
-use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
+use engine::{SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
 use super::buckets::{BucketCheckpoint, LiveSegments, NO_MARK};
@@ -15,14 +15,14 @@ use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::manifest::Manifest;
-use super::segments::{Segments, write_segment};
+use super::segments::Segments;
 use super::set_apart::SetApart;
 use super::usage::Usage;
-use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_rows};
-use crate::catalog::{Bucket, Catalog, CatalogHandle, Frozen};
+use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir};
+use crate::catalog::{Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::JournalWriter;
-use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
+use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs};
 
 /// Expired rows are removed from files within this time, in addition to the delay of [`DeletionClock`].
 const SWEEP_PERIOD_NS: u64 = 10 * MINUTE_NS as u64;
@@ -57,13 +57,9 @@ pub(super) struct Task {
     pub(super) set_apart: SetApart,
 }
 
-/// Files that a checkpoint has written, and that the manifest does not name yet.
-struct Written {
-    segment: Option<Arc<SegmentFile>>,
-    /// The part of the segment that belongs to each bucket.
-    parts: BTreeMap<u32, SegmentPart>,
-    runs: Runs,
-}
+/// Files that a checkpoint has written, and that the manifest does not name yet: the segment, the part of it that
+/// belongs to each bucket, and the runs.
+type Written = (Option<Arc<SegmentFile>>, BTreeMap<u32, SegmentPart>, Runs);
 
 impl Task {
     /// Writes everything dispatched so far to segments and runs, and trims the log.
@@ -137,18 +133,21 @@ impl Task {
             (self.manifest.covered, covered),
         )?;
         let written = self.write(&begun, &frozen);
-        let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
+        let (segment, parts, runs) = written.inspect_err(|_| self.discard())?;
         let mut manifest = self.manifest_of(&begun, &frozen, segment.as_deref());
         (manifest.covered, manifest.catalog_covered) = (covered, sequence);
         manifest.runs = runs.ids();
         manifest.carried = self.carried_files(&failed)?;
         self.install_manifest(manifest)?;
-        self.adopt_runs(&frozen, runs);
+        // Make the runs, which hold the frozen tail, visible to readers.
+        let ledger = &self.ledger;
+        self.catalog
+            .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
         self.saved = frozen.without_tail();
         self.adopt_parts(begun, parts);
         self.remove_unnamed();
         for ordinal in failed {
-            self.set_apart.add(ordinal);
+            self.set_apart.buckets.insert(ordinal);
             let reason = CheckpointError::ActorGone(ordinal).to_string();
             self.buckets.set_apart(ordinal, reason);
         }
@@ -166,32 +165,21 @@ impl Task {
                 parts.extend(segment.part(part.bucket)?.map(|read| (part.bucket, read)));
             }
         }
-        let runs = self.write_runs(begun, frozen)?;
-        Ok(Written { segment, parts, runs })
+        Ok((segment, parts, self.write_runs(begun, frozen)?))
     }
 
     /// Writes the rows of all buckets to one segment; writes none if there are no rows.
-    fn write_segment(
+    fn write_segment<'a>(
         &mut self,
-        begun: &[BucketCheckpoint],
+        begun: &'a [BucketCheckpoint],
     ) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
-        let mut checkpoints = Vec::new();
-        for bucket in begun {
-            checkpoints.extend(
-                bucket
-                    .unsaved
-                    .checkpoint
-                    .as_ref()
-                    .map(|rows| (bucket.ordinal, rows)),
-            );
-        }
+        let rows = |bucket: &'a BucketCheckpoint| Some((bucket.ordinal, bucket.unsaved.checkpoint.as_ref()?));
+        let mut checkpoints: Vec<_> = begun.iter().filter_map(rows).collect();
         if checkpoints.is_empty() {
             return Ok(None);
         }
         checkpoints.sort_unstable_by_key(|(ordinal, _)| *ordinal);
-        let id = self.segments.take_id();
-        let dir = self.segments.dir().clone();
-        let written = write_segment(&*self.disk, &dir, id, |out: &mut dyn Write| {
+        let written = self.segments.write(|out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
             for (ordinal, rows) in checkpoints {
                 segment.begin_bucket(ordinal);
@@ -199,21 +187,16 @@ impl Task {
             }
             Ok::<_, CheckpointError>(segment.finish()?)
         });
-        let written = written.map_err(|error| error.at(&dir.file_path(id)))?;
-        self.segments.add(Arc::clone(&written));
-        Ok(Some(written))
+        written.map(Some).map_err(|(path, error)| error.at(&path))
     }
 
     /// Writes the ledger's tail, the answers to idempotency keys, and the changes of the catalog.
     fn write_runs(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let catalog = NewEntry::changes(frozen, &self.saved).map_err(io::Error::other)?;
-        let saving = Saving {
-            tail: frozen.ledger_tail().clone(),
-            answers: begun.iter().flat_map(|bucket| &bucket.unsaved.answers).collect(),
-            catalog: catalog.iter().collect(),
-        };
+        let answers = begun.iter().flat_map(|bucket| &bucket.unsaved.answers);
         let keep = self.keep(frozen);
-        Ok(self.ledger.save(saving, &keep)?)
+        let entries = answers.chain(&catalog).collect();
+        Ok(self.ledger.save(frozen.ledger_tail(), entries, &keep)?)
     }
 
     /// The next manifest: the one in force, with the new marks of these buckets and the segments in use.
@@ -237,14 +220,14 @@ impl Task {
         manifest.segments = self.usage.segments().collect();
         manifest.segments.extend(written.map(SegmentFile::id));
         manifest.unconverted.retain(|ordinal| known.contains(ordinal));
-        manifest.next_segment = self.segments.next_id();
+        manifest.next_segment = self.segments.files.next_id();
         manifest
     }
 
     /// The carried files in use: those of buckets that are set apart, or are about to be.
     fn carried_files(&self, failed: &BTreeSet<u32>) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
         let files = CarriedDir::of(&self.layout.data_dir).list(&*self.disk)?;
-        let counts = |bucket: u32| self.set_apart.contains(bucket) || failed.contains(&bucket);
+        let counts = |bucket: u32| self.set_apart.buckets.contains(&bucket) || failed.contains(&bucket);
         let files = files.into_iter().filter(|file| counts(file.bucket));
         Ok(files.map(|file| (file.bucket, file.first)).collect())
     }
@@ -270,13 +253,6 @@ impl Task {
             true => Err(CheckpointError::DirectoryGone),
             false => Ok(()),
         }
-    }
-
-    /// Makes these runs, which hold the frozen tail, visible to readers.
-    fn adopt_runs(&mut self, frozen: &Frozen, runs: Runs) {
-        let ledger = &self.ledger;
-        self.catalog
-            .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
     }
 
     /// Gives the stores the written parts, which replace their rows in memory.
@@ -343,25 +319,12 @@ impl Task {
     /// The time before which a bucket's rows may be removed, by its retention at the time of the call. Called by the
     /// bucket's actor, so that rows admitted by a longer retention are never compared with the shorter one before it.
     pub(super) fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
-        let cutoff_ns = self.at_deletion(ordinal, Bucket::retention_cutoff_ns);
-        move || cutoff_ns().unwrap_or(i64::MIN)
-    }
-
-    /// Rows of a bucket that have expired although its present retention reaches them, and that may be removed. Called
-    /// like `cutoff_ns`.
-    pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Arc<[ExpiredRows]> + Send + use<> {
-        let expired = self.at_deletion(ordinal, expired_rows);
-        move || expired().unwrap_or_default()
-    }
-
-    /// Returns a function that applies `of` to a bucket as it is then, and to the deletion time of this checkpoint.
-    fn at_deletion<R>(
-        &self,
-        ordinal: u32,
-        of: fn(&Bucket, i64) -> R,
-    ) -> impl Fn() -> Option<R> + Send + use<R> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
-        move || catalog.read(|catalog| Some(of(catalog.bucket_by_ordinal(ordinal)?, deletes_at_ns?)))
+        let cutoff_ns = move |catalog: &Catalog| {
+            let bucket = catalog.bucket_by_ordinal(ordinal)?;
+            Some(bucket.retention_cutoff_ns(deletes_at_ns?))
+        };
+        move || catalog.read(cutoff_ns).unwrap_or(i64::MIN)
     }
 
     /// Drops the usage of deleted buckets, whose deletion may not have been reported yet.

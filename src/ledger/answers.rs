@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::Ledger;
 use super::error::LedgerError;
 use super::files::NewEntry;
-use super::format::{Entry, Place};
-use super::run::Run;
-use crate::catalog::{Stream, bucket_owner};
+use super::format::{Place, take};
+use crate::catalog::{EntryKey, Stream, bucket_owner};
 use crate::ids::ObjectId;
 use crate::journal::{Answer, IdempotencyView};
 
@@ -31,16 +30,13 @@ pub struct Answered {
 
 impl Answered {
     /// Decodes the payload of an entry; `None` if it is too short.
-    pub fn decode(payload: &[u8]) -> Option<Self> {
-        let (created_at, rest) = payload.split_first_chunk()?;
-        let (body, rest) = rest.split_first_chunk()?;
-        let (status, answer) = rest.split_first_chunk()?;
+    pub fn decode(mut payload: &[u8]) -> Option<Self> {
         Some(Self {
-            body: *body,
-            created_at_ns: i64::from_le_bytes(*created_at),
+            created_at_ns: i64::from_le_bytes(take(&mut payload)?),
+            body: take(&mut payload)?,
             answer: Answer {
-                status: u16::from_le_bytes(*status),
-                body: answer.into(),
+                status: u16::from_le_bytes(take(&mut payload)?),
+                body: payload.into(),
             },
         })
     }
@@ -60,20 +56,21 @@ impl NewEntry {
     /// The entry of a bucket's key, with a payload from [`encode_answer`].
     pub fn answer(bucket: u32, key: &Digest, payload: Arc<[u8]>) -> Self {
         let (at_ns, id) = place_of(key);
-        Self {
+        let key = EntryKey {
+            stream: Stream::Answers,
             owner: bucket_owner(bucket),
             at_ns,
             id,
-            payload,
-        }
+        };
+        Self { key, payload }
     }
 
     /// The key whose answer this is.
     pub fn answered_key(&self) -> Digest {
         let mut key = [0; 16];
         let (first, second) = key.split_at_mut(8);
-        first.copy_from_slice(&self.at_ns.to_be_bytes());
-        second.copy_from_slice(&self.id.as_bytes()[..8]);
+        first.copy_from_slice(&self.key.at_ns.to_be_bytes());
+        second.copy_from_slice(&self.key.id.as_bytes()[..8]);
         key
     }
 }
@@ -102,19 +99,16 @@ impl Ledger {
         let cutoff_ns = Stream::Answers.cutoff_ns(now_ns);
         let runs = self.runs();
         for run in runs.of(Stream::Answers).rev() {
-            if run.newest_ns() < cutoff_ns {
+            if run.footer.newest_ns < cutoff_ns {
                 continue;
             }
             let numbers = run.entries_of(owner)?;
             if let Some(entry) = run.entries().find_spread(numbers, &place)? {
-                return read(run, &entry).map(Some);
+                let found = Answered::decode(&run.payload(&entry)?);
+                let found = found.ok_or_else(|| run.damaged(entry.offset, "an answer"));
+                return found.map(Some);
             }
         }
         Ok(None)
     }
-}
-
-fn read(run: &Run, entry: &Entry) -> Result<Answered, LedgerError> {
-    let payload = run.payload(entry)?;
-    Answered::decode(&payload).ok_or_else(|| run.damaged(entry.offset, "an answer"))
 }

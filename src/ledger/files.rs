@@ -2,45 +2,28 @@
 //! checkpointer, the only writer. The manifest names the files in use; the checkpointer writes it between
 //! [`LedgerFiles::save`] and [`LedgerFiles::adopt`].
 
-use std::io;
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
 use disk::Disk;
+use parking_lot::RwLock;
 
 use super::error::LedgerError;
-use super::format::moment_ns;
 use super::merge::{Keep, NewestVersions, worth_merging};
 use super::run::Run;
-use super::writer::{EntryPlace, Item, RunWriter};
+use super::writer::{Item, RunWriter};
 use super::{Ledger, Runs, runs_dir};
-use crate::catalog::{Change, Frozen, FrozenTail, Stream};
+use crate::catalog::{Change, EntryKey, Frozen, FrozenTail, Stream};
 use crate::ids::ObjectId;
 use crate::sealed_file::{self, SealedFiles};
 
 /// An entry of a stream that has no in-memory tail.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
-    /// The owner of the entry.
-    pub owner: ObjectId,
-    /// Position within the owner, together with `id`.
-    pub at_ns: i64,
-    /// The second part of the position.
-    pub id: ObjectId,
+    pub key: EntryKey,
     /// Encoded content. For an object of the catalog, an empty payload is a tombstone.
     pub payload: Arc<[u8]>,
-}
-
-/// The data of one checkpoint. Within each list, no two entries have the same owner and position; they may be in any
-/// order.
-#[derive(Default)]
-pub struct Saving<'a> {
-    /// Histories, deliveries and triggers.
-    pub tail: FrozenTail,
-    /// Answers to idempotency keys of all buckets, see [`NewEntry::answer`].
-    pub answers: Vec<&'a NewEntry>,
-    /// Objects of the catalog that were changed or deleted.
-    pub catalog: Vec<&'a NewEntry>,
 }
 
 impl NewEntry {
@@ -50,35 +33,24 @@ impl NewEntry {
     /// Those of the encoder.
     pub fn changes(catalog: &Frozen, saved: &Frozen) -> Result<Vec<Self>, rmp_serde::encode::Error> {
         let changes = catalog.changes_since(saved);
-        changes.map(|change| Ok(Self::object(change?))).collect()
-    }
-
-    fn object(change: Change) -> Self {
-        NewEntry {
-            owner: change.key.owner,
-            at_ns: change.key.place,
-            id: change.key.id,
-            payload: change.content.unwrap_or_default().into(),
-        }
-    }
-
-    fn item(&self, stream: Stream) -> Item<'_> {
-        let place = EntryPlace {
-            owner: self.owner,
-            at_ns: self.at_ns,
-            id: self.id,
-            // Entries of these streams are not counted.
-            again: false,
+        let object = |Change { key, content }| {
+            let key = EntryKey {
+                stream: Stream::Catalog,
+                owner: key.owner,
+                at_ns: key.place,
+                id: key.id,
+            };
+            NewEntry {
+                key,
+                payload: content.unwrap_or_default().into(),
+            }
         };
-        // An answer without its time would not be a valid answer, and would never be read as one.
-        let moment_ns = moment_ns(stream, self.at_ns, &self.payload).unwrap_or(i64::MIN);
-        Item::new(place, moment_ns, &self.payload)
+        changes.map(|change| change.map(object)).collect()
     }
 }
 
 /// The writing side of the ledger.
 pub struct LedgerFiles {
-    disk: Arc<dyn Disk>,
     files: SealedFiles,
     ledger: Ledger,
     /// Whether the directory is known to exist, with its name synced.
@@ -96,11 +68,10 @@ impl LedgerFiles {
         let dir = runs_dir(data_dir);
         let runs = named.iter().map(|id| Run::open_file(&*disk, &dir, *id));
         let runs = runs.map(|run| run.map(Arc::new)).collect::<Result<_, _>>()?;
-        let files = SealedFiles::list(Arc::clone(&disk), dir.clone(), named, 1);
+        let files = SealedFiles::list(disk, dir.clone(), named, 1);
         Ok(Self {
-            disk,
             files: files.map_err(|error| LedgerError::Io(dir.path().to_owned(), error))?,
-            ledger: Ledger::new(runs),
+            ledger: Ledger(Arc::new(RwLock::new(runs))),
             dir_is_made: false,
             unmergeable: Vec::new(),
         })
@@ -123,41 +94,37 @@ impl LedgerFiles {
         self.files.retain(|id| used.contains(&id) || named.contains(&id));
     }
 
-    /// Writes the data of a checkpoint, one file per stream that has any. Returns all runs of the ledger, to be named
-    /// by a snapshot and then adopted; fully expired runs are left out. Each file is synced, and the directory once.
+    /// Writes the data of a checkpoint, one file per stream that has any: histories, deliveries and triggers from the
+    /// tail, and `entries`, the answers to idempotency keys of all buckets ([`NewEntry::answer`]) and the objects of the
+    /// catalog that were changed or deleted ([`NewEntry::changes`]). No two entries have the same key; they may be in
+    /// any order. Returns all runs of the ledger, to be named by a snapshot and then adopted; fully expired runs are
+    /// left out. Each file is synced, and the directory once.
     ///
     /// # Errors
     /// I/O errors.
-    pub fn save(&mut self, saving: Saving<'_>, keep: &Keep) -> Result<Runs, LedgerError> {
-        let mut runs = self.ledger.runs().to_vec();
-        runs.retain(|run| keep.not_expired(run.stream(), run.newest_ns()));
+    pub fn save(
+        &mut self,
+        tail: &FrozenTail,
+        mut entries: Vec<&NewEntry>,
+        keep: &Keep,
+    ) -> Result<Runs, LedgerError> {
+        let mut runs = self.ledger.runs().0.to_vec();
+        runs.retain(|run| keep.not_expired(run.stream, run.footer.newest_ns));
         let kept = runs.len();
         for stream in Stream::OF_TAIL {
-            let mut entries = saving
-                .tail
+            let items = tail
                 .of(stream)
-                .filter(|(key, _)| keep.keeps(stream, key.owner, key.at_ns))
-                .map(|(key, entry)| {
-                    let place = EntryPlace {
-                        owner: key.owner,
-                        at_ns: key.at_ns,
-                        id: key.id,
-                        again: entry.again,
-                    };
-                    Item::new(place, key.at_ns, &entry.payload)
-                });
-            runs.extend(self.write_run(stream, || Ok(entries.next()))?);
+                .map(|(key, entry)| Item::new(*key, entry.again, &entry.payload));
+            runs.extend(self.write_run(stream, items.filter(|item| keep.keeps(item)).map(Ok))?);
         }
-        for (stream, mut entries) in [
-            (Stream::Answers, saving.answers),
-            (Stream::Catalog, saving.catalog),
-        ] {
-            entries.sort_unstable_by_key(|entry| (entry.owner, entry.at_ns, entry.id));
-            let mut items = entries
-                .into_iter()
-                .map(|entry| entry.item(stream))
-                .filter(|item| keep.keeps(stream, item.place.owner, item.moment_ns));
-            runs.extend(self.write_run(stream, || Ok(items.next()))?);
+        entries.sort_unstable_by_key(|entry| entry.key);
+        for of_stream in entries.chunk_by(|one, next| one.key.stream == next.key.stream) {
+            // Entries of these streams are not counted.
+            let items = of_stream
+                .iter()
+                .map(|entry| Item::new(entry.key, false, &entry.payload));
+            let items = items.filter(|item| keep.keeps(item));
+            runs.extend(self.write_run(of_stream[0].key.stream, items.map(Ok))?);
         }
         if runs.len() > kept {
             self.sync_dir()?;
@@ -167,7 +134,7 @@ impl LedgerFiles {
 
     /// Makes these runs visible to readers. Called under the catalog's lock once a snapshot names them.
     pub fn adopt(&self, runs: Runs) {
-        self.ledger.adopt(runs);
+        *self.ledger.0.write() = runs;
     }
 
     /// Merges runs where it is worthwhile, with at most one merge per stream; `None` if there was nothing to merge.
@@ -176,22 +143,25 @@ impl LedgerFiles {
     /// # Errors
     /// I/O errors, or damage: then the stream is not merged again until the next start.
     pub fn merge(&mut self, keep: &Keep) -> Result<Option<Runs>, LedgerError> {
-        let mut runs = self.ledger.runs().to_vec();
+        let mut runs = self.ledger.runs().0.to_vec();
         let before = runs.len();
         for stream in Stream::ALL {
             if self.unmergeable.contains(&stream) {
                 continue;
             }
             let (of_stream, mut others): (Vec<_>, Vec<_>) =
-                runs.iter().cloned().partition(|run| run.stream() == stream);
+                runs.iter().cloned().partition(|run| run.stream == stream);
             let sizes: Vec<u64> = of_stream.iter().map(|run| run.bytes()).collect();
             let Some(merged) = worth_merging(stream, &sizes) else {
                 continue;
             };
             others.extend_from_slice(&of_stream[..merged.start]);
             let with_oldest = merged.start == 0;
-            let written = NewestVersions::new(of_stream[merged].iter().map(|run| &**run))
-                .and_then(|mut newest| self.write_run(stream, || newest.next_kept(keep, with_oldest)));
+            let written =
+                NewestVersions::new(of_stream[merged].iter().map(|run| &**run)).and_then(|mut newest| {
+                    let items = iter::from_fn(|| newest.next_kept(keep, with_oldest).transpose());
+                    self.write_run(stream, items)
+                });
             if let Err(LedgerError::Damaged { .. }) = &written {
                 // A retry would fail at every checkpoint.
                 self.unmergeable.push(stream);
@@ -221,7 +191,7 @@ impl LedgerFiles {
         let mut newest = NewestVersions::new(runs.of(stream))?;
         while let Some(version) = newest.next()? {
             if !version.is_tombstone() {
-                let (entry, payload) = (&version.entry, version.payload()?);
+                let (entry, payload) = (&version.entry, version.run.payload(&version.entry)?);
                 each(version.owner, entry.at_ns, entry.id, &payload)?;
             }
         }
@@ -230,8 +200,8 @@ impl LedgerFiles {
 
     /// Makes the names of written files durable.
     fn sync_dir(&self) -> Result<(), LedgerError> {
-        let dir = self.files.dir().path();
-        let synced = self.disk.sync_dir(dir);
+        let dir = self.files.dir.path();
+        let synced = self.files.disk.sync_dir(dir);
         synced.map_err(|error| LedgerError::Io(dir.to_owned(), error))
     }
 
@@ -239,44 +209,33 @@ impl LedgerFiles {
     fn write_run<'a>(
         &mut self,
         stream: Stream,
-        mut next: impl FnMut() -> Result<Option<Item<'a>>, LedgerError>,
+        mut items: impl Iterator<Item = Result<Item<'a>, LedgerError>>,
     ) -> Result<Option<Arc<Run>>, LedgerError> {
-        let Some(mut item) = next()? else {
+        let Some(first) = items.next().transpose()? else {
             return Ok(None);
         };
         if !self.dir_is_made {
-            let dir = self.files.dir().path();
-            let made = self.disk.create_dir_all(dir);
+            let dir = self.files.dir.path();
+            let made = self.files.disk.create_dir_all(dir);
             made.map_err(|error| LedgerError::Io(dir.to_owned(), error))?;
             self.dir_is_made = true;
         }
         let id = self.files.take_id();
-        let path = self.files.dir().file_path(id);
-        let written = sealed_file::write_unnamed(&*self.disk, &path, |out| {
+        let path = self.files.dir.file_path(id);
+        let written = sealed_file::write_unnamed(&*self.files.disk, &path, |out| {
             let mut writer = RunWriter::new(out, stream)?;
-            loop {
-                writer.push(&item)?;
-                match next()? {
-                    Some(following) => item = following,
-                    None => break,
-                }
+            writer.push(&first)?;
+            for item in items {
+                writer.push(&item?)?;
             }
-            Ok(writer.finish()?)
+            writer.finish()
         });
-        let bytes = written.map_err(|error| match error {
-            WriteError::Io(error) => LedgerError::Io(path.clone(), error),
-            WriteError::Entries(error) => error,
+        // An error of the output file, or of the source of the entries.
+        let bytes = written.map_err(|error| match error.downcast::<LedgerError>() {
+            Ok(error) => error,
+            Err(error) => LedgerError::Io(path.clone(), error),
         })?;
         self.files.add(id);
         Ok(Some(Arc::new(Run::open(id, &path, bytes)?)))
     }
-}
-
-/// Why a run was not written: an error of the output file, or of the source of its entries.
-#[derive(Debug, thiserror::Error)]
-enum WriteError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Entries(#[from] LedgerError),
 }

@@ -1,7 +1,6 @@
 //! Encoding and decoding of a run file's parts, as described in FORMAT.md.
 
-use super::writer::EntryPlace;
-use crate::catalog::Stream;
+use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
 pub(super) const MAGIC: &[u8; 8] = b"TWLRUN01";
@@ -14,6 +13,13 @@ pub(super) const OWNER_ROW_BYTES: usize = 20;
 pub(super) const FOOTER_BYTES: usize = 56;
 /// The part of the footer that its own checksum covers.
 pub(super) const FOOTER_CHECKED_BYTES: usize = FOOTER_BYTES - 4;
+
+/// Takes the next bytes from the front; `None` if too few are left.
+pub fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
 
 /// Position of an entry within its owner; defines the order.
 pub(super) type Place = (i64, ObjectId);
@@ -41,12 +47,13 @@ impl Entry {
         (self.at_ns, self.id)
     }
 
-    pub fn of(&self, owner: ObjectId) -> EntryPlace {
-        EntryPlace {
+    pub fn key(&self, stream: Stream, owner: ObjectId) -> EntryKey {
+        let (at_ns, id) = self.place();
+        EntryKey {
+            stream,
             owner,
-            at_ns: self.at_ns,
-            id: self.id,
-            again: self.again,
+            at_ns,
+            id,
         }
     }
 
@@ -59,21 +66,16 @@ impl Entry {
         out.extend_from_slice(&[u8::from(self.again), self.firsts, 0, 0]);
     }
 
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (at_ns, rest) = bytes.split_first_chunk()?;
-        let (id, rest) = rest.split_first_chunk()?;
-        let (offset, rest) = rest.split_first_chunk()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        let (crc, rest) = rest.split_first_chunk()?;
-        let ([again, firsts, _, _], _) = rest.split_first_chunk()?;
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
         Some(Self {
-            at_ns: i64::from_le_bytes(*at_ns),
-            id: ObjectId::from_bytes(*id),
-            offset: u64::from_le_bytes(*offset),
-            len: u32::from_le_bytes(*len),
-            crc: u32::from_le_bytes(*crc),
-            again: *again != 0,
-            firsts: *firsts,
+            at_ns: i64::from_le_bytes(take(rest)?),
+            id: ObjectId::from_bytes(take(rest)?),
+            offset: u64::from_le_bytes(take(rest)?),
+            len: u32::from_le_bytes(take(rest)?),
+            crc: u32::from_le_bytes(take(rest)?),
+            again: take::<1>(rest)? != [0],
+            firsts: u8::from_le_bytes(take(rest)?),
         })
     }
 }
@@ -94,14 +96,12 @@ impl BlockRow {
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
 
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (entries_at, rest) = bytes.split_first_chunk()?;
-        let (firsts, rest) = rest.split_first_chunk()?;
-        let (crc, _) = rest.split_first_chunk()?;
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
         Some(Self {
-            entries_at: u64::from_le_bytes(*entries_at),
-            firsts: u64::from_le_bytes(*firsts),
-            crc: u32::from_le_bytes(*crc),
+            entries_at: u64::from_le_bytes(take(rest)?),
+            firsts: u64::from_le_bytes(take(rest)?),
+            crc: u32::from_le_bytes(take(rest)?),
         })
     }
 }
@@ -119,12 +119,11 @@ impl OwnerRow {
         out.extend_from_slice(&self.first.to_le_bytes());
     }
 
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (owner, rest) = bytes.split_first_chunk()?;
-        let (first, _) = rest.split_first_chunk()?;
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
         Some(Self {
-            owner: ObjectId::from_bytes(*owner),
-            first: u64::from_le_bytes(*first),
+            owner: ObjectId::from_bytes(take(rest)?),
+            first: u64::from_le_bytes(take(rest)?),
         })
     }
 }
@@ -163,21 +162,15 @@ impl Footer {
         if checksum(&[header, checked]).to_le_bytes() != *crc {
             return None;
         }
-        let (entries, rest) = checked.split_first_chunk()?;
-        let (firsts, rest) = rest.split_first_chunk()?;
-        let (owners, rest) = rest.split_first_chunk()?;
-        let (oldest_ns, rest) = rest.split_first_chunk()?;
-        let (newest_ns, rest) = rest.split_first_chunk()?;
-        let (tables_at, rest) = rest.split_first_chunk()?;
-        let (tables_crc, _) = rest.split_first_chunk()?;
+        let rest = &mut checked.as_slice();
         Some(Self {
-            entries: u64::from_le_bytes(*entries),
-            firsts: u64::from_le_bytes(*firsts),
-            owners: u64::from_le_bytes(*owners),
-            oldest_ns: i64::from_le_bytes(*oldest_ns),
-            newest_ns: i64::from_le_bytes(*newest_ns),
-            tables_at: u64::from_le_bytes(*tables_at),
-            tables_crc: u32::from_le_bytes(*tables_crc),
+            entries: u64::from_le_bytes(take(rest)?),
+            firsts: u64::from_le_bytes(take(rest)?),
+            owners: u64::from_le_bytes(take(rest)?),
+            oldest_ns: i64::from_le_bytes(take(rest)?),
+            newest_ns: i64::from_le_bytes(take(rest)?),
+            tables_at: u64::from_le_bytes(take(rest)?),
+            tables_crc: u32::from_le_bytes(take(rest)?),
         })
     }
 
@@ -213,15 +206,16 @@ pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
 
 /// The time of an entry, which determines when it expires; `None` if its payload does not contain it. Entries that
 /// never expire have the greatest time.
-pub(super) fn moment_ns(stream: Stream, at_ns: i64, payload: &[u8]) -> Option<i64> {
-    match stream {
-        Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events => Some(at_ns),
+pub(super) fn moment_ns(key: &EntryKey, payload: &[u8]) -> Option<i64> {
+    match key.stream {
+        Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events => Some(key.at_ns),
         Stream::Answers => payload.first_chunk().map(|first| i64::from_le_bytes(*first)),
         Stream::Catalog => Some(i64::MAX),
     }
 }
 
-pub(super) fn checksum(parts: &[&[u8]]) -> u32 {
+/// The checksum of these parts, one after the other.
+pub fn checksum(parts: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     parts.iter().for_each(|part| hasher.update(part));
     hasher.finalize()

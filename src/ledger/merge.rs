@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use super::error::LedgerError;
 use super::format::{Entry, checksum, moment_ns};
-use super::payload::Payload;
 use super::run::{Entries, Run};
 use super::writer::Item;
-use crate::catalog::Stream;
+use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
 /// A run is not merged if it is larger than all newer ones together by this factor. The number of runs is then the
@@ -32,8 +31,10 @@ impl Keep {
         Self { owners, now_ns }
     }
 
-    pub(super) fn keeps(&self, stream: Stream, owner: ObjectId, moment_ns: i64) -> bool {
-        self.not_expired(stream, moment_ns) && (stream == Stream::Catalog || self.owners.contains(&owner))
+    pub(super) fn keeps(&self, item: &Item<'_>) -> bool {
+        let EntryKey { stream, owner, .. } = item.key;
+        self.not_expired(stream, item.moment_ns)
+            && (stream == Stream::Catalog || self.owners.contains(&owner))
     }
 
     pub(super) fn not_expired(&self, stream: Stream, moment_ns: i64) -> bool {
@@ -44,42 +45,33 @@ impl Keep {
 /// The runs of a stream to merge, given the sizes of all its runs in bytes, oldest first. They always include the
 /// newest, so that of two runs the one with the larger number is the newer.
 pub(super) fn worth_merging(stream: Stream, sizes: &[u64]) -> Option<Range<usize>> {
-    match stream {
-        Stream::Catalog => of_one_size(sizes),
-        _ => newest(sizes),
-    }
-}
-
-/// The newest runs, up to one that is too large.
-fn newest(sizes: &[u64]) -> Option<Range<usize>> {
-    let mut first = sizes.len().checked_sub(1)?;
-    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
-    let mut newer = size(first);
-    while first > 0 && size(first - 1) <= RATIO * newer {
-        first -= 1;
-        newer += size(first);
-    }
-    let runs = first..sizes.len();
-    (runs.len() > 1).then_some(runs)
-}
-
-/// Enough runs of similar size, and the newer ones after them, which are smaller.
-fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
-    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
     let mut end = sizes.len();
+    if stream != Stream::Catalog {
+        // The newest runs, up to one that is too large.
+        let first = first_similar(sizes, end.checked_sub(1)?, |all, size| all + size);
+        return (end - first > 1).then_some(first..end);
+    }
+    // Enough runs of similar size, and the newer ones after them, which are smaller.
     while end > 0 {
-        let mut first = end - 1;
-        let mut largest = size(first);
-        while first > 0 && size(first - 1) <= RATIO * largest {
-            first -= 1;
-            largest = largest.max(size(first));
-        }
+        let first = first_similar(sizes, end - 1, u64::max);
         if end - first >= CATALOG_RUNS_MIN {
             return Some(first..sizes.len());
         }
         end = first;
     }
     None
+}
+
+/// The oldest of the runs up to `last` of which none is too large for the newer ones, whose sizes `join` combines.
+fn first_similar(sizes: &[u64], last: usize, join: fn(u64, u64) -> u64) -> usize {
+    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
+    let mut first = last;
+    let mut newer = size(first);
+    while first > 0 && size(first - 1) <= RATIO * newer {
+        first -= 1;
+        newer = join(newer, size(first));
+    }
+    first
 }
 
 /// The entries of several runs in order, the newest version of each.
@@ -92,7 +84,7 @@ pub(super) struct NewestVersions<'a> {
 pub(super) struct Version<'a> {
     pub owner: ObjectId,
     pub entry: Entry,
-    run: &'a Run,
+    pub run: &'a Run,
 }
 
 impl<'a> NewestVersions<'a> {
@@ -112,7 +104,7 @@ impl<'a> NewestVersions<'a> {
                 continue;
             }
             let item = version.item()?;
-            if keep.keeps(version.run.stream(), item.place.owner, item.moment_ns) {
+            if keep.keeps(&item) {
                 return Ok(Some(item));
             }
         }
@@ -120,24 +112,22 @@ impl<'a> NewestVersions<'a> {
     }
 
     pub fn next(&mut self) -> Result<Option<Version<'a>>, LedgerError> {
-        let heads = self.cursors.iter().filter_map(Cursor::head);
+        let heads = self.cursors.iter().filter_map(|cursor| cursor.head);
         let Some(place) = heads.map(|(owner, entry)| (owner, entry.place())).min() else {
             return Ok(None);
         };
         let mut newest: Option<Version<'a>> = None;
         for cursor in &mut self.cursors {
-            let Some((owner, entry)) = cursor.head() else {
-                continue;
-            };
-            if (owner, entry.place()) != place {
-                continue;
-            }
+            let head = cursor
+                .head
+                .filter(|(owner, entry)| (*owner, entry.place()) == place);
+            let Some((owner, entry)) = head else { continue };
             // Taken from the oldest version, which decides whether the entry counts.
             let again = newest.map_or(entry.again, |older| older.entry.again);
             newest = Some(Version {
                 owner,
                 entry: Entry { again, ..entry },
-                run: cursor.entries.run(),
+                run: cursor.entries.run,
             });
             cursor.advance()?;
         }
@@ -148,12 +138,7 @@ impl<'a> NewestVersions<'a> {
 impl<'a> Version<'a> {
     /// Whether this marks an object of the catalog as deleted.
     pub fn is_tombstone(&self) -> bool {
-        self.run.stream() == Stream::Catalog && self.entry.len == 0
-    }
-
-    /// The payload, verified.
-    pub fn payload(&self) -> Result<Payload, LedgerError> {
-        self.run.payload(&self.entry)
+        self.run.stream == Stream::Catalog && self.entry.len == 0
     }
 
     /// Copies the entry without verifying it: its checksum is copied with it.
@@ -162,11 +147,13 @@ impl<'a> Version<'a> {
         let payload = run.unchecked_payload(entry)?;
         // A damaged answer does not tell its time. It is kept as long as any entry of its run may be: if it were
         // dropped, a repeated request would be stored again instead of being refused.
-        let is_damaged = run.stream() == Stream::Answers && checksum(&[payload]) != entry.crc;
-        let moment_ns = moment_ns(run.stream(), entry.at_ns, payload).filter(|_| !is_damaged);
+        let is_damaged = run.stream == Stream::Answers && checksum(&[payload]) != entry.crc;
+        let key = entry.key(run.stream, self.owner);
+        let moment_ns = moment_ns(&key, payload).filter(|_| !is_damaged);
         Ok(Item {
-            place: entry.of(self.owner),
-            moment_ns: moment_ns.unwrap_or_else(|| run.newest_ns()),
+            key,
+            again: entry.again,
+            moment_ns: moment_ns.unwrap_or(run.footer.newest_ns),
             payload,
             crc: entry.crc,
         })
@@ -174,49 +161,32 @@ impl<'a> Version<'a> {
 }
 
 /// Iterates over a run from its first entry to its last.
-pub(super) struct Cursor<'a> {
+struct Cursor<'a> {
     entries: Entries<'a>,
-    number: u64,
-    owner_number: u64,
-    /// Number after the owner's last entry.
-    owner_end: u64,
+    /// Number of the next entry.
+    next: u64,
+    /// The current entry and its owner.
     head: Option<(ObjectId, Entry)>,
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(run: &'a Run) -> Result<Self, LedgerError> {
+    fn new(run: &'a Run) -> Result<Self, LedgerError> {
         let mut cursor = Self {
             entries: run.entries(),
-            number: 0,
-            owner_number: 0,
-            owner_end: 0,
+            next: 0,
             head: None,
         };
-        if run.entry_count() > 0 {
-            cursor.owner_end = run.end_of_owner(0)?;
-            cursor.head = Some((run.owner(0)?.owner, cursor.entries.get(0)?));
-        }
+        cursor.advance()?;
         Ok(cursor)
     }
 
-    /// The current entry.
-    pub fn head(&self) -> Option<(ObjectId, Entry)> {
-        self.head
-    }
-
-    pub fn advance(&mut self) -> Result<(), LedgerError> {
-        let run = self.entries.run();
-        self.number += 1;
-        if self.number >= run.entry_count() {
-            self.head = None;
-            return Ok(());
+    fn advance(&mut self) -> Result<(), LedgerError> {
+        let number = self.next;
+        self.head = None;
+        if number < self.entries.run.footer.entries {
+            self.next += 1;
+            self.head = Some((self.entries.owner(number)?, self.entries.get(number)?));
         }
-        if self.number == self.owner_end {
-            self.owner_number += 1;
-            self.owner_end = run.end_of_owner(self.owner_number)?;
-        }
-        let owner = run.owner(self.owner_number)?.owner;
-        self.head = Some((owner, self.entries.get(self.number)?));
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Storage for data that is too large for memory and is accessed entry by entry: verdicts and triggers of rules,
 //! finished webhook deliveries with their events, answers to idempotency keys, the objects of the catalog. Each kind is
 //! a stream. There are millions of entries, so they are stored in immutable sorted run files, described in FORMAT.md.
-//! Entries since the last checkpoint are kept in memory by the component that made them (see [`Saving`]). A checkpoint
+//! Entries since the last checkpoint are kept in memory by the component that made them (see [`LedgerFiles::save`]). A checkpoint
 //! writes them to one run per stream; the catalog's snapshot, which names the runs, is the ledger's manifest.
 //!
 //! [`Ledger`] is the reading side, for services and buckets; [`LedgerFiles`] is the writing side, owned by the
@@ -27,14 +27,15 @@ use parking_lot::RwLock;
 
 pub use answers::{Answered, Digest, encode_answer};
 pub use error::LedgerError;
-pub use files::{LedgerFiles, NewEntry, Saving};
+pub use files::{LedgerFiles, NewEntry};
 pub use flip::flip_of_run;
+pub use format::{checksum, take};
 pub use merge::Keep;
 pub use payload::Payload;
 pub use run::{Run, runs_dir};
-pub use verify::{RunReport, for_each_sound, salvage, verify, without_header};
+pub use verify::{RunReport, salvage, verify, without_header};
 pub use view::{Content, Page, View};
-pub use writer::EntryPlace;
+pub use writer::Item;
 
 use crate::catalog::{Catalog, Stream};
 use crate::ids::ObjectId;
@@ -59,10 +60,6 @@ pub struct LedgerStats {
 }
 
 impl Ledger {
-    fn new(runs: Runs) -> Self {
-        Self(Arc::new(RwLock::new(runs)))
-    }
-
     /// The current entries of an owner. The caller holds the catalog's lock, under which a checkpoint moves entries
     /// from the tail to runs, so the view finds each entry in one of them. Reads no file; the cost grows with the
     /// owner's part of the tail.
@@ -96,7 +93,7 @@ impl Ledger {
         let runs = self.runs();
         LedgerStats {
             runs: runs.0.len() as u64,
-            entries: runs.0.iter().map(|run| run.entry_count()).sum(),
+            entries: runs.0.iter().map(|run| run.footer.entries).sum(),
             bytes: runs.0.iter().map(|run| run.bytes()).sum(),
         }
     }
@@ -105,16 +102,12 @@ impl Ledger {
     pub fn runs(&self) -> Runs {
         self.0.read().clone()
     }
-
-    fn adopt(&self, runs: Runs) {
-        *self.0.write() = runs;
-    }
 }
 
 impl Runs {
     /// The ids by which a snapshot names them.
     pub fn ids(&self) -> Vec<u64> {
-        self.0.iter().map(|run| run.id()).collect()
+        self.0.iter().map(|run| run.id).collect()
     }
 
     /// The runs of a stream, oldest first.
@@ -122,11 +115,7 @@ impl Runs {
         self.0
             .iter()
             .map(|run| &**run)
-            .filter(move |run| run.stream() == stream)
-    }
-
-    fn to_vec(&self) -> Vec<Arc<Run>> {
-        self.0.to_vec()
+            .filter(move |run| run.stream == stream)
     }
 }
 

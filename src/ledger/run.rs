@@ -27,10 +27,11 @@ const GUESSES_MAX: u32 = 12;
 
 /// An open run. Only the footer is in memory: tables and entries are searched in the mapped file.
 pub struct Run {
-    id: u64,
+    pub id: u64,
     path: PathBuf,
-    stream: Stream,
-    footer: Footer,
+    /// The kind of entries it contains.
+    pub stream: Stream,
+    pub(super) footer: Footer,
     bytes: Arc<dyn Bytes>,
 }
 
@@ -81,32 +82,9 @@ impl Run {
         })
     }
 
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The kind of entries it contains.
-    pub fn stream(&self) -> Stream {
-        self.stream
-    }
-
-    /// Number of entries, including those that override older versions in older runs.
-    pub fn entry_count(&self) -> u64 {
-        self.footer.entries
-    }
-
     /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.all().len() as u64
-    }
-
-    /// Time of its newest entry, UTC nanoseconds.
-    pub fn newest_ns(&self) -> i64 {
-        self.footer.newest_ns
-    }
-
-    pub(super) fn owners(&self) -> u64 {
-        self.footer.owners
     }
 
     /// An owner by its index in the owner table.
@@ -121,8 +99,8 @@ impl Run {
     /// Numbers of an owner's entries.
     pub(super) fn entries_of(&self, owner: ObjectId) -> Result<Range<u64>, LedgerError> {
         let is_before = |number| Ok(self.owner(number)?.owner < owner);
-        let number = partition_point(0..self.owners(), is_before)?;
-        if number < self.owners() {
+        let number = partition_point(0..self.footer.owners, is_before)?;
+        if number < self.footer.owners {
             let row = self.owner(number)?;
             if row.owner == owner {
                 return Ok(row.first..self.end_of_owner(number)?);
@@ -133,10 +111,10 @@ impl Run {
 
     /// Number after the last entry of an owner.
     pub(super) fn end_of_owner(&self, number: u64) -> Result<u64, LedgerError> {
-        if number + 1 < self.owners() {
+        if number + 1 < self.footer.owners {
             Ok(self.owner(number + 1)?.first)
         } else {
-            Ok(self.entry_count())
+            Ok(self.footer.entries)
         }
     }
 
@@ -148,13 +126,13 @@ impl Run {
         }
         let mut entries = self.entries();
         let mut payloads_before = |number: u64| {
-            let (at, entries_before) = if number < self.entry_count() {
+            let (at, entries_before) = if number < self.footer.entries {
                 (
                     entries.get(number)?.offset,
                     number / BLOCK_ENTRIES * BLOCK_ENTRIES,
                 )
             } else {
-                (self.footer.tables_at, self.entry_count())
+                (self.footer.tables_at, self.footer.entries)
             };
             Ok::<_, LedgerError>(at.saturating_sub(entries_before * ENTRY_BYTES as u64))
         };
@@ -167,6 +145,9 @@ impl Run {
         Entries {
             run: self,
             block: None,
+            owner: ObjectId::from_bytes([0; 12]),
+            owner_end: 0,
+            next_owner: 0,
         }
     }
 
@@ -201,10 +182,8 @@ impl Run {
             return Err(self.damaged(entry.offset, "a payload with its checksum"));
         }
         let start = entry.offset as usize;
-        Ok(Payload::mapped(
-            Arc::clone(&self.bytes),
-            start..start + entry.len as usize,
-        ))
+        let range = start..start + entry.len as usize;
+        Ok(Payload::mapped(Arc::clone(&self.bytes), range))
     }
 
     fn all(&self) -> &[u8] {
@@ -253,14 +232,25 @@ struct Block<'a> {
 }
 
 /// Access to a run's entries by number. Caches the last block read, because accesses are mostly sequential.
+/// Likewise the last owner.
 pub(super) struct Entries<'a> {
-    run: &'a Run,
+    pub run: &'a Run,
     block: Option<Block<'a>>,
+    owner: ObjectId,
+    /// Number after the last entry of this owner, and the next owner's index.
+    owner_end: u64,
+    next_owner: u64,
 }
 
 impl<'a> Entries<'a> {
-    pub fn run(&self) -> &'a Run {
-        self.run
+    /// The owner of an entry by number. Numbers must not decrease from call to call.
+    pub fn owner(&mut self, number: u64) -> Result<ObjectId, LedgerError> {
+        while number >= self.owner_end {
+            self.owner = self.run.owner(self.next_owner)?.owner;
+            self.owner_end = self.run.end_of_owner(self.next_owner)?;
+            self.next_owner += 1;
+        }
+        Ok(self.owner)
     }
 
     /// An entry by number.
@@ -270,7 +260,7 @@ impl<'a> Entries<'a> {
 
     /// Number of firsts (entries that count) before this number.
     pub fn firsts_before(&mut self, number: u64) -> Result<u64, LedgerError> {
-        if number >= self.run.entry_count() {
+        if number >= self.run.footer.entries {
             return Ok(self.run.footer.firsts);
         }
         let (block, entry) = self.find(number)?;

@@ -11,7 +11,8 @@ use crate::ids::ObjectId;
 
 pub(super) struct Source<'a, P> {
     storage: Storage<'a, P>,
-    range: Range<u64>,
+    /// Numbers of the entries.
+    pub range: Range<u64>,
 }
 
 enum Storage<'a, P> {
@@ -49,16 +50,6 @@ impl<'a, P: Clone> Source<'a, P> {
                 firsts_before,
             },
         }
-    }
-
-    /// Numbers of the entries.
-    pub fn range(&self) -> Range<u64> {
-        self.range.clone()
-    }
-
-    /// Removes the entries from this number on.
-    pub fn end_at(&mut self, end: u64) {
-        self.range.end = end;
     }
 
     pub fn place(&mut self, number: u64) -> Result<Place, LedgerError> {
@@ -100,11 +91,6 @@ impl<'a, P: Clone> Source<'a, P> {
         self.place(self.range.end - 1).map(Some)
     }
 
-    /// Removes the newest entry.
-    pub fn drop_last(&mut self) {
-        self.range.end -= 1;
-    }
-
     /// Content of the newest entry.
     pub fn last_content(&mut self) -> Result<Content<P>, LedgerError> {
         self.content(self.range.end - 1)
@@ -116,7 +102,7 @@ impl<'a, P: Clone> Source<'a, P> {
         id: ObjectId,
         within: Option<(Place, Place)>,
     ) -> Result<Option<(Place, Content<P>)>, LedgerError> {
-        let mut range = self.range();
+        let mut range = self.range.clone();
         if let Some((from, until)) = within {
             range.start = self.lower_bound(range.clone(), &from)?;
             range.end = self.lower_bound(range.clone(), &until)?;
@@ -134,7 +120,7 @@ impl<'a, P: Clone> Source<'a, P> {
         match &mut self.storage {
             Storage::Run(entries) => {
                 let entry = entries.get(number)?;
-                Ok(Content::Stored(entries.run().payload(&entry)?))
+                Ok(Content::Stored(entries.run.payload(&entry)?))
             }
             Storage::Memory { entries, .. } => Ok(entries[number as usize].1.clone()),
         }

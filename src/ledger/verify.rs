@@ -7,9 +7,8 @@ use std::sync::Arc;
 use super::error::LedgerError;
 use super::format::{BLOCK_ENTRIES, HEADER_BYTES, header, moment_ns};
 use super::run::Run;
-use super::writer::{EntryPlace, Item, RunWriter};
-use crate::catalog::Stream;
-use crate::ids::ObjectId;
+use super::writer::{Item, RunWriter};
+use crate::catalog::{EntryKey, Stream};
 
 /// Contents and damage of a run.
 #[derive(Debug, Default)]
@@ -19,17 +18,18 @@ pub struct RunReport {
     /// Damaged parts, each with the number of entries lost with it.
     pub damages: Vec<(LedgerError, u64)>,
     /// The lost entries whose position is known, because only their payload is damaged.
-    pub lost: Vec<EntryPlace>,
+    pub lost: Vec<EntryKey>,
 }
 
-/// Reads and verifies all entries and payloads.
+/// Reads and verifies all entries and payloads, and passes each readable entry to `sound`, in order.
 ///
 /// # Errors
 /// The tables cannot be read.
-pub fn verify(run: &Run) -> Result<RunReport, LedgerError> {
-    let mut report = RunReport::default();
-    visit(run, &mut report, |_| Ok::<_, LedgerError>(()))?;
-    Ok(report)
+pub fn verify(run: &Run, mut sound: impl FnMut(&Item<'_>)) -> Result<RunReport, LedgerError> {
+    visit(run, |item| {
+        sound(item);
+        Ok(())
+    })
 }
 
 /// Writes the readable entries to a new run.
@@ -37,22 +37,9 @@ pub fn verify(run: &Run) -> Result<RunReport, LedgerError> {
 /// # Errors
 /// Errors of `out`, or the tables cannot be read.
 pub fn salvage(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = RunWriter::new(out, run.stream())?;
-    let mut report = RunReport::default();
-    visit(run, &mut report, |item| writer.push(item))?;
+    let mut writer = RunWriter::new(out, run.stream)?;
+    visit(run, |item| writer.push(item))?;
     writer.finish()
-}
-
-/// Passes position and payload of each readable entry to `each`, in order.
-///
-/// # Errors
-/// The tables cannot be read.
-pub fn for_each_sound(run: &Run, mut each: impl FnMut(EntryPlace, &[u8])) -> Result<(), LedgerError> {
-    let mut report = RunReport::default();
-    visit(run, &mut report, |item| {
-        each(item.place, item.payload);
-        Ok(())
-    })
 }
 
 /// For a run that cannot be opened: its stream, and the repaired run if only the header is damaged. The header of each
@@ -71,46 +58,41 @@ pub fn without_header(id: u64, path: &Path, bytes: &[u8]) -> (Option<Stream>, Op
 
 fn visit<E: From<LedgerError>>(
     run: &Run,
-    report: &mut RunReport,
     mut sound: impl FnMut(&Item<'_>) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<RunReport, E> {
+    let mut report = RunReport::default();
     let mut entries = run.entries();
-    let (mut number, mut owner_number, mut owner_end) = (0, 0, 0);
-    let mut owner = ObjectId::from_bytes([0; 12]);
-    while number < run.entry_count() {
-        while number >= owner_end {
-            owner = run.owner(owner_number)?.owner;
-            owner_end = run.end_of_owner(owner_number)?;
-            owner_number += 1;
-        }
+    let mut number = 0;
+    while number < run.footer.entries {
+        let owner = entries.owner(number)?;
         let entry = match entries.get(number) {
             Ok(entry) => entry,
             Err(error) => {
                 let next_block = (number / BLOCK_ENTRIES + 1) * BLOCK_ENTRIES;
-                let lost = next_block.min(run.entry_count()) - number;
+                let lost = next_block.min(run.footer.entries) - number;
                 report.damages.push((error, lost));
                 number += lost;
                 continue;
             }
         };
         number += 1;
-        let place = entry.of(owner);
+        let key = entry.key(run.stream, owner);
         match run.payload(&entry) {
             Ok(payload) => {
                 report.sound += 1;
-                let moment_ns = moment_ns(run.stream(), entry.at_ns, &payload);
                 sound(&Item {
-                    place,
-                    moment_ns: moment_ns.unwrap_or_else(|| run.newest_ns()),
+                    key,
+                    again: entry.again,
+                    moment_ns: moment_ns(&key, &payload).unwrap_or(run.footer.newest_ns),
                     payload: &payload,
                     crc: entry.crc,
                 })?;
             }
             Err(error) => {
                 report.damages.push((error, 1));
-                report.lost.push(place);
+                report.lost.push(key);
             }
         }
     }
-    Ok(())
+    Ok(report)
 }

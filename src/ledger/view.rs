@@ -107,7 +107,7 @@ impl<P: Clone> View<P> {
             }
             for source in &mut sources {
                 if source.last()? == Some(place) {
-                    source.drop_last();
+                    source.range.end -= 1;
                 }
             }
         }
@@ -155,7 +155,7 @@ impl<P: Clone> View<P> {
         let from = place_of(not_before_ns);
         let mut sources = Vec::new();
         for run in self.runs.of(self.stream) {
-            if run.newest_ns() >= not_before_ns {
+            if run.footer.newest_ns >= not_before_ns {
                 let entries = run.entries_of(self.owner)?;
                 sources.push(Source::run(run, entries, &from)?);
             }
@@ -178,7 +178,7 @@ impl<P: Clone> View<P> {
 fn count<P: Clone>(sources: &mut [Source<'_, P>]) -> Result<u64, LedgerError> {
     sources
         .iter_mut()
-        .map(|source| source.firsts(source.range()))
+        .map(|source| source.firsts(source.range.clone()))
         .sum()
 }
 
@@ -205,7 +205,7 @@ fn skip<P: Clone>(sources: &mut [Source<'_, P>], offset: u64) -> Result<(), Ledg
         return Ok(());
     }
     // The range in which the end of each source lies.
-    let mut open: Vec<_> = sources.iter().map(Source::range).collect();
+    let mut open: Vec<_> = sources.iter().map(|source| source.range.clone()).collect();
     while let Some(widest) = (0..open.len()).max_by_key(|index| open[*index].end - open[*index].start)
         && !open[widest].is_empty()
     {
@@ -215,7 +215,7 @@ fn skip<P: Clone>(sources: &mut [Source<'_, P>], offset: u64) -> Result<(), Ledg
         let mut behind = 0;
         for (source, open) in sources.iter_mut().zip(&open) {
             let bound = source.lower_bound(open.clone(), &place)?;
-            behind += source.firsts(bound..source.range().end)?;
+            behind += source.firsts(bound..source.range.end)?;
             bounds.push(bound);
         }
         for ((source, open), bound) in sources.iter_mut().zip(&mut open).zip(bounds) {
@@ -229,7 +229,7 @@ fn skip<P: Clone>(sources: &mut [Source<'_, P>], offset: u64) -> Result<(), Ledg
         }
     }
     for (source, open) in sources.iter_mut().zip(open) {
-        source.end_at(open.end);
+        source.range.end = open.end;
     }
     Ok(())
 }

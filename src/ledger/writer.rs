@@ -4,28 +4,17 @@
 use std::io::{self, Write};
 
 use super::format::{
-    BLOCK_ENTRIES, BlockRow, ENTRY_BYTES, Entry, Footer, HEADER_BYTES, OwnerRow, checksum, header,
+    BLOCK_ENTRIES, BlockRow, ENTRY_BYTES, Entry, Footer, HEADER_BYTES, OwnerRow, checksum, header, moment_ns,
 };
-use crate::catalog::Stream;
+use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
-/// Position of an entry, and whether an older run has an older version of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryPlace {
-    /// The owner of the entry.
-    pub owner: ObjectId,
-    /// Position within the owner, together with `id`.
-    pub at_ns: i64,
-    /// The second part of the position.
-    pub id: ObjectId,
-    /// Whether it is a further version of an entry.
-    pub again: bool,
-}
-
-/// An entry to be written.
+/// An entry of a run, with its payload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Item<'a> {
-    pub place: EntryPlace,
+pub struct Item<'a> {
+    pub key: EntryKey,
+    /// Whether an older run has an older version of it.
+    pub again: bool,
     /// Its time, which determines when it expires.
     pub moment_ns: i64,
     pub payload: &'a [u8],
@@ -35,10 +24,12 @@ pub(super) struct Item<'a> {
 
 impl<'a> Item<'a> {
     /// A new entry, whose checksum is computed.
-    pub fn new(place: EntryPlace, moment_ns: i64, payload: &'a [u8]) -> Self {
+    pub(super) fn new(key: EntryKey, again: bool, payload: &'a [u8]) -> Self {
         Self {
-            place,
-            moment_ns,
+            key,
+            again,
+            // An answer without its time would not be a valid answer, and would never be read as one.
+            moment_ns: moment_ns(&key, payload).unwrap_or(i64::MIN),
             payload,
             crc: checksum(&[payload]),
         }
@@ -83,12 +74,7 @@ impl<'a> RunWriter<'a> {
     /// Appends the next entry, whose position must be after the previous one.
     pub fn push(&mut self, item: &Item<'_>) -> io::Result<()> {
         let footer = &mut self.footer;
-        let EntryPlace {
-            owner,
-            at_ns,
-            id,
-            again,
-        } = item.place;
+        let EntryKey { owner, at_ns, id, .. } = item.key;
         if self.owner != Some(owner) {
             self.owner = Some(owner);
             let first = footer.entries;
@@ -101,12 +87,12 @@ impl<'a> RunWriter<'a> {
             offset: self.at,
             len: u32::try_from(item.payload.len()).map_err(io::Error::other)?,
             crc: item.crc,
-            again,
+            again: item.again,
             firsts: (footer.firsts - self.block_row.firsts) as u8,
         };
         entry.encode(&mut self.block);
         footer.entries += 1;
-        footer.firsts += u64::from(!again);
+        footer.firsts += u64::from(!item.again);
         footer.oldest_ns = footer.oldest_ns.min(item.moment_ns);
         footer.newest_ns = footer.newest_ns.max(item.moment_ns);
         self.write(item.payload)?;

@@ -15,7 +15,7 @@ use crate::catalog::{
     SourceStatus, User, Verdict,
 };
 use crate::check::check;
-use crate::check::data_dir::DataDir;
+use crate::checkpoint::DataDir;
 use crate::checkpoint::{Layout, Rooms, open, start};
 use crate::clock::{ManualClock, SECOND_NS};
 use crate::config::Config;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use disk::Bytes;
 
 use crate::journal::{AnswerView, IdempotencyView};
+use crate::ledger::{self, take};
 
 const MAGIC: &[u8; 8] = b"TWANSW01";
 /// After the magic, the count and the newest creation time.
@@ -24,15 +25,14 @@ impl AnswersFile {
     /// Opens a file; returns `None` if it is damaged or truncated.
     pub fn open(bytes: Arc<dyn Bytes>) -> Option<Self> {
         let all = (*bytes).as_ref();
-        let rest = all.strip_prefix(MAGIC)?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (_newest, rest) = rest.split_first_chunk::<8>()?;
-        let (stored, content) = rest.split_first_chunk()?;
-        let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+        let rest = &mut all.strip_prefix(MAGIC)?;
+        let count = usize::try_from(u64::from_le_bytes(take(rest)?)).ok()?;
+        let _newest: [u8; 8] = take(rest)?;
+        let stored = u32::from_le_bytes(take(rest)?);
         let whole = count
             .checked_mul(ENTRY_BYTES)
-            .is_some_and(|entries| entries <= content.len());
-        if !whole || checksum(all) != u32::from_le_bytes(*stored) {
+            .is_some_and(|entries| entries <= rest.len());
+        if !whole || checksum(all) != stored {
             return None;
         }
         let file = AnswersFile { count, bytes };
@@ -48,33 +48,23 @@ impl AnswersFile {
 
     fn entry(&self, index: usize) -> Option<(IdempotencyView<'_>, i64)> {
         let all = (*self.bytes).as_ref();
-        let entry = all.get(HEADER_BYTES + index * ENTRY_BYTES..)?;
-        let (key, rest) = entry.split_first_chunk()?;
-        let (body, rest) = rest.split_first_chunk()?;
-        let (created_at, rest) = rest.split_first_chunk()?;
-        let (status, rest) = rest.split_first_chunk()?;
-        let (offset, rest) = rest.split_first_chunk()?;
-        let (len, _) = rest.split_first_chunk()?;
-        let offset = usize::try_from(u64::from_le_bytes(*offset)).ok()?;
-        let answer = all.get(offset..offset.checked_add(u32::from_le_bytes(*len) as usize)?)?;
-        let view = IdempotencyView {
-            key: *key,
-            body: *body,
-            answer: AnswerView {
-                status: u16::from_le_bytes(*status),
-                body: answer,
-            },
+        let rest = &mut all.get(HEADER_BYTES + index * ENTRY_BYTES..)?;
+        let (key, body) = (take(rest)?, take(rest)?);
+        let created_at_ns = i64::from_le_bytes(take(rest)?);
+        let status = u16::from_le_bytes(take(rest)?);
+        let offset = usize::try_from(u64::from_le_bytes(take(rest)?)).ok()?;
+        let len = u32::from_le_bytes(take(rest)?) as usize;
+        let answer = AnswerView {
+            status,
+            body: all.get(offset..offset.checked_add(len)?)?,
         };
-        Some((view, i64::from_le_bytes(*created_at)))
+        Some((IdempotencyView { key, body, answer }, created_at_ns))
     }
 }
 
 /// The checksum of a whole file except the checksum itself.
 fn checksum(file: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&file[..CHECKSUM_AT]);
-    hasher.update(&file[HEADER_BYTES..]);
-    hasher.finalize()
+    ledger::checksum(&[&file[..CHECKSUM_AT], &file[HEADER_BYTES..]])
 }
 
 #[cfg(test)]

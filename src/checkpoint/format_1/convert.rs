@@ -5,18 +5,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use disk::{Disk, list_existing};
+use disk::Disk;
 use engine::{MergeError, SegmentFile, SegmentWriter};
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
-use super::{evidence, files};
-use crate::bucket::CarriedDir;
-use crate::catalog::{Frozen, Snapshot};
-use crate::checkpoint::layout::{at, message};
+use super::evidence;
+use super::files::{self, bucket_dir};
+use crate::catalog::{Frozen, FrozenTail, Snapshot};
+use crate::checkpoint::data_dir::DataDir;
+use crate::checkpoint::layout::{Layout, at, message};
 use crate::checkpoint::manifest::{BucketMark, Manifest};
-use crate::checkpoint::segments::{Segments, write_segment};
-use crate::ledger::{Digest, Keep, LedgerFiles, NewEntry, Saving, encode_answer};
+use crate::checkpoint::segments::Segments;
+use crate::ledger::{Keep, LedgerFiles, NewEntry, encode_answer};
 
 /// Segments of the buckets are combined up to this size.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -36,39 +37,35 @@ pub enum Damage<'a> {
 ///
 /// # Errors
 /// A message for the operator. Then nothing has changed, except for files that nothing names.
-pub fn convert<'a>(disk: &'a Arc<dyn Disk>, data_dir: &'a Path, damage: Damage<'_>) -> Result<bool, String> {
-    let Some(path) = files::exists(&**disk, data_dir).map_err(at(data_dir))? else {
+pub fn convert(disk: &Arc<dyn Disk>, data_dir: &Path, damage: Damage<'_>) -> Result<bool, String> {
+    let dir = DataDir {
+        disk: Arc::clone(disk),
+        layout: Layout::of(data_dir),
+    };
+    let Some(path) = dir.file_of_format_1()? else {
         return Ok(false);
     };
-    let found = Manifest::read(&**disk, data_dir).map_err(message)?;
-    let is_new = found.is_none();
-    if is_new {
+    let found = Manifest::read(dir.disk(), data_dir).map_err(message)?;
+    if found.is_none() {
         tracing::info!(path = %path.display(), "an older program wrote this directory; it is converted");
     }
-    let mut conversion = Conversion::begin(disk, data_dir, found, damage)?;
+    let mut conversion = Conversion::begin(&dir, found.as_ref(), damage)?;
     conversion.convert_buckets()?;
-    if is_new {
-        conversion.convert_catalog()?;
-    }
-    conversion.finish()?;
+    conversion.convert_catalog()?;
+    conversion.finish(found.as_ref())?;
     Ok(true)
 }
 
 struct Conversion<'a, 'd> {
-    disk: &'a Arc<dyn Disk>,
-    data_dir: &'a Path,
+    dir: &'a DataDir,
     damage: Damage<'d>,
     manifest: Manifest,
-    /// Whether the manifest on disk differs from this one.
-    changed: bool,
     segments: Segments,
     ledger: LedgerFiles,
     /// The snapshot with the old catalog; `None` if it was converted earlier.
     snapshot: Option<Snapshot>,
     /// Buckets whose old directory is no longer needed.
     done: BTreeSet<u32>,
-    /// Buckets whose old directory is kept aside.
-    aside: BTreeSet<u32>,
 }
 
 /// A bucket whose files open.
@@ -80,25 +77,20 @@ struct OldBucket {
 }
 
 impl<'a, 'd> Conversion<'a, 'd> {
-    fn begin(
-        disk: &'a Arc<dyn Disk>,
-        data_dir: &'a Path,
-        found: Option<Manifest>,
-        damage: Damage<'d>,
-    ) -> Result<Self, String> {
+    fn begin(dir: &'a DataDir, found: Option<&Manifest>, damage: Damage<'d>) -> Result<Self, String> {
         let (snapshot, manifest) = match found {
-            Some(manifest) => (None, manifest),
+            Some(manifest) => (None, manifest.clone()),
             None => {
-                let (snapshot, catalog_covered) = files::read_catalog(&**disk, data_dir)?;
-                let covered = files::read_mark(&**disk, data_dir)?;
-                evidence::refuse_lost_manifest(&**disk, data_dir)?;
+                let (snapshot, catalog_covered) = files::read_catalog(dir)?;
+                let covered = files::read_mark(dir)?;
+                evidence::refuse_lost_manifest(dir)?;
                 if catalog_covered < covered {
                     return Err(format!(
                         "{} is missing, or older than the checkpoint up to record {covered}; restore it from a backup",
-                        files::catalog_path(data_dir).display()
+                        files::catalog_path(dir.path()).display()
                     ));
                 }
-                let carried = CarriedDir::of(data_dir).list(&**disk).map_err(at(data_dir))?;
+                let carried = dir.carried_files()?;
                 let manifest = Manifest {
                     covered,
                     catalog_covered,
@@ -109,24 +101,17 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 (Some(snapshot), manifest)
             }
         };
-        let opened = Segments::open(
-            Arc::clone(disk),
-            data_dir,
-            &manifest.segments,
-            manifest.next_segment,
-        );
-        let ledger = LedgerFiles::open(Arc::clone(disk), data_dir, &manifest.runs);
+        let disk = || Arc::clone(&dir.disk);
+        let opened = Segments::open(disk(), dir.path(), &manifest.segments, manifest.next_segment);
+        let ledger = LedgerFiles::open(disk(), dir.path(), &manifest.runs);
         Ok(Conversion {
-            disk,
-            data_dir,
+            dir,
             damage,
-            changed: snapshot.is_some(),
             segments: opened.map_err(message)?,
             ledger: ledger.map_err(message)?,
             manifest,
             snapshot,
             done: BTreeSet::new(),
-            aside: BTreeSet::new(),
         })
     }
 
@@ -143,45 +128,31 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 Err(fault) => buckets.extend(self.damaged(ordinal, fault)?),
             }
         }
-        for batch in batches(&buckets) {
-            self.write_segment(&batch)?;
-        }
+        self.write_segments(&buckets)?;
         self.write_answers(&buckets)?;
         for bucket in buckets {
             self.manifest.buckets.insert(bucket.ordinal, bucket.mark);
             self.manifest
                 .unconverted
                 .retain(|ordinal| *ordinal != bucket.ordinal);
-            self.changed = true;
         }
         Ok(())
     }
 
     /// Ordinals of the buckets to convert. Directories of deleted buckets are marked for removal.
     fn ordinals(&mut self) -> Result<BTreeSet<u32>, String> {
-        let dir = files::buckets_dir(self.data_dir);
-        let names = list_existing(&**self.disk, &dir).map_err(at(&dir))?;
-        let present = names.iter().filter_map(BucketDir::ordinal);
+        let present = files::ordinals(self.dir)?;
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
             // The others were converted earlier, but removing or moving their directories was interrupted.
-            for ordinal in present.filter(|ordinal| !waiting.contains(ordinal)) {
-                match self.manifest.aside.contains(&ordinal) {
-                    true => self.aside.insert(ordinal),
-                    false => self.done.insert(ordinal),
-                };
-            }
+            self.done.extend(present.difference(&waiting));
             return Ok(waiting);
         };
         let catalog = &snapshot.catalog;
-        let present: BTreeSet<u32> = present.collect();
         let is_gone = |ordinal: &u32| !present.contains(ordinal);
         // The log is read only if a directory is missing.
         let deleted_in_log = match snapshot.manifests.iter().any(is_gone) {
-            true => {
-                let after = self.manifest.catalog_covered;
-                files::deleted_in_log(&**self.disk, self.data_dir, catalog, after)
-            }
+            true => files::deleted_in_log(self.dir, catalog, self.manifest.catalog_covered),
             false => BTreeSet::new(),
         };
         let is_deleted = |ordinal: u32| {
@@ -192,27 +163,21 @@ impl<'a, 'd> Conversion<'a, 'd> {
             present.iter().partition(|ordinal| is_deleted(**ordinal));
         self.done.extend(deleted);
         // A bucket that must have a manifest but has no directory is damaged, not new.
-        let must = snapshot
-            .manifests
-            .iter()
-            .copied()
-            .filter(|ordinal| !is_deleted(*ordinal));
+        let manifests = snapshot.manifests.iter().copied();
+        let must = manifests.filter(|ordinal| !is_deleted(*ordinal));
         Ok(there.into_iter().chain(must).collect())
     }
 
     fn open_bucket(&self, ordinal: u32) -> Result<Option<OldBucket>, String> {
-        let dir = BucketDir::of(self.data_dir, ordinal);
-        let Some(manifest) = dir.read_manifest(&**self.disk)? else {
-            let must = self
-                .snapshot
-                .as_ref()
-                .is_none_or(|it| it.manifests.contains(&ordinal));
-            return match must {
+        let dir = BucketDir::of(self.dir, ordinal);
+        let Some(manifest) = dir.read_manifest()? else {
+            let snapshot = self.snapshot.as_ref();
+            return match snapshot.is_none_or(|it| it.manifests.contains(&ordinal)) {
                 true => Err(format!("{} is missing", dir.manifest_path().display())),
                 false => Ok(None),
             };
         };
-        let (bucket, faults) = OldBucket::open(&**self.disk, &dir, ordinal, &manifest);
+        let (bucket, faults) = OldBucket::open(&dir, ordinal, &manifest);
         faults.into_iter().next().map_or(Ok(Some(bucket)), Err)
     }
 
@@ -222,52 +187,60 @@ impl<'a, 'd> Conversion<'a, 'd> {
             tracing::error!(ordinal, fault, "a bucket cannot be converted and is set apart");
             if !self.manifest.unconverted.contains(&ordinal) {
                 self.manifest.unconverted.push(ordinal);
-                self.changed = true;
             }
             return Ok(None);
         };
         say(format!("bucket {ordinal}: {fault}; what it held is lost"));
-        self.aside.insert(ordinal);
         self.manifest.aside.push(ordinal);
-        let dir = BucketDir::of(self.data_dir, ordinal);
+        let dir = BucketDir::of(self.dir, ordinal);
         // Without a manifest it is unknown which files are in use: a merged segment has the same rows as its inputs.
-        let found = dir.read_manifest(&**self.disk).ok().flatten();
+        let found = dir.read_manifest().ok().flatten();
         let is_lost = found.is_none();
-        let manifest = match found {
-            Some(manifest) => manifest,
-            None => dir.manifest_of_newest(&**self.disk).map_err(at(dir.path()))?,
-        };
-        let (mut bucket, _) = OldBucket::open(&**self.disk, &dir, ordinal, &manifest);
+        let manifest = found.map_or_else(|| dir.manifest_of_newest(), Ok)?;
+        let (mut bucket, _) = OldBucket::open(&dir, ordinal, &manifest);
         if is_lost {
             let next_row = bucket.next_row().map_err(message)?;
             bucket.mark.next_sequence += next_row;
-            let covered = self.manifest.covered;
-            bucket.mark.covered =
-                evidence::last_held(&**self.disk, self.data_dir, ordinal, next_row, covered)?;
+            bucket.mark.covered = evidence::last_held(self.dir, ordinal, next_row, self.manifest.covered)?;
         }
         Ok(Some(bucket))
     }
 
-    /// Copies the blocks of old segments to one new segment.
-    fn write_segment(&mut self, batch: &[(u32, Arc<SegmentFile>)]) -> Result<(), String> {
-        let id = self.segments.take_id();
-        let dir = self.segments.dir().clone();
-        let written = write_segment(&**self.disk, &dir, id, |out: &mut dyn Write| {
+    /// Copies the blocks of old segments to new ones, in the order of their buckets.
+    fn write_segments(&mut self, buckets: &[OldBucket]) -> Result<(), String> {
+        let mut all: Vec<(u32, &Arc<SegmentFile>)> = Vec::new();
+        for bucket in buckets {
+            all.extend(bucket.segments.iter().map(|old| (bucket.ordinal, old)));
+        }
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0u64;
+            let fitting = rest.iter().take_while(|(_, old)| {
+                bytes = bytes.saturating_add(old.bytes());
+                bytes <= SEGMENT_BYTES_MAX
+            });
+            let (batch, others) = rest.split_at(fitting.count().max(1));
+            self.write_segment(batch)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn write_segment(&mut self, batch: &[(u32, &Arc<SegmentFile>)]) -> Result<(), String> {
+        let written = self.segments.write(|out: &mut dyn Write| {
             let mut segment = SegmentWriter::new(out)?;
-            let mut begun = None;
-            for (ordinal, old) in batch {
-                if begun != Some(*ordinal) {
-                    segment.begin_bucket(*ordinal);
-                    begun = Some(*ordinal);
-                }
-                if let Some(part) = old.part(*ordinal)? {
-                    part.copy(&mut segment)?;
+            for of_bucket in batch.chunk_by(|(one, _), (next, _)| one == next) {
+                segment.begin_bucket(of_bucket[0].0);
+                for (ordinal, old) in of_bucket {
+                    if let Some(part) = old.part(*ordinal)? {
+                        part.copy(&mut segment)?;
+                    }
                 }
             }
             Ok::<_, MergeError>(segment.finish()?)
         });
-        self.segments.add(written.map_err(at(&dir.file_path(id)))?);
-        self.manifest.segments.push(id);
+        let written = written.map_err(|(path, error)| at(&path)(error))?;
+        self.manifest.segments.push(written.id());
         Ok(())
     }
 
@@ -281,54 +254,42 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 answers.insert((bucket.ordinal, view.key), entry);
             }
             if answers.len() >= ANSWERS_MAX {
-                self.save_answers(&std::mem::take(&mut answers))?;
+                self.save(std::mem::take(&mut answers).values().collect())?;
             }
         }
-        self.save_answers(&answers)
+        self.save(answers.values().collect())
     }
 
-    fn save_answers(&mut self, answers: &BTreeMap<(u32, Digest), NewEntry>) -> Result<(), String> {
-        self.save(Saving {
-            answers: answers.values().collect(),
-            ..Saving::default()
-        })
-    }
-
-    /// Writes the catalog of the snapshot as objects.
+    /// Writes the catalog of the snapshot, if there is one, as objects.
     fn convert_catalog(&mut self) -> Result<(), String> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(());
         };
         let objects = NewEntry::changes(&snapshot.catalog.freeze(), &Frozen::default());
-        let objects = objects.map_err(message)?;
-        self.save(Saving {
-            catalog: objects.iter().collect(),
-            ..Saving::default()
-        })
+        self.save(objects.map_err(message)?.iter().collect())
     }
 
-    fn save(&mut self, saving: Saving<'_>) -> Result<(), String> {
-        let owners = saving.answers.iter().map(|entry| entry.owner).collect();
-        let saved = self.ledger.save(saving, &Keep::new(owners, i64::MIN));
+    fn save(&mut self, entries: Vec<&NewEntry>) -> Result<(), String> {
+        let owners = entries.iter().map(|entry| entry.key.owner).collect();
+        let keep = Keep::new(owners, i64::MIN);
+        let saved = self.ledger.save(&FrozenTail::default(), entries, &keep);
         let runs = saved.map_err(message)?;
         self.manifest.runs = runs.ids();
         self.ledger.adopt(runs);
         Ok(())
     }
 
-    /// Installs the manifest and removes the files that it replaces.
-    fn finish(mut self) -> Result<(), String> {
-        if self.changed {
-            self.manifest.next_segment = self.segments.next_id();
-            self.manifest
-                .write(&**self.disk, self.data_dir)
-                .map_err(message)?;
+    /// Installs the manifest, unless it is the one that was `found`, and removes the files that it replaces.
+    fn finish(mut self, found: Option<&Manifest>) -> Result<(), String> {
+        if found != Some(&self.manifest) {
+            self.manifest.next_segment = self.segments.files.next_id();
+            self.dir.write_manifest(&self.manifest)?;
         }
-        for ordinal in &self.aside {
+        for ordinal in &self.manifest.aside {
             self.done.remove(ordinal);
-            let dir = BucketDir::of(self.data_dir, *ordinal);
-            if self.disk.exists(dir.path()).map_err(at(dir.path()))? {
-                dir.move_aside(&**self.disk).map_err(at(dir.path()))?;
+            let old = BucketDir::of(self.dir, *ordinal);
+            if self.dir.exists(&old.path)? {
+                old.move_aside().map_err(at(&old.path))?;
             }
         }
         self.remove_old().unwrap_or_else(|error| {
@@ -338,26 +299,23 @@ impl<'a, 'd> Conversion<'a, 'd> {
     }
 
     fn remove_old(&self) -> io::Result<()> {
-        let dir = files::buckets_dir(self.data_dir);
+        let (disk, data_dir) = (self.dir.disk(), self.dir.path());
         for ordinal in &self.done {
-            self.disk
-                .remove_dir_all(BucketDir::of(self.data_dir, *ordinal).path())?;
+            disk.remove_dir_all(&bucket_dir(data_dir, *ordinal))?;
         }
-        match self.disk.list(&dir) {
-            Ok(names) if names.is_empty() => self.disk.remove_dir_all(&dir)?,
-            Ok(_) => self.disk.sync_dir(&dir)?,
+        let dir = files::buckets_dir(data_dir);
+        match disk.list(&dir) {
+            Ok(names) if names.is_empty() => disk.remove_dir_all(&dir)?,
+            Ok(_) => disk.sync_dir(&dir)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        for path in [
-            files::catalog_path(self.data_dir),
-            files::mark_path(self.data_dir),
-        ] {
-            if self.disk.exists(&path)? {
-                self.disk.remove(&path)?;
+        for path in [files::catalog_path(data_dir), files::mark_path(data_dir)] {
+            if disk.exists(&path)? {
+                disk.remove(&path)?;
             }
         }
-        self.disk.sync_dir(self.data_dir)
+        disk.sync_dir(data_dir)
     }
 }
 
@@ -379,54 +337,29 @@ impl OldBucket {
     ///
     /// Opening a segment reads all its entries, so that copying does not fail later. Only damage of single blocks goes
     /// unnoticed, and damaged blocks are copied as they are.
-    fn open(
-        disk: &dyn Disk,
-        dir: &BucketDir,
-        ordinal: u32,
-        manifest: &BucketManifest,
-    ) -> (Self, Vec<String>) {
+    fn open(dir: &BucketDir<'_>, ordinal: u32, manifest: &BucketManifest) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
-        let mut bucket = OldBucket {
-            ordinal,
-            mark: BucketMark {
-                covered: manifest.covered,
-                next_sequence: manifest.next_sequence.max(1),
-                ingested_at_ns: manifest.ingested_at_ns,
-            },
-            segments: Vec::new(),
-            answers: Vec::new(),
+        let segments = manifest.segments.iter().map(|id| dir.open_segment(*id));
+        let segments = sound(segments, &mut faults);
+        let answers = manifest.answers.iter().map(|id| dir.open_answers(*id));
+        let answers = sound(answers, &mut faults);
+        let mark = BucketMark {
+            covered: manifest.covered,
+            next_sequence: manifest.next_sequence.max(1),
+            ingested_at_ns: manifest.ingested_at_ns,
         };
-        for id in &manifest.segments {
-            match dir.open_segment(disk, *id) {
-                Ok(segment) => bucket.segments.push(segment),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        for id in &manifest.answers {
-            match dir.open_answers(disk, *id) {
-                Ok(answers) => bucket.answers.push(answers),
-                Err(fault) => faults.push(fault),
-            }
-        }
+        let bucket = OldBucket {
+            ordinal,
+            mark,
+            segments,
+            answers,
+        };
         (bucket, faults)
     }
 }
 
-/// Groups the old segments into new ones, in the order of their buckets.
-fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
-    let mut batches: Vec<Vec<_>> = Vec::new();
-    let mut bytes = u64::MAX;
-    for bucket in buckets {
-        for segment in &bucket.segments {
-            if bytes.saturating_add(segment.bytes()) > SEGMENT_BYTES_MAX {
-                batches.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += segment.bytes();
-            if let Some(batch) = batches.last_mut() {
-                batch.push((bucket.ordinal, Arc::clone(segment)));
-            }
-        }
-    }
-    batches
+/// Separates what opened from the faults of the rest.
+fn sound<T>(opened: impl Iterator<Item = Result<T, String>>, faults: &mut Vec<String>) -> Vec<T> {
+    let sound = opened.filter_map(|it| it.map_err(|fault| faults.push(fault)).ok());
+    sound.collect()
 }

@@ -1,17 +1,17 @@
 //! The directory of a bucket in format 1, and the manifest that names the files in use.
 
-use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use disk::Disk;
 use engine::SegmentFile;
 use serde::{Deserialize, Serialize};
 use wal::Sequence;
 
 use super::answers::AnswersFile;
+use super::files::bucket_dir;
 use crate::checked_file;
+use crate::checkpoint::data_dir::DataDir;
 use crate::checkpoint::layout::{at, message};
 use crate::checkpoint::manifest::SEQUENCES_UNKNOWN_MAX;
 use crate::checkpoint::segments::shared;
@@ -41,30 +41,20 @@ pub struct BucketManifest {
 }
 
 /// The directory of one bucket.
-#[derive(Clone, Debug)]
-pub struct BucketDir {
-    path: PathBuf,
+pub struct BucketDir<'a> {
+    dir: &'a DataDir,
     ordinal: u32,
+    pub path: PathBuf,
 }
 
-impl BucketDir {
-    /// The directory of a bucket.
-    pub fn of(data_dir: &Path, ordinal: u32) -> Self {
+impl<'a> BucketDir<'a> {
+    /// The directory of the bucket with this ordinal.
+    pub fn of(dir: &'a DataDir, ordinal: u32) -> Self {
         BucketDir {
-            path: data_dir.join("buckets").join(format!("{ordinal:08}")),
+            dir,
             ordinal,
+            path: bucket_dir(dir.path(), ordinal),
         }
-    }
-
-    /// The ordinal of a name in `buckets/`; `None` if it is not the name of a bucket.
-    pub fn ordinal(name: &OsString) -> Option<u32> {
-        let name = name.to_str()?;
-        let ordinal = name.parse::<u32>().ok()?;
-        (name == format!("{ordinal:08}")).then_some(ordinal)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     pub fn manifest_path(&self) -> PathBuf {
@@ -75,7 +65,7 @@ impl BucketDir {
         SealedDir::new(self.path.clone(), ".segment")
     }
 
-    pub fn answers(&self) -> SealedDir {
+    fn answers(&self) -> SealedDir {
         SealedDir::new(self.path.clone(), ".answers")
     }
 
@@ -83,10 +73,10 @@ impl BucketDir {
     ///
     /// # Errors
     /// A disk error, or damage, as a message for the operator.
-    pub fn open_segment(&self, disk: &dyn Disk, id: u64) -> Result<Arc<SegmentFile>, String> {
+    pub fn open_segment(&self, id: u64) -> Result<Arc<SegmentFile>, String> {
         let path = self.segments().file_path(id);
-        let bytes = disk.map(&path).map_err(at(&path))?;
-        let segment = SegmentFile::open_of_bucket(id, self.ordinal, shared(bytes)).map_err(at(&path))?;
+        let bytes = shared(self.dir.map(&path)?);
+        let segment = SegmentFile::open_of_bucket(id, self.ordinal, bytes).map_err(at(&path))?;
         segment.part(self.ordinal).map_err(at(&path))?;
         Ok(segment)
     }
@@ -95,19 +85,18 @@ impl BucketDir {
     ///
     /// # Errors
     /// A disk error, or damage, as a message for the operator.
-    pub fn open_answers(&self, disk: &dyn Disk, id: u64) -> Result<AnswersFile, String> {
+    pub fn open_answers(&self, id: u64) -> Result<AnswersFile, String> {
         let path = self.answers().file_path(id);
-        let bytes = disk.map(&path).map_err(at(&path))?;
-        AnswersFile::open(bytes).ok_or_else(|| format!("{} is damaged", path.display()))
+        AnswersFile::open(self.dir.map(&path)?).ok_or_else(|| format!("{} is damaged", path.display()))
     }
 
     /// Reads the manifest; returns `None` if there is none.
     ///
     /// # Errors
     /// A disk error, or damage, as a message for the operator.
-    pub fn read_manifest(&self, disk: &dyn Disk) -> Result<Option<BucketManifest>, String> {
+    pub fn read_manifest(&self) -> Result<Option<BucketManifest>, String> {
         let path = self.manifest_path();
-        let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(message)?;
+        let content = checked_file::read(self.dir.disk(), &path, MANIFEST_MAGIC).map_err(message)?;
         let decoded = content.map(|content| rmp_serde::from_slice(&content)).transpose();
         decoded.map_err(|error| format!("{} does not read: {error}", path.display()))
     }
@@ -116,13 +105,13 @@ impl BucketDir {
     /// because a merge may have rewritten the rows of the others.
     ///
     /// # Errors
-    /// A disk error.
-    pub fn manifest_of_newest(&self, disk: &dyn Disk) -> io::Result<BucketManifest> {
-        let segments = self.segments().list(disk)?.ids;
+    /// A disk error, as a message for the operator.
+    pub fn manifest_of_newest(&self) -> Result<BucketManifest, String> {
+        let list = |files: SealedDir| files.list(self.dir.disk()).map_err(at(&self.path));
         Ok(BucketManifest {
             next_sequence: SEQUENCES_UNKNOWN_MAX,
-            segments: segments.last().copied().into_iter().collect(),
-            answers: self.answers().list(disk)?.ids,
+            segments: list(self.segments())?.ids.pop().into_iter().collect(),
+            answers: list(self.answers())?.ids,
             ..BucketManifest::default()
         })
     }
@@ -131,7 +120,8 @@ impl BucketDir {
     ///
     /// # Errors
     /// A disk error.
-    pub fn move_aside(&self, disk: &dyn Disk) -> io::Result<()> {
+    pub fn move_aside(&self) -> io::Result<()> {
+        let disk = self.dir.disk();
         let mut aside = self.path.as_os_str().to_owned();
         aside.push(ASIDE_SUFFIX);
         let aside = PathBuf::from(aside);

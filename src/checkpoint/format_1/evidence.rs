@@ -1,21 +1,16 @@
 //! What the log and the carried records reveal about a directory that is incomplete.
 
-use std::path::Path;
-
-use disk::Disk;
 use wal::Sequence;
 
 use super::files;
-use crate::bucket::CarriedDir;
-use crate::checkpoint::layout::{Layout, at, message};
-use crate::checkpoint::manifest::Manifest;
+use crate::checkpoint::data_dir::DataDir;
+use crate::checkpoint::layout::at;
 use crate::journal::Record;
 
 /// The last record, carried or in the log, whose rows precede `next_row`: a checkpoint takes whole records in order, so
 /// the segments hold it. 0 if there is none.
 pub(super) fn last_held(
-    disk: &dyn Disk,
-    data_dir: &Path,
+    dir: &DataDir,
     ordinal: u32,
     next_row: u64,
     covered: Sequence,
@@ -30,31 +25,27 @@ pub(super) fn last_held(
         }
         Ok(())
     };
-    for file in CarriedDir::of(data_dir).list(disk).map_err(at(data_dir))? {
+    for file in dir.carried_files()? {
         if file.bucket == ordinal {
-            file.read(disk, &mut look)?;
+            file.read(dir.disk(), &mut look)?;
         }
     }
-    files::read_log(disk, data_dir, covered, &mut look)?;
+    dir.read_log(covered, &mut look)?;
     Ok(last)
 }
 
 /// Refuses a directory that has lost its manifest. Without a catalog, it can be distinguished from a directory of
 /// format 1 only by a log that is complete from its first record.
-pub(super) fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
-    let layout = Layout::of(data_dir);
-    let has_catalog = disk
-        .exists(&files::catalog_path(data_dir))
-        .map_err(at(data_dir))?;
-    if has_catalog || !layout.has_sealed_files(disk).map_err(at(data_dir))? {
+pub(super) fn refuse_lost_manifest(dir: &DataDir) -> Result<(), String> {
+    let has_catalog = dir.disk.exists(&files::catalog_path(dir.path()));
+    if has_catalog.map_err(at(dir.path()))? || !dir.has_sealed_files()? {
         return Ok(());
     }
-    let log = wal::check(disk, &layout.log_dir()).map_err(message)?;
-    match log.first_sequence {
+    match dir.check_log()?.first_sequence {
         Some(1) => Ok(()),
         _ => Err(format!(
             "{} is missing; restore it, or have it made anew by `tidewatch check --repair`",
-            Manifest::path(data_dir).display()
+            dir.manifest_path().display()
         )),
     }
 }

@@ -7,9 +7,7 @@ mod convert;
 mod directory;
 mod evidence;
 mod files;
-mod survey;
 
 pub use convert::{Damage, convert};
-pub use directory::BucketDir;
-pub use files::exists;
-pub use survey::{Survey, survey};
+pub use directory::{BucketDir, BucketManifest};
+pub use files::{bucket_dir, deleted_in_log, exists, ordinals, read_catalog, read_mark};

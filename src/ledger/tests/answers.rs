@@ -8,10 +8,10 @@ use disk::Disk;
 use disk::sim::{Crash, Operation, SimDisk};
 use fastrand::Rng;
 
-use crate::catalog::{Stream, bucket_owner};
+use crate::catalog::{FrozenTail, Stream, bucket_owner};
 use crate::clock::{DAY_NS, MINUTE_NS, SECOND_NS};
 use crate::journal::{AnswerView, IdempotencyView};
-use crate::ledger::{Digest, Keep, LedgerError, LedgerFiles, NewEntry, Saving, encode_answer};
+use crate::ledger::{Digest, Keep, LedgerError, LedgerFiles, NewEntry, encode_answer};
 
 const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 
@@ -49,11 +49,9 @@ fn keep(buckets: impl IntoIterator<Item = u32>, now_ns: i64) -> Keep {
 }
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry], keep: &Keep) {
-    let saving = Saving {
-        answers: entries.iter().collect(),
-        ..Saving::default()
-    };
-    let runs = files.save(saving, keep).unwrap();
+    let runs = files
+        .save(&FrozenTail::default(), entries.iter().collect(), keep)
+        .unwrap();
     files.adopt(runs);
     files.remove_unused();
 }

@@ -44,7 +44,7 @@ fn a_run_of_version_1_is_read() {
     let bytes = std::fs::read(path()).unwrap();
     assert!(bytes == present, "the present version is still 1");
     let run = Run::open(1, &path(), Arc::new(bytes)).unwrap();
-    assert_eq!((run.stream(), run.entry_count()), (Stream::Deliveries, 134));
+    assert_eq!((run.stream, run.footer.entries), (Stream::Deliveries, 134));
     let runs: Runs = [Arc::new(run)].into_iter().collect();
     for (owner, total) in [(1, 4), (2, 130 - 19)] {
         let view: View = View::new(

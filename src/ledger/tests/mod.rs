@@ -6,9 +6,8 @@ mod objects;
 mod run;
 mod twin;
 
-use super::format::moment_ns;
-use super::writer::{EntryPlace, Item, RunWriter};
-use crate::catalog::Stream;
+use super::writer::{Item, RunWriter};
+use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
 /// An entry as the tests write it: owner, moment, id, whether it was put before, payload.
@@ -26,14 +25,13 @@ fn encode(stream: Stream, entries: &[Written]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = RunWriter::new(&mut file, stream).unwrap();
     for (owner, at_ns, id, again, payload) in entries {
-        let place = EntryPlace {
+        let key = EntryKey {
+            stream,
             owner: *owner,
             at_ns: *at_ns,
             id: *id,
-            again: *again,
         };
-        let moment_ns = moment_ns(stream, *at_ns, payload).unwrap();
-        let item = Item::new(place, moment_ns, payload);
+        let item = Item::new(key, *again, payload);
         writer.push(&item).unwrap();
     }
     writer.finish().unwrap();

@@ -9,9 +9,9 @@ use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 
 use super::id;
-use crate::catalog::Stream;
+use crate::catalog::{EntryKey, FrozenTail, Stream};
 use crate::ids::ObjectId;
-use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry, Saving};
+use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
 type Place = (ObjectId, i64, ObjectId);
 
@@ -27,19 +27,20 @@ fn keep() -> Keep {
 
 fn object((owner, at_ns, id): Place, payload: &[u8]) -> NewEntry {
     NewEntry {
-        owner,
-        at_ns,
-        id,
+        key: EntryKey {
+            stream: Stream::Catalog,
+            owner,
+            at_ns,
+            id,
+        },
         payload: payload.into(),
     }
 }
 
 fn save(files: &mut LedgerFiles, entries: &[NewEntry]) {
-    let saving = Saving {
-        catalog: entries.iter().collect(),
-        ..Saving::default()
-    };
-    let runs = files.save(saving, &keep()).unwrap();
+    let runs = files
+        .save(&FrozenTail::default(), entries.iter().collect(), &keep())
+        .unwrap();
     files.adopt(runs);
     files.remove_unused();
 }

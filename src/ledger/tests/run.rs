@@ -134,7 +134,7 @@ fn a_flipped_bit_is_detected_and_in_a_payload_loses_only_that_entry() {
             refused += 1;
             continue;
         };
-        let report = verify(&run).unwrap();
+        let report = verify(&run, |_| ()).unwrap();
         assert_eq!(report.damages.len(), 1, "one damage at {byte}: {report:?}");
         assert_eq!(report.sound + report.damages[0].1, 321);
         let runs: Runs = [Arc::new(run)].into_iter().collect();

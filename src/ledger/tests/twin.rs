@@ -12,7 +12,7 @@ use super::id;
 use crate::catalog::{EntryKey, LedgerTail, Stream};
 use crate::clock::{DAY_NS, SECOND_NS};
 use crate::ids::ObjectId;
-use crate::ledger::{Content, Keep, LedgerFiles, Saving, View, runs_dir};
+use crate::ledger::{Content, Keep, LedgerFiles, View, runs_dir};
 
 const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 const STEPS: usize = 400;
@@ -108,11 +108,7 @@ impl World {
     fn checkpoint(&mut self) {
         self.tail.freeze();
         let (frozen, keep) = (self.tail.frozen(), self.keep());
-        let saving = Saving {
-            tail: frozen.clone(),
-            ..Saving::default()
-        };
-        let runs = self.files.save(saving, &keep).unwrap();
+        let runs = self.files.save(&frozen, Vec::new(), &keep).unwrap();
         match self.rng.u8(0..8) {
             // The manifest could not be written.
             0 => self.files.remove_unnamed(&self.named),
