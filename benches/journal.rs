@@ -1,6 +1,6 @@
-//! The log under the server, each bench a question:
-//! - group commit: how long do so many waiting records take when a sync takes a millisecond?
-//! - replay: how fast does the log of a crashed server come back into its buckets?
+//! Benchmarks of the log:
+//! - group commit: how long do so many waiting records take if a sync takes a millisecond?
+//! - replay: how fast is the log of a crashed server replayed into its buckets?
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]
 
@@ -29,7 +29,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     tail_bytes_max: 1 << 40,
 };
 
-/// The real disk, but a sync takes a stated time and does nothing else.
+/// The real disk with syncs of a fixed duration that have no other effect.
 struct SlowDisk(StdDisk);
 
 struct SlowFile(Box<dyn DiskFile>);
@@ -118,7 +118,7 @@ fn journal(disk: Arc<dyn Disk>, sync: SyncPolicy, data_dir: &Path) -> (JournalWr
     JournalWriter::start(log, CatalogHandle::new(Catalog::default()), OPTIONS, |_| ()).unwrap()
 }
 
-/// A request's rows of one source, the points of one second after the other from `first` on.
+/// A request with rows of one source, one a second from second `first`.
 fn record(first: usize, points: usize) -> IngestRecord {
     let mut rows = RowsWriter::new();
     for index in first..first + points {
@@ -135,7 +135,7 @@ fn record(first: usize, points: usize) -> IngestRecord {
     record
 }
 
-/// Returns when all of them are durable.
+/// Submits the records; returns when all of them are durable.
 fn commit(handle: &JournalHandle, records: impl Iterator<Item = IngestRecord>) {
     let (done, committed) = channel();
     let mut waiting = 0;

@@ -1,4 +1,4 @@
-//! Analytics over HTTP: of a bucket, against the points in it; of an organization, with many sources.
+//! Analytics requests over HTTP: of one bucket, by its number of points, and of an organization with many sources.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
 pub const BUCKET: Experiment = Experiment {
     figures: &[Figure {
-        what: "analytics of a bucket with 10× more points in the same hours",
+        what: "bucket analytics, 10× more points in the same hours",
         bar: Bar::AtMost(1.3),
         unit: "× time",
     }],
@@ -64,7 +64,7 @@ fn bucket() -> Outcome<Vec<Measured>> {
         let path = format!("/api/analytics/buckets/{bucket}?period=30d");
         asked.push(ask(&account, &path));
     }
-    // Sealed, and nothing in memory yet that a question before has left there.
+    // After this restart, all points are sealed and no earlier request has filled the cache.
     server.stop()?;
     let server = Server::start(dir.path(), &[])?;
     let mut connection = Connection::open(server.address)?;
@@ -80,7 +80,7 @@ fn bucket() -> Outcome<Vec<Measured>> {
     let (sparse_ms, dense_ms) = (median(&mut of_sparse), median(&mut of_dense));
     let note = format!(
         "{} ms with {POINTS} points, {} ms with {}, over HTTP, three fields, 278 hours each, period 30d; medians of \
-         {ROUNDS} taken in turns; the first questions behind a restart took {} and {} ms",
+         {ROUNDS} alternating requests; the first requests after a restart took {} and {} ms",
         significant(dense_ms),
         significant(sparse_ms),
         POINTS / 10,
@@ -93,7 +93,7 @@ fn bucket() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// Sources with a point an hour from two days ago on: the last 24 hours begin within the block of each of them.
+/// Fills sources with one point an hour for two days, so that the last 24 hours begin within a block of each source.
 fn filled() -> Outcome<(TempDir, Vec<u8>)> {
     let dir = data_root()?;
     let server = Server::start(dir.path(), &[("wal.sync", "never")])?;
@@ -135,7 +135,7 @@ fn overview() -> Outcome<Vec<Measured>> {
         .collect::<Outcome<Vec<_>>>()?;
     let cpu_ms = (server.cpu_seconds()? - before_s) * 1e3 / OVERVIEWS as f64;
     let note = format!(
-        "median of {OVERVIEWS} over HTTP, {} ms of server CPU each; every source has a block that the last 24 hours cut",
+        "median of {OVERVIEWS} over HTTP, {} ms of server CPU each; the last 24 hours begin within a block of each source",
         significant(cpu_ms)
     );
     Ok(vec![Measured {

@@ -1,4 +1,4 @@
-//! Acknowledgements at a fixed rate, while something else goes on beside them.
+//! Latency of acknowledgements at a fixed rate under concurrent load of another kind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,11 +15,11 @@ const BATCHES_A_SECOND: usize = 100;
 pub const ROUND: Duration = Duration::from_secs(4);
 pub const ROUNDS: usize = 5;
 
-/// What disturbs: it goes on until told to stop.
+/// Concurrent load; it runs until the flag is set.
 pub type Disturbance<'a> = dyn Fn(&Load, &AtomicBool) -> Outcome<()> + Sync + 'a;
 
-/// How much slower acknowledgements are beside so many disturbers at once: the ratio of the p99 with and without, median
-/// of rounds taken in turns, and how it was measured.
+/// The slowdown of acknowledgements under so many threads of `disturbance`: the ratio of the p99 with and without it,
+/// as the median of alternating rounds, and a note on the measurement.
 pub fn slowdown(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<(f64, String)> {
     let (mut ratios, mut quiet, mut busy) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -30,15 +30,15 @@ pub fn slowdown(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_
         busy.push(with);
     }
     let note = format!(
-        "{BATCHES_A_SECOND} batches of {BATCH} points a second, latency from the time a batch was due; p99 {} ms \
-         without, {} ms with; medians of {ROUNDS} rounds of {ROUND:?} each, taken in turns",
+        "{BATCHES_A_SECOND} batches of {BATCH} points a second, latency from when a batch was due; p99 {} ms \
+         without, {} ms with; medians of {ROUNDS} rounds of {ROUND:?} each, alternating",
         significant(median(&mut quiet)),
         significant(median(&mut busy)),
     );
     Ok((median(&mut ratios), note))
 }
 
-/// Latencies of batches that fall due at a fixed rate, whatever became of those before.
+/// Latencies of batches that are due at a fixed rate, regardless of earlier answers; returns the p99.
 fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<f64> {
     let each = BATCHES_A_SECOND * ROUND.as_secs() as usize / SENDERS;
     let requests: Vec<Vec<Vec<u8>>> = load.requests(each, BATCH).into_iter().take(SENDERS).collect();

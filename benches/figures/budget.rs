@@ -1,4 +1,4 @@
-//! What queries cost those who did not ask them: their memory, and the waiting of a neighbour.
+//! The cost of queries to others: memory of the server, and latency of another organization's queries.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
 pub const MEMORY: Experiment = Experiment {
     figures: &[Figure {
-        what: "memory of grouped queries over 60,000 sparse points of 256 fields, of a query's budget",
+        what: "peak memory of grouped queries over 60,000 sparse points of 256 fields, share of a query's budget",
         bar: Bar::AtMost(100.0),
         unit: "%",
     }],
@@ -24,7 +24,7 @@ pub const MEMORY: Experiment = Experiment {
 
 pub const NEIGHBOUR: Experiment = Experiment {
     figures: &[Figure {
-        what: "a small query while a neighbour queues 1,000 scans, against alone",
+        what: "latency of a small query while another organization queues 1,000 scans, against without",
         bar: Bar::AtMost(10.0),
         unit: "× time",
     }],
@@ -54,7 +54,7 @@ fn memory() -> Outcome<Vec<Measured>> {
         .pointer("/dataSource/_id")
         .and_then(Value::as_str)
         .ok_or("no source id")?;
-    // Half a minute apart, within the age that batches may have.
+    // Half a minute apart, within the age limit of batches.
     let first_ns = days_ago_ns(25)?;
     for from in (0..WIDE_POINTS).step_by(1_000) {
         let entries = (from..from + 1_000).map(|point| {
@@ -88,7 +88,7 @@ fn memory() -> Outcome<Vec<Measured>> {
 
 fn neighbour() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
-    // Places for all scans, and as many for others.
+    // Half of the queue's places are for one organization: enough for all scans.
     let places = (2 * SCANS).to_string();
     let server = Server::start(&dir.path().join("data"), &[("query.queue_max", &places)])?;
     let (small, small_bucket) = filled(&server, "small", 1_000)?;
@@ -106,7 +106,7 @@ fn neighbour() -> Outcome<Vec<Measured>> {
         Ok(median(&mut took))
     };
     let alone = timed_ms()?;
-    // No point has such metadata: each scan reads all of them.
+    // No point has this metadata, so each scan reads all points.
     let scan = large.query(
         &json!({"bucketId": large_bucket, "filters": {"metadata": {"none": 1}},
         "downsampling": false}),
@@ -118,14 +118,14 @@ fn neighbour() -> Outcome<Vec<Measured>> {
             .collect();
         let measured = queued(&server).and_then(|waiting| Ok((timed_ms()?, waiting)));
         stop.store(true, Ordering::Relaxed);
-        // Those that still wait are told by their time limit, or answered.
+        // Queries that still wait end at their time limit or are answered.
         for scanner in scanners {
             scanner.join().map_err(|_| "a scanner panicked")??;
         }
         measured
     })?;
     let note = format!(
-        "a page of 10 rows, median of {ROUNDS}: {} ms alone, {} ms while {waiting} scans of {SCANNED_POINTS} points wait",
+        "a page of 10 rows, median of {ROUNDS}: {} ms without scans, {} ms while {waiting} scans of {SCANNED_POINTS} points are queued",
         significant(alone),
         significant(beside)
     );
@@ -148,7 +148,7 @@ fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, Strin
     Ok((account, bucket))
 }
 
-/// Asks once, then again and again while the others are measured; a refusal is an answer, too.
+/// Sends the scan in a loop until `stop` is set; refusals are expected.
 fn scan_on(address: SocketAddr, scan: &[u8], stop: &AtomicBool) -> Outcome<()> {
     let mut connection = Connection::open(address)?;
     while !stop.load(Ordering::Relaxed) {
@@ -157,7 +157,7 @@ fn scan_on(address: SocketAddr, scan: &[u8], stop: &AtomicBool) -> Outcome<()> {
     Ok(())
 }
 
-/// Waits until most scans wait for a thread; answers how many do.
+/// Waits until most of the scans are queued; returns how many are.
 fn queued(server: &Server) -> Outcome<u64> {
     let mut connection = Connection::open(server.address)?;
     let metrics = request("GET", "/metrics", "x-of: bench", b"");

@@ -1,4 +1,4 @@
-//! What an open page asks: charts of a range, and whether anything has changed. Both cost what they show.
+//! Requests of an open page: charts of a range, and the poll for changes. The cost of both depends on what they show.
 
 use std::time::Instant;
 
@@ -14,19 +14,19 @@ use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 pub const CHARTS: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "chart of 1,000 steps over 100,000 points, with 10× the points beside its range",
+            what: "chart of 1,000 steps over 100,000 points, 10× more points outside of the range",
             bar: Bar::AtMost(1.3),
             unit: "× time",
         },
-        // Steps between a minute and an hour are put together from minutes.
+        // Steps between a minute and an hour are combined from minute rollups.
         Figure {
-            what: "chart of 1,000 steps over 10× the points",
+            what: "chart of 1,000 steps, 10× more points in the range",
             bar: Bar::Shown,
             unit: "× time",
         },
-        // Read row by row, as rollups do not know what held from one value to the next.
+        // Read row by row: rollups do not record how long a state lasted.
         Figure {
-            what: "chart of the time a boolean was true, over 10× the values",
+            what: "chart of the share of time that a boolean was true, 10× more values",
             bar: Bar::Shown,
             unit: "× time",
         },
@@ -36,7 +36,7 @@ pub const CHARTS: Experiment = Experiment {
 
 pub const CHANGES: Experiment = Experiment {
     figures: &[Figure {
-        what: "asking whether anything has changed, with 10× the data sources",
+        what: "GET /api/changes, 10× more data sources",
         bar: Bar::AtMost(1.3),
         unit: "× time",
     }],
@@ -45,11 +45,11 @@ pub const CHANGES: Experiment = Experiment {
 
 const POINTS: usize = 100_000;
 const TENFOLD: usize = 10 * POINTS;
-/// A value each ten seconds.
+/// One value every ten seconds.
 const STATES: usize = 10_000;
 const ROUNDS: usize = 101;
 
-/// Median times of requests, taken in turns, in milliseconds.
+/// Median times of the requests in milliseconds, measured in alternation.
 fn in_turns<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
     let mut connection = Connection::open(server.address)?;
     let mut took = [const { Vec::new() }; N];

@@ -1,4 +1,4 @@
-//! Webhooks: how many deliveries a second one receiver gets, and whether a dead one delays it.
+//! Webhook deliveries: throughput to one receiver, and the delay caused by an unresponsive one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,12 +16,12 @@ use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, signific
 pub const DELIVERIES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "deliveries a second to one local receiver, durable",
+            what: "durable webhook deliveries to one local receiver",
             bar: Bar::Shown,
-            unit: "",
+            unit: "/s",
         },
         Figure {
-            what: "verdict to delivery, beside a dead receiver against without",
+            what: "latency from verdict to delivery, with an unresponsive receiver against without",
             bar: Bar::AtMost(1.3),
             unit: "× time",
         },
@@ -29,9 +29,9 @@ pub const DELIVERIES: Experiment = Experiment {
     run: deliveries,
 };
 
-/// Triggers of each client, at once.
+/// Triggers of each client in the throughput measurement.
 const TRIGGERS: usize = 150;
-/// Triggers one after the other, with and without the dead receiver in turns.
+/// Rounds of single triggers, alternating with and without the unresponsive receiver.
 const ROUNDS: usize = 8;
 const TRIGGERS_OF_ROUND: usize = 50;
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ fn rate(
     Ok(Measured {
         value: rules.len() as f64 / (last - started).as_secs_f64(),
         note: format!(
-            "{} triggers by {CLIENTS} connections ({} ms), each signed, sent and its attempt recorded durably, on cores \
+            "{} triggers by {CLIENTS} connections ({} ms), each delivery signed, sent and its attempt recorded durably, on cores \
              shared with evaluators and receiver; {} µs of server CPU for verdict and delivery",
             rules.len(),
             significant(verdicts_took.as_secs_f64() * 1e3),
@@ -111,7 +111,7 @@ fn delay(
     Ok(Measured {
         value: beside / without,
         note: format!(
-            "medians of {} triggers each, one at a time, the dead one accepts connections and never answers, with up to \
+            "medians of {} triggers each, one at a time; the unresponsive receiver accepts connections and never answers, with up to \
              {} deliveries waiting for it; {} against {} µs, p99 {} against {} µs",
             took[0].len(),
             took[1].len(),
@@ -123,7 +123,7 @@ fn delay(
     })
 }
 
-/// Answers every request with 200 and tells when its body was read.
+/// A receiver that answers every request with 200 and reports the time at which its body was read.
 fn receiver() -> Outcome<(SocketAddr, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -162,7 +162,7 @@ fn answer_all(stream: TcpStream, arrived: &Sender<Instant>) -> Option<()> {
     }
 }
 
-/// Accepts connections, which stay open, and never reads from them; they end with the answered channel.
+/// A receiver that accepts connections and never reads from them; they close when the returned channel is dropped.
 pub fn silent() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

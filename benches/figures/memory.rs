@@ -1,4 +1,4 @@
-//! What a series costs in memory when nothing happens to it.
+//! Memory of an idle series.
 
 use std::thread;
 
@@ -12,14 +12,14 @@ use crate::table::{Bar, Experiment, Figure, Measured, significant};
 
 pub const IDLE_SERIES: Experiment = Experiment {
     figures: &[Figure {
-        what: "memory per idle series (10,000 against 110,000)",
+        what: "memory per idle series, from 10,000 to 110,000 series",
         bar: Bar::AtMost(1_024.0),
         unit: "B",
     }],
     run: idle_series,
 };
 
-/// Organizations decide one command at a time each: several share a sync.
+/// An organization's commands are decided one at a time; several organizations share syncs.
 const ORGANIZATIONS: usize = 20;
 const FEW: usize = 10_000;
 const MANY: usize = 110_000;
@@ -65,7 +65,7 @@ fn idle_series() -> Outcome<Vec<Measured>> {
     server.settle()?;
     let sealed = server.resident_bytes()?;
     let note = format!(
-        "VmRSS {} → {} MB live: sources made over HTTP in {ORGANIZATIONS} organizations, one point each, not yet \
+        "VmRSS {} → {} MB live: sources created over HTTP in {ORGANIZATIONS} organizations, one point each, not yet \
          sealed; after a restart, all sealed, {} MB",
         significant(few / 1e6),
         significant(many / 1e6),
@@ -77,7 +77,7 @@ fn idle_series() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// Makes sources and gives each one point.
+/// Creates sources and sends one point to each.
 fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usize]) -> Outcome<()> {
     let mut connection = Connection::open(server.address)?;
     let number = json!({"type": "number"});

@@ -1,4 +1,4 @@
-//! What the server says of itself at `/metrics`.
+//! The server's metrics, from `/metrics`.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub const DISK_SYNCS: &str = "tidewatch_disk_syncs_total";
 
 const MERGES_STAND_STILL_FOR: Duration = Duration::from_millis(700);
 
-/// All of it, at one moment.
+/// The whole text of one request.
 pub struct Metrics(String);
 
 impl Metrics {
@@ -27,7 +27,7 @@ impl Metrics {
         Ok(Metrics(String::from_utf8(text.to_vec())?))
     }
 
-    /// The value of a sample, whose labels are part of the name.
+    /// The value of a sample; its name includes the labels.
     pub fn get(&self, name: &str) -> Outcome<f64> {
         let found = self
             .0
@@ -37,12 +37,12 @@ impl Metrics {
     }
 }
 
-/// One value of this moment.
+/// The current value of one sample.
 pub fn metric(server: &Server, name: &str) -> Outcome<f64> {
     Metrics::of(server)?.get(name)
 }
 
-/// Waits until no merge of segments has ended for a while, and the server does nothing more for itself.
+/// Waits until no merge of segments has ended for a while and the server has no background work.
 pub fn merges_stand_still(server: &Server) -> Outcome<()> {
     let mut before = metric(server, MERGES)?;
     loop {

@@ -1,5 +1,5 @@
-//! A crowd: requests that fall due at a fixed rate, whatever became of those before. Clients of a loop wait for their
-//! answers and so never send more than the server takes; a crowd does not wait, and overloads it.
+//! Open-loop load: requests are due at a fixed rate, regardless of earlier answers. Closed-loop clients wait for their
+//! answers and so never send more than the server accepts; an open loop does not wait, and can overload it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,9 +13,9 @@ use crate::Outcome;
 use crate::answer::Head;
 use crate::table::quantile;
 
-/// Answers may take so long after the last request was due.
+/// Time limit for answers after the last request was due.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Between two looks at what is due.
+/// Interval of polling for due requests.
 const NAP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000,
@@ -24,24 +24,24 @@ const NAP: Timespec = Timespec {
 /// When requests are sent.
 #[derive(Clone, Copy)]
 pub enum Pace {
-    /// Each connection sends its next request when it has an answer.
+    /// Each connection sends its next request after an answer.
     Loop,
-    /// So many fall due each second, whatever became of those before.
+    /// So many are due each second, regardless of earlier answers.
     PerSecond(f64),
 }
 
-/// What became of the requests.
+/// Results of the requests.
 #[derive(Default)]
 pub struct Tally {
-    /// Answered 200 or 201, and how long after they were due.
+    /// Latencies, from when the request was due, of requests answered 200 or 201.
     pub accepted_ms: Vec<f64>,
     /// Answered 503.
     pub refused: u64,
-    /// Answered otherwise, or their connection ended without an answer.
+    /// Answered otherwise, or the connection ended without an answer.
     pub failed: u64,
-    /// Not sent because all connections waited for answers.
+    /// Not sent because all connections were waiting for answers.
     pub unsent: u64,
-    /// Most connections that waited for an answer at one time.
+    /// The greatest number of connections waiting for an answer at one time.
     pub waiting_max: usize,
 }
 
@@ -50,37 +50,37 @@ struct Crowd<'a> {
     requests: &'a [Vec<u8>],
     pace: Pace,
     began: Instant,
-    /// How many have fallen due.
+    /// Number of requests due so far.
     due_count: u32,
     poll: OwnedFd,
     callers: Vec<Option<Caller<'a>>>,
-    /// Numbers of connections that wait for nothing; the last used is used again first.
+    /// Indexes of idle connections; the one used last is reused first.
     idle: Vec<usize>,
-    /// Numbers that have no connection.
+    /// Indexes without an open connection.
     ended: Vec<usize>,
-    /// How many wait for an answer.
+    /// Number of connections waiting for an answer.
     waiting: usize,
     tally: Tally,
 }
 
-/// A connection with its request.
+/// A connection and its request.
 struct Caller<'a> {
     stream: TcpStream,
-    /// Whether a request was given to it and not yet answered.
+    /// Whether it has a request without an answer.
     waits: bool,
     due: Instant,
     unsent: &'a [u8],
     received: Vec<u8>,
 }
 
-/// What came of a connection.
+/// Outcome of one step of a connection.
 enum Progress {
     Waits,
     Answered { status: u16, closes: bool },
     Ended,
 }
 
-/// Sends the requests over and over on up to so many connections.
+/// Sends the requests repeatedly over at most `connections` connections.
 pub fn offer(
     address: SocketAddr,
     requests: &[Vec<u8>],
@@ -121,7 +121,7 @@ pub fn offer(
 }
 
 impl<'a> Crowd<'a> {
-    /// Sends what is due by now.
+    /// Sends the requests that are due by now.
     fn send_due(&mut self, now: Instant) -> Outcome<()> {
         loop {
             let due = match self.pace {
@@ -218,13 +218,13 @@ impl<'a> Crowd<'a> {
 }
 
 impl Caller<'_> {
-    /// Writes and reads as much as goes without waiting.
+    /// Writes and reads without blocking.
     fn advance(&mut self) -> Outcome<Progress> {
         while !self.unsent.is_empty() {
             match self.stream.write(self.unsent) {
                 Ok(written) => self.unsent = &self.unsent[written..],
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // The answer may have come before the end: a refused body need not be read.
+                // The answer may precede the end of the connection: a refused body need not be read.
                 Err(_) => self.unsent = &[],
             }
         }
@@ -241,7 +241,7 @@ impl Caller<'_> {
                 && head.end(&self.received).is_some()
             {
                 self.received.clear();
-                // What was refused before it was read cannot be followed by another request.
+                // After a request that was refused before all of it was read, the connection cannot be reused.
                 let closes = head.closes || !self.unsent.is_empty();
                 return Ok(Progress::Answered {
                     status: head.status,
@@ -253,7 +253,7 @@ impl Caller<'_> {
 }
 
 impl Tally {
-    /// How long the slowest hundredth of the accepted requests took, in milliseconds from when they were due.
+    /// The p99 of accepted requests in milliseconds from when they were due.
     pub fn p99_ms(&mut self) -> f64 {
         quantile(&mut self.accepted_ms, 0.99)
     }

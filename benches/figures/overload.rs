@@ -1,5 +1,5 @@
-//! Twice as much as the server can take, for a minute. The server has one core to itself and the crowd the other, so
-//! that what is measured is what the server does, not how the two share a core.
+//! Overload: requests at twice the server's capacity for a minute. Server and clients have one core each, so that the
+//! result does not depend on how they share a core.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,25 +15,25 @@ use crate::points::BATCH;
 use crate::server::Server;
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
-/// Throughput, memory and recovery of one kind of load.
+/// The rows of one kind of load: throughput, memory and recovery.
 macro_rules! figures {
     ($load:literal) => {
         &[
             Figure {
                 what: concat!(
                     $load,
-                    ": throughput at twice the capacity for a minute, of the peak"
+                    ": throughput at twice the capacity for a minute, share of the peak"
                 ),
                 bar: Bar::AtLeast(90.0),
                 unit: "%",
             },
             Figure {
-                what: concat!($load, ": memory at its highest, of its budget"),
+                what: concat!($load, ": peak memory, share of the budget"),
                 bar: Bar::AtMost(100.0),
                 unit: "%",
             },
             Figure {
-                what: concat!($load, ": from its end until the server is itself again"),
+                what: concat!($load, ": recovery time to the earlier latency"),
                 bar: Bar::AtMost(5.0),
                 unit: "s",
             },
@@ -70,20 +70,20 @@ pub const QUERIES: Experiment = Experiment {
     },
 };
 
-/// Memory for points, bodies and mailboxes: small enough that a minute could exceed it many times.
+/// Memory for points, bodies and mailboxes: small enough to be exceeded many times in a minute.
 const MEMORY_BYTES_MAX: &str = "268435456";
 const SERVER_CORE: usize = 0;
 const CROWD_CORE: usize = 1;
-/// Connections that find out the peak.
+/// Closed-loop connections that measure the peak.
 const LOOPS: usize = 64;
-/// Connections that the crowd may have open.
+/// The greatest number of open-loop connections.
 const CROWD: usize = 6_000;
-/// As long as the overload: less would leave out of the peak some of the sealing and merging that its points are owed.
+/// As long as the overload: a shorter peak would not include all of the sealing and merging that its points cause.
 const PEAK_SPAN: Duration = OVERLOAD_SPAN;
 const OVERLOAD_SPAN: Duration = Duration::from_secs(60);
 const PROBE_SPAN: Duration = Duration::from_millis(500);
-/// The server is itself again when it is as quick as before, within this factor.
-const AGAIN: f64 = 2.0;
+/// The server has recovered when its latency is within this factor of the earlier one.
+const RECOVERED_FACTOR: f64 = 2.0;
 
 fn start() -> Outcome<Load> {
     let core = SERVER_CORE.to_string();
@@ -107,14 +107,14 @@ fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
 
 fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     let address = server.address;
-    // The first only warms up.
+    // The first run only warms up.
     offer(address, requests, Pace::Loop, PEAK_SPAN / 24, LOOPS)?;
     server.settle()?;
     let base_bytes = server.anonymous_bytes()?;
     let peak = offer(address, requests, Pace::Loop, PEAK_SPAN, LOOPS)?;
     let peak_rate = peak.accepted_ms.len() as f64 / PEAK_SPAN.as_secs_f64();
     server.settle()?;
-    // Half of what it can take: what is asked of it before and after.
+    // Half of the peak rate, before and after the overload.
     let usual = Pace::PerSecond(peak_rate / 2.0);
     let mut before_ms = Vec::new();
     for _ in 0..8 {
@@ -133,11 +133,11 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     let ended = Instant::now();
     let again = loop {
         let mut probe = offer(address, requests, usual, PROBE_SPAN, LOOPS)?;
-        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= AGAIN * before_ms {
+        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= RECOVERED_FACTOR * before_ms {
             break ended.elapsed().saturating_sub(PROBE_SPAN);
         }
         if ended.elapsed() > Duration::from_secs(60) {
-            return Err(format!("a minute later still slower than {before_ms} ms").into());
+            return Err(format!("still slower than {before_ms} ms a minute after the overload").into());
         }
     };
     let rate = tally.accepted_ms.len() as f64 / OVERLOAD_SPAN.as_secs_f64();
@@ -150,7 +150,7 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
         Measured {
             value: 100.0 * (highest_bytes - base_bytes) / budget_bytes,
             note: format!(
-                "{} MiB beyond the {} MiB that the server takes anyway, against storage.memory_bytes_max",
+                "{} MiB above the {} MiB before the load, against storage.memory_bytes_max",
                 significant((highest_bytes - base_bytes) / 1_048_576.0),
                 significant(base_bytes / 1_048_576.0)
             ),
@@ -158,7 +158,7 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
         Measured {
             value: again.as_secs_f64(),
             note: format!(
-                "all of half a peak's requests are accepted again, p99 within {AGAIN} times the {} ms of before",
+                "until all requests at half of the peak rate are accepted, with a p99 of at most {RECOVERED_FACTOR} times the earlier {} ms",
                 significant(before_ms)
             ),
         },
@@ -167,7 +167,7 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
 
 fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
     format!(
-        "the server on one core, the crowd on the other; peak {} a second ({LOOPS} clients, {PEAK_SPAN:?}), offered twice \
+        "the server on one core, the clients on the other; peak {} a second ({LOOPS} clients, {PEAK_SPAN:?}), offered twice \
          that: {} a second accepted (p99 {} ms after they were due), {} refused with 503, {} failed otherwise, {} never \
          sent as all {CROWD} connections waited (at most {})",
         significant(peak_rate),
@@ -180,7 +180,7 @@ fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
     )
 }
 
-/// Runs something; answers with it the most memory that the server had meanwhile.
+/// Runs `run`; returns its result with the server's peak memory meanwhile.
 fn watch_memory<T>(server: &Server, run: impl FnOnce() -> Outcome<T>) -> Outcome<(T, f64)> {
     let done = &AtomicBool::new(false);
     thread::scope(|scope| {

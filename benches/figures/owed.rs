@@ -1,4 +1,4 @@
-//! What deliveries that are owed for long cost the disk: a checkpoint writes what has changed, not all there is.
+//! Disk writes caused by deliveries that stay pending: a checkpoint writes changes, not all pending deliveries.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -16,19 +16,20 @@ use crate::table::{Bar, Experiment, Figure, Measured, significant};
 
 pub const OWED: Experiment = Experiment {
     figures: &[
-        // The log is one; segments and their merges are about another. What is owed was written when it became so.
+        // One byte for the log itself, and about one for segments and their merges. Pending deliveries were written
+        // when they were created.
         Figure {
-            what: "bytes written a byte of log, 100,000 owed deliveries that are refused",
+            what: "bytes written per byte of log, 100,000 pending deliveries whose receiver refuses connections",
             bar: Bar::AtMost(3.0),
             unit: "B",
         },
         Figure {
-            what: "bytes written a byte of log, 100,000 owed deliveries that wait",
+            what: "bytes written per byte of log, 100,000 pending deliveries whose receiver never answers",
             bar: Bar::AtMost(3.0),
             unit: "B",
         },
         Figure {
-            what: "bytes written a byte of log, nothing owed",
+            what: "bytes written per byte of log, no pending deliveries",
             bar: Bar::Shown,
             unit: "B",
         },
@@ -40,7 +41,7 @@ const OWED_DELIVERIES: usize = 100_000;
 const WEBHOOKS: usize = 10;
 const PENDING: &str = "tidewatch_deliveries_pending";
 const ATTEMPTS: &str = "tidewatch_delivery_attempts_total{outcome=\"unanswered\"}";
-/// Requests of a client in a load: about five checkpoints' worth of log.
+/// Requests of each client: the log of about five checkpoints.
 const EACH: usize = 160;
 
 struct Written {
@@ -52,7 +53,7 @@ struct Written {
 }
 
 fn owed() -> Outcome<Vec<Measured>> {
-    // Closed at once: nobody listens there any more.
+    // Closed at once, so that connections to this address are refused.
     let refusing = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let (silent, _connections) = silent()?;
     let refused = with_owed(Some(refusing))?;
@@ -61,7 +62,7 @@ fn owed() -> Outcome<Vec<Measured>> {
     Ok(vec![refused, waiting, none])
 }
 
-/// A load beside deliveries that are owed to this receiver.
+/// Measures ingest while deliveries to this receiver are pending.
 fn with_owed(receiver: Option<SocketAddr>) -> Outcome<Measured> {
     let settings = [
         ("storage.checkpoint_bytes", CHECKPOINT_BYTES),
@@ -71,18 +72,18 @@ fn with_owed(receiver: Option<SocketAddr>) -> Outcome<Measured> {
     if let Some(receiver) = receiver {
         owe(&mut load, receiver)?;
     }
-    // What they cost when they arose is not what is measured.
+    // The cost of creating the deliveries is not part of the measurement.
     let mut filler = Filler::of(&load.server, &mut load.account)?;
     filler.until_checkpoint(&load.server, metric(&load.server, CHECKPOINTS)?)?;
     let pending = metric(&load.server, PENDING)?;
-    // Those whose attempt is being recorded are not counted.
+    // Deliveries whose attempt is being recorded are not counted.
     if receiver.is_some() && pending < 0.99 * OWED_DELIVERIES as f64 {
-        return Err(format!("only {pending} deliveries are owed").into());
+        return Err(format!("only {pending} deliveries are pending").into());
     }
     let written = written(&mut load)?;
     let note = format!(
-        "{} MB handed to the system to write, {} MB of them log, {} checkpoints, {} merges, {} attempts at deliveries; \
-         {pending} owed before and {} after; batches of {BATCH} points on {CLIENTS} connections",
+        "{} MB written, {} MB of them log, {} checkpoints, {} merges, {} attempts at deliveries; \
+         {pending} pending before and {} after; batches of {BATCH} points on {CLIENTS} connections",
         significant(written.bytes / 1e6),
         significant(written.log_bytes / 1e6),
         written.checkpoints,
@@ -96,7 +97,7 @@ fn with_owed(receiver: Option<SocketAddr>) -> Outcome<Measured> {
     })
 }
 
-/// Has rules trigger for webhooks of one receiver.
+/// Triggers rules for webhooks of one receiver.
 fn owe(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
     let mut connection = Connection::open(load.server.address)?;
     for _ in 0..WEBHOOKS {
@@ -116,7 +117,7 @@ fn owe(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
     drive(load.server.address, &clients).map(drop)
 }
 
-/// A load, and what was written meanwhile.
+/// Sends a load; returns the bytes written meanwhile.
 fn written(load: &mut Load) -> Outcome<Written> {
     let (metrics, bytes) = (Metrics::of(&load.server)?, load.server.written_bytes()?);
     load.drive(EACH, BATCH)?;

@@ -1,4 +1,4 @@
-//! Grouped queries within the engine, over a segment read back.
+//! Grouped queries within the engine, over a segment read from bytes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
 pub const TOUCHED: Experiment = Experiment {
     figures: &[Figure {
-        what: "rows touched by a grouped query, per cell of the answer, beyond 2 edge blocks",
+        what: "rows and cells read by a grouped query per cell of the answer, without 2 edge blocks",
         bar: Bar::AtMost(60.0),
         unit: "rows",
     }],
@@ -24,7 +24,7 @@ pub const TOUCHED: Experiment = Experiment {
 
 pub const HOURLY: Experiment = Experiment {
     figures: &[Figure {
-        what: "hourly average over 1,000,000 points, inside the server",
+        what: "hourly average over 1,000,000 points, within the engine",
         bar: Bar::AtMost(0.2),
         unit: "ms",
     }],
@@ -39,7 +39,7 @@ pub const MINUTELY: Experiment = Experiment {
             unit: "ms",
         },
         Figure {
-            what: "average by minute over 100,000 points at 1 Hz, within the engine, asked for the first time",
+            what: "average by minute over 100,000 points at 1 Hz, within the engine, first query",
             bar: Bar::AtMost(0.45),
             unit: "ms",
         },
@@ -59,12 +59,12 @@ pub const TENFOLD: Experiment = Experiment {
 pub const BREADTH: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "a bucket's actor for a snapshot, 100,000 sources against 1,000",
+            what: "snapshot of a bucket, 100,000 sources against 1,000, within the engine",
             bar: Bar::AtMost(1.5),
             unit: "× time",
         },
         Figure {
-            what: "query of an empty range, bucket of 100,000 sources against 1,000, within the engine",
+            what: "query of an empty range, 100,000 sources against 1,000, within the engine",
             bar: Bar::AtMost(100.0),
             unit: "× time",
         },
@@ -80,7 +80,7 @@ const SPAN_NS: i64 = POINTS as i64 * SECOND_NS;
 const ALL: (i64, i64) = (FIRST_NS, FIRST_NS + SPAN_NS);
 const ROUNDS: usize = 201;
 
-/// A source's points in one segment, opened again.
+/// The points of a source in one reopened segment.
 pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
     opened(segment(points, interval_ns)?)
 }
@@ -109,7 +109,7 @@ fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
     Ok(Arc::new(bytes))
 }
 
-/// A store with a segment, of which nothing is remembered.
+/// A store with this segment and an empty cache.
 fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
     let file = SegmentFile::open(1, segment).map_err(|error| format!("{error:?}"))?;
     let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
@@ -168,8 +168,8 @@ fn touched() -> Outcome<Vec<Measured>> {
         }
     }
     let note = format!(
-        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; both raw rows and rollup cells count; \
-         for instance {}",
+        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; raw rows and rollup cells are both counted; \
+         for example {}",
         worst.1
     );
     Ok(vec![Measured { value: worst.0, note }])
@@ -188,7 +188,7 @@ fn hourly() -> Outcome<Vec<Measured>> {
     )?;
     let daily = median_us(series, ALL, Unit::Day, &[0])?;
     let note = format!(
-        "median of {ROUNDS}, one field; three fields {} µs; ends that cut hours and minutes {} µs; daily {} µs",
+        "median of {ROUNDS}, one field; three fields {} µs; range that begins and ends within a minute {} µs; daily {} µs",
         significant(three),
         significant(ragged),
         significant(daily)
@@ -199,8 +199,7 @@ fn hourly() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// A minute has 60 points: too few for a rollup on disk. The first question reads each point, and its minutes are
-/// remembered.
+/// A minute has 60 points, too few for a rollup on disk. The first query reads each point and caches the minutes.
 fn minutely() -> Outcome<Vec<Measured>> {
     let points = POINTS / 10;
     let segment = segment(points, SECOND_NS)?;
@@ -246,13 +245,13 @@ fn tenfold() -> Outcome<Vec<Measured>> {
         ));
     }
     let note = format!(
-        "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} taken in turns, the worse of: {}",
+        "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} alternating queries, the worse of: {}",
         notes.join(", ")
     );
     Ok(vec![Measured { value: worst, note }])
 }
 
-/// A store with a row of each of so many sources.
+/// A store with one row of each of so many sources.
 fn wide(sources: u32) -> Outcome<Store> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     for source in 0..sources {
@@ -266,7 +265,7 @@ fn wide(sources: u32) -> Outcome<Store> {
     Ok(store)
 }
 
-/// The time of one of many repetitions, in nanoseconds.
+/// Mean time of one of many repetitions in nanoseconds.
 fn each_ns(mut work: impl FnMut()) -> f64 {
     const TIMES: u32 = 100;
     let started = Instant::now();
@@ -292,7 +291,7 @@ fn breadth() -> Outcome<Vec<Measured>> {
         Measured {
             value: many / few,
             note: format!(
-                "{} against {} ns, medians of {ROUNDS} taken in turns",
+                "{} against {} ns, medians of {ROUNDS} alternating queries",
                 significant(many),
                 significant(few)
             ),

@@ -1,4 +1,4 @@
-//! Readers beside writers: acknowledgements at a fixed rate while full scans of the same bucket loop.
+//! Reads concurrent with ingest: acknowledgements at a fixed rate during full scans of the same bucket.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use crate::table::{Bar, Experiment, Figure, Measured, significant};
 
 pub const SCANS: Experiment = Experiment {
     figures: &[Figure {
-        what: "ingest p99 of a bucket while eight full raw scans of it loop",
+        what: "ingest p99 during eight full raw scans of the bucket, against without",
         bar: Bar::AtMost(2.0),
         unit: "× p99",
     }],
@@ -35,7 +35,7 @@ fn scans() -> Outcome<Vec<Measured>> {
     Ok(vec![Measured { value, note }])
 }
 
-/// Reads the bucket from end to end, again and again.
+/// Scans the whole bucket in a loop.
 fn scan(load: &Load, stop: &AtomicBool, pages: &AtomicU64) -> Outcome<()> {
     let mut connection = Connection::open(load.server.address)?;
     let mut cursor: Option<String> = None;
@@ -51,7 +51,7 @@ fn scan(load: &Load, stop: &AtomicBool, pages: &AtomicU64) -> Outcome<()> {
     Ok(())
 }
 
-/// The cursor at the end of a page, found without reading the page.
+/// The cursor at the end of a page, found without parsing the page.
 fn next_cursor(page: &[u8]) -> Option<String> {
     let end = std::str::from_utf8(&page[page.len().saturating_sub(400)..]).ok()?;
     let (_, cursor) = end.rsplit_once(r#""nextCursor":""#)?;

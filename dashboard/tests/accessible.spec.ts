@@ -1,4 +1,4 @@
-/** Every page, in both themes, by the rules of WCAG 2.2 AA that a machine can check; and by keyboard alone. */
+/** Accessibility of every page in both themes: automatic checks of WCAG 2.2 AA, and use by keyboard alone. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { call, makeWorld, pagesOf, signUp } from "./support/api";
@@ -20,7 +20,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     const found: Record<string, string[]> = {};
     const look = async (name: string) => {
       const faults = await violations(page);
-      // Something may have moved while axe measured colours; what is wrong with the page is wrong again.
+      // Elements may have moved while axe measured colours; real violations are found again.
       const again = faults.length > 0 ? await violations(page) : [];
       const lasting = faults.filter((fault) => again.includes(fault));
       if (lasting.length > 0) found[name] = lasting;
@@ -28,7 +28,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     for (const hash of ["#/login", "#/signup"]) {
       await page.goto(`${service.url}/${hash}`);
       await expect(page.locator("h1")).toBeVisible();
-      // Whether sign-up is open is asked meanwhile, and its answer moves what axe looks at.
+      // The page requests whether sign-up is open; the answer changes the layout under test.
       await page.waitForLoadState("networkidle");
       await look(hash);
     }
@@ -40,7 +40,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       await look(`empty ${hash}`);
     }
     const world = await makeWorld(account);
-    // Of one of each kind; lists as long as that have a bar above them.
+    // More objects of one kind, so that their lists have a search bar.
     for (let number = 0; number < 6; number++) {
       const path = `/api/buckets/${world.bucketId}/sources`;
       await call(account, "POST", path, { name: `Fan ${number}`, schema: { rpm: { type: "number" } } });
@@ -71,7 +71,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       await look(`${hash} ${name}`);
       await page.keyboard.press("Escape");
     }
-    // A form with its faults, the question on leaving it, what is shown once, and a page that is behind.
+    // A form with faults, the confirmation before leaving it, a secret that is shown once, and an outdated page.
     await visit(page, `#/rules/new?bucket=${world.bucketId}`);
     for (const kind of ["Threshold", "Range", "Change", "No data", "Outlier", "Own evaluator"]) {
       await page.getByRole("button", { name: kind }).click();

@@ -1,4 +1,4 @@
-/** What can be changed, and that each change says its outcome. */
+/** Changes of objects, and the message after each. */
 import { call, makeWorld, signUp } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
 

@@ -1,4 +1,4 @@
-/** Where there are points, there is ink: the chart must not be blank over data. */
+/** A chart with points in its range is never blank. */
 import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
 import { expect, open, test } from "./support/test";
@@ -25,7 +25,7 @@ test("first points are seen at once: one, some within a pixel, and one alone bet
   await open(page, account, hashOf(burst, "r=24h"));
   await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(8);
 
-  // Two dense runs, and a point alone between them.
+  // Two dense series of points with a single point between them.
   const alone = await makeSource(account, { v: { type: "number" } });
   const run = (from: number) => Array.from({ length: 300 }, (_, n) => ({ at: from + n * 10_000, values: { v: 1 } }));
   const middle = { at: now - 12 * 60 * MINUTE, values: { v: 9 } };
@@ -42,7 +42,7 @@ test("groups finer than what a source sends are drawn", async ({ page }) => {
   for (const view of ["r=30d&agg=max&by=hour", "r=30d&by=hour"]) {
     await open(page, account, hashOf(rare, view));
     await expect(page.getByTestId("chart-points")).toContainText("348 values");
-    // A line across the range, not only its two ends.
+    // A line across the range, not only at its two ends.
     await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(2000);
   }
 });

@@ -1,4 +1,4 @@
-/** A chart of many lines is costly to paint: once for each answer, and not before it is here. */
+/** A chart of many lines is painted once for each answer, and not before the answer has arrived. */
 import { makeSource, send, signUp } from "./support/api";
 import { expect, open, settled, test } from "./support/test";
 
@@ -12,7 +12,7 @@ test("another range is drawn once, when its answer is here", async ({ page, serv
     Array.from({ length: 3000 }, (_, n) => ({ at: now - n * 60_000, values: { v: n % 9 } })),
   );
   await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
-  // Each drawing begins with a clear canvas.
+  // Each drawing begins by clearing the canvas.
   await page.evaluate(() => {
     const counted = window as unknown as { drawings: number };
     counted.drawings = 0;

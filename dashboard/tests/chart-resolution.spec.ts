@@ -1,4 +1,4 @@
-/** What is drawn is about a value for each pixel, to the end of the range, and the text under the chart says so. */
+/** A chart draws about one value per pixel up to the end of the range, and the text below it states the resolution. */
 import { readFileSync } from "node:fs";
 import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
@@ -25,7 +25,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
     const bucketId = sources[0]?.bucketId;
     const schema = { v: { type: "number" } };
     const source = await makeSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
-    // Its average interval is minutes; what is looked at is seconds.
+    // The average interval of the source is minutes, the displayed points are seconds apart.
     await send(account, source, [{ at: now - 20 * DAY, values: { v: 1 } }]);
     const hour = Array.from({ length: 3600 }, (_, n) => ({
       at: now - n * SECOND,
@@ -49,7 +49,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
 
 test("groups by hour reach to the newest point", async ({ page }) => {
   const source = await makeSource(account, { v: { type: "number" } });
-  // The range ends fifty minutes into an hour, whose group begins far from its end.
+  // The range ends fifty minutes into an hour, whose group begins long before the end.
   const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
   await send(
     account,
@@ -124,7 +124,7 @@ test("the greatest and the least have the steps that averages have", async ({ pa
   await page.getByRole("button", { name: "Save what is shown" }).click();
   const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n");
   expect(rows[0]).toBe("timestamp,source,source_id,v");
-  // All five minutes but those at the ends have a 0, and an average of 2.
+  // All groups of five minutes except those at the ends have a 0 and an average of 2.
   expect(rows.slice(2, -1).every((row) => row.endsWith(",0"))).toBe(true);
   await visit(page, hashOf([source], "r=6h&agg=max"));
   await expect(note).toContainText("360 points as they came");
@@ -178,7 +178,7 @@ test.describe("in Los Angeles", () => {
     await expect(page.locator(".chart-note")).toContainText("the greatest value of each day");
     await page.locator(".plot").focus();
     await page.keyboard.press("Home");
-    // The oldest point is of the evening before, by the clock of the place; its day is drawn around noon.
+    // The oldest point is of the previous evening in local time; its day is drawn around noon.
     const oldest = new Date(midnight - 239 * HOUR - MINUTE).toLocaleDateString("sv-SE", {
       timeZone: "America/Los_Angeles",
     });

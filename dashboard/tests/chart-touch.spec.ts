@@ -1,11 +1,11 @@
-/** The chart under fingers: two stretch the range, one moves it, and the page still scrolls. */
+/** Touch gestures on the chart: pinching zooms, dragging moves the range, and the page still scrolls. */
 import type { CDPSession, Page } from "@playwright/test";
 import { makeWorld, signUp } from "./support/api";
 import { expect, open, settled, test } from "./support/test";
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 
-/** Fingers that go from places to others; places are shares of the plotting area's width. */
+/** Moves fingers between positions, which are fractions of the plotting area's width. */
 async function gesture(page: Page, touch: CDPSession, from: number[], to: number[]): Promise<void> {
   const area = page.locator(".u-over");
   await area.scrollIntoViewIfNeeded();

@@ -1,4 +1,4 @@
-/** Dialogs and notices: focus, what is shown once, and that nothing lies over what can be pressed. */
+/** Dialogs and notices: focus, secrets shown once, and that nothing covers a control. */
 import { chromium, type Locator, type Page } from "@playwright/test";
 import { call, makeWorld, signUp } from "./support/api";
 import { expect, logInAs, open, settled, test, visit } from "./support/test";
@@ -73,7 +73,7 @@ test("a dialog that was filled in asks before it closes, and is back after a log
   await expect(page.getByRole("heading", { level: 1, name: "Plant" })).toBeVisible();
 });
 
-/** Buttons and links that a notice lies over. */
+/** Buttons and links that are covered by a notice. */
 const covered = (page: Page) =>
   page.evaluate(() => {
     const notice = document.querySelector(".notice")!.getBoundingClientRect();
@@ -104,7 +104,7 @@ test("a notice lies over nothing that can be pressed", async ({ page, service })
 });
 
 test("a backdrop reaches the right edge", async ({ service }) => {
-  // The test browser has no scroll bars unless it is asked for them.
+  // The test browser has no scroll bars by default.
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],

@@ -1,4 +1,4 @@
-/** Many sources and rules: all that was found is picked at once, and rules' histories are read only when one fires. */
+/** Many sources and rules: all matches are selected together, and a rule's history is read only when it fires. */
 import { call, makeSource, makeWorld, signUp } from "./support/api";
 import { expect, open, test } from "./support/test";
 
@@ -53,6 +53,6 @@ test("a trigger is marked when its rule fires, and no history is read without on
   await call(account, "POST", verdict, { outcome: "met", evidence: {} }, world.integrationKey);
   await page.clock.fastForward(11_000);
   await expect(page.getByText("2 triggers of alert rules marked.")).toBeVisible();
-  // The rule that fired; the other one has not fired since it was read.
+  // Of the rule that fired; the other one has not fired since it was read.
   expect(histories.slice(1).every((url) => url.includes(made.alertRule._id))).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** Choosing the range: typed words and times, zooming that leaves the chart where it is, and names that say what is read. */
+/** Choosing the range: typed words and times, zooming without moving the chart, and correct labels. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { makeSource, makeWorld, send, signUp, POINTS, type Account, type World } from "./support/api";
@@ -37,7 +37,7 @@ test("relative ranges, days and words are typed, stay in the address, and can be
   await expect.poll(() => page.url()).toContain("from=2026-03-01T00%3A00%3A00.000Z&to=2026-03-02T00%3A00%3A00.000Z");
   await type(page, "yesterday", "");
   await expect.poll(() => page.url()).toContain("from=yesterday&to=yesterday");
-  // The boxes are filled again when the range has changed.
+  // The inputs are filled again after the range has changed.
   await expect(page.getByLabel(/^To \(/)).toHaveValue("yesterday");
   await type(page, "soon", "");
   await expect(page.locator(".fault")).toContainText("Write a time as 2026-01-31 14:30, a day, now-6h");
@@ -98,7 +98,7 @@ test("keys zoom about the cursor and move the range", async ({ page }) => {
   expect(from).toBeLessThan(newest);
   expect(to).toBeGreaterThan(newest);
   expect(to - newest).toBeLessThan(15 * MINUTE);
-  // The chart of points is another one than that of averages, and has the cursor where it was.
+  // The chart of points replaces that of averages and keeps the cursor's position.
   const clock = new Date(newest).toISOString().slice(0, 16).replace("T", " ");
   await expect(page.locator(".legend caption")).toContainText(clock);
   await page.keyboard.press("[");
@@ -115,7 +115,7 @@ test("a key pressed right after another moves on from the range of the first", a
   await page.locator(".plot").evaluate(async (plot) => {
     for (const key of ["[", "[", "]"]) {
       plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-      // What the key changed is rendered in a microtask; no other event comes before that.
+      // The key's change is rendered in a microtask, before any other event.
       await Promise.resolve();
     }
   });

@@ -1,4 +1,4 @@
-/** A server that is slow or gone: the page says so, comes to an end, and goes on by itself where it can. */
+/** A server that is slow or unreachable: the page shows it, stops waiting, and resumes by itself where possible. */
 import { call, makeWorld, signUp } from "./support/api";
 import { expect, logInAs, open, test } from "./support/test";
 
@@ -8,7 +8,7 @@ test("a slow answer has a word, an end, and another try", async ({ page, service
   const account = await signUp(service.url);
   const world = await makeWorld(account);
   await page.clock.install();
-  // The server has taken the question and says nothing.
+  // The server accepts the request and does not answer.
   await page.route(QUERY, () => undefined);
   await logInAs(page, account);
   await page.goto(`${account.url}/#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);

@@ -1,4 +1,4 @@
-/** The explorer's promises: no spike hidden, few calls, live, and files that hold what was asked. */
+/** The explorer: spikes stay visible, few requests are sent, live updates, and complete downloads. */
 import { readFileSync } from "node:fs";
 import { call, makeSource, makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
@@ -31,7 +31,7 @@ test("a spike among averages is seen in the band", async ({ page, service }) => 
     "averaged by 30 min of 20,120 points; the band is min to max",
   );
   await expect(page.locator(".legend tbody tr")).toContainText("99");
-  // One call for averages and band together, one for the table.
+  // One request for averages and band together, one for the table.
   expect(queries).toHaveLength(2);
   await visit(page, hashOf(world, "r=1h"));
   await expect(page.locator(".chart-note")).toContainText("as they came");

@@ -1,4 +1,4 @@
-/** What the page costs: counted where it can be, else measured and reported. Times are never judged here. */
+/** The cost of the page: requests and bytes are checked, times are only reported. */
 import type { Page } from "@playwright/test";
 import { call, makeSource, makeWorld, pagesOf, send, signUp } from "./support/api";
 import { startService } from "./support/service";
@@ -11,7 +11,7 @@ const report = (what: string, value: string) => console.log(`figure: ${what}: ${
 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** Runs in the page: clicks, and tells how long it takes until another view stands there and a frame has been made. */
+/** Runs in the page: clicks, and returns the time in ms until another view is displayed and painted. */
 function clickToPainted(button: Node): Promise<number> {
   const shown = () => document.querySelector(".chart-note")?.textContent?.split(" · ")[0];
   const before = shown();
@@ -27,7 +27,7 @@ function clickToPainted(button: Node): Promise<number> {
   });
 }
 
-/** Bytes that came over the wire, heads included, from now on. */
+/** Counts the bytes received over the network from now on, including response heads. */
 async function received(page: Page): Promise<() => number> {
   const session = await page.context().newCDPSession(page);
   let bytes = 0;

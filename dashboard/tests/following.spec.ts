@@ -1,10 +1,10 @@
-/** An open page learns what others have done, on every plan; and says when it cannot. */
+/** An open page shows changes made by other clients, on every plan, and shows when it cannot. */
 import type { Service } from "./support/service";
 import { startService } from "./support/service";
 import { call, makeWorld, signUp } from "./support/api";
 import { expect, open, test } from "./support/test";
 
-/** Every open page knows by then. The clock of the page is turned, so that no test waits for it. */
+/** The time by which every open page shows a change. The page's clock is advanced, so that no test waits for it. */
 const KNOWN_MS = 10_000;
 
 test.describe("on the Free plan", () => {
@@ -107,18 +107,18 @@ test("a server that is slower than the page asks is waited for, and one that han
   const asked = `**/api/buckets/${bucketId}/sources/${dataSource._id}`;
   await page.route(asked, async (route) => {
     await new Promise<void>((resolve) => held.push(resolve));
-    // Given up by the page in the meantime, where the second half of this test is.
+    // The page has cancelled the request by the second half of this test.
     await route.continue().catch(() => undefined);
   });
   await call(account, "POST", "/api/data", { bucketId, dataSourceId: dataSource._id, values: { t: 1 } });
-  // Asked each two seconds, answered after twenty.
+  // Requested every two seconds, answered after twenty.
   await page.clock.runFor(2000);
   await expect.poll(() => held.length).toBe(1);
   await page.clock.runFor(18_000);
   held[0]!();
   await expect(page.getByText("The first point is in.")).toBeVisible();
   expect(held).toHaveLength(1);
-  // What never comes is an error in the end, which does not take away what is there, and is tried again.
+  // A missing answer becomes an error that keeps the displayed data and is retried.
   await page.goto("about:blank");
   held.length = 0;
   await page.goto(`${account.url}/#/buckets/${bucketId}/sources/${dataSource._id}`);

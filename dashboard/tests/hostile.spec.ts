@@ -1,4 +1,4 @@
-/** Names and values that are markup, script or far too long: shown as the text they are, everywhere. */
+/** Names and values that are markup, script or far too long are shown as text everywhere. */
 import { makeWorld, pagesOf, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
@@ -46,7 +46,7 @@ for (const [kind, text] of [
 test("a URL that is not http is no link", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await makeWorld(account);
-  // Only another client could store such a URL; the server refuses it, so its answer is changed on the way.
+  // The server refuses such a URL, so its answer is modified on the way.
   await page.route(`**/api/webhooks/${world.webhookId}`, async (route) => {
     const response = await route.fetch();
     const body = (await response.json()) as { webhook: { url: string } };

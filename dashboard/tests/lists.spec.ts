@@ -1,4 +1,4 @@
-/** Long lists are found through, and a phone shows what matters without moving anything aside. */
+/** Search in long lists; on a phone, lists show the important columns without scrolling sideways. */
 import { call, makeWorld, pagesOf, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
@@ -57,7 +57,7 @@ test.describe("on a phone", () => {
     const world = await makeWorld(account);
     await open(page, account);
     for (const [name, hash] of Object.entries(pagesOf(world, "vibration"))) {
-      // The explorer's own tests look at it.
+      // The explorer has its own tests.
       if (name.startsWith("explorer")) continue;
       await visit(page, hash);
       const found = await page.evaluate(() => {

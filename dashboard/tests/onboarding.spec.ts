@@ -1,4 +1,4 @@
-/** First minutes: an empty server, and the way from there to a chart. */
+/** The first steps: from an empty server to a chart. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Page } from "@playwright/test";
@@ -38,7 +38,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     clicks++;
     await page.getByLabel("Name of field 1").fill("temperature");
     clicks++;
-    // The field that is added is the one to type into.
+    // The added field gets the focus.
     await page.getByRole("button", { name: "Add a field" }).click();
     await expect(page.getByLabel("Name of field 2")).toBeFocused();
     await page.keyboard.type("pressure");
@@ -52,7 +52,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     const command = await send.innerText();
     await page.getByRole("button", { name: "Copy" }).first().click();
     clicks++;
-    // "Copied" is said of what was copied.
+    // The message names what was copied.
     await page.getByRole("button", { name: "Python" }).click();
     await expect(page.getByRole("button", { name: "Copied" })).toHaveCount(0);
     await expect(page.locator("pre").first()).toContainText("svc_w_");
@@ -60,7 +60,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await run("sh", ["-c", command]);
     await expect(page.getByText("The first point is in.")).toBeVisible({ timeout: 6000 });
     await expect(page.locator(".figure", { hasText: "Points" })).toContainText("1");
-    // Who goes back instead is still shown the last step.
+    // After going back, the last step is still shown.
     await visit(page, "#/");
     await expect(page.locator(".step.next")).toContainText("See it on a chart");
     await page.goBack();
@@ -70,7 +70,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await visit(page, "#/");
     await expect(page.getByText("Getting started")).toHaveCount(0);
 
-    // The server is no longer empty, and its sign-up is open.
+    // The server is no longer empty, and sign-up is open.
     await page.getByRole("button", { name: "Log out" }).click();
     await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
     await expect.poll(() => focused(page)).toContain("Email");
@@ -115,7 +115,7 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
     await page.clock.runFor(3000);
     await expect.poll(waits).toBe(second / 3 + 1);
   }
-  // One request each three seconds, and the feed of changes beside it.
+  // One request every three seconds, and the feed of changes.
   expect(asked.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
   const hide = (hidden: boolean) =>
     page.evaluate((value) => {
@@ -128,7 +128,7 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
   expect(asked).toEqual([]);
   await call(account, "POST", "/api/data", { bucketId: bucket._id, dataSourceId: dataSource._id, values: { t: 1 } });
   await hide(false);
-  // What others have changed is asked for at once.
+  // Changes by other clients are requested at once.
   await expect.poll(() => asked).toContain("/api/changes");
   await page.clock.runFor(3000);
   await expect(page.locator(".step.next")).toContainText("See it on a chart");

@@ -1,4 +1,4 @@
-/** Rules: what cannot fire is not saved, words and parameters are one, and a rule that nobody can judge is seen. */
+/** Rules: the editor refuses one that cannot fire, and shows its condition in words; one without verdicts is marked. */
 import { call, makeWorld, signUp, type Account, type World } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
@@ -56,7 +56,7 @@ test("the form takes only what can fire, and its words are made of the parameter
     evaluation: { kind: "threshold", parameters: { operator: "lte", value: 5.5 }, inputs: [{ field: "vibration" }] },
   });
 
-  // Booleans have no order, and their value is one of two.
+  // Booleans have no order, and their values are true and false.
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Field", { exact: true }).selectOption("running");
   await expect(page.getByLabel("Operator").locator("option")).toHaveText(["choose one", "= is", "≠ is not"]);
@@ -69,7 +69,7 @@ test("the form takes only what can fire, and its words are made of the parameter
     parsedCondition: { field: "running", operator: "eq", value: false },
   });
 
-  // Only numbers lie in a range.
+  // Ranges are for numbers only.
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByRole("button", { name: "Range" }).click();
   await page.getByLabel("Field", { exact: true }).selectOption("");
@@ -97,7 +97,7 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
   const world = await makeWorld(account);
   const id = await addRule(account, world, { parameters: { operator: ">", value: 5 } });
   await call(account, "POST", `/api/evaluations/${id}/verdict`, { outcome: "inconclusive" }, world.integrationKey);
-  // Twelve minutes pass in which nobody judges.
+  // Twelve minutes pass without a verdict.
   await page.route(/\/api\/(buckets\/[^/]*\/alerts|alerts\/[^/]*$)/, async (route) => {
     const response = await route.fetch();
     const body = (await response.json()) as { alertRules?: Record<string, unknown>[] };
@@ -115,7 +115,7 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
   const troubled = page.getByRole("region", { name: "Rules that need attention" });
   await expect(troubled.getByRole("row", { name: /Odd/ })).toContainText("inconclusive");
   await expect(troubled.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("firing");
-  // The editor does not take over what the evaluator does not know.
+  // The editor does not accept a condition that the evaluator does not support.
   await page.goto(`${account.url}/#/rules/${id}/edit`);
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Choose how it is compared.")).toBeVisible();
@@ -134,7 +134,7 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
       parameters: {},
     },
   });
-  // A second verdict is due after a minute only: the server's answer is taken back by that much.
+  // A second verdict is due only after a minute, so the server's answer is moved back by that time.
   const cleared = new Date().toISOString();
   let over = false;
   await page.route(/\/api\/buckets\/[^/]*\/alerts/, async (route) => {

@@ -1,4 +1,4 @@
-/** Sessions end when they should and not before, and what was typed outlives them. */
+/** Sessions end when they should and not earlier, and typed input survives their end. */
 import { call, makeWorld, signUp } from "./support/api";
 import { expect, logInAs, open, test } from "./support/test";
 
@@ -28,7 +28,7 @@ test("what was typed into a rule is there again after the next log-in", async ({
   await expect(page.getByLabel("Value (mm/s)")).toHaveValue("5.5");
   await page.getByRole("button", { name: "Create rule" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Shakes" })).toBeVisible();
-  // Saved is saved: the next new rule begins empty, and nothing is asked on the way.
+  // After saving, the next new rule begins empty, and there is no confirmation.
   await page.goto(`${account.url}/#/rules/new?bucket=${world.bucketId}`);
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("");
 });
@@ -97,12 +97,12 @@ test("a session older than an hour is renewed while a page is open, and no page 
   }
   const ends = () => page.evaluate(() => Date.parse(localStorage.getItem("tidewatch.session-ends") ?? ""));
   const endsBefore = await ends();
-  // The clock is that of both pages, and whichever of them comes first renews for the other.
+  // Both pages share the clock; the first of them to renew the session renews it for the other.
   const renewed = context.waitForEvent("response", (response) => response.url().endsWith("/api/auth/renew"));
   await page.clock.runFor(61_000);
   const answer = await renewed;
   expect(answer.status()).toBe(200);
-  // A token says whole seconds: one that is renewed in the second of its log-in is the same token.
+  // A token has whole seconds: renewed in the second of its log-in, it is the same token.
   expect(await answer.headerValue("set-cookie")).toContain("tidewatch_session=");
   await expect.poll(ends).toBeGreaterThan(endsBefore);
   let again = 0;

@@ -1,4 +1,4 @@
-/** The whole way, as somebody goes it for the first time. */
+/** A walk through the whole dashboard as a first-time user. */
 import { call, startReceiver, type Account } from "./support/api";
 import { expect, settled, test } from "./support/test";
 

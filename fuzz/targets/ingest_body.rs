@@ -1,7 +1,7 @@
-//! Bodies of points: what is JSON to serde_json is JSON to the scanner, and the values of what is accepted are those that
-//! serde_json reads.
+//! Bodies of points: the scanner accepts the same JSON as serde_json, and accepted values equal those that serde_json
+//! reads.
 //!
-//! The body is read as a batch and as a single point.
+//! The body is parsed as a batch and as a single point.
 
 use std::sync::{Arc, LazyLock};
 
@@ -113,8 +113,8 @@ pub fn check(body: &[u8]) {
     }
 }
 
-/// Whether a body is JSON is told alike. A number beyond all doubles is a fault of its point, not of the body, and none in
-/// metadata.
+/// Both parsers agree on whether a body is JSON. A number beyond the range of doubles is a fault of its point, not of
+/// the body, and no fault in metadata.
 fn agrees(tree: &serde_json::Result<Value>, malformed: bool) {
     match tree {
         Ok(tree) => assert!(!malformed, "{tree}"),
@@ -130,7 +130,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The rows are these entries, in order.
+/// Asserts that the rows are these entries, in order.
 fn are_those<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
     let mut encoded = Vec::new();
     rows.encode(&mut encoded);

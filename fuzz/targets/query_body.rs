@@ -1,7 +1,7 @@
-//! What strangers ask with: bodies of queries, cursors, timestamps and conditions of rules are read or refused, and what
-//! was read reads the same when it is written and read again.
+//! Bodies of queries, cursors, timestamps and conditions of rules: each is parsed or refused, and a parsed one
+//! round-trips.
 //!
-//! The first byte of an input chooses what the rest is.
+//! The first byte of an input selects its kind.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use tidewatch::ingest::timestamp;
 use tidewatch::service::query::{Cursor, QueryInput, unit_name};
 use tidewatch::timestamp::format_timestamp_ns;
 
-/// A machine's fields, with units and without, and names that look like words of the grammar.
+/// Fields of a machine, with and without units, some named like words of the grammar.
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     let fields = [
         ("temperature", FieldType::Number, Some("°C")),
@@ -56,7 +56,7 @@ fn query(data: &[u8]) {
     let again = read_query(&written(&input)).unwrap();
     assert_eq!(format!("{again:?}"), format!("{input:?}"));
     if input.grouping.is_none() && input.offset == 0 {
-        // The next page of the same question.
+        // The next page of the same query.
         let cursor = Cursor {
             position: (-1, data.len() as u64),
             fingerprint: input.fingerprint(),
@@ -70,11 +70,11 @@ fn query(data: &[u8]) {
     }
 }
 
-/// The body that asks this.
+/// The body of this query.
 fn written(input: &QueryInput) -> Value {
     let bound = |ns: Option<i64>| ns.map(|ns| format_timestamp_ns(ns).as_str().to_owned());
     let names: Vec<&str> = input.fields.iter().map(|field| field.name.as_str()).collect();
-    // A name that came twice left a gap in the numbering.
+    // A duplicate name left a gap in the numbering.
     let places = input.fields.iter().map(|field| field.index);
     let mut fields =
         vec![names.first().copied().unwrap_or_default(); places.max().map_or(0, |last| last + 1)];
@@ -177,7 +177,7 @@ fn rule(text: &str) {
     }
 }
 
-/// The condition in plain words; `None` of one that has no short numbers or a text that quotes do not hold.
+/// The condition as text; `None` if it has long numbers or a text that cannot be quoted.
 fn said(condition: &ParsedCondition) -> Option<String> {
     let number = |value: f64| {
         let shown = value.to_string();

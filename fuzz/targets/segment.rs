@@ -1,9 +1,8 @@
-//! A segment file of arbitrary bytes, or of a valid file with changes whose checksums were made right again: opening,
-//! reading and salvaging it do not panic, what is salvaged opens and is sound, and where checksums are wrong nothing far
-//! beyond the file's length is allocated.
+//! A segment file of arbitrary bytes, or of a valid file with changes whose checksums were corrected: opening, reading
+//! and salvaging it do not panic, a salvaged file opens and is valid, and with wrong checksums nothing far beyond the
+//! file's length is allocated.
 //!
-//! The first byte of an input says how the rest is used: bit 0 makes the checksums right, the others choose the unit of
-//! grouped queries.
+//! The first byte of an input has options: bit 0 corrects the checksums, the others choose the unit of grouped queries.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ pub fn check(data: &[u8]) {
     let unit = Unit::ALL[usize::from(flags >> 1) % Unit::ALL.len()];
     if flags & 1 != 0 {
         make_checksums_right(&mut file);
-        // A length under a right checksum is believed: a dictionary of texts may have a gibibyte.
+        // Lengths with a valid checksum are trusted: a dictionary of texts may take a gibibyte.
         read(file, unit);
     } else {
         bounded(file.len(), PER_BYTE, || read(file, unit));
@@ -86,7 +85,7 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
     let _ = rows_of(&snapshot, 100, Some(&has_text));
 }
 
-/// Writes the checksums of blocks, entries and table as they would be for what stands there (engine/FORMAT.md).
+/// Corrects the checksums of blocks, entries and table for the present content (engine/FORMAT.md).
 fn make_checksums_right(file: &mut [u8]) {
     if file.len() < MAGIC_BYTES + TRAILER_BYTES {
         return;

@@ -1,5 +1,5 @@
-//! Random operations on the stores of some buckets, which share segment files, and on their twins; every question must
-//! have one answer. The seed is printed by a failing run: `TIDEWATCH_SEED=… cargo test -p engine` repeats it.
+//! Random operations on the stores of several buckets, which share segment files, and on their models; every query must
+//! have equal answers. A failing run prints its seed: `TIDEWATCH_SEED=… cargo test -p engine` repeats it.
 
 mod bucket;
 mod counts;
@@ -18,7 +18,7 @@ const SECOND: i64 = 1_000_000_000;
 const FIELDS: u16 = 5;
 const BUCKETS: u32 = 3;
 
-/// What the rounds did: each has to happen for the test to mean something.
+/// Counts of operations: each must occur for the test to be meaningful.
 #[derive(Debug, Default)]
 struct Done {
     checkpoints_of_several: u32,
@@ -52,7 +52,7 @@ impl World {
         &mut self.buckets[index]
     }
 
-    /// One file for all buckets that have something to save.
+    /// Writes one file for all buckets with unsaved rows.
     fn checkpoint(&mut self, fail: bool, done: &mut Done) {
         let begun = self.buckets.iter_mut().map(|bucket| {
             let covered = bucket.log.len();
@@ -62,7 +62,7 @@ impl World {
         if begun.iter().all(Option::is_none) {
             return;
         }
-        // Points keep coming while the checkpoint is written.
+        // Points arrive while the checkpoint is written.
         for bucket in &mut self.buckets {
             if bucket.rng.u8(0..3) == 0 {
                 bucket.ingest();
@@ -103,7 +103,7 @@ impl World {
         live_rows
     }
 
-    /// Files die when no store uses them.
+    /// Removes files that no store uses.
     fn remove_unused(&mut self, done: &mut Done) {
         let live_rows = self.live_rows();
         done.files_removed += self.files.remove_unused(&live_rows);
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Merges the files that are due, or all there are.
+    /// Merges the files that are due, or all files.
     fn merge(&mut self, all: bool, done: &mut Done) {
         self.remove_unused(done);
         let chosen = if all {
@@ -124,7 +124,7 @@ impl World {
         };
         let begun = self.buckets.iter().map(|bucket| {
             let merge = bucket.store.begin_merge(&chosen)?;
-            // Retention may change while the merge goes on: it knows what had expired when it began.
+            // Retention may change during the merge, which uses the expired rows of its beginning.
             Some((
                 merge,
                 bucket.cutoff_ns,
@@ -188,7 +188,8 @@ impl World {
         self.remove_unused(done);
     }
 
-    /// A bucket is deleted, another one is created. What files hold of the first is nobody's: ordinals never come again.
+    /// Deletes a bucket and creates another. Rows of the deleted bucket stay unused in the files: ordinals are not
+    /// reused.
     fn replace_bucket(&mut self, done: &mut Done) {
         self.buckets.remove(self.rng.usize(0..self.buckets.len()));
         let seed = self.rng.u64(..);

@@ -1,4 +1,4 @@
-//! The naive twin: a list of points, and every question answered by looking at all of them.
+//! The naive model: a list of points; every query reads all of them.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Twin {
         rows
     }
 
-    /// Per cell and field: count, sum, min, max. A field that is no number has its count only.
+    /// By cell and field: count, sum, min, max. Fields that are not numbers have only a count.
     pub fn groups(
         &self,
         question: &Question<'_>,
@@ -83,7 +83,7 @@ impl Twin {
     }
 }
 
-/// Fails where groups are not those of the twin.
+/// Asserts that the groups equal those of the naive model.
 pub fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>, fields: usize) {
     assert_eq!(
         groups.starts_ns,
@@ -94,7 +94,7 @@ pub fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64
         assert_eq!(groups.cell(index).len(), fields);
         for (aggregate, (count, sum, min, max)) in groups.cell(index).iter().zip(cell) {
             assert_eq!(aggregate.count, *count);
-            // Booleans and texts are counted only: the twin has neither sum nor extremes of them.
+            // Booleans and texts are only counted: the naive model has neither sums nor extremes of them.
             if *count > 0 && min.is_finite() {
                 let scale = sum.abs().max(1.0);
                 assert!(

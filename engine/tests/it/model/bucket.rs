@@ -1,4 +1,4 @@
-//! One bucket of the model: a store, its twin, and what a server would know of it.
+//! One bucket of the model: a store, its naive model, and the state that a server would have.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,9 +20,9 @@ pub(super) struct Bucket {
     next_sequence: u64,
     pub(super) clock_ns: i64,
     pub(super) cutoff_ns: i64,
-    /// What had expired when the retention grew.
+    /// Rows that had expired when the retention grew.
     pub(super) expired: Vec<ExpiredRows>,
-    /// Sequences of the points that have expired.
+    /// Sequences of expired points.
     pub(super) gone: HashSet<u64>,
     sealing: Vec<Seal>,
 }
@@ -125,7 +125,7 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// Rows of the open request already given to the twin.
+    /// Rows of the open request that the naive model already has.
     fn twin_rows_pending(&self) -> u64 {
         self.twin
             .points
@@ -135,7 +135,7 @@ impl Bucket {
             .count() as u64
     }
 
-    /// Seals what fills blocks: at once, later, or never, as threads would.
+    /// Seals full blocks at once, later, or never, as threads would.
     pub(super) fn seal(&mut self) {
         self.sealing.extend(self.store.take_seals());
         while !self.sealing.is_empty() && self.rng.u8(0..4) > 0 {
@@ -144,7 +144,7 @@ impl Bucket {
         }
     }
 
-    /// As after a restart: what the files hold of it, and the log.
+    /// Restarts from the content of the files and the log.
     pub(super) fn restart(&mut self, parts: impl Iterator<Item = SegmentPart>) {
         let sources = self.sources.clone();
         let mut store = Store::new();
@@ -187,7 +187,7 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// The retention shrinks and grows again: what was before some moment is gone, what comes later is not.
+    /// Shrinks and grows the retention: points before some moment are gone, later ones are not.
     pub(super) fn shrink_and_grow(&mut self) {
         self.expired.push(ExpiredRows {
             before_ns: self.clock_ns - self.rng.i64(0..100_000) * SECOND,
@@ -196,7 +196,7 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// What has expired among the rows that the retention reaches.
+    /// Rows within the retention that have expired.
     pub(super) fn expired_rows(&self) -> Vec<ExpiredRows> {
         let reached = |rows: &&ExpiredRows| rows.before_ns > self.cutoff_ns;
         self.expired.iter().filter(reached).copied().collect()

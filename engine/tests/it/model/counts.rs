@@ -1,4 +1,4 @@
-//! How many rows there are, of a range and of its hours, against the twin.
+//! Counts of rows in a range and in its hours, compared with the naive model.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::twin::Point;
 impl Bucket {
     pub(super) fn ask_counts(&mut self) {
         let (from, to) = self.range();
-        // Eight bytes an hour: not for all of time.
+        // Each hour takes eight bytes, so the range is bounded.
         let range_ns = (
             from.max(self.clock_ns - 1_000_000 * SECOND),
             to.min(self.clock_ns),

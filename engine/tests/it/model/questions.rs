@@ -1,4 +1,4 @@
-//! Questions of rows and of groups, each to the store and to the twin.
+//! Queries of rows and groups, on the store and on the naive model.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Bucket {
         (a.min(b).max(self.cutoff_ns), a.max(b))
     }
 
-    /// A unit, or a length.
+    /// A calendar unit or a fixed length.
     pub(super) fn step(&mut self) -> Step {
         match self.rng.bool() {
             true => Step::from(*self.rng.choice(&Unit::ALL).unwrap()),
@@ -37,7 +37,7 @@ impl Bucket {
         }
     }
 
-    /// Of a clock that is changed a few times.
+    /// A zone with a few clock changes.
     pub(super) fn zone(&mut self) -> Zone {
         let unit = *self
             .rng

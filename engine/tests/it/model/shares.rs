@@ -1,4 +1,4 @@
-//! Shares of time true, each step computed from all pairs of neighbouring values.
+//! Shares of time that a boolean was true, each computed from all pairs of neighbouring values.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use engine::query::{Budget, GroupQuery, Grouping, Wanted};
 use super::bucket::Bucket;
 use crate::twin::{Question, Value};
 
-/// The boolean among the model's fields.
+/// The boolean field of the model.
 const FIELD: u16 = 3;
-/// Of a source; with more, all pairs for each step would take too long.
+/// Points of a source; with more, comparing all pairs for each step would take too long.
 const POINTS_MAX: usize = 2_000;
 
 impl Bucket {
@@ -80,7 +80,7 @@ impl Bucket {
     }
 }
 
-/// Of the part of the step that is known.
+/// The share of the known part of the step.
 fn share(values: &[(i64, bool)], (start_ns, end_ns): (i64, i64), range_end_ns: i64) -> f64 {
     let (mut covered, mut of_true, mut last) = (0, 0, false);
     for (place, (at_ns, value)) in values.iter().enumerate() {
