@@ -56,7 +56,7 @@ fn password(byte: u8) -> PasswordHash {
     }
 }
 
-/// A key of the organization that a test begins with, or of a bucket.
+/// A key of the test's organization, or of a bucket.
 fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
     Key {
         id: id(id_of_key),

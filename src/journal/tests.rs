@@ -13,7 +13,7 @@ use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Outcomes by request.
+/// The outcome of a request.
 type Told = (u8, Result<(), JournalError>);
 
 struct World {
@@ -44,13 +44,13 @@ impl World {
         Self::new(roomy(), |_| ())
     }
 
-    /// Stops the thread between two groups until the answer is dropped.
+    /// Blocks the thread between two groups until the returned sender is dropped.
     fn hold(&self) -> Sender<()> {
         let (go_on, held) = channel::<()>();
         let (here, reached) = channel();
         let control = move |_: &mut Log| {
             here.send(()).unwrap();
-            // Fails when the test lets go.
+            // Fails when the test drops the sender.
             let _ = held.recv();
         };
         self.journal.queue.control(Box::new(control)).unwrap();
@@ -70,7 +70,7 @@ impl World {
             .expect("every waiting request gets its outcome")
     }
 
-    /// Everything that comes is refused at once.
+    /// Asserts that every request is refused immediately.
     fn assert_ended(&self) {
         self.submit(0);
         assert!(matches!(self.next_outcome(), (0, Err(JournalError::Panicked))));

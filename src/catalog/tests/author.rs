@@ -8,7 +8,7 @@ use super::{field, id, password, settings};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
 
-/// A small generator of the test's own (splitmix64), so that a printed seed repeats a run anywhere.
+/// A small generator (splitmix64), so that a printed seed repeats a run on any machine.
 struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ pub(super) struct Author {
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
-    /// As they were queued first.
+    /// The deliveries as first queued.
     queued: Vec<Delivery>,
     /// Whether events are fanned out to several webhooks, which older programs did not support.
     shares: bool,
@@ -261,7 +261,7 @@ impl Author {
         })
     }
 
-    /// A bucket, or another one, with so many sources more.
+    /// Commands that create many sources in one bucket.
     pub fn crowd(&mut self, sources: usize) -> Vec<Command> {
         let mut commands = Vec::new();
         while self.buckets.is_empty() {

@@ -8,7 +8,7 @@ use super::alerts::{attempt, delivery, webhook};
 use super::author::Author;
 use super::{check_indexes, create_bucket, create_source, field, id, with_bucket};
 
-/// The objects as the runs hold them after all checkpoints: the newest version of each that is not gone.
+/// The objects in the runs after all checkpoints: the newest version of each that has not been removed.
 pub(super) type Objects = BTreeMap<ObjectKey, Vec<u8>>;
 
 pub(super) fn changes(now: &Frozen, saved: &Frozen) -> Vec<Change> {
@@ -52,7 +52,7 @@ pub(super) fn load(objects: &Objects) -> Result<Catalog, SnapshotError> {
     loader.finish()
 }
 
-/// Every list of the catalog that has an order.
+/// All ordered lists of the catalog.
 fn lists(catalog: &Catalog) -> String {
     let mut lists = String::new();
     let mut list = |ids: &mut dyn Iterator<Item = String>| {
@@ -92,7 +92,7 @@ pub(super) fn assert_equal(loaded: &Catalog, catalog: &Catalog) {
     );
 }
 
-/// A new command has a name here, and the author of commands has to make it.
+/// Every command has a name here, and the generator of commands must produce each.
 fn name(command: &Command) -> &'static str {
     match command {
         Command::ServerSecretSet { .. } => "ServerSecretSet",
@@ -141,7 +141,7 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
             Vec::new()
         };
         commands.extend((0..500).map(|_| author.next()));
-        // One lives on, the other one is restarted now and then.
+        // One catalog is never restarted, the other one is restarted occasionally.
         let (mut whole, mut catalog) = (Catalog::default(), Catalog::default());
         let (mut objects, mut last) = (Objects::new(), Frozen::default());
         let mut last_encoded = last.encode(&[]).unwrap();
@@ -192,7 +192,7 @@ fn a_snapshot_of_an_older_format_is_converted() {
     assert_eq!(lists(&loaded), lists(&catalog));
 }
 
-/// Creates a key of the bucket that a test begins with.
+/// Creates a key of the test's bucket.
 fn key(number: u64) -> Command {
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&number.to_le_bytes());
@@ -200,7 +200,7 @@ fn key(number: u64) -> Command {
     Command::KeyCreated { key }
 }
 
-/// What the commands change, as words.
+/// The changes made by the commands, as names.
 fn changed(catalog: &mut Catalog, commands: &[Command]) -> Vec<(String, Option<usize>)> {
     let before = catalog.freeze();
     commands.iter().for_each(|command| catalog.apply(command));
@@ -241,7 +241,7 @@ fn using_one_of_ten_thousand_keys_is_one_change() {
     };
     let written = changed(&mut catalog, &[used]);
     assert_eq!(names(&written), [format!("key {}", id(777))]);
-    // As requests do, ahead of the log, while a checkpoint holds the key.
+    // Requests change it ahead of the log, while a checkpoint holds the key.
     let before = catalog.freeze();
     catalog.keys_of(id(3)).next().unwrap().touch(51);
     let first = changes(&catalog.freeze(), &before);

@@ -31,7 +31,7 @@ fn rotten(path: &Path) -> impl Fn(&SimDisk) + '_ {
     move |disk| disk.edit(path, |bytes| bytes.fill(0xA5))
 }
 
-/// A directory of which every run is lost, and whose log does not reach back.
+/// A directory without runs, whose log does not contain the catalog either.
 fn without_catalog() -> SimDisk {
     let disk = directory();
     for path in with_suffix(&disk, ".run") {
@@ -87,7 +87,7 @@ fn nothing_is_adopted_when_the_catalog_exists() {
     let (done, said) = adopted(&disk).unwrap();
     assert!(!done && said.contains("nothing"), "{said}");
     assert_eq!(disk.files(), before);
-    // Nor is it adopted twice.
+    // They are not adopted twice.
     let disk = without_catalog();
     assert!(adopted(&disk).unwrap().0);
     let before = disk.files();
@@ -95,7 +95,7 @@ fn nothing_is_adopted_when_the_catalog_exists() {
     assert_eq!(disk.files(), before);
 }
 
-/// A power cut at any operation: the next adoption completes this one.
+/// A power cut at any operation: the next adoption completes the interrupted one.
 #[test]
 fn an_interrupted_adoption_is_repeated() {
     let disk = without_catalog();

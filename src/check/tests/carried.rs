@@ -1,4 +1,4 @@
-//! Records carried on of a bucket that was set apart.
+//! Carried records of a bucket that was set apart.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::bucket::CarriedDir;
 use crate::checkpoint::Manifest;
 use crate::journal::{Record, RecordError};
 
-/// The log's ingests are carried on, and the log begins behind them.
+/// The ingests of the log are in a carried file, and the log begins after them.
 fn set_apart() -> SimDisk {
     let disk = directory();
     let (log, data_dir) = (layout().log_dir(), layout().data_dir);
@@ -69,7 +69,7 @@ fn carried_records_are_cut_at_their_first_damage() {
     assert_eq!(points(&disk).unwrap(), 80);
 }
 
-/// A new manifest takes the records that its segments do not have.
+/// A rebuilt manifest names the carried records that its segments do not contain.
 #[test]
 fn a_rebuilt_manifest_names_carried_records() {
     let disk = set_apart();

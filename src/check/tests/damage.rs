@@ -262,7 +262,7 @@ fn records_written_after_a_log_was_cut_survive_a_restart() {
     let disk = directory();
     let log = with_suffix(&disk, ".log").pop().unwrap();
     let read = |disk: &SimDisk| Manifest::read(disk, &layout().data_dir).unwrap().unwrap();
-    // As if a checkpoint of the bucket had been the last thing before the crash, and the log's end then rotted.
+    // Simulates a bucket checkpoint as the last operation before the crash, and a damaged end of the log.
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     let covered = opened.log.last_sequence();

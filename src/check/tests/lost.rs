@@ -31,8 +31,7 @@ fn segments_without_a_catalog_are_reported_and_kept() {
     }
 }
 
-/// As long as the log has everything, the manifest is redundant: a checkpoint was interrupted before the log was
-/// trimmed.
+/// While the log is complete, the manifest is redundant: a checkpoint was interrupted before it trimmed the log.
 #[test]
 fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     let disk = unsaved();
@@ -49,7 +48,7 @@ fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("nothing is lost"), "{said}");
     assert_eq!(points(&disk).unwrap(), whole);
-    // A damaged log has less than the files.
+    // A damaged log contains less than the files.
     rotten.edit(&with_suffix(&rotten, ".log")[0], |bytes| {
         let middle = bytes.len() / 4;
         bytes[middle..].fill(7);
@@ -71,7 +70,7 @@ fn rebuilding_a_lost_manifest_loses_and_doubles_no_point() {
         &|disk| disk.remove(&manifest).unwrap(),
     ];
     for damage in damages {
-        // Also where a checkpoint was cut short before its manifest: the log has what its files hold, too.
+        // Includes a checkpoint interrupted before its manifest: its files have the same records as the log.
         for cut_short in [false, true] {
             let rotten = fork(&disk);
             if cut_short {
@@ -85,7 +84,7 @@ fn rebuilding_a_lost_manifest_loses_and_doubles_no_point() {
             assert!(sound && said.contains("made anew"), "{said}");
             assert_eq!(points(&rotten).unwrap(), whole, "{said}");
             assert_eq!(entries(&rotten), before, "{said}");
-            // The checkpoint cut short was copied here, never synced: a crash would take it back.
+            // The files of the interrupted checkpoint were copied without a sync, so a crash would remove them.
             if !cut_short {
                 let (sound, said) = run(&rotten.crash(Crash::KINDS[1]), false);
                 assert!(sound, "{said}");
@@ -94,7 +93,7 @@ fn rebuilding_a_lost_manifest_loses_and_doubles_no_point() {
     }
 }
 
-/// Verdicts that a start finds, which are in a checkpoint cut short as well.
+/// Number of verdicts after a start, which are also in an interrupted checkpoint.
 fn entries(disk: &SimDisk) -> u64 {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
@@ -105,7 +104,7 @@ fn entries(disk: &SimDisk) -> u64 {
     view.count(i64::MIN).unwrap()
 }
 
-/// The rooms' next checkpoint, as far as its files in these directories go.
+/// Copies the files of the next checkpoint in these directories.
 fn checkpoint_until(disk: &SimDisk, dirs: &[&str]) {
     let home = tempfile::tempdir().unwrap();
     for (path, bytes) in disk.files() {
@@ -120,7 +119,7 @@ fn checkpoint_until(disk: &SimDisk, dirs: &[&str]) {
         for entry in std::fs::read_dir(home.path().join(dir)).unwrap() {
             let entry = entry.unwrap();
             let to = Path::new(dir).join(entry.file_name());
-            // What was removed behind the manifest stays.
+            // Files that were removed after the manifest was written are kept.
             if entry.path().is_file() && !disk.exists(&to).unwrap() {
                 disk.put(&to, &std::fs::read(entry.path()).unwrap());
             }
@@ -136,7 +135,7 @@ fn missing_segments_are_reported_and_only_repair_drops_them() {
     assert!(!sound && said.contains("is missing"), "{said}");
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("lost"), "{said}");
-    // Those of the log are there.
+    // The records of the log are present.
     assert_eq!(points(&disk).unwrap(), 120, "{said}");
 }
 
@@ -172,7 +171,7 @@ fn missing_files_are_reported_and_repaired_where_possible() {
     }
 }
 
-/// A repair may be killed at any operation: the next one completes it, and nothing more is lost.
+/// A repair may be killed at any operation: the next one completes it, and nothing else is lost.
 #[test]
 fn an_interrupted_repair_is_finished_by_the_next() {
     let disk = directory();

@@ -10,7 +10,7 @@ use super::directory::{fork, layout, rot, run, with_suffix};
 use crate::backup::restore_to;
 use crate::checkpoint::{Damage, Manifest, convert};
 
-/// Of format 1: segments, answers and a log.
+/// A directory of format 1: segments, answers and a log.
 fn directory() -> SimDisk {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.tar");
     let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
@@ -67,7 +67,7 @@ fn repair_reports_damage_in_format_1_and_converts_the_rest() {
             }
         }
     }
-    // Its last frame is indistinguishable from a torn one: the log was not closed in order.
+    // The last frame may be a torn one: the log was not closed in order.
     assert!(
         untold
             .iter()
@@ -88,7 +88,7 @@ fn repair_salvages_the_sound_part_of_an_unconverted_bucket() {
     assert!(convert(&port, &layout().data_dir, Damage::SetApart).unwrap());
     let (whole, said) = run(&disk, false);
     assert!(!whole && said.contains("an older program wrote"), "{said}");
-    // Also when only the files show that it was not converted.
+    // The same if only the files show that it was not converted.
     let without = fork(&disk);
     rot(&without, &Manifest::path(&layout().data_dir), 30);
     for disk in [disk, without] {

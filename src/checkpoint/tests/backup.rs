@@ -20,7 +20,7 @@ use crate::clock::Clock;
 const STEPS: usize = 150;
 const FORMS: [&str; 3] = ["kept/backup", "kept/backup.tar", "kept/backup.tar.zst"];
 
-/// A disk with a backup of what is found on another.
+/// Writes a backup of one disk to another.
 fn back_up(disk: Arc<dyn Disk>, name: &str) -> Result<SimDisk, BackupError> {
     let collected = collect(&disk, &layout(), OnDamage::Refuse, || ())?;
     let kept = SimDisk::new(1);
@@ -50,7 +50,7 @@ fn restored(kept: &SimDisk, name: &str) -> SimDisk {
     disk.crash(Crash::KINDS[1])
 }
 
-/// Rooms at the end of a trace that saw checkpoints and merges.
+/// Rooms at the end of a trace with checkpoints and merges.
 fn worked(seed: u64) -> (SimDisk, World) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
@@ -86,7 +86,7 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
             let name = FORMS[*operations % FORMS.len()];
             match back_up(Arc::new(disk.clone()), name) {
                 Ok(kept) => check_image(&restored(&kept, name), &model, clock.now_ns()),
-                // At the very first.
+                // The first backups may be of an empty directory.
                 Err(BackupError::Empty(_)) => assert!(model.buckets.is_empty()),
                 Err(error) => panic!("operation {operations}: {error}"),
             }
@@ -221,8 +221,8 @@ fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
     assert!(whole > 6 && refused > 100, "{whole} whole, {refused} refused");
 }
 
-/// A restore ends for want of room, and one of its files cannot be removed. A start must not take the rest for a data
-/// directory.
+/// Regression: a restore fails because the disk is full, and one of its files cannot be removed. A start must not take
+/// the remaining files for a data directory.
 #[test]
 fn a_failed_restore_that_cannot_clean_up_stays_refused() {
     let (disk, _) = worked(seed());
@@ -268,7 +268,7 @@ fn an_incomplete_backup_is_refused() {
             for crash in Crash::KINDS {
                 let image: Arc<dyn Disk> = Arc::new(kept.crash(crash));
                 let read = verify_on(&image, Path::new(name));
-                // A power cut behind the last sync's beginning may find it whole.
+                // A power cut during the last sync may leave a complete backup.
                 assert!(
                     read.is_ok() || done.is_err(),
                     "{name}, {operation}, {crash:?}: {:?}",
@@ -339,7 +339,7 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
                 }
             }
             if path.ends_with("manifest") {
-                // Without it the files of the backup are unknown.
+                // Without the manifest, the files of the backup are unknown.
                 continue;
             }
             let port: Arc<dyn Disk> = Arc::new(rotten.clone());
@@ -361,8 +361,7 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
             }
         }
     }
-    // The log's last frame may never have been whole, and what stands behind it carries nothing; no checksum covers
-    // the bytes that a run has to spare.
+    // The last frame of the log may be torn, and bytes after it are unused; unused bytes of a run have no checksum.
     let is_harmless =
         |(path, _): &(PathBuf, usize)| path.extension().is_some_and(|it| it == "log" || it == "run");
     assert!(whole.iter().all(is_harmless), "{whole:?}");

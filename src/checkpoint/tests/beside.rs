@@ -23,10 +23,10 @@ use crate::clock::{Clock, DAY_NS};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Stops the merging thread at the disk until it is opened.
+/// Stops the merging thread at the disk until the gate is opened.
 #[derive(Default)]
 struct Gate {
-    /// Whether it is open, and whether a thread waits at it.
+    /// Whether the gate is open, and whether a thread waits at it.
     state: Mutex<(bool, bool)>,
     changed: Condvar,
 }
@@ -69,7 +69,7 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
-    // Merges of the ledger would be counted, too.
+    // Merges of the ledger are counted by the same metric.
     world.keys = false;
     let gate = Arc::new(Gate::default());
     let tap = {
@@ -95,7 +95,7 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
         }
         let mut closed = pin!(rooms.checkpointer.close());
         poll_fn(|context| Poll::Ready(closed.as_mut().poll(context).is_ready())).await;
-        // Runs after the order to close: the merge has been cancelled by now.
+        // Runs after the order to close: the merge has been cancelled.
         checkpoint(&rooms.checkpointer).await;
         gate.open();
         closed.await.unwrap();

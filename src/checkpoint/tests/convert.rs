@@ -20,11 +20,11 @@ use crate::checkpoint::open;
 use crate::clock::ManualClock;
 use crate::ledger::{Answered, NewEntry};
 
-/// UTC nanoseconds of a moment at which its keys are remembered.
+/// UTC nanoseconds of a moment at which the keys are still valid.
 const NOW_NS: i64 = 1_795_313_400_000_000_000;
 
-/// A directory of format 1: three buckets, a fourth that was deleted, a source that was deleted, segments and answers of
-/// three checkpoints, and a point that only the log has. A backup in its archive's form.
+/// A directory of format 1, in a backup's archive: three buckets, a deleted bucket, a deleted source, segments and
+/// answers of three checkpoints, and a point only in the log.
 fn directory() -> SimDisk {
     let disk = SimDisk::new(seed());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.tar.zst");
@@ -42,14 +42,14 @@ fn directory() -> SimDisk {
     disk.crash(Crash::KINDS[0])
 }
 
-/// Points by bucket and source, and what keys were answered.
+/// Number of points by bucket and source, and the answers to keys.
 #[derive(Debug, PartialEq)]
 struct Found {
     points: BTreeMap<(u32, u32), u64>,
     answers: BTreeMap<(u32, Digest), Answered>,
 }
 
-/// Converts, opens and looks.
+/// Converts and opens the directory; returns its content.
 fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
     let disk = disk();
     convert(&disk, &layout().data_dir, Damage::SetApart)?;
@@ -85,7 +85,7 @@ fn of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
     find(&|| Arc::new(disk.clone()), keys)
 }
 
-/// The keys that the answers files of a directory have.
+/// The keys in the answers files of a directory.
 fn keys(disk: &SimDisk) -> Vec<(u32, Digest)> {
     let mut keys = Vec::new();
     for (path, bytes) in disk.files() {
@@ -93,7 +93,7 @@ fn keys(disk: &SimDisk) -> Vec<(u32, Digest)> {
             let bucket = path.parent().and_then(Path::file_name).and_then(|it| it.to_str());
             let bucket = bucket.and_then(|it| it.parse().ok()).unwrap();
             let count = u64::from_le_bytes(*bytes[8..].first_chunk().unwrap()) as usize;
-            // Entries of 54 bytes behind a header of 28, each of which begins with its key.
+            // Entries of 54 bytes after a header of 28, each of which begins with its key.
             let entries = bytes[28..].chunks_exact(54).take(count);
             keys.extend(entries.map(|entry| (bucket, *entry.first_chunk().unwrap())));
         }
@@ -161,7 +161,7 @@ fn an_interrupted_conversion_starts_over() {
     }
 }
 
-/// One damaged bucket is set apart, and whole again once its file is; the others do not wait for it.
+/// A damaged bucket is set apart until its file is restored; the others are available.
 #[test]
 fn damage_in_a_directory_of_format_1_loses_nothing() {
     let original = directory();
@@ -188,7 +188,7 @@ fn damage_in_a_directory_of_format_1_loses_nothing() {
                     assert!(opened.set_apart.len() <= 1, "{at}");
                     apart += opened.set_apart.len();
                     if opened.set_apart.is_empty() {
-                        // A block is read when it is asked for.
+                        // A block is read only when it is queried.
                         assert!(at.contains(".segment"), "{at}");
                         continue;
                     }
@@ -246,7 +246,8 @@ fn sound_blocks_of_a_damaged_bucket_are_salvaged_and_files_kept() {
     assert!(disk.files().contains_key(aside));
 }
 
-/// Regression: starting before the repair lost the records of the log: they were carried on, then taken for converted.
+/// Regression: starting before the repair lost the records of the log: they were carried, and then treated as
+/// converted.
 #[test]
 fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     let disk = directory();
@@ -271,7 +272,7 @@ fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
     let found = of(&disk, &keys).unwrap();
     let lost = whole.points[&(1, 0)] - found.points[&(1, 0)];
-    // The newest segment and what was carried; the others may hold the same rows.
+    // The newest segment and the carried records; the others may contain the same rows.
     assert!(
         found.points[&(1, 0)] % 100 == 1,
         "{:?}, {lost} lost",
@@ -307,7 +308,7 @@ fn an_interrupted_repair_keeps_the_damaged_files() {
     }
 }
 
-/// Regression: a deletion that was only in the log was taken for a lost bucket.
+/// Regression: a bucket deleted only in the log was treated as lost.
 #[test]
 fn a_bucket_deleted_by_the_log_is_not_reported_missing() {
     let disk = directory();

@@ -1,4 +1,5 @@
-//! The cost of a checkpoint does not depend on the number of buckets, nor the number of files on the checkpoints.
+//! The cost of a checkpoint is independent of the number of buckets, and the number of files is independent of the
+//! number of checkpoints.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ fn syncs_of_a_checkpoint_do_not_depend_on_the_number_of_buckets() {
     });
 }
 
-/// The buckets that the next checkpoint asks; it still does.
+/// The buckets that the next checkpoint queries; they stay marked as changed.
 fn changed(live: &Live) -> Vec<u32> {
     let running = live.rooms.buckets.running().into_iter();
     let changed = running.filter(|(_, handle)| handle.take_changed());

@@ -33,7 +33,7 @@ pub(super) fn check_image(image: &SimDisk, model: &Model, now_ns: i64) {
     model.check(&recover(&again), now_ns);
 }
 
-/// An image of a disk with its expected content, to continue from.
+/// An image of a disk, and its expected content.
 struct Moment {
     image: SimDisk,
     model: Model,
@@ -104,7 +104,7 @@ fn power_cuts(seed: u64) -> u64 {
             Arc::clone(&world.clock),
         );
         let reader = Arc::clone(&reader);
-        // The model first, and unlocked before the check: it takes long, and the trace continues meanwhile.
+        // The model is read first and unlocked before the check, which takes long while the trace continues.
         Tap::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let now_ns = clock.now_ns();
@@ -166,7 +166,7 @@ fn power_cuts(seed: u64) -> u64 {
     merges
 }
 
-/// Recovers, takes more, checkpoints, crashes again, and recovers twice.
+/// Recovers, continues the trace, takes a checkpoint, crashes again, and recovers twice.
 pub(super) fn go_on(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
     model.settle(&recover(image), now_ns);
     // Another seed, so that keys differ from those of the trace before.

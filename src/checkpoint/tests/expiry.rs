@@ -30,13 +30,13 @@ fn is_segment(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "segment")
 }
 
-/// A disk that runs the hook once, when a segment is being written.
+/// A disk that runs the hook once, while a segment is being written.
 fn tapped(disk: SimDisk) -> (Tap, Hook) {
     let hook = Hook::default();
     let taken = Arc::clone(&hook);
     let tap = Tap::new(disk, move |disk| {
         if disk.files().keys().any(|path| is_segment(path)) {
-            // Not under the lock: what the hook does comes here, too.
+            // The lock is released first: the hook itself uses the disk.
             let hook = taken.lock().take();
             hook.into_iter().for_each(|hook| hook());
         }
@@ -67,19 +67,19 @@ async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
     store_in(rooms, 1, now_ns, age_ns, count).await;
 }
 
-/// Rows that the store holds, expired or not, and whether any of its blocks is in no segment yet.
+/// Number of rows in the store, including expired ones, and whether any block is not in a segment yet.
 async fn held(rooms: &Rooms) -> (u64, bool) {
     let handle = rooms.buckets.handle(&any_bucket(rooms)).unwrap();
     let look = |state: &mut BucketState| {
         let (rows, bytes) = state.store.unsaved();
         let points = state.store.stats(SOURCE, i64::MIN).unwrap().points;
-        // As rows they would take a timestamp, a sequence and a number each.
+        // Unsealed rows would take a timestamp, a sequence and a number each.
         (points, rows > 0 && bytes < rows * 24)
     };
     handle.with(look).await.unwrap()
 }
 
-/// Two checkpoints far enough apart that the next one may delete.
+/// Takes two checkpoints far enough apart that the next one may delete.
 async fn let_delete(live: &mut Live, clock: &ManualClock) {
     live.checkpoint().unwrap();
     clock.advance(CONFIRMED_AFTER_NS);
@@ -147,7 +147,7 @@ fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
             let_delete(&mut live, &world.clock).await;
             let expected = held(&rooms_of(&live)).await.0;
             world.clock.step(step_ns);
-            // Also where the log is as wrong as the clock.
+            // The same if the log's timestamps are as wrong as the clock.
             store(&rooms_of(&live), world.clock.now_ns(), -step_ns.abs(), 1).await;
             for _ in 0..3 {
                 live.checkpoint().unwrap();
@@ -192,8 +192,8 @@ fn rows_expired_at_two_checkpoints_an_hour_apart_are_deleted() {
     });
 }
 
-/// Points that were refused have numbers, too, which a restart gives again. A change of retention that counted them as
-/// given had hidden the new points under those numbers: acknowledged, and never seen.
+/// Sequences of refused points are reused after a restart. Regression: a change of retention counted them as used and
+/// hid the new points with those sequences, although they were acknowledged.
 #[test]
 fn rows_that_reuse_sequences_of_refused_ones_are_visible() {
     let seed = seed();
@@ -205,7 +205,7 @@ fn rows_that_reuse_sequences_of_refused_ones_are_visible() {
         let rooms = rooms_of(&live);
         retain(&rooms, START_NS, 1).await;
         store(&rooms, START_NS, 0, 10).await;
-        // Also what the log has set aside is too little for this.
+        // The preallocated room of the log is too small for these rows.
         disk.set_budget_bytes(Some(disk.used_bytes()));
         let row = |value| Row {
             source: SOURCE,

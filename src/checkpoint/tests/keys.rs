@@ -56,7 +56,7 @@ fn a_request_whose_key_cannot_be_looked_up_is_not_stored_again() {
         assert!(matches!(send(&live).await.unwrap(), Ingested::Replayed(_)));
         live.stop();
         for run in below(&disk, ".run") {
-            // Answers: the one entry's first byte.
+            // The first byte of the only entry of the answers stream.
             if disk.files()[&run][8] == 4 {
                 disk.flip_bit(&run, 16, 0);
             }

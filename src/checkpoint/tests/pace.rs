@@ -14,11 +14,11 @@ use crate::checkpoint::Rooms;
 use crate::checkpoint::start::{RoomsOptions, start_on};
 use crate::clock::Clock;
 
-/// Commands that were committed, for a checkpointer that lets one in between any two steps of its own.
+/// A load of commands; the checkpointer waits for one between any two of its steps.
 #[derive(Default)]
 struct Traffic {
     commits: AtomicU64,
-    /// Whether a checkpoint waits for one.
+    /// Whether a checkpoint waits for a command.
     is_waited_for: AtomicBool,
     is_over: AtomicBool,
 }
@@ -35,7 +35,7 @@ impl Traffic {
         }
     }
 
-    /// So many bytes of log in commands of this size, in step with the checkpoints that it makes due.
+    /// Commits so many bytes of log in commands of this size, at the pace of the checkpoints that become due.
     async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize, checkpoint_bytes: u64) {
         for _ in 0..log_bytes / command_bytes {
             let command = Command::OrganizationRenamed {
@@ -54,7 +54,7 @@ impl Traffic {
     }
 }
 
-/// Counts the checkpoints, the last one at the close included, while `work` is done with the rooms.
+/// Runs `work` with the rooms; returns the number of checkpoints, including the last one when they close.
 fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64 {
     let mut world = World::new(1);
     let traffic = Arc::new(Traffic::default());
@@ -85,7 +85,7 @@ fn checkpoints_are_proportional_to_the_log() {
             .commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
             .await;
     });
-    // A checkpoint leaves up to a file of log, a quarter, and what came in meanwhile; and one at the close.
+    // A checkpoint leaves up to one log file, a quarter, and the commands during it; and one is taken at the end.
     assert!((4..=13).contains(&checkpoints), "{checkpoints} checkpoints");
 }
 

@@ -50,7 +50,7 @@ fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
         live.stop();
         let segment = files(&disk, "data/segments").pop().unwrap();
-        // Its entries end where the table begins, which the trailer says.
+        // Its entries end where the table begins, as stored in the trailer.
         let content = &disk.files()[&segment];
         let (_, trailer) = content.split_last_chunk::<24>().unwrap();
         let entry = u64::from_le_bytes(*trailer.first_chunk().unwrap()) - 4;
@@ -146,7 +146,7 @@ fn records_carried_for_a_failed_checkpoint_are_carried_again() {
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
         handle.with(|_| panic!("on purpose")).await.unwrap_err();
-        // The directory is there already, so that it is the segment itself that cannot be written.
+        // The directory exists already, so that the segment itself cannot be written.
         disk.fail(Operation::Create, 2, Fault::Full { bytes: 0 });
         live.checkpoint().unwrap_err();
         live.on_thread(|task| task.remove_unnamed());

@@ -1,4 +1,4 @@
-//! A disk that calls a function before each operation that alters it: every moment at which the power may go.
+//! A disk that calls a function before each operation that alters it: every possible moment of a power cut.
 
 use std::ffi::OsString;
 use std::io;

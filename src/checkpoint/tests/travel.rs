@@ -1,5 +1,5 @@
-//! A disk on which time passes at every read: the moments of a trace, recorded before each operation that altered the
-//! real one, so that each operation of a reader sees a later moment.
+//! A disk whose state advances at every read: the states of a trace, recorded before each operation that altered the
+//! real disk, so that each operation of a reader sees a later state.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 #[derive(Clone)]
 pub(super) struct Travel {
     moments: Arc<Vec<SimDisk>>,
-    /// The moment it is, and how fast time goes.
+    /// The current state, and a generator for the speed of time.
     now: Arc<Mutex<(usize, Rng)>>,
 }
 
 impl Travel {
-    /// Begins at a moment.
+    /// Starts at the given state.
     pub(super) fn new(moments: Arc<Vec<SimDisk>>, at: usize, seed: u64) -> Self {
         Travel {
             moments,
@@ -27,7 +27,7 @@ impl Travel {
         }
     }
 
-    /// Lets time pass: mostly little, now and then some checkpoints.
+    /// Advances the time: mostly a little, sometimes by several checkpoints.
     fn pass(&self) -> usize {
         let (now, rng) = &mut *self.now.lock();
         let steps = match rng.u8(0..12) {
@@ -55,7 +55,7 @@ impl Disk for Travel {
         let opened = self.pass();
         let file = self.moments[opened].open_read(path)?;
         if path.extension().is_none_or(|extension| extension != "log") {
-            // Never written again under this name.
+            // No file of this name is written again.
             return Ok(file);
         }
         Ok(Box::new(Growing {
@@ -95,7 +95,7 @@ impl Disk for Travel {
     }
 }
 
-/// A log file that is still written while it is open, and keeps its bytes when it is dropped.
+/// A log file that is still written while it is open, and keeps its bytes when it is removed.
 struct Growing {
     travel: Travel,
     path: PathBuf,
@@ -115,7 +115,7 @@ impl DiskFile for Growing {
     fn write_all_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// In two pieces, with time between them.
+    /// Reads in two parts, between which time passes.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let half = buffer.len() / 2;
         let (first, second) = buffer.split_at_mut(half);

@@ -143,7 +143,7 @@ async fn a_full_webhook_is_notified_of_part_of_wide_ingests() {
     for offer in 0..offers {
         world.deliveries.offer_received(points_of(offer * 600, 0..600));
     }
-    // The queue, its allowance, and what comes to that while this runs.
+    // The queue, its allowance, and the allowance that accrues during the test.
     let made_least = 2 * PER_WEBHOOK_MAX as u64;
     world
         .until("most are dropped", || {

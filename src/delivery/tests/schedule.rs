@@ -22,7 +22,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// All that is started now.
+/// Starts all deliveries that may start now.
 fn start(schedule: &mut Schedule, now: Duration) -> Vec<ObjectId> {
     std::iter::from_fn(|| schedule.next(now)).collect()
 }
@@ -105,19 +105,19 @@ fn dead_receivers_leave_half_of_the_slots_free() {
     let mut schedule = Schedule::default();
     (0..2_000).for_each(|n| schedule.add(id(n), webhook(n), Class::Owed, ms(0)));
     assert_eq!(start(&mut schedule, ms(0)).len(), UNPROVEN_IN_FLIGHT_MAX);
-    // One of them answers, and has places of its own from then on.
+    // One of them answers, and has slots of its own from then on.
     schedule.add(id(9_000), webhook(0), Class::Owed, ms(0));
     schedule.ended(id(0), Some(true));
     let started = start(&mut schedule, ms(1));
     assert!(started.contains(&id(9_000)), "{started:?}");
 }
 
-/// How a receiver answers.
+/// The behaviour of a receiver.
 #[derive(Clone, Copy)]
 enum Nature {
-    /// After so many milliseconds, with success this often in a hundred.
+    /// Answers after so many milliseconds, with this percentage of successes.
     Alive(u64, u8),
-    /// Never: the attempt is given up after 30 seconds.
+    /// Never answers: the attempt times out after 30 seconds.
     Dead,
 }
 
@@ -137,7 +137,7 @@ fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run
         attempts: HashMap::new(),
     };
     let mut arrivals = arrivals.iter().peekable();
-    // Ends of attempts under way.
+    // Ends of attempts in progress.
     let mut ends: BTreeMap<(Duration, u64), (bool, bool)> = BTreeMap::new();
     let mut receivers: HashMap<u64, u64> = HashMap::new();
     let mut flying: HashMap<u64, HashSet<u64>> = HashMap::new();

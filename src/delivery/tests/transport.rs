@@ -18,7 +18,7 @@ const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const OTHER_PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 const LONG: Duration = Duration::from_secs(20);
 
-/// Answers each look-up with the next of its lists, and then with the last.
+/// Answers each look-up with the next of its lists, and finally with the last repeatedly.
 struct Flipping {
     answers: Vec<Vec<IpAddr>>,
     lookups: AtomicUsize,
@@ -56,7 +56,7 @@ fn transport(resolver: &Arc<Flipping>, timeout: Duration) -> HttpTransport {
     HttpTransport::with_timeout(guard, timeout)
 }
 
-/// A transport that has no names to resolve.
+/// A transport without names to resolve.
 fn to_addresses() -> HttpTransport {
     transport(&Flipping::new(&[]), LONG)
 }
@@ -168,7 +168,7 @@ async fn an_endless_response_is_dropped_and_its_status_counts() {
         false
     });
     let outcome = send(&to_addresses(), receiver.url()).await;
-    // The end of a chunk is missing above, so the body is malformed too, which does not matter.
+    // The end of a chunk is also missing above, so the body is malformed, which has no effect.
     assert_eq!(outcome.answer, Ok(200));
     assert!(outcome.took < Duration::from_secs(2), "{outcome:?}");
 }
@@ -200,7 +200,7 @@ async fn failures_describe_their_cause() {
     let outcome = send(&impatient, silent.url()).await;
     assert_error(&outcome, "timed out: no answer within 200ms");
     assert!(outcome.took < LONG, "{outcome:?}");
-    // A port that was free a moment ago.
+    // A port that was free before.
     let free = std::net::TcpListener::bind(at(PUBLIC))
         .unwrap()
         .local_addr()
@@ -265,7 +265,7 @@ async fn a_rebound_name_is_not_connected_to_its_private_address() {
             .count(),
         1
     );
-    // The connection is still open, and is not used either.
+    // The open connection is not used either.
     assert_error(&send(&transport, &url).await, "is not on the public internet");
     assert_eq!((private.connections(), public.requests().len()), (0, 1));
 }

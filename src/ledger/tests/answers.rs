@@ -86,7 +86,7 @@ fn run_files(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files().into_keys().collect()
 }
 
-/// Keys as digests are, and keys that lie close together, or at the ends.
+/// Keys distributed like digests, keys close together, and keys at the ends of the range.
 fn key(rng: &mut Rng) -> Digest {
     match rng.u8(0..8) {
         0 => (u128::from(rng.u16(..)) + (7 << 100)).to_be_bytes(),
@@ -108,7 +108,7 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     for round in 0..12 {
         let mut entries: BTreeMap<(u32, Digest), NewEntry> = BTreeMap::new();
         for number in 0..rng.usize(1..1_500) {
-            // Most of them in one bucket, so that it has several blocks in a run.
+            // Most of them are in one bucket, so that it has several blocks in a run.
             let bucket = [1, 2, 2, 2, 2, 2, 3][rng.usize(0..7)];
             let (key, said) = (key(&mut rng), format!("{round}-{number}"));
             entries.insert((bucket, key), entry(bucket, key, START_NS + round, &said));
@@ -243,8 +243,8 @@ fn a_merge_drops_the_answers_of_a_deleted_bucket() {
     assert_eq!(answer(&files, 1, &[9; 16], START_NS).unwrap(), None);
 }
 
-/// Merges copy damage unchanged, since a silently lost answer would be stored again. It is dropped when all of its run
-/// would have expired.
+/// Merges copy damage unchanged, since a lost answer would let a repeated request be executed again. It is dropped when
+/// its whole run would have expired.
 #[test]
 fn a_damaged_answer_is_reported_by_file_and_offset_until_it_expires() {
     let disk = SimDisk::new(1);
@@ -255,7 +255,7 @@ fn a_damaged_answer_is_reported_by_file_and_offset_until_it_expires() {
         .collect();
     save(&mut files, &entries, &fresh);
     let path = run_files(&disk).remove(0);
-    // The first payload is behind the header; its moment seems to lie in the far future then, or in the past.
+    // The first payload follows the header; its time then seems to be far in the future or in the past.
     for byte in [23, 22, 16, 30] {
         let image = disk.crash(Crash::KINDS[0]);
         image.flip_bit(&path, byte, 6);

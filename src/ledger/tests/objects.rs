@@ -1,4 +1,4 @@
-//! The catalog's objects: newest versions in order, without those that are gone.
+//! Objects of the catalog: the newest versions in order, without removed ones.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -132,7 +132,7 @@ fn a_tombstone_is_kept_until_the_oldest_version_is_merged() {
     assert_eq!(files.ledger().stats().runs, 2);
     assert_eq!(files.ledger().stats().entries, 4, "it overrides the oldest run's");
     assert_eq!(places(&files), [place(2), place(3)]);
-    // So large that the oldest is merged, too.
+    // Large enough that the oldest run is merged, too.
     for _ in 0..2 {
         save(&mut files, &[object(place(4), &large)]);
     }

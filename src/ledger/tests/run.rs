@@ -1,4 +1,4 @@
-//! One run file: it round-trips, and damaged entries are never read as other ones.
+//! A single run file: it round-trips, and damaged entries are never read as others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn view(run: Run, owner: u64) -> View {
     View::new(runs, &LedgerTail::default(), Stream::History, id(0, owner), [])
 }
 
-/// Three owners, the second with entries of several blocks, every tenth of them put before.
+/// Three owners, the second with entries of several blocks; every tenth entry replaces an earlier version.
 fn entries() -> Vec<Written> {
     let mut entries = Vec::new();
     for (owner, count) in [(1, 1), (2, 300), (3, 20)] {
@@ -50,7 +50,7 @@ fn entries_of_page(page: &Page) -> Vec<Written> {
     page.entries.iter().map(entry).collect()
 }
 
-/// Of an owner, newest first.
+/// The entries of an owner, newest first.
 fn expected(owner: u64) -> Vec<Written> {
     let of_owner = entries()
         .into_iter()

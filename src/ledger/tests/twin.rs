@@ -1,4 +1,4 @@
-//! Random operations against a naive model: a map of all entries. Lists and look-ups must agree with it.
+//! Random operations compared with a naive model: a map of all entries. Lists and look-ups must agree with it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -27,7 +27,7 @@ struct World {
     now_ns: i64,
     owners: Vec<ObjectId>,
     next: u64,
-    /// Everything that was put, the newest version of each.
+    /// All entries, the newest version of each.
     twin: BTreeMap<EntryKey, Vec<u8>>,
     most_runs: usize,
 }
@@ -70,7 +70,7 @@ impl World {
     fn put_new(&mut self) {
         for _ in 0..self.rng.usize(1..120) {
             let at_ns = self.now_ns - self.rng.i64(0..20) * SECOND_NS / 4;
-            // Now and then the clock stepped between id and entry.
+            // Occasionally, the clock was changed between id and entry.
             let stepped = if self.rng.u8(0..20) == 0 { 3_600 } else { 0 };
             self.next += 1;
             let key = EntryKey {
@@ -116,7 +116,7 @@ impl World {
         match self.rng.u8(0..8) {
             // The manifest could not be written.
             0 => self.files.remove_unnamed(&self.named),
-            // The machine went down before it was.
+            // The machine crashed before the manifest was written.
             1 => self.restart(),
             _ => {
                 self.named = runs.ids();
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// What the log holds is in the tail again; its files are those that are named.
+    /// The entries in the log are in memory again; the files are those named by the manifest.
     fn restart(&mut self) {
         self.files = open(&self.disk, &self.named);
         self.files.remove_unused();
@@ -177,7 +177,7 @@ impl World {
             listed.then(|| ((key.at_ns, key.id), payload.clone()))
         };
         let mut expected: BTreeMap<_, _> = self.twin.iter().filter_map(of_owner).collect();
-        // Deliveries that begin again, and new ones.
+        // Deliveries that become pending again, and new ones.
         let mut pending = Vec::new();
         for _ in 0..self.rng.usize(0..4) {
             let again = self.rng.choice(expected.keys().copied().collect::<Vec<_>>());

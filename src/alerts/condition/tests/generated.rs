@@ -1,8 +1,8 @@
-//! Conditions put together from the grammar's parts, with what they mean.
+//! Conditions generated from the grammar's parts, with their expected meaning.
 
 use super::*;
 
-/// A field, how it is spelled, its units behind numbers and behind changes.
+/// A field, its spelling, and its units after numbers and after changes.
 type FieldParts = (
     &'static str,
     &'static [&'static str],
@@ -176,7 +176,7 @@ const OPENINGS: &[&str] = &[
     "please send me an alert as soon as the ",
     "alarm in case the reading of the ",
 ];
-/// Of fields without their own.
+/// Units of fields without a unit of their own.
 const UNITS: &[&str] = &[
     "",
     "°C",
@@ -219,7 +219,7 @@ impl Random {
         choices[self.0.usize(..choices.len())]
     }
 
-    /// A phrase of the table, in any case and with any white space.
+    /// A phrase of the table in random case and with random white space.
     fn phrase(&mut self, table: &[(Operator, &'static [&'static str])]) -> (Operator, String) {
         let (operator, phrases) = self.of(table);
         let phrase = self.of(phrases);

@@ -1,4 +1,4 @@
-//! Fields by name, and names that match no field or several.
+//! Fields matched by name, and names that match no field or several.
 
 use super::*;
 
@@ -90,7 +90,7 @@ fn among_names_that_differ_in_spelling_the_exact_one_matches() {
             "{fault}"
         );
     }
-    // None of them parses, so the choice does not matter.
+    // None of these texts is valid, so any of them may be tested.
     let error = parse(
         "engine temp is somewhere",
         &schema_of(&[("a b", FieldType::Number, None), ("a_b", FieldType::Number, None)]),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Each text is refused, and the message contains the words beside it.
+/// Asserts that each text is refused with a message that contains the words beside it.
 #[track_caller]
 pub(super) fn check(cases: &[(&str, &str)]) {
     let schema = machine();

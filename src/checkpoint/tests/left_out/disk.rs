@@ -1,5 +1,5 @@
-//! A disk that leaves out the syncs of one class: it answers that they were done. What a power cut then takes is what
-//! the program would lose without that line.
+//! A disk that omits the syncs of one class and reports success. A power cut then loses what the program would lose
+//! without that sync.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use disk::sim::{Fault, Operation, SimDisk};
 use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
 
-/// Classes of syncs: what each makes durable, and why.
+/// Classes of syncs: what each makes durable, and before which operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// A frame of the log, before it is acknowledged.
@@ -23,15 +23,15 @@ pub(super) enum Class {
     LogName,
     /// The removal of a log file, before the next one is removed.
     LogRemoval,
-    /// The end of a log file, its room cut off, before the next file is begun.
+    /// The end of a log file without its room, before the next file is started.
     LogEnd,
-    /// The end of a log file after a frame for which the disk had no room, before the next frame is written there.
+    /// The end of a log file after a frame that did not fit on the disk, before the next frame is written there.
     LogCutBack,
-    /// What is written once more, and cut, when the log is opened, before what was read counts.
+    /// The frames rewritten and truncated when the log is opened, before they count as read.
     LogReopened,
     /// The name of the file that is appended to after the log was opened.
     LogReopenedName,
-    /// No sync: the writing once more of the last frame when the log is opened.
+    /// Not a sync: rewriting the last frame when the log is opened.
     LogRewrite,
     /// A segment, before the manifest names it.
     Segment,
@@ -41,7 +41,7 @@ pub(super) enum Class {
     Run,
     /// The names in `ledger/`.
     RunName,
-    /// The manifest under its temporary name, before it gets its own.
+    /// The manifest under its temporary name, before it is renamed.
     Manifest,
     /// The manifest's name, before the log is trimmed and files are removed.
     ManifestName,
@@ -80,23 +80,23 @@ enum Renamed {
     Removed,
 }
 
-/// What came by, shared by all handles of one disk.
+/// Observed operations, shared by all handles of one disk.
 #[derive(Default)]
 struct Notes {
-    /// The last change of names in each directory since the process started.
+    /// The last rename or removal in each directory since the process started.
     renamed: Mutex<BTreeMap<PathBuf, Renamed>>,
     /// Class of the sync that is to fail next.
     failing: Mutex<Option<Class>>,
 }
 
-/// One process's view of the disk: made anew for each start.
+/// The disk of one process; created for each start.
 #[derive(Clone)]
 pub(super) struct LeftOut {
     below: Arc<dyn Disk>,
-    /// The disk under all wrappers, which injects faults.
+    /// The innermost disk, which injects faults.
     sim: SimDisk,
     class: Option<Class>,
-    /// How many syncs were left out.
+    /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
     notes: Arc<Notes>,
 }
@@ -117,17 +117,17 @@ impl LeftOut {
         }
     }
 
-    /// Makes the next sync of a class fail, as reported by the operating system.
+    /// Makes the next sync of a class fail with an I/O error.
     pub(super) fn fail_next(&self, class: Class) {
         *self.notes.failing.lock() = Some(class);
     }
 
-    /// Whether the sync that was to fail has come.
+    /// Whether that sync has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.notes.failing.lock().is_none()
     }
 
-    /// Whether what is of this class is to be done; notes what is not.
+    /// Whether an operation of this class is to be executed; counts omitted ones.
     fn does(&self, class: Option<Class>) -> bool {
         let mut failing = self.notes.failing.lock();
         if failing.is_some() && *failing == class {
@@ -227,11 +227,11 @@ struct LeftOutFile {
     disk: LeftOut,
     path: PathBuf,
     file: Box<dyn DiskFile>,
-    /// Else it was there before.
+    /// Whether the file was created through this handle.
     created: bool,
-    /// Whether a sync came by, done or not.
+    /// Whether it was synced, or the sync omitted.
     synced: bool,
-    /// Whether it was cut last, else written.
+    /// Whether the last change was a truncation, not a write.
     truncated: bool,
     /// Whether the last write failed.
     failed: bool,

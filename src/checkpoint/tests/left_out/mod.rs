@@ -1,11 +1,11 @@
-//! Each class of sync left out: the tests of power cuts must notice. One scenario of points, checkpoints, merges, new log
-//! files, a full disk, carried records and starts after failed syncs runs over seeds; at each operation that alters the disk the power
-//! is cut in every kind. With nothing left out all that was acknowledged is there; with any one class left out something
-//! acknowledged is missing, or the start is refused.
+//! Omits each class of syncs: the tests of power cuts must detect it. One scenario of points, checkpoints, merges, new
+//! log files, a full disk, carried records and starts after failed syncs runs over seeds, with power cuts of every kind
+//! at each operation that alters the disk. Without omissions all acknowledged data is present; with any class omitted,
+//! acknowledged data is missing or the start is refused.
 //!
-//! What no class here stands for: the removals of segments, runs and carried records, which nothing syncs, since a file
-//! that comes back is removed by the next checkpoint; and the directories themselves, which [`Disk::create_dir_all`]
-//! makes last.
+//! Two kinds of changes have no class: removals of segments, runs and carried records, which are not synced, since the
+//! next checkpoint removes a file that reappears; and the directories themselves, which [`Disk::create_dir_all`] makes
+//! durable.
 
 mod disk;
 
@@ -29,7 +29,7 @@ use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
 
-/// So small that checkpoints leave several files of the log behind, with room that is cut off at their ends.
+/// Small, so that checkpoints leave several log files, whose room is cut off.
 const LOG: LogOptions = LogOptions {
     sync: SyncPolicy::Always,
     file_bytes_max: 6 << 10,
@@ -38,22 +38,22 @@ const LOG: LogOptions = LogOptions {
 };
 /// Rounds of points, entries and a checkpoint.
 const ROUNDS: usize = 6;
-/// A bucket whose actor ends, so that its records are carried on.
+/// A bucket whose actor panics, so that its records are carried.
 const FAILING: u32 = 2;
-/// Where one seed does not show what is missing, another one does.
+/// Not every seed detects every omission.
 const SEEDS: u64 = 12;
 
-/// What the power cuts of one run have shown.
+/// The results of the power cuts of one run.
 #[derive(Default)]
 struct Seen {
     moments: usize,
     images: usize,
-    /// The first loss, or refused start.
+    /// The first loss or refused start.
     found: Option<String>,
 }
 
 impl Seen {
-    /// Cuts the power now. Which kinds is a matter of turn where all are found whole.
+    /// Simulates a power cut now, of all kinds or of one kind in rotation.
     fn look(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
         self.moments += 1;
         for (index, crash) in Crash::KINDS.into_iter().enumerate() {
@@ -78,7 +78,7 @@ struct Scenario {
     world: World,
     seen: Arc<Mutex<Seen>>,
     class: Option<Class>,
-    /// How many syncs.
+    /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
 }
 
@@ -93,8 +93,8 @@ impl Scenario {
         }
     }
 
-    /// Starts the rooms on what the process before left, without a power cut. What they have read counts from then on,
-    /// whether or not it was acknowledged: readers see it.
+    /// Starts the rooms on the files of the previous process, without a power cut. All that they have read counts as
+    /// acknowledged from then on, because readers see it.
     fn start(&mut self) -> (Live, LeftOut) {
         let (seen, model, clock) = (
             Arc::clone(&self.seen),
@@ -104,7 +104,7 @@ impl Scenario {
         let (class, all_kinds) = (self.class, self.class.is_some() || exhaustive());
         let left_out = Arc::clone(&self.left_out);
         let tap = Tap::new(self.disk.clone(), move |disk| {
-            // Until something is left out, nothing can be missing.
+            // Before the first omission, nothing can be missing.
             if class.is_none() || left_out.load(Ordering::SeqCst) > 0 {
                 let model = model.lock().clone();
                 seen.lock().look(disk, &model, clock.now_ns(), all_kinds);
@@ -123,7 +123,7 @@ impl Scenario {
         (Live::of(rooms, task), left_out)
     }
 
-    /// Cuts the power between two operations.
+    /// Simulates a power cut between two operations.
     fn look(&self) {
         let model = self.world.model.lock().clone();
         let now_ns = self.world.clock.now_ns();
@@ -156,10 +156,10 @@ impl Scenario {
         self.fail(Class::LogName).await
     }
 
-    /// The disk has room for a part of a frame only, again and again; smaller frames are written in its place.
+    /// Writes frames that fit on the disk only in part; smaller frames are written in their place.
     async fn fill(&mut self, live: &Live) -> Result<(), Failure> {
         for _ in 0..8 {
-            // Several sectors of a frame that is longer than the next one, which has several, too.
+            // Several sectors of a frame that is longer than the next one, which also takes several.
             self.world.rows = Some(120);
             self.disk.fail(Operation::Write, 1, Fault::Full { bytes: 2_000 });
             let refused = self.world.ingest(&live.rooms, 1).await;
@@ -171,9 +171,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// The actor of a bucket ends; what the log has of it is carried on, and the log trimmed.
+    /// Ends the actor of a bucket, so that its records in the log are carried and the log is trimmed.
     async fn carry(&mut self, live: &mut Live) -> Result<(), Failure> {
-        // Several files of the log, which are dropped one behind the other.
+        // Several log files, which are removed one after another.
         self.world.rows = Some(60);
         for _ in 0..8 {
             self.world.ingest(&live.rooms, 2).await?;
@@ -196,7 +196,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// A sync fails and the process ends; the next one, of the same machine, can read what may never reach the disk.
+    /// Makes a sync fail and ends the process; the next process on the same machine can read data that may never reach
+    /// the disk.
     async fn fail(&mut self, class: Class) -> Result<(), Failure> {
         let (live, left_out) = self.start();
         left_out.fail_next(class);
@@ -218,7 +219,7 @@ impl Scenario {
     }
 }
 
-/// Runs the scenario of a seed; answers what the power cuts found, how many there were, and how much was left out.
+/// Runs the scenario of a seed; returns the first loss, the number of power cuts, and the number of omitted syncs.
 fn power_cuts(seed: u64, class: Option<Class>) -> (Option<String>, usize, u64) {
     let mut scenario = Scenario::new(seed, class);
     in_system(async { scenario.run().await }).expect("the disk is whole but for the syncs that fail");

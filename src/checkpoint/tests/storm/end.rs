@@ -14,7 +14,7 @@ use super::{Hook, checkpoint, look, repair, start};
 use crate::bucket::BucketState;
 use crate::clock::{DAY_NS, MINUTE_NS};
 
-/// More than the rows that only carry the time take.
+/// More than the rows that only advance the time take.
 const LEFT_BYTES: usize = 16 << 10;
 
 /// Segments and files of answers, with their bytes.
@@ -33,7 +33,7 @@ fn files(storm: &Storm) -> BTreeMap<PathBuf, usize> {
         .collect()
 }
 
-/// A checkpoint of a whole disk.
+/// Takes a checkpoint on a working disk.
 async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
     let (mut storm, outcome) = checkpoint(storm, live, &Hook::default()).await;
     outcome.expect("the disk is whole");
@@ -41,7 +41,7 @@ async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
     storm
 }
 
-/// Rows that a bucket's store holds, whether they are seen or not.
+/// Number of rows in a bucket's store, including expired ones.
 async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
     let bucket = &storm.model.buckets[index];
     let sources: Vec<u32> = bucket.sources.iter().filter_map(|it| it.ordinal).collect();
@@ -70,7 +70,7 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     for bucket in &storm.model.buckets {
         assert_eq!(bucket.trouble, Trouble::None);
     }
-    // Twice: what was carried on is in the log no more, and in segments then.
+    // Two checkpoints: afterwards, carried records are no longer in the log but in segments.
     storm = checkpointed(storm, &mut live).await;
     storm = checkpointed(storm, &mut live).await;
     let carried = storm.disk.files();
@@ -80,7 +80,7 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
 
     let requests = storm.model.buckets.iter().flat_map(|bucket| &bucket.requests);
     let times = requests.flat_map(|it| it.rows.iter().map(|row| row.timestamp_ns).chain([it.at_ns]));
-    // Also requests to buckets that are gone were taken by some clock.
+    // Requests to removed buckets had other clock readings, too.
     let latest_ns = times
         .chain(storm.model.newest_sent_ns())
         .max()
@@ -91,15 +91,15 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     storm.world.clock.advance(latest_ns - storm.now_ns() + kept_ns);
     super::look(&mut storm, &rooms).await;
     let existing = storm.model.existing();
-    // Nothing is deleted while no record agrees with the clock. Not into the other buckets: rows of now would be merged
-    // with those that have expired, and keep them until they are merged again.
+    // Nothing is deleted until a record agrees with the clock. Its rows go to a new bucket: in the existing ones they
+    // would be merged with expired rows, and keep those until the next merge.
     let telling = storm.create_bucket(&live).await.expect("the disk is whole");
     for _ in 0..3 {
         storm.send_one(&rooms, telling).await.expect("the disk is whole");
         storm = checkpointed(storm, &mut live).await;
         storm.world.clock.advance(61 * MINUTE_NS);
     }
-    // The last of them puts the last merge in force, which may have been written before anything was deleted.
+    // The last checkpoint puts the last merge in force, which may have been written before the deletion.
     for _ in 0..2 {
         storm = checkpointed(storm, &mut live).await;
     }

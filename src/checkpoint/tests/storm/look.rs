@@ -12,7 +12,7 @@ use crate::bucket::Digest;
 use crate::clock::DAY_NS;
 use crate::error::ErrorKind;
 
-/// Where a row is: its source, number and timestamp.
+/// A row's source, sequence and timestamp.
 type Place = (u32, u64, i64);
 
 /// Adopts the observed state of changes that were refused before a restart.
@@ -44,7 +44,7 @@ pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
     }
 }
 
-/// Fails where the rooms and the model differ.
+/// Asserts that rooms and model agree.
 pub(super) async fn look(model: &mut Model, rooms: &Rooms, now_ns: i64) {
     let there = rooms.catalog.read(|catalog| catalog.buckets().count());
     assert_eq!(there, model.existing().len(), "buckets");
@@ -96,7 +96,7 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
         bucket.ordinal
     );
     let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
-    // Deleted ones, too: they have no rows.
+    // Includes deleted sources, which have no rows.
     let asked: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
     let snapshot = rooms
         .buckets
@@ -191,7 +191,7 @@ fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, 
     }
 }
 
-/// Each key is answered as its request was, for a day of the clock.
+/// Asserts that each key has the answer of its request for a day of the clock.
 async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     let bucket = rooms.catalog.read(|catalog| catalog.bucket(model.id).cloned());
     let bucket = bucket.expect("it was there before");
@@ -225,7 +225,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
             Some((body, found)) => {
                 assert_eq!(body, body_digest(key));
                 let known: Vec<&Request> = known.copied().collect();
-                // The latest counts, unless it may be forgotten.
+                // The latest request determines the answer, unless its key may have expired.
                 let last = known.iter().rposition(|it| !it.may_be_forgotten).unwrap_or(0);
                 assert!(
                     known[last.min(known.len())..]
@@ -240,7 +240,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     }
 }
 
-/// The rows of a source, read in two ways that must agree: row by row, and grouped.
+/// The rows of a source, read in two ways that must agree: as rows and grouped.
 fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
     let (range_ns, stop) = ((cutoff_ns, i64::MAX), &|| false);
     let query = ScanQuery {

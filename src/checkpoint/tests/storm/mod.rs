@@ -1,8 +1,9 @@
-//! Everything at once: retention changes, backfills, deletions, clocks that are set, failing disks, panics, kills and
-//! checkpoints, against a model of plain lists. The view of readers is compared every few steps and after recoveries.
+//! Random combinations of retention changes, backfills, deletions, clock changes, failing disks, panics, kills and
+//! checkpoints, compared with a model of plain lists. The state seen by readers is compared every few steps and after
+//! recoveries.
 //!
-//! A plain run is a few rounds. `STORM_SECONDS=…` runs for that long, over fresh seeds, each of which is printed;
-//! `TIDEWATCH_SEED=…` begins with that one.
+//! A plain run takes a few rounds. `STORM_SECONDS=…` runs for that long with new seeds, each of which is printed;
+//! `TIDEWATCH_SEED=…` starts with that seed.
 
 mod end;
 mod look;
@@ -26,9 +27,9 @@ use super::world::{Live, in_system};
 use crate::clock::Clock;
 
 const ROUNDS: u64 = 3;
-/// Steps of a round; those within checkpoints come on top.
+/// Steps of a round, without those during checkpoints.
 const STEPS: u32 = 300;
-/// How long a disk that has room again may take to be noticed.
+/// Time limit for the server to detect that a disk has room again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
@@ -85,16 +86,16 @@ fn round(seed: u64, counts: &mut Counts) {
     counts.rounds += 1;
 }
 
-/// Work to be done once, by the checkpointer, a few operations of the disk from now.
+/// Work that the checkpointer runs once, after a few disk operations.
 #[derive(Clone, Default)]
 struct Hook(Arc<Mutex<Option<Due>>>);
 
-/// After how many operations, and what.
+/// The number of operations before it, and the work.
 type Due = (u32, Box<dyn FnOnce() + Send>);
 
 impl Hook {
     fn before_operation(&self) {
-        // The checkpointer's thread alone has no name here; the log's must not wait for itself.
+        // Only the checkpointer's thread is unnamed; the log's thread must not wait for itself.
         if std::thread::current().name().is_some() {
             return;
         }
@@ -103,7 +104,7 @@ impl Hook {
             Some((left, _)) if *left > 0 => *left -= 1,
             _ => {
                 let work = hook.take();
-                // Not under the lock: what it does comes here, too.
+                // The lock is released first: the work itself uses the disk.
                 drop(hook);
                 work.into_iter().for_each(|(_, work)| work());
             }
@@ -115,7 +116,7 @@ fn start(storm: &Storm, disk: impl Disk) -> Result<Live, String> {
     Live::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
 }
 
-/// The server runs until it is killed.
+/// Runs the server until it is killed.
 async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     let hook = Hook::default();
     let tap = {
@@ -165,7 +166,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
                 storm.counts.checkpoints += u64::from(outcome.is_ok());
             }
             _ => {
-                // What a refusal means has been noted.
+                // The model has recorded the meaning of a refusal.
                 let _ = storm.step(&mut live).await;
             }
         }
@@ -190,7 +191,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     }
     storm.counts.merges += live.task.merges;
     let kind = storm.rng().choice(Crash::KINDS).expect("there are some");
-    // As it is now: an orderly end would write more.
+    // The image is taken first: an orderly end would write more.
     let image = storm.disk.crash(kind);
     storm.disk.set_budget_bytes(None);
     live.stop();
@@ -199,13 +200,13 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     storm
 }
 
-/// Not only for want of room.
+/// Whether the log has failed for a reason other than a full disk.
 fn log_failed(rooms: &Rooms) -> bool {
     let not_ready = rooms.journal.readiness().err();
     not_ready.is_some_and(|why| !why.contains("the disk is full"))
 }
 
-/// Waits until the log has noticed that there is room again.
+/// Waits until the log has detected that the disk has room again.
 fn ready(rooms: &Rooms) {
     let began = Instant::now();
     while let Err(why) = rooms.journal.readiness() {
@@ -228,7 +229,7 @@ async fn look(storm: &mut Storm, rooms: &Rooms) {
     look::look(&mut storm.model, rooms, now_ns).await;
 }
 
-/// A checkpoint and merges, at times with work going on in the middle of them.
+/// Takes a checkpoint and merges, sometimes with steps in the middle of them.
 async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, Result<(), String>) {
     let (now_ns, monotonic_ns) = (storm.now_ns(), storm.world.clock.monotonic_ns());
     let deletes_at_ns = storm.model.deletes_at_ns(now_ns, monotonic_ns);
@@ -256,7 +257,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
     hook.0.lock().take();
     let taken = slot.lock().take();
     let mut storm = taken.expect("the work is done");
-    // By the retentions of the end, too.
+    // Applies the current retentions, too.
     storm.model.may_remove(deletes_at_ns);
     storm.deletes_at_ns = None;
     let mut buckets = storm.model.buckets.iter();
@@ -270,7 +271,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
     (storm, outcome)
 }
 
-/// What the next start finds: manifests may have been damaged, or repaired.
+/// Creates the image for the next start: manifests may be damaged or repaired.
 fn crash(mut storm: Storm) -> Storm {
     storm.model.restarted();
     (storm.ill, storm.full) = (false, false);
@@ -292,7 +293,7 @@ fn crash(mut storm: Storm) -> Storm {
         }
     }
     if storm.rng().u8(0..5) == 0 {
-        // It goes down again while it recovers, or soon after.
+        // The disk fails again during recovery or soon after.
         let ahead = storm.rng().u64(1..30);
         storm.disk.stop_at(ahead);
         storm.ill = true;
@@ -300,7 +301,7 @@ fn crash(mut storm: Storm) -> Storm {
     storm
 }
 
-/// Makes damaged manifests whole, most of them or all; every other trouble ends with the process.
+/// Repairs all or most damaged manifests; every other trouble ends with the process.
 fn repair(storm: &mut Storm, all: bool) {
     for bucket in &mut storm.model.buckets {
         bucket.trouble = Trouble::None;

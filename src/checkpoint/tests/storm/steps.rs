@@ -35,19 +35,19 @@ pub(super) struct Storm {
     pub(super) model: Model,
     pub(super) counts: Counts,
     pub(super) disk: SimDisk,
-    /// The disk may refuse anything: until the end of the process,
+    /// Whether the disk may refuse anything until the end of the process.
     pub(super) ill: bool,
-    /// or until there is room again.
+    /// Whether the disk is full until there is room again.
     pub(super) full: bool,
-    /// Within a checkpoint: the moment it may delete by.
+    /// During a checkpoint: the expiry time by which it may delete.
     pub(super) deletes_at_ns: Option<i64>,
-    /// Manifests with a bit turned over.
+    /// Manifests with a flipped bit.
     pub(super) damaged: Vec<PathBuf>,
     /// Deleted buckets whose directories are still there.
     removals: Vec<u32>,
-    /// Rows sent so far, and the value of the last.
+    /// Number of rows sent so far, and so the value of the last.
     pub(super) rows: u32,
-    /// How far the clock was set from where it would be.
+    /// The difference of the clock from its undisturbed time.
     skew_ns: i64,
 }
 
@@ -88,7 +88,7 @@ impl Storm {
             0..8 => self.create(live).await,
             8..10 => {
                 if let Some(ordinal) = self.removals.pop() {
-                    // A directory that stays goes at the next start.
+                    // A remaining directory is removed by the next start.
                     let _ = live.task.remove_bucket(ordinal);
                 }
                 Ok(())
@@ -105,7 +105,7 @@ impl Storm {
         }
     }
 
-    /// One step that may fall into the middle of a checkpoint.
+    /// One step that may occur during a checkpoint.
     pub(super) async fn work(&mut self, rooms: &Rooms) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let Some(index) = self.pick() else { return Ok(()) };
@@ -158,14 +158,14 @@ impl Storm {
         }
     }
 
-    /// The bucket as the service would have it.
+    /// The bucket in the form that the service has.
     pub(super) fn bucket(&self, rooms: &Rooms, index: usize) -> Arc<catalog::Bucket> {
         let id = self.model.buckets[index].id;
         let bucket = rooms.catalog.read(|catalog| catalog.bucket(id).cloned());
         bucket.expect("an acknowledged bucket is there")
     }
 
-    /// Whether a refusal was to be expected.
+    /// Asserts that a refusal is expected; returns it.
     pub(super) fn refused(&mut self, index: usize, error: ServiceError) -> ServiceError {
         self.counts.refused += 1;
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
@@ -177,7 +177,7 @@ impl Storm {
         error
     }
 
-    /// Points of some sources: at least, and at most.
+    /// The least and greatest possible number of points of some sources.
     fn points(&self, index: usize, sources: &[u32]) -> std::ops::RangeInclusive<u64> {
         let bucket = &self.model.buckets[index];
         let (now_ns, mut least, mut most) = (self.now_ns(), 0, 0);
@@ -235,7 +235,7 @@ impl Storm {
         Ok(())
     }
 
-    /// A new bucket with a source.
+    /// Creates a bucket with a source.
     pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<usize, ServiceError> {
         let created = self.world.create_bucket(&live.rooms).await;
         self.learn_bucket();
@@ -245,7 +245,7 @@ impl Storm {
         Ok(index)
     }
 
-    /// A bucket with a source, or another source.
+    /// Creates a bucket with a source, or another source.
     async fn create(&mut self, live: &Live) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let few = self.model.existing().len() < 4;
@@ -293,7 +293,7 @@ impl Storm {
         }
     }
 
-    /// Takes the last bucket of the world into the model.
+    /// Adds the last bucket of the world to the model.
     fn learn_bucket(&mut self) {
         let plain = self.world.model.lock();
         let made = plain.buckets.last().expect("just made");
@@ -308,7 +308,7 @@ impl Storm {
         });
     }
 
-    /// The same for all that a new world has.
+    /// Adds all buckets of a new world to the model.
     pub(super) fn learn_world(&mut self) {
         let plain = self.world.model.lock().clone();
         for made in &plain.buckets {
@@ -337,7 +337,7 @@ impl Storm {
             return;
         }
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
-        // Without a message of its own.
+        // `resume_unwind` prints no message.
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
         let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
         asked.expect_err("it is gone");
@@ -345,7 +345,7 @@ impl Storm {
         self.counts.set_apart += 1;
     }
 
-    /// The names that a bucket's next files would get are taken.
+    /// Creates files under the names of a bucket's next files, so that these cannot be written.
     fn clog(&mut self) {
         let Some(index) = self.pick() else { return };
         let bucket = &mut self.model.buckets[index];
