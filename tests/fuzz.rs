@@ -1,8 +1,8 @@
-//! Replays the fuzzing corpus, `fuzz/corpus`, through the fuzz targets, so that faults once found stay
-//! fixed and every known branch is covered without the fuzzer. `make fuzz` looks for more.
+//! Runs the fuzz targets on the saved corpus, `fuzz/corpus`, so that fixed faults stay fixed and every known branch is
+//! covered without the fuzzer. `make fuzz` searches for new inputs.
 //!
-//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input. Some
-//! further inputs are mutated from the corpus, differently in each run; `FUZZ_SEED` repeats those of another run.
+//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input.
+//! Further inputs are mutated from the corpus, differently in each run; `FUZZ_SEED` repeats those of another run.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"
@@ -15,7 +15,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// All, or the one of `FUZZ_TARGET`.
+/// All targets, or the one of `FUZZ_TARGET`.
 fn chosen_targets() -> impl Iterator<Item = targets::Target> {
     let chosen = env::var("FUZZ_TARGET").ok();
     let is_chosen = move |name: &str| chosen.as_deref().is_none_or(|chosen| chosen == name);
@@ -115,7 +115,7 @@ fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     input
 }
 
-/// A target that no binary runs, or a binary that no test replays, would be forgotten.
+/// A target without a binary, or a binary without a target, would not be tested.
 #[test]
 fn every_target_has_a_binary_and_vice_versa() {
     let binaries = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/binaries");

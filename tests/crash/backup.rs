@@ -24,14 +24,14 @@ use crate::support::watch::evaluation;
 const WITHIN: Duration = Duration::from_secs(60);
 const FORMS: [&str; 3] = ["", ".tar", ".tar.zst"];
 
-/// Seals, merges and trims all the time.
+/// A configuration with frequent sealing, merging and trimming.
 fn busy() -> Setup {
     Setup::unlimited()
         .set("storage.checkpoint_bytes", "65536")
         .set("webhooks.allow_private_networks", "true")
 }
 
-/// A place beside the data directory, gone with it.
+/// A path beside the data directory, removed with it.
 fn beside(server: &Server, name: &str) -> PathBuf {
     server.data_dir().with_file_name("").join(name)
 }
@@ -74,7 +74,7 @@ fn assert_sound(server: &Server) {
     assert!(said.contains("sound"), "{said}");
 }
 
-/// In place of what the server had, as after the loss of its disk.
+/// Replaces the server's data directory by a restored backup, as after the loss of its disk.
 fn restore_instead(server: &mut Server, backup: &Path) {
     server.kill();
     fs::remove_dir_all(server.data_dir()).unwrap();
@@ -84,16 +84,16 @@ fn restore_instead(server: &mut Server, backup: &Path) {
     server.launch();
 }
 
-/// The state when a backup began.
+/// The acknowledged state when a backup began.
 struct Begun {
     target: PathBuf,
     acknowledged: HashMap<u64, Sent>,
-    /// Requests acknowledged by then.
+    /// Number of requests acknowledged by then.
     requests: usize,
     created: HashMap<String, Option<bool>>,
 }
 
-/// Checks a backup against the states at its beginning and at the end: later data may or may not be included.
+/// The state required of a backup between its beginning and its end: later data may or may not be included.
 fn expected(begun: &Begun, ended: &Ledger) -> Ledger {
     let mut unknown = ended.history.as_deref().unwrap_or_default()[begun.requests..].to_vec();
     unknown.extend(ended.unknown.iter().cloned());
@@ -109,7 +109,7 @@ fn expected(begun: &Begun, ended: &Ledger) -> Ledger {
     }
 }
 
-/// A webhook and a rule, by the paths that show them.
+/// The text of a webhook and of a rule.
 fn described(account: &Account, place: &Place) -> [String; 2] {
     let body = json!({"name": "bell", "url": "http://127.0.0.1:9/", "events": ["alert.triggered"]});
     let webhook = text(&account.webhook(&body), "/_id");
@@ -128,10 +128,10 @@ fn shown(account: &Account, paths: &[String]) -> Vec<Value> {
     paths.iter().map(show).collect()
 }
 
-/// What acts beside the writers.
+/// An action concurrent with the writers.
 type Act<'a> = dyn FnMut(&Server, &Mutex<Ledger>, &AtomicU64) + 'a;
 
-/// Writes from all sides while `act` does its work, then kills the server.
+/// Runs writers while `act` runs, then kills the server.
 fn under_load(server: &mut Server, places: &[Place], ledger: &Mutex<Ledger>, seed: u64, act: &mut Act<'_>) {
     let numbers = AtomicU64::new(1 + ledger.lock().unwrap().acknowledged.len() as u64 * 100);
     let client = server.client.clone();
@@ -282,7 +282,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A stopped server's directory with files of all kinds.
+/// A stopped server whose directory has files of all kinds.
 fn stopped() -> (Server, Account) {
     let mut server = Server::start_with(busy());
     let account = Account::sign_up(&server.client);

@@ -1,6 +1,6 @@
 //! Files after a crash or a disk failure: a torn end is cut, damage before the end is refused.
 //!
-//! Points carry a text that is found again in the log as it is, so that these tests know nothing of its format.
+//! Points have a text that is found in the log verbatim, so that these tests are independent of its format.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// One request for each, so that each is acknowledged for itself.
+    /// Sends one request for each point, so that each is acknowledged separately.
     fn write(&self, numbers: std::ops::Range<i64>) {
         for nth in numbers {
             let body = json!({
@@ -71,7 +71,7 @@ impl Scene {
             .collect()
     }
 
-    /// The file of the data directory that holds this marker, and where.
+    /// The file of the data directory that contains this marker, and its offset.
     fn find(&self, nth: i64) -> (PathBuf, u64) {
         let needle = marker(nth);
         for file in files(&self.server.data_dir()) {

@@ -19,22 +19,22 @@ use crate::support::watch::{Evaluator, evaluation};
 
 const ROUNDS: u64 = 20;
 const RULES_PER_ROUND: usize = 6;
-/// Each evaluates every rule of the round.
+/// Each evaluator evaluates every rule of the round.
 const EVALUATORS: usize = 4;
 const OUTCOMES: [&str; 4] = ["met", "met", "not_met", "inconclusive"];
 
 /// The answers to the only verdict of a rule.
 #[derive(Default)]
 struct Told {
-    /// The answer of the verdict that counted, if it came through.
+    /// The answer of the accepted verdict, if it was received.
     accepted: Option<Value>,
-    /// Outcomes that 409 gave as recorded.
+    /// Outcomes that 409 answers named as recorded.
     recorded: HashSet<String>,
 }
 
 #[derive(Default)]
 struct Ledger {
-    /// By rule.
+    /// Answers by rule.
     told: BTreeMap<String, Told>,
     /// Numbers of acknowledged changes of the bucket.
     changes: Vec<u64>,
@@ -62,7 +62,8 @@ impl Ledger {
     }
 }
 
-/// Fails the first attempts of most deliveries, in all ways, by their ids alone: a repeated run repeats it.
+/// A receiver that fails the first attempts of most deliveries in different ways, which depend only on the delivery's
+/// id: a repeated run has the same failures.
 fn failing_first() -> Receiver {
     let seen: Mutex<HashMap<String, usize>> = Mutex::default();
     Receiver::answering(move |request, _| {
@@ -82,7 +83,7 @@ fn failing_first() -> Receiver {
     })
 }
 
-/// The id that tells deliveries apart: in the envelope, or in the header of a rule's own URL.
+/// The id of a delivery: in the envelope, or in the header of a rule's own URL.
 fn delivery_id(request: &Received) -> String {
     match request.header("x-webhook-id") {
         Some(id) if request.path == "/rules" => id.to_owned(),
@@ -101,7 +102,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// One evaluator: every rule of the round in its own order, until the server is gone.
+    /// One evaluator: posts verdicts on the rules of the round in random order, until the server is killed.
     fn evaluate(&self, mut random: fastrand::Rng) {
         let mut order: Vec<&String> = self.rules.iter().collect();
         random.shuffle(&mut order);
@@ -121,7 +122,7 @@ impl Round<'_> {
         }
     }
 
-    /// Changes of the bucket, until the server is gone or enough are made.
+    /// Changes the bucket, until the server is killed or enough changes are made.
     fn change(&self) {
         for _ in 0..4 {
             let number = self.changes.fetch_add(1, Ordering::SeqCst);
@@ -182,7 +183,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
                 (answered >= until_answered).then_some(())
             });
             if between_attempts && !ledger.lock().unwrap().changes.is_empty() {
-                // At least one attempt was made: failed deliveries wait for the next.
+                // At least one attempt was made; failed deliveries wait for the next one.
                 receiver.wait("/hook", seen + 1);
             }
             server.kill();
@@ -191,7 +192,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
             server.launch_and_kill(Duration::from_micros(random.u64(0..60_000)));
         }
         server.launch();
-        // A client without an answer retries, and learns whether the first attempt had succeeded.
+        // A client without an answer retries, and learns whether its first request had succeeded.
         for rule in &rules {
             let answer = evaluator.verdict(rule, &json!({"outcome": "met"}));
             ledger.lock().unwrap().note(rule, &answer, &context);
@@ -203,7 +204,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
         );
     }
 
-    // After all the disorder a rule fires like any other.
+    // After all kills, a rule fires normally.
     let last = rule(&bucket, &source, "last", &receiver);
     let accepted = Some(evaluator.evaluate(&last, "met"));
     let mut ledger = ledger.into_inner().unwrap();
@@ -230,7 +231,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
     audit_told(&account, &receiver, &hook, &triggered, &ledger.changes, &context);
 }
 
-/// Due once in this test: a day is its interval.
+/// A rule with an interval of a day, so that it is due once in this test.
 fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> String {
     let rule = bucket.evaluated_rule(name, source);
     let mut block = evaluation("level");
@@ -242,7 +243,7 @@ fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> Strin
     rule
 }
 
-/// One verdict for each rule, the one that was answered; answers the rules that fired.
+/// Each rule has one verdict, the answered one; returns the rules that fired.
 fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &str) -> HashSet<String> {
     let mut triggered = HashSet::new();
     for rule in rules {
@@ -327,7 +328,7 @@ fn audit_told(
             "contract 7: what fails first is delivered in the end ({context}): {delivery}"
         );
     }
-    // The event of a delivery → the ids that it was delivered under.
+    // The ids of deliveries by event and receiver.
     let mut ids: BTreeMap<(String, String), HashSet<String>> = BTreeMap::new();
     for path in ["/hook", "/rules"] {
         for request in receiver.received(path) {

@@ -1,4 +1,4 @@
-//! Fifty evaluators at once, over several intervals: for each rule and interval exactly one verdict counts.
+//! Fifty concurrent evaluators over several intervals: exactly one verdict counts for each rule and interval.
 
 use std::sync::Barrier;
 use std::thread;
@@ -17,7 +17,7 @@ const INTERVALS: [&[&str]; 5] = [
     &["met"],
 ];
 
-/// An answer to a verdict: which rule, the status, the body.
+/// An answer to a verdict: rule, status, body.
 type Answered = (usize, u16, Value);
 
 #[test]
@@ -89,7 +89,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
     );
 }
 
-/// Of one rule's answers; answers how many fired.
+/// Asserts that one verdict on this rule counts; returns the number of triggers.
 #[track_caller]
 fn assert_one_counts(answers: &[Answered], rule: usize, context: &str) -> usize {
     let of_rule: Vec<_> = answers.iter().filter(|(of, ..)| *of == rule).collect();

@@ -71,7 +71,7 @@ fn the_most_overdue_is_listed_first_then_the_oldest() {
         .iter()
         .map(|interval| scene.rule(&format!("every {interval}"), *interval, 0))
         .collect();
-    // All were created at one instant: equally overdue, so the oldest first.
+    // All were created at the same time: equally overdue, so ordered by creation.
     assert_eq!(
         scene.evaluator.due_rules(""),
         rules,

@@ -1,4 +1,4 @@
-//! How long history (90 days) and deliveries (7 days) are kept; both in pages, newest first, over restarts.
+//! Retention of history (90 days) and deliveries (7 days); lists in pages, newest first, with restarts.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn history_is_kept_for_ninety_days_newest_first() {
     let mut scene = scene();
     let rule = scene.rule("judged", 60, 0);
     let mut expected = Vec::new();
-    // A verdict every ten days, each second one of them a trigger, over restarts.
+    // A verdict every ten days, every second one a trigger, with restarts.
     for nth in 0..12 {
         let outcome = ["met", "not_met"][nth % 2];
         scene.evaluator.evaluate(&rule, outcome);
@@ -38,7 +38,7 @@ fn history_is_kept_for_ninety_days_newest_first() {
             scene.world.restart(0);
         }
     }
-    // Day 120: what is younger than 90 days is there.
+    // Day 120: entries younger than 90 days are listed.
     let cutoff = timestamp(*START + 30 * DAY);
     expected.retain(|entry| entry[0].as_str() > Some(&cutoff));
     let told = |entry: &Value| json!([entry["at"], entry["kind"], entry["outcome"]]);
@@ -153,7 +153,7 @@ fn deliveries_are_kept_seven_days() {
             scene.world.restart(0);
         }
     }
-    // Nine days are over, deliveries began on each: those of days 0 and 1 are too old, that of day 2 is at the edge.
+    // Nine days have passed with deliveries on each: those of days 0 and 1 are too old, that of day 2 is at the limit.
     for path in &lists {
         let (listed, total) = page(&scene, path, "deliveries");
         let sentence = "contract 7: newest first, kept 7 days";

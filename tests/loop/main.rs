@@ -1,5 +1,5 @@
-//! The whole alerting loop over intervals: points, due rules, queries, verdicts, triggers, receivers. The server
-//! runs within the process of the test, accessed over HTTP, with a simulated clock: days pass without waiting.
+//! The complete alerting loop over intervals: points, due rules, queries, verdicts, triggers, receivers. The server
+//! runs within the test process, accessed over HTTP, with a simulated clock, so that days pass without waiting.
 //!
 //! `LOOP_SEED` repeats a random walk; the seed is printed.
 #![expect(

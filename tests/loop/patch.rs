@@ -1,4 +1,4 @@
-//! PATCH while a rule is firing or clearing: the block is replaced, the standing of the rule is kept.
+//! PATCH while a rule is firing or clearing: the block is replaced, the standing is kept.
 
 use serde_json::{Value, json};
 

@@ -8,17 +8,17 @@ use crate::world::{START, scene};
 const INTERVAL: i64 = 60;
 const DWELL: i64 = 300;
 
-/// What `conditionClearedAt` is after a verdict.
+/// The expected `conditionClearedAt` after a verdict.
 #[derive(Clone, Copy, Debug)]
 enum Cleared {
     Null,
     Now,
-    /// As of the n-th verdict, counted from 0.
+    /// The time of the n-th verdict, counted from 0.
     AsOf(i64),
 }
 
 struct Cell {
-    /// Verdicts before, an interval apart.
+    /// Earlier verdicts, an interval apart.
     before: &'static [&'static str],
     outcome: &'static str,
     previous: &'static str,

@@ -1,4 +1,4 @@
-//! A random walk over verdicts, waits, changes and restarts, against the chapter's table written out by hand.
+//! A random walk over verdicts, waits, changes and restarts, compared with the chapter's table as code.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::world::{START, Scene, scene};
 const STEPS: usize = 500;
 const RULES: usize = 5;
 
-/// A rule as the contract says it should be; seconds since the start.
+/// The expected state of a rule; seconds since the start.
 struct Twin {
     id: String,
     interval: i64,
@@ -33,7 +33,7 @@ impl Twin {
         self.judged_at.is_none_or(|at| now - at >= self.interval)
     }
 
-    /// Whether it fires.
+    /// Applies a verdict; returns whether the rule fires.
     fn evaluate(&mut self, outcome: &'static str, now: i64) -> bool {
         self.arm_when_over(now);
         self.judged_at = Some(now);
@@ -141,7 +141,7 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
                 now += seconds;
             }
             36..38 => {
-                // The block is replaced, state and timers stay: but the dwell and the interval are new.
+                // The block is replaced with a new dwell and interval; state and timers stay.
                 let twin = &mut twins[nth];
                 twin.arm_when_over(now);
                 (twin.interval, twin.dwell) = (random.i64(60..200), [0, 60, 150, 400][random.usize(..4)]);

@@ -80,7 +80,7 @@ def pipelines(hands):
                 try:
                     taken += connection.send(requests)
                 except OSError:
-                    # Full; or ended, for who takes no answers is cut off in time.
+                    # The buffer is full, or the server has disconnected a client that does not read.
                     pass
     return f"{2 * PIPELINES} connections, {taken >> 20} MiB of requests sent"
 
@@ -101,7 +101,7 @@ def open_streams(hands, count, body=b""):
     """An HTTP/2 connection with so many requests whose bodies do not end; answers how many it could send."""
     connection = hands.connect("h2", "http/1.1")
     if connection.selected_alpn_protocol() != "h2":
-        # Late comers are given HTTP/1.1 only.
+        # Later connections are offered only HTTP/1.1.
         return 0
     try:
         connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
@@ -113,7 +113,7 @@ def open_streams(hands, count, body=b""):
                 frames += frame(DATA, 0, 2 * nth + 1, body) if body else b""
             connection.sendall(frames)
     except OSError:
-        # The server has ended it.
+        # The server has ended the connection.
         return first
     return count
 
@@ -138,7 +138,7 @@ def logins(hands):
 
     shared = LOGINS - LOGINS_ALONE
     with ThreadPoolExecutor(THREADS) as pool:
-        # These first: late comers are given HTTP/1.1 only.
+        # First, because later connections are offered only HTTP/1.1.
         together = pool.map(lambda _: open_streams(hands, STREAMS_EACH, body), range(shared // STREAMS_EACH))
         sent = sum(together) + sum(pool.map(stop, range(LOGINS_ALONE)))
     return f"{sent} of {LOGINS} begun, {LOGINS_ALONE} of them on connections of their own"
@@ -149,7 +149,7 @@ def unread(hands):
     bucket, source = hands.bucket("wide")
     start = time.time_ns() - ROWS * 1_000_000_000
     each = 500
-    # No two notes are the same, and none compresses by more than half.
+    # All notes are different, and none compresses by more than half.
     noise = hands.chance.randbytes(ROWS + ROW_BYTES // 2).hex()
     for first in range(0, ROWS, each):
         points = [{"dataSourceId": source, "timestamp": timestamp(start + nth * 1_000_000_000),

@@ -15,7 +15,7 @@ class Cgroup:
         self.names = {"limit": "memory.limit_in_bytes", "most": "memory.max_usage_in_bytes", "anonymous": "rss"} if first \
             else {"limit": "memory.max", "most": "memory.peak", "anonymous": "anon"}
         for stale in parent.glob(PREFIX + "*"):
-            # Of a run that was killed: nothing is left in it.
+            # Left by a killed run, without processes.
             if not (stale / "cgroup.procs").read_text().strip():
                 stale.rmdir()
         if not first and "memory" not in (parent / "cgroup.subtree_control").read_text():
@@ -24,7 +24,7 @@ class Cgroup:
         self.path.mkdir()
         try:
             self.write(self.names["limit"], bytes_max)
-            # Not there where the system accounts no swap.
+            # Absent if the system does not account swap.
             for name, value in (("memory.memsw.limit_in_bytes", bytes_max), ("memory.swap.max", 0)):
                 if (self.path / name).exists():
                     self.write(name, value)

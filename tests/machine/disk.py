@@ -15,7 +15,7 @@ LOOP_CTL_GET_FREE, LOOP_SET_FD, LOOP_SET_STATUS64 = 0x4C82, 0x4C00, 0x4C04
 AUTOCLEAR = 4
 # _IOR('X', 125, __u32), of ext4 and xfs.
 SHUTDOWN = 0x8004587D
-# What the file system's own journal has not written yet is lost, too.
+# Data that the file system's journal has not written yet is lost, too.
 WITHOUT_LOG_FLUSH = 2
 NEW_NAMESPACE = 0x00020000
 IMAGE_BYTES = 1 << 30

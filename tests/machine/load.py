@@ -8,7 +8,7 @@ from server import Client, timestamp
 
 WRITERS, CHANGERS = 6, 3
 ENTRIES_MAX = 40
-# Of late points.
+# The greatest age of late points.
 DAYS_BACK_NS = 10 * 86_400_000_000_000
 STEP_NS = 1_000_000
 PAGE = 10_000
@@ -32,12 +32,12 @@ class Ledger:
         self.changes = 0
         # Requests of this round: bucket, first number, count, and whether they were acknowledged.
         self.sent = []
-        # Things of the catalog by path, and those that this round touched.
+        # Objects of the catalog by path, and those that this round changed.
         self.things = {}
         self.touched = set()
-        # Answers that came after the power was gone: by what the file system said then, their data was on the disk.
+        # Answers received after the power cut: according to the file system, their data was on the disk.
         self.late, self.late_lost = 0, 0
-        # Points in each bucket.
+        # Number of points in each bucket.
         self.counts = {}
 
     def take(self, count):

@@ -21,7 +21,7 @@ import tempfile
 from disk import Unavailable
 from server import Account, Client, Server
 
-# What the scripts in packaging/debian call.
+# Programs called by the scripts in packaging/debian.
 PROGRAMS = ("sh", "getent", "install", "nologin", "rm", "rmdir", "useradd")
 CONFIG, DATA, UNIT = "etc/tidewatch/config.toml", "var/lib/tidewatch", "usr/lib/systemd/system/tidewatch.service"
 # The files of the demo's recorded series.
@@ -64,7 +64,7 @@ class Root:
         os.makedirs(self.path("run/systemd/system"))
         self.write("usr/bin/systemctl", '#!/bin/sh\necho "$@" >>/asked\n')
         os.chmod(self.path("usr/bin/systemctl"), 0o755)
-        # A file in the device's place: the directory may be on a file system without devices.
+        # A regular file instead of the device: the directory may be on a file system without devices.
         self.write("dev/null", "")
         self.write("var/lib/dpkg/status", "")
         self.write("etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
@@ -88,7 +88,7 @@ class Root:
                 shutil.copy(source, self.path(source))
 
     def dpkg(self, *arguments):
-        # What the package depends on is here without being in this database.
+        # The dependencies of the package are present without being in this database.
         return run("dpkg", f"--root={self.place}", f"--log={self.path('dpkg.log')}", "--force-depends", *arguments)
 
     def asked(self):
@@ -149,7 +149,7 @@ def package(deb, root):
     serve(root, "installed")
     assert "manifest" in os.listdir(root.path(DATA)), "the data are where the configuration file says"
 
-    # Another installation keeps what the operator has written and what the server has.
+    # A second installation keeps the operator's configuration and the server's data.
     root.write(CONFIG, "# mine\n", "a")
     root.dpkg("--install", deb)
     assert root.read(CONFIG).endswith("# mine\n"), "the operator's settings are kept"
@@ -182,10 +182,10 @@ def main():
     binary = os.path.abspath(parser.parse_args().binary)
     build = os.path.join(os.path.dirname(__file__), "../../packaging/build")
     scratch = tempfile.mkdtemp()
-    # The service's user has to reach what is inside.
+    # The service's user must have access to the contents.
     os.chmod(scratch, 0o755)
     try:
-        # Packed in a moment: how small it is does not matter here.
+        # Fast compression: the size does not matter here.
         packed = run(build, binary, scratch, env={**os.environ, "DPKG_DEB_COMPRESSOR_TYPE": "none"}).split()
         tarball(packed[0], scratch)
         print(f"{os.path.basename(packed[0])}: complete", flush=True)

@@ -27,11 +27,11 @@ from server import Account, Client, Server
 
 SECONDS = 25
 KINDS = ("ext4", "xfs")
-# Log files of 1 MiB, and a checkpoint for every 64 KiB, so that files come and go all the time.
+# Log files of 1 MiB and a checkpoint for every 64 KiB, so that files are frequently created and removed.
 SETTINGS = {"storage.checkpoint_bytes": 65_536, "accounts.default_plan": "Enterprise",
             "accounts.signups_per_hour_max": 0, "log.filter": "warn,tidewatch=info"}
 LOAD_SECONDS = 60
-# Of a server that does not sync: the first cut or two show it.
+# For a server that does not sync: the first one or two cuts must detect it.
 CANARY_SECONDS = 20
 
 
@@ -73,7 +73,7 @@ def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
             if chance.random() < 0.3:
                 check(binary, data_dir)
             while chance.random() < 0.4:
-                # The power goes while the server recovers, at any moment of it.
+                # The power is cut at any moment while the server recovers.
                 cut_starts += 1
                 server = Server(binary, data_dir, settings)
                 server.known.wait(chance.random() * 0.08)

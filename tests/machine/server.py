@@ -30,7 +30,7 @@ class Server:
         def before():
             if prepare:
                 prepare()
-            # Last: who becomes another user loses it.
+            # Last, because changing the user resets this setting.
             dies_with_its_parent()
 
         command = command or [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
@@ -109,7 +109,7 @@ class Client:
         if self.connection is None:
             self.connection = self.connect()
         content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        # One credential at a time.
+        # Only one credential in a request.
         head = dict(headers or self.headers)
         if content is not None:
             head["Content-Type"] = "application/json"

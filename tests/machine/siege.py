@@ -26,7 +26,7 @@ from server import Account, Client, Server, timestamp
 
 MIB = 1 << 20
 CGROUP_BYTES = 512 * MIB
-# Those of README.md, "In 512 MiB".
+# The settings of README.md, "In 512 MiB".
 BUDGETS = {
     "storage.memory_bytes_max": 128 * MIB,
     "storage.cache_bytes_max": 16 * MIB,
@@ -44,8 +44,8 @@ SETTINGS = {
     "webhooks.allow_private_networks": "true",
     "log.filter": "warn,tidewatch=info",
 }
-# Owed deliveries have a quarter of storage.memory_bytes_max besides it; two threads have queries: the one that is
-# configured, and that of small ones. Connections, threads and the program itself have to fit into the quarter above.
+# Pending deliveries have an additional quarter of storage.memory_bytes_max. Queries have two threads: the configured
+# one, and that of small queries. Connections, threads and the program itself must fit into the remaining quarter.
 BUDGET_BYTES = sum(BUDGETS.values()) + BUDGETS["storage.memory_bytes_max"] // 4 + BUDGETS["query.memory_bytes_max"]
 MEMORY_BYTES_MAX = BUDGET_BYTES * 5 // 4
 NEIGHBOUR_SECONDS = 0.1
@@ -164,9 +164,9 @@ def besiege(server, group, seed):
             began = time.monotonic()
             with attacks.Attacker(server.address, attacker, random.Random(seed)) as hands:
                 said = attack(hands)
-                # With all of it still open.
+                # While all connections and requests are open.
                 neighbour.wait_for_turns(HELD_TURNS)
-            # What it held is let go of; the neighbour goes on.
+            # The attack ends; the neighbour continues.
             served, later, slowest, faults = neighbour.take()
             most = memory.take()
             most_ever, later_ever = max(most_ever, most), later_ever + later

@@ -14,11 +14,11 @@ from hypothesis import strategies
 WORLD = json.loads(pathlib.Path(os.environ["TIDEWATCH_WORLD"]).read_text())
 UNKNOWN = "0123456789abcdef01234567"
 
-# The id of a path by its name, where the operation says nothing else.
+# The kind of id in a path by the parameter's name, unless the operation determines it.
 PATH = {
     "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery", "file": "asset",
 }
-# By operation: what its path's last id names.
+# The kind of the last id in the path, by operation.
 OWN = {
     "showBucket": "bucket", "updateBucket": "disposableBucket", "deleteBucket": "disposableBucket",
     "updateSource": "disposableSource", "deleteSource": "disposableSource", "deleteBucketKey": "disposableBucketKey",
@@ -28,7 +28,7 @@ OWN = {
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
 }
-# Members of bodies, wherever they stand.
+# Members of bodies, at any depth.
 MEMBERS = {"bucketId": "bucket", "dataSourceId": "source"}
 FIELDS = ["level", "door", "open"]
 CONDITION = "level is above 3"
@@ -54,14 +54,15 @@ def before_load_schema(context, raw_schema):
 
     for member in ("currentPassword", "newPassword"):
         body_of("/api/auth/password", "post")["properties"][member]["enum"] = [WORLD["password"]]
-    # A link may lead to the prepared organization's own plan: less of one would bound what the schemas allow.
+    # A link may lead to the prepared organization's own plan: a smaller plan would limit later requests that the
+    # schemas allow.
     body_of("/api/operator/organizations/{id}", "patch")["properties"]["plan"] = {"enum": ["Enterprise"]}
 
 
 def close_answers(schemas):
     """Clients must bear members they do not know; here a member that the document does not know is a breach."""
     for name, schema in schemas.items():
-        # The account is also a part of the larger answer of a sign-in.
+        # The account is also a part of the larger answer of a log-in.
         if name.endswith(("Answer", "View")) and "properties" in schema and name != "AccountAnswer":
             schema["additionalProperties"] = False
 

@@ -4,7 +4,7 @@ import re
 import urllib.request
 
 PASSWORD = "correct horse battery"
-# As many as there are deletions in a run, about; later ones answer 404, which is right too.
+# About as many as the deletions in a run; later ones are answered 404, which is correct, too.
 DISPOSABLE = 12
 SCHEMA = {"level": {"type": "number", "unit": "m"}, "door": {"type": "string"}, "open": {"type": "boolean"}}
 

@@ -64,7 +64,7 @@ class Server:
             "TIDEWATCH_SERVER__LISTEN": "127.0.0.1:0",
             "TIDEWATCH_STORAGE__DATA_DIR": str(directory / "data"),
             "TIDEWATCH_ACCOUNTS__DEFAULT_PLAN": "Enterprise",
-            # Every case comes from one address.
+            # All cases come from one address.
             "TIDEWATCH_ACCOUNTS__SIGNUPS_PER_HOUR_MAX": "0",
             "TIDEWATCH_OPERATOR__TOKEN": OPERATOR_TOKEN,
         }
@@ -129,7 +129,7 @@ def main():
     arguments.seed = arguments.seed or random.SystemRandom().randrange(2**31)
     scripts = install(arguments.environment.resolve())
     binary = arguments.binary.resolve(strict=True)
-    # Whoever ends this run ends the server too.
+    # If this run is terminated, the server must end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tidewatch-schemathesis-") as directory:

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// On two busy cores.
+/// Allows for two busy cores.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Polls until there is a result; `what` describes it in the failure message.
@@ -12,7 +12,7 @@ pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     until_within(WITHIN, what, ask)
 }
 
-/// The same with a deadline of its own.
+/// The same with another deadline.
 #[track_caller]
 pub fn until_within<T>(within: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + within;

@@ -1,4 +1,4 @@
-//! Length, openings, unfinished work, machines, unsafe code, sleeping tests.
+//! Length, module docs, unfinished work, machine-specific paths, unsafe code, sleeping tests.
 
 use crate::sources::{assert_none, committed, has_word, is_word, rust};
 
@@ -7,7 +7,7 @@ const LINES_MAX: usize = 500;
 /// The only files with unsafe code, each small and with a safety comment.
 const UNSAFE: &[&str] = &["disk/src/fault.rs", "disk/src/map.rs"];
 
-/// The only places where a test waits: polling with a deadline.
+/// The only files in which a test waits: by polling with a deadline.
 const WAITING_TESTS: &[&str] = &[
     "tests/support/process.rs",
     "tests/crash/rounds.rs",
@@ -88,7 +88,7 @@ fn no_committed_file_contains_a_local_path() {
     for source in committed().iter().filter(|source| !source.is_rule()) {
         for (number, line) in (1..).zip(source.text.lines()) {
             for path in paths.iter().filter(|path| line.contains(**path)) {
-                // A segment of a longer path or address is not a place on a machine.
+                // A segment of a longer path or address is not a path on a machine.
                 let own = line.match_indices(*path).any(|(at, _)| {
                     !line[..at]
                         .chars()

@@ -66,8 +66,7 @@ fn a_flipped_bit_is_reported_by_file_and_nothing_is_altered() {
     assert!(untold.iter().all(is_room), "{untold:?}");
 }
 
-/// A server starts on a repaired directory. A flipped bit in a block loses that block; elsewhere it loses
-/// nothing.
+/// A server starts on a repaired directory. A flipped bit in a block loses that block; elsewhere it loses nothing.
 #[test]
 fn repairing_any_single_bit_loses_at_most_a_block() {
     let disk = directory();

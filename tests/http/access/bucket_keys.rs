@@ -6,7 +6,7 @@ use crate::scene::{self, array, assert_timestamp, call};
 use crate::support::given::{point, text};
 use crate::support::time::now_ns;
 
-/// What every answer to a key's creation shows.
+/// Members of every answer to a key's creation.
 #[track_caller]
 pub fn assert_created(answer: &Value, prefix: &str) {
     let key = &answer["apiKey"];
@@ -37,7 +37,7 @@ pub fn assert_created(answer: &Value, prefix: &str) {
     assert!(said("message"), "spec: {{message, apiKey}}: {answer}");
 }
 
-/// What every list shows of a key with this text.
+/// Members of every listed key with this text.
 #[track_caller]
 pub fn assert_listed(entry: &Value, secret: &str) {
     let prefix = format!("{}\u{2026}", &secret[..12]);

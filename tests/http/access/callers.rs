@@ -9,18 +9,18 @@ use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{OPERATOR_TOKEN, Server};
 use crate::support::waiting::until;
 
-/// What a caller is.
+/// The relation of a caller to the bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// Of the organization, its bucket keys of the bucket.
+    /// A credential of the organization, or a key of the bucket.
     Own,
     /// A key of another bucket of the organization.
     OtherBucket,
-    /// Of another organization.
+    /// A credential of another organization.
     Foreign,
-    /// With an invalid credential, or without one.
+    /// An invalid credential, or none.
     Nobody,
-    /// With two credentials at once.
+    /// Two credentials at once.
     Both,
 }
 
@@ -31,17 +31,17 @@ pub struct Caller {
     pub credentials: Vec<(&'static str, String)>,
 }
 
-/// Whose ids a request names.
+/// The owner of the ids in a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
     Own,
-    /// Of another bucket of the same organization.
+    /// Another bucket of the same organization.
     OtherBucket,
     Foreign,
     Deleted,
     NeverExisted,
     Malformed,
-    /// What belongs to another bucket, named within the own one.
+    /// Ids of another bucket's objects in a path of the caller's own bucket.
     PartOfOtherBucket,
     PartOfForeign,
     PartDeleted,
@@ -51,7 +51,7 @@ pub enum Whose {
 pub struct Scene {
     pub account: Account,
     pub bucket: Bucket,
-    /// Of the other organization.
+    /// The bucket of the other organization.
     pub foreign: Bucket,
     pub callers: Vec<Caller>,
     own: Ids,
@@ -73,7 +73,7 @@ pub fn integration(account: &Account) -> (String, String) {
     organization_key(account, "integration")
 }
 
-/// Id and text of a new key.
+/// Creates a key; returns its id and text.
 fn organization_key(account: &Account, kind: &str) -> (String, String) {
     let request = account
         .client
@@ -83,7 +83,7 @@ fn organization_key(account: &Account, kind: &str) -> (String, String) {
     (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
 }
 
-/// Id and text of a new key.
+/// Creates a key; returns its id and text.
 pub fn bucket_key(bucket: &Bucket) -> (String, String) {
     let created = bucket
         .call("POST", "/keys", &json!({"name": "key", "type": "write"}))
@@ -95,7 +95,7 @@ pub fn plain_rule(bucket: &Bucket, source: &str) -> String {
     bucket.rule(&json!({"dataSourceId": source, "name": "plain", "naturalLanguageQuery": "level > 5"}))
 }
 
-/// A webhook with a delivery that has ended.
+/// Creates a webhook with a finished delivery; returns both ids.
 pub fn webhook(account: &Account) -> (String, String) {
     let webhook = account.webhook(&json!({
         "url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused",
@@ -113,7 +113,7 @@ pub fn webhook(account: &Account) -> (String, String) {
     (id, delivery)
 }
 
-/// One of everything that has an id.
+/// Creates one object of everything that has an id.
 fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     let source = bucket.source("gauge", &["level"]);
     let (webhook, delivery) = webhook(account);
@@ -130,7 +130,7 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     }
 }
 
-/// Deletes the objects with ids; the objects in them are deleted with them.
+/// Deletes the objects; their parts are deleted with them.
 fn delete_each(bucket: &Bucket, ids: &Ids) {
     let admin = |path: &str| {
         call(&bucket.client, &bucket.admin, "DELETE", path, &Value::Null)

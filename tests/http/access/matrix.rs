@@ -1,5 +1,5 @@
-//! Every route × every kind of caller × the owner of the named ids. Expectations follow from the route table alone: a
-//! new route is covered by being listed, and a route that is served but not listed fails here.
+//! Every route × every kind of caller × the owner of the named ids. Expectations follow from the route table alone:
+//! listing a new route covers it, and a served route that is not listed fails a test here.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::routes::{Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route, sh
 use crate::scene::{self, call};
 use crate::support::client::{Answer, Client};
 
-/// Whatever they name, a credential or its lack decides first; then the route; then what the ids are to the caller.
+/// The expected status: decided first by the credential, then by the route, then by the owner of the ids.
 fn expected(route: &Route, caller: &Caller, whose: Whose) -> u16 {
     let of_operator = route.roles.contains(&Role::Operator);
     match caller.standing {
         Standing::Both => return 400,
         Standing::Nobody => return 401,
-        // The operator's token and all other credentials do not know of each other.
+        // The operator's token is invalid elsewhere, and other credentials are invalid for the operator's routes.
         _ if of_operator != (caller.role == Role::Operator) => return 401,
         _ if !route.roles.contains(&caller.role) => return 403,
         _ => {}
@@ -28,18 +28,18 @@ fn expected(route: &Route, caller: &Caller, whose: Whose) -> u16 {
         (_, Whose::Malformed) => 400,
         (_, Whose::Own | Whose::Foreign) if of_operator => route.success,
         (_, Whose::Foreign | Whose::Deleted | Whose::NeverExisted) | (Standing::Foreign, _) => 404,
-        // A bucket key is of one bucket; where the named one is not it, what else is named does not matter.
+        // For a key of another bucket, all other ids in the request are irrelevant.
         (Standing::OtherBucket, _) => 403,
         (_, Whose::OtherBucket) if is_of_bucket(caller) => 403,
         (_, Whose::Own | Whose::OtherBucket) => route.success,
-        // An entry's fault is the entry's, and here it is the only one.
+        // A batch reports the fault of an entry as 400, and here it is the only fault.
         _ if route.path == "/api/data/batch" => 400,
         (_, Whose::PartOfOtherBucket) if is_of_bucket(caller) => 403,
         _ => 404,
     }
 }
 
-/// Which ids a caller tries on a route: all that make a difference.
+/// The kinds of ids that make a difference for a caller on a route.
 fn tried(route: &Route, caller: &Caller) -> Vec<Whose> {
     let mut all = vec![Whose::Own];
     if route.names_a_resource() {
@@ -66,12 +66,12 @@ fn is_of_bucket(caller: &Caller) -> bool {
     matches!(caller.role, Role::Write | Role::Read)
 }
 
-/// Whether a success uses up what it names.
+/// Whether a successful request uses up its objects.
 fn consumes(route: &Route) -> bool {
     route.method == "DELETE" || route.path.ends_with("/verdict")
 }
 
-/// Objects that a success may use up, created for it.
+/// Creates the objects that a successful request may use up.
 fn expendable(scene: &Scene, route: &Route) -> Ids {
     let mut ids = scene.ids(Whose::Own);
     let name = format!("expendable {}", fastrand::u64(..));
@@ -190,7 +190,7 @@ fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
     let lists = [
         (format!("/api/buckets/{}/sources", foreign.bucket), 1),
         (format!("/api/buckets/{}/alerts", foreign.bucket), 2),
-        // Those of its two callers, and the one that was not deleted.
+        // The keys of its two callers, and the one that was not deleted.
         (format!("/api/buckets/{}/keys", foreign.bucket), 3),
     ];
     for (path, total) in lists {
@@ -207,7 +207,7 @@ fn comparable(answer: &Answer, ids: &Ids) -> String {
     let mut headers: Vec<String> = answer
         .headers
         .iter()
-        // Whether the connection stays open depends on how much of the body had come by then.
+        // Whether the connection stays open depends on how much of the body had arrived.
         .filter(|(name, _)| {
             !["date", "x-request-id", "content-length", "connection"].contains(&name.as_str())
         })
@@ -299,7 +299,8 @@ fn head_answers_as_get_does_and_sends_no_body() {
     }
 }
 
-/// What is served is what is described (a test beside the server's route table), and what is described is listed here.
+/// A test beside the server's route table compares it with the description; this test compares the description with
+/// this list.
 #[test]
 fn every_documented_route_is_in_the_matrix_and_vice_versa() {
     let server = scene::server();

@@ -47,7 +47,7 @@ fn a_bucket_key_is_403_in_its_organization_and_404_outside() {
                 "contract 1: a bucket-scoped key on another bucket of its organization: 403",
             );
         }
-        // The bucket decides, whether or not the source in it exists.
+        // The bucket decides, whether or not the source exists in it.
         for answer in ask(&other.id, UNKNOWN_ID) {
             assert_other_bucket(
                 &answer,

@@ -199,7 +199,7 @@ fn a_malformed_or_wrong_key_is_401() {
         );
     }
     for name in ["api_key", "apiKey", "key", "X-API-Key", "token", "access_token"] {
-        // The spec: keys in URLs must not be used, so they must not work.
+        // The spec forbids keys in URLs, so they must not work.
         refused(account.client.get(&format!("/api/buckets?{name}={key}")).send());
     }
     let body = json!({"bucketId": bucket.id, "apiKey": key});

@@ -31,7 +31,7 @@ fn patch(bucket: &Bucket, rule: &str, body: &Value) -> Answer {
     )
 }
 
-/// What a PATCH answers must be what GET shows.
+/// Sends a PATCH; its answer must equal that of a GET.
 #[track_caller]
 fn patched(bucket: &Bucket, rule: &str, body: &Value) -> Value {
     let answer = patch(bucket, rule, body).expect(200, &format!("contract 6: PATCH {body}"));
@@ -47,7 +47,7 @@ fn patched(bucket: &Bucket, rule: &str, body: &Value) -> Value {
     answer["alertRule"].clone()
 }
 
-/// Only a creation with `condition` asks for one.
+/// Only a creation with `condition` requires one.
 #[test]
 fn a_change_never_requires_a_webhook_url() {
     let (_server, _, bucket) = scene::bucket();

@@ -1,4 +1,4 @@
-//! Making rules: forms A and B, what is required, what is shown.
+//! Creation of rules: forms A and B, required members, shown members.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn form_b(source: &str) -> Value {
     json!({"dataSourceId": source, "name": "high water", "naturalLanguageQuery": "level greater than 5"})
 }
 
-/// POST /api/alerts of a body without `bucketId`.
+/// Sends POST /api/alerts; `body` lacks only the `bucketId`.
 #[track_caller]
 fn post(bucket: &Bucket, body: &Value) -> Answer {
     let mut body = body.clone();

@@ -1,4 +1,4 @@
-//! The evaluation block: its defaults, every edge, all faults at once.
+//! The evaluation block: defaults, all limits, all faults together.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ impl Block {
         )
     }
 
-    /// The block as it is shown when it was sent so.
+    /// Creates a rule with the block; returns the shown block.
     #[track_caller]
     fn taken(&self, evaluation: &Value, sentence: &str) -> Value {
         let answer = self.create(evaluation);

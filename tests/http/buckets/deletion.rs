@@ -1,4 +1,4 @@
-//! Deleting buckets and sources: at once, counted, for good.
+//! Deletion of buckets and sources: immediate, counted and permanent.
 
 use serde_json::{Value, json};
 
@@ -176,7 +176,7 @@ fn deleting_a_source_reports_what_was_removed_and_is_immediate() {
     }
 }
 
-/// The answer to an ingest that meets a deletion is either an acknowledgement or 404, never a fault of the server.
+/// An ingest concurrent with a deletion is acknowledged or answered 404, never 500.
 #[test]
 fn ingests_during_a_deletion_end_with_201_or_404() {
     let (_server, _, bucket) = scene::bucket();

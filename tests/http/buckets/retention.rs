@@ -17,7 +17,7 @@ fn keep(bucket: &Bucket, days: u32) {
         .expect(200, "contract 3: PATCH retentionDays");
 }
 
-/// Days of age of the points in the bucket, oldest first, must be these by every way to ask.
+/// Asserts the ages in days of the points in the bucket, oldest first, in every kind of query.
 #[track_caller]
 fn assert_ages(bucket: &Bucket, source: &str, now: i64, ages: &[i64]) {
     let rows = bucket.rows(&json!({}));
@@ -50,8 +50,8 @@ fn scene() -> (Server, Bucket, String) {
     (server, bucket, source)
 }
 
-/// Regression: after the retention was raised, points older than the old one were refused for the length of the new
-/// one, because they shared a cutoff with the points that had expired before.
+/// Regression: after an increase of the retention, points older than the old one were refused for the length of the new
+/// one, because they shared a cutoff with points that had expired before.
 #[test]
 fn longer_retention_admits_older_points_and_revives_none() {
     let (mut server, bucket, source) = scene();
@@ -87,7 +87,7 @@ fn longer_retention_admits_older_points_and_revives_none() {
     assert_ages(&bucket, &source, now, &[12, 7, 1]);
 }
 
-/// The same where the points lie in blocks, which the moment of the change cuts through.
+/// The same with sealed points, in blocks that the cutoff divides.
 #[test]
 fn longer_retention_revives_no_points_of_sealed_blocks() {
     let server = scene::server_with("storage.checkpoint_bytes", "65536");
@@ -95,7 +95,7 @@ fn longer_retention_revives_no_points_of_sealed_blocks() {
     let bucket = account.bucket_with(&json!({"name": "gauges", "retentionDays": 20}));
     let source = bucket.source("gauge", &["level"]);
     let now = now_ns();
-    // From 19 days ago to a day ago, in order: 9,000 of them before the cutoff of 10 days.
+    // From 19 days ago to one day ago, in order: 9,000 of them before the cutoff of 10 days.
     let points = |count: i64| -> Vec<Value> {
         let at = |nth: i64| now - 19 * DAY + nth * (18 * DAY / count);
         (0..count)
@@ -115,7 +115,7 @@ fn longer_retention_revives_no_points_of_sealed_blocks() {
     let left = count();
     assert!((8_990..=9_000).contains(&left), "{GONE}: {left}");
     keep(&bucket, 20);
-    // Points expire while a test runs: a few at most.
+    // A few points at most expire while the test runs.
     let still = count();
     assert!((left - 5..=left).contains(&still), "{GONE}: {still} of {left}");
     bucket.send(&points(180));

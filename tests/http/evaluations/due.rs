@@ -1,4 +1,4 @@
-//! Listing due rules: which rules, in which order, how many, and claims.
+//! Listing due rules: selection, order, number, and claims.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The `query` bodies of the due listing: posted unchanged, they give what the input asks for.
+//! The `query` bodies of due rules: posted unchanged, they return the data of the input.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::given::{Bucket, point};
 use crate::support::time::{HOUR, MINUTE, SECOND, now_ns, timestamp};
 use crate::support::watch::Evaluator;
 
-/// The listed query of an input of the only rule that is due.
+/// The `query` of an input of the only due rule.
 #[track_caller]
 fn listed(evaluator: &Evaluator, key: &str) -> Value {
     let due = evaluator.due("");
@@ -16,7 +16,7 @@ fn listed(evaluator: &Evaluator, key: &str) -> Value {
     input.unwrap_or_else(|| panic!("spec: the input `{key}` is listed: {inputs:?}"))["query"].clone()
 }
 
-/// What the evaluator gets for it, posting it as it stands.
+/// Posts the query unchanged; returns the answer.
 #[track_caller]
 fn posted(evaluator: &Evaluator, query: &Value) -> Value {
     let request = evaluator.client.post("/api/data/query").key(&evaluator.key);
@@ -100,7 +100,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
     );
 }
 
-/// The window ends at the poll and is as long as it was set.
+/// Asserts that the window ends at the poll and has the configured length.
 #[track_caller]
 fn assert_window(query: &Value, (before, after): (i64, i64), seconds: i64) {
     let (start, end) = (&query["filters"]["startTime"], &query["filters"]["endTime"]);
@@ -108,7 +108,7 @@ fn assert_window(query: &Value, (before, after): (i64, i64), seconds: i64) {
     assert_timestamp(end, "endTime");
     let sentence = "contract 6: the window ends at the poll";
     let between = |bound: &Value, offset: i64| {
-        // Of one form up to the second, timestamps compare as texts.
+        // Timestamps with the same number of digits compare as texts.
         let second = |ns: i64| timestamp(ns / SECOND * SECOND)[..19].to_owned();
         let found = bound.as_str().unwrap()[..19].to_owned();
         second(before - offset) <= found && found <= second(after - offset)

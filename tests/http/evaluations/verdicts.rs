@@ -259,7 +259,7 @@ fn evidence_above_its_limit_is_413() {
     );
 }
 
-/// Fifty evaluators evaluate the same rules at the same instant.
+/// Fifty evaluators evaluate the same rules at the same time.
 #[test]
 fn exactly_one_of_simultaneous_verdicts_wins() {
     const EVALUATORS: usize = 50;

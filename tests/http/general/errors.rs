@@ -1,4 +1,4 @@
-//! Error bodies, everywhere; `X-Request-Id`; bodies that are not JSON.
+//! Error bodies of all routes; `X-Request-Id`; bodies that are not JSON.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! All faults of one body together, each at the path of the offending member.
+//! All faults of a body are reported together, each at the path of its member.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn keys() {
     for post in [&organization as &dyn Fn(Value) -> _, &of_bucket] {
         let answer = post(json!({}));
         answer.refused(400, SENTENCE);
-        // Either name of the member may stand for the one that is missing.
+        // The fault may be reported under either name of the missing member.
         let faults = answer.faults();
         assert!(
             faults == ["name", "type"] || faults == ["label", "type"],

@@ -1,4 +1,4 @@
-//! Ids: malformed anywhere is 400, well-formed and unknown is 404.
+//! Ids: malformed ones are always 400, well-formed unknown ones are 404.
 
 use serde_json::{Value, json};
 

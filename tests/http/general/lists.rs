@@ -7,7 +7,7 @@ use crate::support::client::Client;
 use crate::support::given::text;
 use crate::support::process::OPERATOR_TOKEN;
 
-/// One list: how it is asked for and which member holds it.
+/// One list: its path, and the member of the answer that contains it.
 struct List {
     client: Client,
     credential: (&'static str, String),

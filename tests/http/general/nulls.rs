@@ -1,4 +1,4 @@
-//! Null in an optional member is the same as its absence, except where it has a meaning.
+//! Null in an optional member equals its absence, except where it has a meaning.
 
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ fn a_point_with_null_time_and_metadata_gets_the_defaults() {
     }
 }
 
-/// What only says when it was changed, or counts.
+/// Removes change times and counters.
 fn without_times(mut answer: Value) -> Value {
     let things = answer
         .as_object_mut()

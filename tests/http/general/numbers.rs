@@ -41,7 +41,7 @@ const SPELLED: &[&str] = &[
     "0.00000000000000000000000123",
 ];
 
-/// Sends a point with the number spelled so.
+/// Sends a point with this spelling of a number.
 fn send(bucket: &Bucket, source: &str, number: &str) -> Answer {
     let body = format!(
         r#"{{"bucketId":"{}","dataSourceId":"{source}","timestamp":"2025-01-02","values":{{"level":{number}}}}}"#,
@@ -109,7 +109,7 @@ fn a_number_is_returned_as_the_same_double() {
     }
 }
 
-/// Any bit pattern, over the whole range of exponents: what a codec that assumes decimals would get wrong.
+/// Random bit patterns over the whole range of exponents, which a codec for decimals might alter.
 #[test]
 fn random_doubles_survive_ingestion_and_restart_bit_for_bit() {
     let seed = fastrand::u64(..);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{self, array, assert_faults, column};
 
-/// What is sent, and how it comes back.
+/// Sent timestamps and their returned form.
 const TAKEN: &[(&str, &str)] = &[
     ("2025-01-02T03:04:05Z", "2025-01-02T03:04:05Z"),
     ("2025-01-02T03:04:05.0Z", "2025-01-02T03:04:05Z"),

@@ -1,4 +1,4 @@
-//! How old a point may be.
+//! The age limit of points.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn the_future_is_allowed() {
     assert_eq!(bucket.rows(&json!({})).len(), 7, "{sentence}");
 }
 
-/// Arithmetic over retention must not overflow at either end of time.
+/// Arithmetic with retentions must not overflow at either end of the range of timestamps.
 #[test]
 fn unlimited_retention_accepts_points_since_the_first_year() {
     let (_server, _, bucket) = scene::bucket();

@@ -152,7 +152,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
         "nothing reaches another bucket"
     );
 
-    // All of them at once, good ones between.
+    // All of them together, mixed with valid entries.
     let mixed: Vec<Value> = faulty
         .iter()
         .flat_map(|(_, entry)| [entry.clone(), good()])
@@ -175,7 +175,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
         "contract 4: every entry is counted inserted or listed as failed"
     );
 
-    // Nothing but faults.
+    // Only faulty entries.
     let entries: Vec<Value> = faulty.iter().map(|(_, entry)| entry.clone()).collect();
     let answer = bucket
         .batch(&entries)
@@ -258,7 +258,7 @@ fn points_with_equal_timestamps_keep_the_order_of_their_batch() {
     assert_eq!(column(&rows, "/values/level"), expected, "{sentence}");
 }
 
-/// Every permutation of arrival gives the same series.
+/// Every order of arrival gives the same series.
 #[test]
 fn points_may_come_in_any_order() {
     let seed = fastrand::u64(..);

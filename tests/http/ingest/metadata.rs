@@ -144,7 +144,7 @@ fn metadata_has_at_most_16384_bytes_as_sent() {
     }
 }
 
-/// Interned or not: each point has its own.
+/// Each point has its own metadata, whether or not texts are interned.
 #[test]
 fn every_point_has_its_own_metadata() {
     let (mut server, _, bucket) = scene::bucket();
@@ -193,7 +193,7 @@ fn every_point_has_its_own_metadata() {
             rest = &rest[at + member.len()..];
         }
         let with = (0..900).filter(|nth| metadata(*nth).is_some()).count();
-        // One more: the answer's own `metadata`.
+        // One more for the answer's own `metadata`.
         assert_eq!(
             text.matches("\"metadata\":").count(),
             with + 1,

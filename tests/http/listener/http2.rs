@@ -1,4 +1,4 @@
-//! HTTP/2, frame by frame: clients that open requests and never finish them.
+//! HTTP/2 frames: clients that open requests and never finish them.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 const STREAMS: usize = 100_000;
-/// What the server may have open of one connection, each with all that a request needs before its handler has a body.
+/// Memory of the open requests of one connection, which all wait for their bodies.
 const GROWTH_BYTES_MAX: u64 = 32 << 20;
 
 /// A server with TLS.
@@ -41,7 +41,7 @@ struct Frame {
     payload: Vec<u8>,
 }
 
-/// A client that may do what HTTP/2 forbids.
+/// A client that can violate the HTTP/2 protocol.
 struct Raw(StreamOwned<ClientConnection, TcpStream>);
 
 impl Served {
@@ -107,7 +107,7 @@ impl Raw {
         })
     }
 
-    /// The next frame of this kind.
+    /// Waits for the next frame of this type.
     #[track_caller]
     fn wait_for(&mut self, kind: u8) -> Frame {
         loop {
@@ -127,7 +127,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// `:method`, `:scheme`, `:path` and `:authority`, none of which the server is to remember.
+/// `:method`, `:scheme`, `:path` and `:authority`, none of them indexed.
 fn head(method: u8, path: &str) -> Vec<u8> {
     let mut head = vec![method, 0x87];
     for (name, value) in [(0x04, path), (0x01, "localhost")] {
@@ -189,7 +189,7 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
         for nth in 0..STREAMS {
             let mut frames = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));
             if ends_them {
-                // Opened and reset at once, over and over.
+                // Opened and reset immediately, repeatedly.
                 frames.extend(frame(RST_STREAM, 0, stream(nth), &8_u32.to_be_bytes()));
             }
             if client.0.write_all(&frames).is_err() {
@@ -197,7 +197,7 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
                 break;
             }
         }
-        // What was sent before the end may be read, unless the end has overtaken it.
+        // Frames sent before the end may be read, unless the reset discards them.
         let mut goodbyes = 0;
         while let Ok(frame) = client.read_frame() {
             goodbyes += usize::from(frame.kind == GOAWAY);
@@ -233,7 +233,7 @@ fn unfinished_requests_are_limited_to_a_hundred_per_connection() {
     let refused = client.wait_for(RST_STREAM);
     assert_eq!(refused.stream, stream(OPEN), "the one that is too many");
     assert_eq!(refused.payload, 7_u32.to_be_bytes(), "REFUSED_STREAM");
-    // One that ends makes room for another.
+    // Finishing a request makes room for another.
     client
         .0
         .write_all(&frame(DATA, END_STREAM, stream(0), b"{}"))

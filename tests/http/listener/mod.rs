@@ -1,5 +1,5 @@
-//! Limits of the listener: memory of connections, refusals of malformed requests, and stopping.
-//! None of it needs a key, so any client can attack it.
+//! Limits of the listener: memory of connections, refusals of malformed requests, and stopping. None of it requires a
+//! key, so that any client can attack it.
 
 mod bodies;
 mod heads;

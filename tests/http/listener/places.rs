@@ -43,7 +43,7 @@ fn a_connection_beyond_the_limit_waits_until_one_closes() {
     assert!(read_answer(&mut waiting).starts_with("HTTP/1.1 200"));
 }
 
-/// The same command, which may open so many files and connections.
+/// The same command with a limit of open files and connections.
 fn with_descriptors(command: &Command) -> Command {
     let mut limited = Command::new("sh");
     let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
@@ -95,7 +95,7 @@ fn connections_leave_descriptors_for_files() {
                 point
             })
             .collect();
-        // On the connection from before the crowd came.
+        // Sent on a connection opened before the others.
         bucket.send(&points);
     }
     drop(crowd);

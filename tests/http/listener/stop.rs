@@ -51,7 +51,7 @@ fn idle_clients_do_not_delay_a_stop() {
         for connection in &mut connections {
             connection.write_all(sent).unwrap();
         }
-        // Those before it have been taken up.
+        // Earlier connections have been accepted by then.
         assert_eq!(server.client.get("/health").send().status, 200);
         let asked = Instant::now();
         let status = server.stop();

@@ -21,7 +21,7 @@ fn tag(answer: &Answer) -> String {
     tag.unwrap_or_else(|| panic!("it has a tag: {answer}")).to_owned()
 }
 
-/// The kinds that are not as they were.
+/// The kinds of resources that have changed.
 #[track_caller]
 fn changed(account: &Account, before: &mut (String, Value)) -> Vec<String> {
     let answer = ask(account, Some(&before.0));

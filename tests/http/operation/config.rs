@@ -1,5 +1,5 @@
-//! Configuration: a wrong key or value stops the start and is named; flags win over environment, environment over
-//! file, file over defaults.
+//! Configuration: an invalid key or value prevents the start and is named; flags override the environment, the
+//! environment overrides the file, and the file overrides defaults.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn directory() -> TempDir {
     TempDir::new().unwrap()
 }
 
-/// The binary with a config file of this text and nothing that would win over it.
+/// The binary with this config file and no overriding settings.
 fn with_config(root: &Path, text: &str) -> Command {
     let file = root.join("config.toml");
     std::fs::write(&file, text).unwrap();
@@ -24,7 +24,7 @@ fn with_config(root: &Path, text: &str) -> Command {
     command
 }
 
-/// The process must end by itself with a failure and print each of these words.
+/// Asserts that the process fails and prints each of these words.
 #[track_caller]
 fn assert_refused(command: &mut Command, named: &[&str]) {
     let (status, said) = run_to_end(command, WITHIN);
@@ -160,7 +160,7 @@ fn help_lists_every_flag_and_key() {
     }
 }
 
-/// Which data directory is made tells which setting won.
+/// The created data directory shows which setting was used.
 #[test]
 fn flags_win_over_environment_over_file_over_defaults() {
     struct Case {

@@ -1,4 +1,4 @@
-//! `tidewatch demo` from a visitor's view: its output, its data, and that it leaves no files.
+//! `tidewatch demo` from a user's view: its output, its data, and that it leaves no files.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,16 +18,16 @@ use crate::support::process::{command, run_to_end, wait_for_exit};
 use crate::support::time::{DAY, MINUTE, now_ns, timestamp};
 use crate::support::waiting::until_within;
 
-/// A debug build on two busy cores.
+/// Allows for a debug build on two busy cores.
 const WITHIN: Duration = Duration::from_secs(90);
 
-/// A demo that runs, killed when dropped.
+/// A running demo, killed when dropped.
 struct Demo {
     child: Child,
     said: Vec<String>,
 }
 
-/// The demo as a command whose temporary files go to `directory`.
+/// The demo as a command whose temporary files are created in `directory`.
 fn demo(directory: &TempDir) -> Command {
     let mut command = command(directory.path());
     command.arg("demo").env("TMPDIR", directory.path());
@@ -36,7 +36,7 @@ fn demo(directory: &TempDir) -> Command {
 }
 
 impl Demo {
-    /// Returns when all its output has been printed.
+    /// Starts the demo; returns when all of its output has been printed.
     #[track_caller]
     fn start(command: &mut Command) -> Self {
         command.args(["--listen", "127.0.0.1:0"]);
@@ -65,7 +65,7 @@ impl Demo {
         demo
     }
 
-    /// The first word behind another.
+    /// The first word after `name`.
     #[track_caller]
     fn word_behind(&self, name: &str) -> String {
         let mut lines = self.said.iter().map(|line| line.split_whitespace());
@@ -84,7 +84,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -120,7 +120,7 @@ impl Visitor {
         answer.expect(200, "what a visitor sees")
     }
 
-    /// How many points each source has between two moments, by its name; at most one page of them.
+    /// Number of points of each source, by name, between two moments; at most one page.
     #[track_caller]
     fn points(&self, from_ns: i64, to_ns: i64) -> Vec<(String, usize)> {
         let sources = self.get(&format!("/api/buckets/{}/sources", self.bucket));
@@ -143,7 +143,7 @@ impl Visitor {
             .collect()
     }
 
-    /// Deliveries that have come so far, by the first webhook and by the second.
+    /// The deliveries so far of the first webhook and of the second.
     fn deliveries(&self, status: &str) -> Option<Value> {
         let webhooks = self.get("/api/webhooks");
         let deliveries = webhooks["webhooks"]
@@ -201,7 +201,7 @@ fn the_demo_is_live_at_once_and_leaves_no_files() {
 
     let old = |sources: &[(String, usize)]| {
         let with_points = sources.iter().filter(|(_, points)| *points > 0);
-        // The processor's series is a week.
+        // The processor's series covers a week.
         (with_points.count() >= 6).then_some(())
     };
     until_within(WITHIN, "a month of history", || {

@@ -1,4 +1,4 @@
-//! `tidewatch evaluate` as a process: where its key comes from, how it ends.
+//! `tidewatch evaluate` as a process: the source of its key, and how it ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ const KEY: &str = "svc_i_a-key-that-nobody-else-may-see";
 const NOTHING_DUE: &str = r#"{"count":0,"evaluations":[]}"#;
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// A service that answers everything alike; its address, and the heads of the requests it got.
+/// A service that answers every request alike; returns its address, and the heads of its requests.
 fn service(status: &'static str, body: &'static str) -> (String, Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -26,7 +26,7 @@ fn service(status: &'static str, body: &'static str) -> (String, Receiver<String
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
             let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
             let length = body.len();
-            // The test may have ended meanwhile.
+            // The test may have ended.
             let _ = write!(
                 &stream,
                 "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -115,7 +115,7 @@ fn sigterm_and_ctrl_c_stop_the_evaluator_cleanly() {
         heads.recv_timeout(WITHIN).unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
         let status = wait_for_exit(&mut child, WITHIN);
-        // Ended or not, it shall not outlive the test.
+        // Ends the process if it is still running.
         let _ = child.kill();
         assert!(
             status.is_some_and(|status| status.success()),

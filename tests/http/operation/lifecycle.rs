@@ -1,4 +1,4 @@
-//! Starting, a second process, stopping.
+//! Starting and stopping, and a second process on the same directory.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,13 +13,13 @@ use crate::support::given::point;
 use crate::support::process::{command, run_to_end};
 use crate::support::time::{SECOND, now_ns};
 
-/// A server started by hand, ended when dropped.
+/// A server started by a command, killed when dropped.
 pub struct Started {
     child: Child,
 }
 
 impl Started {
-    /// Returns when it prints that it listens.
+    /// Starts it; returns when it prints its address.
     #[track_caller]
     pub fn of(command: &mut Command) -> Self {
         command
@@ -36,7 +36,7 @@ impl Started {
             let said = said.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    // The receiver is dropped once the server is up.
+                    // The receiver is dropped once the server has started.
                     let _ = said.send(line);
                 }
             });
@@ -58,7 +58,7 @@ impl Started {
     }
 
     pub fn end(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -179,7 +179,7 @@ fn sigterm_ends_with_0_and_loses_nothing() {
     );
 }
 
-/// With writers that do not stop: acknowledged writes are durable, and requests in flight are still answered.
+/// With continuous writers: acknowledged writes are durable, and requests in flight are answered.
 #[test]
 fn sigterm_under_load_finishes_requests_in_flight() {
     let (mut server, _, bucket) = scene::bucket();
@@ -252,7 +252,7 @@ fn sigterm_under_load_finishes_requests_in_flight() {
         found, expected,
         "contract 9: SIGTERM loses nothing that was acknowledged"
     );
-    // A write whose answer the client did not get may be stored: at most one for each writer.
+    // A write whose answer was lost may be stored: at most one for each writer.
     assert!(
         stored <= expected.len() + 4,
         "contract 4: nothing is stored that was not sent: {stored}"

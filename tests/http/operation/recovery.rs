@@ -11,7 +11,7 @@ use crate::scene;
 use crate::support::process::command;
 use crate::support::waiting::until;
 
-/// A recovery that blocks at the manifest: it is replaced by a pipe without content yet.
+/// A recovery that blocks at the manifest, which is replaced by an empty pipe.
 pub struct HeldRecovery {
     path: PathBuf,
     manifest: Vec<u8>,
@@ -26,7 +26,7 @@ impl HeldRecovery {
         Self { path, manifest }
     }
 
-    /// Lets recovery read the manifest and continue.
+    /// Writes the manifest, so that recovery continues.
     pub fn let_go(self) {
         fs::write(self.path, self.manifest).unwrap();
     }

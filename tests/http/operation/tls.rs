@@ -1,4 +1,4 @@
-//! TLS by configuration, with certificates made here.
+//! TLS by configuration, with generated certificates.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ use crate::support::waiting::until;
 
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// Writes both files anew and answers the certificate.
+/// Writes a new key and certificate; returns the certificate.
 fn write_pair(directory: &Path) -> CertificateDer<'static> {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec![String::from("localhost")]).unwrap();
@@ -30,7 +30,7 @@ fn write_pair(directory: &Path) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-/// A server with these files.
+/// The command of a server with these files.
 fn serve(directory: &Path) -> Command {
     let mut command = command(directory);
     command
@@ -44,7 +44,7 @@ fn start(directory: &Path) -> Spoken {
     Spoken::start(&mut serve(directory))
 }
 
-/// `GET /health` by a client that trusts this certificate alone.
+/// Sends `GET /health` from a client that trusts only this certificate.
 fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
@@ -63,7 +63,7 @@ fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<St
     stream.sock.set_read_timeout(Some(WITHIN))?;
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
-    // The end of the connection may come without a farewell; what counts is the answer before it.
+    // The connection may end without a TLS close; only the answer before it matters.
     match stream.read_to_string(&mut answer) {
         Err(error) if answer.is_empty() => Err(error),
         _ => Ok(answer),
@@ -100,7 +100,7 @@ fn the_server_reloads_its_certificate_at_sighup() {
     let answer = until("the second certificate is in use", || ask(&server, &second).ok());
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(ask(&server, &first).is_err(), "the first one is gone");
-    // A file that cannot be used leaves what is in use.
+    // An invalid file keeps the current certificate in use.
     fs::write(directory.path().join("key.pem"), "no key").unwrap();
     server.signal(Signal::HUP);
     assert!(ask(&server, &second).unwrap().starts_with("HTTP/1.1 200"));

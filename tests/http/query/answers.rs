@@ -1,4 +1,4 @@
-//! Large answers are produced in pieces as their clients read them, and memory for slow clients is bounded.
+//! Large answers are produced in pieces as clients read them, and memory for slow clients is bounded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ const ROWS: i64 = 2_000;
 const TEXT_BYTES: usize = 15_000;
 const MEMORY_BYTES_MAX: &str = "8388608";
 
-/// A note that no other row has, and that does not compress.
+/// A unique and incompressible text.
 fn note(nth: i64) -> String {
     let mut random = fastrand::Rng::with_seed(nth as u64);
     (0..TEXT_BYTES).map(|_| random.alphanumeric()).collect()
@@ -83,7 +83,7 @@ fn an_answer_may_exceed_the_memory_of_a_query() {
             assert_eq!(answer["metadata"]["hasMore"], false);
             assert!(answer["metadata"].get("nextCursor").is_none());
         }
-        // A page that ends within the rows, and what follows it.
+        // A page that ends within the rows, and the next page.
         let page = bucket.query(&json!({"limit": 700, "offset": 0, "downsampling": false}));
         assert_is_whole(&page, 700, "a page");
         assert_eq!(page["metadata"]["hasMore"], true);
@@ -98,7 +98,7 @@ fn an_answer_may_exceed_the_memory_of_a_query() {
     }
 }
 
-/// An answer shows the state of one moment, however slowly its client reads.
+/// An answer shows the state at its request, however slowly its client reads.
 #[test]
 fn a_slowly_read_answer_shows_the_state_at_its_request() {
     let (_server, _, bucket) = scene::bucket_on(Server::start_with(Setup::unlimited()));
@@ -119,7 +119,7 @@ fn a_slowly_read_answer_shows_the_state_at_its_request() {
     );
 }
 
-/// A query over its own connection, whose answer is not read yet.
+/// Sends a query on its own connection; its answer is not read.
 fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
     let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
     let base = bucket.client.base();
@@ -158,7 +158,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
         60 - 8,
         "half of the room is one organization's, and a piece counts for a megabyte"
     );
-    // A small query is still answered, and so is a large one of another organization.
+    // Small queries, and large ones of another organization, are still answered.
     assert_eq!(
         array(
             &bucket.query(&json!({"limit": 1, "downsampling": false})),

@@ -1,4 +1,4 @@
-//! `layout: "columns"`: the same rows, an array for each member.
+//! `layout: "columns"`: the same rows as one array for each member.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::scene::{self, array, assert_faults, column};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{HOUR, MINUTE, now_ns};
 
-/// Answers the query both ways, and fails where the columns are not the rows.
+/// Sends the query in both layouts, and asserts that they agree.
 #[track_caller]
 fn same(bucket: &Bucket, body: &Value) -> Value {
     let rows = bucket.query(body);

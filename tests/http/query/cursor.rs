@@ -14,7 +14,7 @@ fn levels(answer: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// Points 0..count, three to a timestamp.
+/// Sends points 0..count, three for each timestamp.
 fn fill(bucket: &Bucket, source: &str, start: i64, count: i64) {
     let points: Vec<Value> = (0..count)
         .map(|nth| point(source, start + nth / 3 * SECOND, &json!({"level": nth})))
@@ -39,7 +39,7 @@ fn pages_by_cursor_give_all_rows_in_both_orders() {
         let mut body = json!({"sort": sort, "downsampling": false});
         let mut restarts = 0;
         loop {
-            // Another page size each time: the cursor is a place, not a page.
+            // Another page size each time: a cursor is a position, not a page.
             body["limit"] = json!(random.usize(1..400));
             let answer = bucket.query(&body);
             let rows = levels(&answer);
@@ -96,7 +96,7 @@ fn points_arriving_before_the_cursor_shift_nothing_later_ones_appear() {
     expected.extend([2002, 2003]);
     assert_eq!(levels(&rest), expected, "{sentence}");
 
-    // The same place from the other side.
+    // The same position in the opposite order.
     let all = bucket.query(&json!({"limit": 1000, "downsampling": false, "sort": "desc"}));
     let page = bucket.query(&json!({"limit": 50, "downsampling": false, "sort": "desc"}));
     bucket.send(&[point(&source, start + 2 * DAY, &json!({"level": 3000}))]);
@@ -203,7 +203,7 @@ fn a_forged_cursor_is_400() {
             &format!("contract 10: a malformed cursor is 400 at `cursor` (`{wrong}`)"),
         );
     }
-    // One character changed: refused, or still a place in the same listing; never a fault of the server.
+    // One changed character: the cursor is refused or is still a position in the same list; never a 500.
     for at in 0..cursor.len() {
         let mut changed = cursor.clone().into_bytes();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };

@@ -1,4 +1,4 @@
-//! Auto-downsampling: when it applies, with which unit, and the stats of the averaged points.
+//! Automatic downsampling: when it applies, its unit, and the stats of averaged points.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::scene::{self, array, column, members};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
-/// `count` points of one source, evenly spaced from the start of a day on.
+/// `count` evenly spaced points of one source, from the start of a day.
 fn series(source: &str, interval: i64, count: i64) -> Vec<Sample> {
     let start = now_ns() / DAY * DAY;
     (0..count)
@@ -34,7 +34,7 @@ fn assert_raw(answer: &Value, sentence: &str) {
     );
 }
 
-/// The answer must be the average by that unit, with stats beside it.
+/// Asserts that the answer has averages by this unit with stats.
 #[track_caller]
 fn assert_downsampled(answer: &Value, samples: &[Sample], unit: Unit, expected_points: f64, context: &str) {
     let metadata = &answer["metadata"];

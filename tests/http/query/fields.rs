@@ -1,4 +1,4 @@
-//! `filters.fields`: which values a row shows, and which points become rows.
+//! `filters.fields`: the values in a row, and which points become rows.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Raw rows: their shape and their order.
+//! Raw rows: their members and their order.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,8 @@ fn a_raw_answer_has_the_shape_of_the_spec() {
     );
 }
 
-/// Ties on purpose: most timestamps several times, over several sources, in batches and singly, out of order.
+/// Sends points with ties: most timestamps occur several times, in several sources, in batches and singly, out of
+/// order.
 fn tied(bucket: &Bucket, random: &mut fastrand::Rng) -> Vec<(i64, i64)> {
     let sources = [
         bucket.source("a", &["level"]),
@@ -73,7 +74,7 @@ fn tied(bucket: &Bucket, random: &mut fastrand::Rng) -> Vec<(i64, i64)> {
             _ => bucket.send(&entries),
         }
     }
-    // Stable: points with one timestamp stay in order of arrival.
+    // A stable sort: points with equal timestamps stay in order of arrival.
     arrived.sort_by_key(|(at, _)| *at);
     arrived
 }
@@ -151,7 +152,7 @@ fn both_ends_are_inclusive_to_the_nanosecond() {
         let one_of_both = faults == ["filters/startTime"] || faults == ["filters/endTime"];
         assert!(one_of_both, "{sentence}: the fault is at one of both: {answer}");
     }
-    // Different spellings of one instant are one instant.
+    // Different spellings of one instant.
     let filters = json!({"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-01T01:00:00+01:00"});
     bucket.ask(&json!({"filters": filters})).refused(400, sentence);
 }

@@ -1,4 +1,4 @@
-//! `timezone`: hours, days and longer by the clock of a zone.
+//! `timezone`: hours, days and longer units in a zone.
 
 use serde_json::{Value, json};
 
@@ -7,21 +7,21 @@ use crate::support::given::{Bucket, point};
 use crate::support::process::Server;
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
-/// 2026-03-29T00:00:00Z: an hour before the clocks of Europe go forward.
+/// 2026-03-29T00:00:00Z: an hour before the start of summer time in Europe.
 const SPRING: i64 = 1_774_742_400 * SECOND;
 
-/// A bucket that keeps that moment.
+/// A bucket whose retention includes that moment.
 fn long() -> (Server, Bucket) {
     let (server, account, _) = scene::bucket();
     let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": 3_650}));
     (server, bucket)
 }
 
-/// A point each half hour from a day before that moment to a day behind it.
+/// Sends a point every half hour from a day before that moment to a day after it.
 fn filled() -> (Server, Bucket) {
     let (server, bucket) = long();
     let source = bucket.source("gauge", &["level"]);
-    // One by one: batches take nothing older than 30 days.
+    // Sent singly: batches accept nothing older than 30 days.
     for nth in 0..96 {
         let one = point(&source, SPRING - DAY + nth * 30 * MINUTE, &json!({"level": nth}));
         bucket.single(&one).expect(201, "a point of the past");
@@ -81,7 +81,7 @@ fn charts_follow_the_zone_and_raw_rows_do_not() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
     let start = (now_ns() / DAY - 5) * DAY;
-    // A point each ten minutes for 100 hours: 101 rows of an hour are too many, 3 hours are the finest.
+    // A point every ten minutes for 100 hours: 101 rows of an hour are too many, 3 hours is the finest step.
     let points: Vec<Value> = (0..601)
         .map(|nth| point(&source, start + nth * 10 * MINUTE, &json!({"level": 1})))
         .collect();

@@ -1,5 +1,5 @@
-//! More points than any one block holds, of every type, with gaps, late ones and many different texts: the raw rows
-//! are the points that were sent, from memory, from the log and from segments alike.
+//! More points than fit into a block, of every type, with gaps, late points and many different texts: the raw rows
+//! equal the sent points, whether read from memory, from the log or from segments.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const POINTS: i64 = 24_000;
 fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
     let mut values = json!({"nth": nth});
     if random.u8(..) < 200 {
-        // Never integral: such a number comes back without its fraction, and JSON texts are compared here.
+        // Never a whole number: it would be returned without its fraction, and JSON texts are compared here.
         values["level"] = json!(f64::from(random.i32(-10_000..10_000) * 10 + 5) / 100.0);
     }
     if random.u8(..) < 150 {
@@ -29,7 +29,7 @@ fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
     values
 }
 
-/// Every row under these filters, by cursor.
+/// All rows with these filters, read by cursor.
 fn all(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
     let mut body = json!({"filters": filters, "sort": sort, "limit": 7000, "downsampling": false});
     let mut rows = Vec::new();
@@ -146,8 +146,8 @@ fn check(mut server: Server, bucket: &Bucket) {
     }
 }
 
-/// Full blocks that overlap no other take another way through a merge than small or late ones, and only a series
-/// that is merged several times over has them.
+/// Full blocks without overlap are merged by another code path than small or late ones; only a series that is merged
+/// repeatedly has them.
 #[test]
 fn a_long_series_survives_its_merges_in_order() {
     let (mut server, _, bucket) = scene::sealing_bucket();

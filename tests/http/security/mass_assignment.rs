@@ -1,5 +1,5 @@
-//! Read-only and internal members, sent along with every write. The contract ignores unknown members, so
-//! except for ids, names and times, each answer equals that of the same request without them.
+//! Read-only and internal members in all writes. The contract ignores unknown members, so except for ids, names and
+//! times, each answer equals that of the same request without them.
 
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
 ];
 
-/// What an attacker would send: shown members, stored ones, and guesses.
+/// Members that an attacker may send: shown ones, stored ones, and guesses.
 fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
     let (bucket, long_ago) = (&foreign.bucket, "2000-01-01T00:00:00Z");
     let whose = json!({
@@ -74,7 +74,7 @@ fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// What is each request's own: ids, moments, keys, names.
+/// Removes members that differ between requests: ids, times, keys, names.
 fn alike(value: &Value) -> Value {
     let own = |text: &str| {
         let id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -101,7 +101,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A fresh one of whatever the route names, so that two requests find the same.
+    /// New objects for the route, so that both requests have the same effect.
     fn ids(&self) -> Ids {
         let webhook = self.account.webhook(&json!({
             "url": "https://hooks.invalid/", "events": ["alert.triggered"], "status": "paused",
@@ -133,7 +133,7 @@ impl Scene {
         (answer.status, alike(&answer.json()))
     }
 
-    /// All that an admin can see, but for what each of the requests adds.
+    /// All data visible to an admin, without the additions of the requests.
     fn state(&self) -> Value {
         let show = |path: &str| call(&self.client, &self.account.admin, "GET", path, &Value::Null).json();
         let bucket = show(&format!("/api/buckets/{}", self.bucket.id));
@@ -219,7 +219,7 @@ fn read_only_members_of_bodies_change_nothing() {
     keys.refused(401, "a key that a client chose is none");
 }
 
-/// The levels below: entries of a batch, fields of a schema. An evaluation block is the contract's exception.
+/// Nested levels: entries of a batch, fields of a schema. The evaluation block is an exception of the contract.
 #[test]
 fn read_only_members_of_nested_objects_change_nothing() {
     let server = scene::server();

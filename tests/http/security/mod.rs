@@ -1,5 +1,5 @@
-//! Tests of attacks: one row for each risk of the OWASP API list, and for other attacks on services like
-//! this one. The tests of a row are here, or in the chapter of their subject.
+//! Tests of attacks: one row for each risk of the OWASP API list, and for other attacks on similar services. The tests
+//! of a row are here, or in the chapter of their subject.
 //!
 //! | risk | where, or why not |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Secrets are stored only in the catalog: they are not in logs of any level, error bodies, `/metrics`,
-//! or other files. Only signing secrets are stored in the clear, since deliveries are signed with them.
+//! Secrets are stored only in the catalog: they are absent from logs of any level, error bodies, `/metrics`, and other
+//! files. Only signing secrets are stored in the clear, since deliveries are signed with them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -124,7 +124,7 @@ fn keys(asker: &Asker, account: &Account, bucket: &Bucket) -> Vec<String> {
             200,
             asker.request("POST", "/api/data/query").key(key).json(&query),
         );
-        // In all the places where keys do not belong.
+        // In every place where keys do not belong.
         asker.ask(401, asker.request("GET", "/api/buckets").bearer(key));
         asker.ask(401, asker.request("GET", &format!("/api/buckets?apiKey={key}")));
         asker.ask(404, asker.request("GET", &format!("/{key}")));

@@ -17,7 +17,7 @@ use crate::support::waiting::until;
 
 const MIB: u64 = 1 << 20;
 
-/// Takes connections and never answers.
+/// A receiver that accepts connections and never answers.
 struct Silent(TcpListener);
 
 impl Silent {
@@ -59,7 +59,7 @@ fn rule(bucket: &Bucket, source: &str) -> Value {
     json!({"bucketId": bucket.id, "dataSourceId": source, "name": "high", "naturalLanguageQuery": "level above 5"})
 }
 
-/// Creates things until one is refused, deletes one, and creates one more.
+/// Creates objects until one is refused, deletes one, and creates another.
 #[track_caller]
 fn fill(account: &Account, path: &str, id: &str, below: &str, limit: &str, body: impl Fn(usize) -> Value) {
     let mut made = Vec::new();
@@ -180,7 +180,7 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
         &post(&account, &sources, &json!({"name": "wide", "schema": wide})),
         "catalog_bytes_max",
     );
-    // A schema that grows by what it is sent is no way around it.
+    // The limit also applies to schemas that are extended by ingestion.
     let open = json!({"name": "open", "schema": {"level": {"type": "number"}}, "schemaMode": "extend"});
     let open = bucket.source_with(&open);
     let values: serde_json::Map<String, Value> = (0..200)
@@ -193,7 +193,7 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
     bucket
         .single(&point(&open, now_ns(), &json!({"level": 7})))
         .expect(201, "a field that is there");
-    // Below a lower limit everything is as it was; nothing more is taken.
+    // Below a lowered limit, existing objects are unchanged and new ones are refused.
     server.stop();
     server.configure(limited(&[("catalog_bytes_max", "100")]));
     server.launch();
@@ -281,7 +281,7 @@ fn four_hundred_rules_of_the_largest_size_stay_within_the_memory() {
         .expect(201, "a point");
 }
 
-/// A webhook of what happens to buckets and rules.
+/// A webhook for events of buckets and rules.
 fn webhook(account: &Account, silent: &Silent) -> String {
     let body = json!({"url": silent.url(), "events": ["bucket.updated", "alert.triggered"],
         "retryConfig": {"maxRetries": 10, "backoffMultiplier": 10}});
@@ -351,7 +351,7 @@ fn pending_deliveries_are_bounded_and_triggers_have_priority() {
 
 const WEBHOOKS: usize = 1_000;
 const CHANGES: usize = 100;
-/// For 512 MiB in all.
+/// For a total of 512 MiB.
 const MEMORY_BYTES_MAX: u64 = 256 * MIB;
 
 /// Regression: without a bound, it took 2.7 GB and filled the log, so that other organizations got 503.

@@ -1,4 +1,4 @@
-//! The table *Errors*: every condition it names, with its status.
+//! The table *Errors*: every condition with its status.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::support::process::Server;
 use crate::support::time::now_ns;
 use crate::support::watch::evaluation;
 
-/// A condition as the table names it, and the answer to a request that meets it.
+/// A condition of the table, and the answer to a request that meets it.
 type Line = (&'static str, Answer);
 
 #[track_caller]
@@ -43,7 +43,7 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    /// With an admin key.
+    /// Sends a request with an admin key.
     #[track_caller]
     fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
         self.by(&self.account.admin, method, path, body)
@@ -54,7 +54,7 @@ impl Scene {
         call(&self.account.client, key, method, path, body)
     }
 
-    /// The body of a rule with these members besides, or instead.
+    /// The body of a rule with these members added or replaced.
     fn rule(&self, members: &Value) -> Value {
         let mut body = json!({"bucketId": self.bucket.id, "dataSourceId": self.source, "name": "high"});
         for (name, value) in members.as_object().into_iter().flatten() {
@@ -293,7 +293,7 @@ fn status_429_too_many_requests() {
     );
 }
 
-/// Overwrites the middle of each segment, in place: what the server has mapped is this very file.
+/// Overwrites the middle of each segment in place, since the server has mapped this file.
 fn damage_segments(server: &Server) {
     let files = files(&server.data_dir().join("segments"));
     let segments = files
@@ -308,7 +308,7 @@ fn damage_segments(server: &Server) {
     }
 }
 
-/// Points that cannot be read any more: the disk was damaged under a running server.
+/// Points become unreadable: the disk is damaged under a running server.
 #[test]
 fn status_500_internal_server_error() {
     let (mut server, _, bucket) = scene::sealing_bucket();
@@ -316,7 +316,7 @@ fn status_500_internal_server_error() {
     let now = now_ns();
     let entry = |nth: i64| point(&source, now + nth, &json!({"level": nth as f64 * 1.7}));
     bucket.send(&(0..10_000).map(entry).collect::<Vec<_>>());
-    // So that all is sealed, and nothing is being sealed or merged.
+    // All points are sealed, and no sealing or merge is in progress.
     assert!(server.stop().success(), "contract 9: SIGTERM: checkpoint, exit 0");
     server.launch();
     damage_segments(&server);

@@ -1,5 +1,5 @@
-//! The lines of the table *Limits* that are times: all of them share a single wait of thirty seconds, on a
-//! server with the default configuration.
+//! The time limits of the table *Limits*: they share one wait of thirty seconds, on a server with the default
+//! configuration.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

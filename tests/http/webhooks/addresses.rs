@@ -1,4 +1,4 @@
-//! Addresses that are not public: refused when registered and again at every delivery, unless the operator allows.
+//! Addresses that are not public: refused at registration and again at every delivery, unless the operator allows them.
 
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn addresses_that_are_not_public_are_400() {
     );
 }
 
-/// Where clouds keep the credentials of the machine, which no private network has to offer.
+/// Link-local addresses serve the credentials of cloud machines; no private network needs them.
 #[test]
 fn link_local_addresses_are_400_where_private_ones_are_allowed() {
     let (_server, account, _) = super::scene();
@@ -161,7 +161,7 @@ fn a_name_that_does_not_resolve_yet_may_be_registered() {
     );
 }
 
-/// An address that was allowed at registration but not at delivery: no connection is made.
+/// An address that is allowed at registration but not at delivery: no connection is made.
 #[test]
 fn addresses_are_checked_again_at_every_delivery() {
     let receiver = receiver();

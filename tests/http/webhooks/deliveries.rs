@@ -1,4 +1,4 @@
-//! Listing, redelivering and counting deliveries.
+//! Listing, repeating and counting deliveries.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn deliveries_are_listed_newest_first() {
 #[test]
 fn statistics_count_deliveries_not_attempts() {
     let (_server, account, _) = scene();
-    // The second test and the third fail once, the fourth for good.
+    // The second and the third test delivery fail once, the fourth fails permanently.
     let receiver =
         Receiver::answering(|_, before| status([200, 500, 200, 500, 200, 500, 500][before.min(6)]));
     let body = json!({
@@ -212,7 +212,7 @@ fn a_redelivery_has_the_full_retry_schedule() {
     );
 }
 
-/// Deliveries pending at a kill are sent after the restart, under the same id.
+/// Deliveries that are pending at a kill are sent after the restart, with the same id.
 #[test]
 fn pending_deliveries_survive_a_kill() {
     let (mut server, account, bucket) = scene();
@@ -234,7 +234,7 @@ fn pending_deliveries_survive_a_kill() {
     );
 }
 
-/// The shared body of several deliveries is stored once and named by them; with a checkpoint and a restart.
+/// The body shared by several deliveries is stored once; tested with a checkpoint and a restart.
 #[test]
 fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
     let (mut server, account, bucket) = scene();

@@ -10,7 +10,7 @@ use crate::support::time::{MINUTE, SECOND, now_ns, timestamp};
 use crate::support::waiting::until;
 use crate::support::watch::evaluation;
 
-/// The `data` of an envelope of this event, whose other members must be right.
+/// The `data` of an envelope of this event; asserts the other members.
 #[track_caller]
 fn data(request: &Received, event: &str, bucket: &Value) -> Value {
     let envelope = request.json();
@@ -33,7 +33,7 @@ fn data(request: &Received, event: &str, bucket: &Value) -> Value {
     envelope["data"].clone()
 }
 
-/// A whole second, a while ago.
+/// A whole second some minutes ago.
 fn minutes_ago() -> i64 {
     (now_ns() - 10 * MINUTE) / SECOND * SECOND
 }
@@ -195,7 +195,7 @@ fn bucket_updated_lists_actual_changes_only() {
         }),
         "spec: `bucket.updated` data; contract 3: what really changed; contract 10: `updatedBy` is the id of the key"
     );
-    // Nothing changed, nothing emitted: what comes next is of the change after it.
+    // Without a change, no event is emitted: the next delivery is of the following change.
     bucket.call("PATCH", "", &body).expect(200, "contract 3: PATCH");
     let by_bearer = account
         .client
@@ -321,7 +321,7 @@ fn data_received_of_a_batch_is_once_per_source() {
     );
 }
 
-/// Regression: ingest uses the last of duplicate members, but the notification was made by a parser that refused them.
+/// Regression: ingestion uses the last of duplicate members, but the notification's parser refused them.
 #[test]
 fn data_received_shows_the_stored_value_of_duplicate_members() {
     let (_server, account, bucket) = scene();

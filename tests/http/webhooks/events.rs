@@ -1,4 +1,4 @@
-//! Which webhooks are notified: by event, bucket and status; and a hanging receiver delays no other.
+//! Which webhooks are notified, by event, bucket and status; a hanging receiver delays no other.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -163,11 +163,11 @@ fn a_patched_webhook_receives_by_its_new_settings() {
     );
 }
 
-/// A receiver never answers: others are notified at once, ingest continues, and the attempt times out after 30 s.
+/// A receiver never answers: others are notified immediately, ingest continues, and the attempt times out after 30 s.
 #[test]
 fn one_slow_receiver_delays_no_other() {
     let (_server, account, bucket) = scene();
-    // Ends with the test, so that the slow answer is never given.
+    // Dropped when the test ends, so that the receiver never answers.
     let (_keeps_silence, over) = std::sync::mpsc::channel::<()>();
     let over = Mutex::new(over);
     let receiver = Receiver::answering(move |request, _| {

@@ -1,4 +1,4 @@
-//! Failures and their retries: all in one scene, so that they wait at the same time.
+//! Failures and their retries: all in one scene, so that their delays are concurrent.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const LATE_MAX: Duration = Duration::from_millis(900);
 struct Case {
     path: &'static str,
     retry: Value,
-    /// The response to each attempt: a status, or none without a response.
+    /// The response to each attempt: a status, or `None` for no response.
     codes: &'static [Option<u16>],
     /// Seconds before each further attempt.
     waits: &'static [u64],
@@ -75,7 +75,7 @@ fn reply(request: &Received, before: usize) -> Vec<u8> {
     };
     match (request.path.as_str(), case.codes.get(before).copied().flatten()) {
         ("/redirected", Some(code)) => answer(code, "Location: /elsewhere\r\n", b""),
-        // Far more than is read of an answer.
+        // Far more than the sender reads of an answer.
         ("/huge", Some(code)) => answer(code, "", &vec![b' '; 8 << 20]),
         (_, Some(code)) => status(code),
         (_, None) => Vec::new(),
@@ -171,7 +171,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
         receiver.received("/elsewhere").is_empty(),
         "contract 7: redirects are not followed"
     );
-    // After the last attempt there is no other.
+    // There is no attempt after the last one.
     for case in &cases {
         assert_eq!(
             receiver.received(case.path).len(),
@@ -183,7 +183,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
 }
 
 const HALF: Duration = Duration::from_millis(500);
-/// A receiver notes when a request has come whole; the sender counts from the end of the attempt before.
+/// The receiver records the arrival of the whole request; the sender counts from the end of the previous attempt.
 const SLACK: Duration = Duration::from_millis(50);
 
 #[test]

@@ -1,4 +1,4 @@
-//! The `webhookUrl` of a rule: its own body, unsigned, in deliveries of the same machinery.
+//! The `webhookUrl` of a rule: a different body, unsigned, delivered with the same retries.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Both forms of signature, computed here from what came.
+//! Both forms of signature, recomputed from the received requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

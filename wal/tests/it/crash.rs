@@ -1,4 +1,4 @@
-//! Power cuts: after each of them the log holds all acknowledged records, and otherwise only complete groups.
+//! Power cuts: afterwards, the log contains all acknowledged records, and otherwise only complete groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::common::{OPTIONS, Random, open, try_open};
 #[derive(Clone, Default)]
 struct Model {
     written: BTreeMap<Sequence, Vec<u8>>,
-    /// Last sequence of each group ever begun.
+    /// Last sequence of each started group.
     group_ends: BTreeSet<Sequence>,
     acknowledged: Sequence,
-    /// What the writer has elsewhere.
+    /// The sequence up to which the writer has the records elsewhere.
     covered: Sequence,
 }
 
@@ -46,7 +46,7 @@ impl Model {
         Ok(())
     }
 
-    /// Appends, syncs, rotates, trims and reopens until done or the power goes.
+    /// Appends, syncs, rotates, trims and reopens until all steps are done or the power is cut.
     fn run(&mut self, disk: &SimDisk, random: &mut Random, steps: u64) -> Result<(), LogError> {
         let reopen = |covered| try_open(Arc::new(disk.clone()), OPTIONS, covered).map(|(log, _, _)| log);
         let mut log = reopen(self.covered)?;
@@ -113,7 +113,7 @@ impl Model {
         log
     }
 
-    /// A crash, further writes, another crash, two openings: nothing acknowledged may be lost.
+    /// A crash, further writes, another crash, and opening twice: no acknowledged record may be lost.
     fn survive(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
         let found = disk.crash(crash);
         let mut log = self.verify(&found, context);

@@ -64,7 +64,7 @@ fn after_a_close_a_flipped_bit_in_the_last_frame_is_detected_too() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     open(&disk).0.close().expect("close");
-    // What close wrote lasts.
+    // The bytes written by `close` are durable.
     let disk = disk.crash(Crash::KINDS[1]);
     let (log, recovery, records) = open(&copy(&disk));
     assert_eq!(
@@ -166,7 +166,7 @@ fn garbage_after_the_last_frame_is_a_torn_tail_and_zeros_are_not() {
         vec![0; 100_000],
         vec![0xF7; 700_000],
         b"\xF7TWF".repeat(100_000),
-        // A whole earlier frame, where it never stood.
+        // A copy of an earlier frame at another offset.
         frame.repeat(3),
     ];
     for tail in garbage {

@@ -8,7 +8,7 @@ use disk::sim::{Crash, Fault, Operation, SimDisk};
 use disk::{Disk, StdDisk, replace_file};
 use wal::{Log, LogOptions, SyncPolicy};
 
-/// A directory of the real disk that goes with the test.
+/// A directory on the real disk that is removed after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -13,7 +13,7 @@ const NOTHING_KEPT: Crash = Crash {
     torn: false,
 };
 
-/// Opens the log after every kind of crash, twice, and expects these payloads.
+/// Opens the log twice after every kind of crash, and expects these payloads.
 fn survives(disk: &SimDisk, payloads: &[&[u8]]) {
     for crash in Crash::KINDS {
         let found = disk.crash(crash);
@@ -123,7 +123,7 @@ fn too_few_descriptors_while_starting_a_file_leave_the_log_usable() {
             let large = vec![1; OPTIONS.file_bytes_max as usize - 64 - 36];
             commit(&mut log, &[&large]);
             for time in 0..times {
-                // The first sync is of the new file, the second of its name; then of the name of the one that goes.
+                // The first sync is of the new file, the second of its name, the next of the name of the removed file.
                 let nth = if time == 0 { nth } else { 1 };
                 disk.fail(operation, nth, Fault::Descriptors);
                 let error = log.append(&[b"next"]).expect_err("no descriptor");
@@ -154,8 +154,8 @@ fn too_few_descriptors_while_dropping_a_file_leave_the_log_usable() {
     }
 }
 
-/// The file that could not be begun would come back at a crash, in front of records that its predecessor
-/// got meanwhile, were its removal not made to last.
+/// If its removal were not durable, the file that could not be started would reappear after a crash, before records
+/// that its predecessor received meanwhile.
 #[test]
 fn a_file_that_could_not_be_started_does_not_reappear() {
     let disk = SimDisk::new(1);
