@@ -21,7 +21,7 @@ use tidewatch::checkpoint::{self, Layout};
 use tidewatch::journal::{IngestRecord, JournalHandle, JournalOptions, JournalWriter};
 use wal::{Log, LogOptions, SyncPolicy};
 
-const SYNC_TAKES: Duration = Duration::from_millis(1);
+const SYNC_TIME: Duration = Duration::from_millis(1);
 const BUCKET: u32 = 1;
 const SECOND_NS: i64 = 1_000_000_000;
 const OPTIONS: JournalOptions = JournalOptions {
@@ -88,7 +88,7 @@ impl DiskFile for SlowFile {
         self.0.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        thread::sleep(SYNC_TAKES);
+        thread::sleep(SYNC_TIME);
         Ok(())
     }
     fn truncate(&mut self, len: u64) -> io::Result<()> {

@@ -55,9 +55,9 @@ fn the_kept_corpus_passes() {
 }
 
 /// Number of mutated inputs for each target.
-const MADE: usize = 2_000;
+const MUTATIONS: usize = 2_000;
 /// Longer inputs take long and cover no more.
-const MADE_BYTES_MAX: usize = 1 << 16;
+const MUTATED_BYTES_MAX: usize = 1 << 16;
 
 #[test]
 fn inputs_mutated_from_the_corpus_pass() {
@@ -67,10 +67,10 @@ fn inputs_mutated_from_the_corpus_pass() {
     for (name, check) in chosen_targets() {
         let mut random = fastrand::Rng::with_seed(seed);
         let files = kept_inputs(name);
-        for nth in 0..MADE {
+        for nth in 0..MUTATIONS {
             let mut kept = || fs::read(&files[random.usize(..files.len())]).unwrap();
             let (one, other) = (kept(), kept());
-            let input = made_of(&one, &other, &mut random);
+            let input = mutate(&one, &other, &mut random);
             if catch_unwind(|| check(&input)).is_err() {
                 let file = corpus_of(name).join(format!("made-{seed}-{nth}"));
                 fs::write(&file, &input).unwrap();
@@ -86,7 +86,7 @@ fn inputs_mutated_from_the_corpus_pass() {
 }
 
 /// A mutated input: bits flipped, a part removed, duplicated or taken from the other input, or noise.
-fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
+fn mutate(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = one.to_vec();
     for _ in 0..random.usize(1..=4) {
         let mut place = |len: usize| random.usize(..=len);
@@ -110,7 +110,7 @@ fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
                 input.splice(part.start..part.start, noise);
             }
         }
-        input.truncate(MADE_BYTES_MAX);
+        input.truncate(MUTATED_BYTES_MAX);
     }
     input
 }

@@ -55,12 +55,12 @@ impl Head {
     }
 
     /// The least number of bytes that a complete answer can have.
-    pub fn least(&self) -> usize {
+    pub fn length_min(&self) -> usize {
         self.body_start + self.body_len.unwrap_or(0)
     }
 
     /// Joins the chunks of a complete answer; returns the range of its body.
-    pub fn gather(&self, received: &mut [u8]) -> Range<usize> {
+    pub fn join_chunks(&self, received: &mut [u8]) -> Range<usize> {
         if let Some(len) = self.body_len {
             return self.body_start..self.body_start + len;
         }

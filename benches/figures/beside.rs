@@ -59,7 +59,7 @@ fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> 
                     for (index, request) in requests.iter().enumerate() {
                         let due = start + interval * (index * SENDERS + sender) as u32;
                         thread::sleep(due.saturating_duration_since(Instant::now()));
-                        connection.done(request)?;
+                        connection.send_ok(request)?;
                         took_ms.push(due.elapsed().as_secs_f64() * 1e3);
                     }
                     Ok(took_ms)

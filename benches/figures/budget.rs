@@ -11,24 +11,24 @@ use crate::Outcome;
 use crate::client::{Connection, request};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const MEMORY: Experiment = Experiment {
     figures: &[Figure {
         what: "peak memory of grouped queries over 60,000 sparse points of 256 fields, share of a query's budget",
-        bar: Bar::AtMost(100.0),
+        required: Requirement::AtMost(100.0),
         unit: "%",
     }],
     run: memory,
 };
 
-pub const NEIGHBOUR: Experiment = Experiment {
+pub const OTHER_ORGANIZATION: Experiment = Experiment {
     figures: &[Figure {
         what: "latency of a small query while another organization queues 1,000 scans, against without",
-        bar: Bar::AtMost(10.0),
+        required: Requirement::AtMost(10.0),
         unit: "× time",
     }],
-    run: neighbour,
+    run: other_organization,
 };
 
 const BUDGET: usize = 128 << 20;
@@ -63,7 +63,7 @@ fn memory() -> Outcome<Vec<Measured>> {
             json!({"dataSourceId": source, "timestamp": at.as_str(), "values": {field: point}})
         });
         let body = json!({"bucketId": bucket, "dataPoints": entries.collect::<Vec<_>>()});
-        connection.done(&account.batch(body.to_string().as_bytes()))?;
+        connection.send_ok(&account.batch(body.to_string().as_bytes()))?;
     }
     server.settle()?;
     let before = server.resident_bytes()?;
@@ -71,7 +71,7 @@ fn memory() -> Outcome<Vec<Measured>> {
         for offset in [0, 10_000] {
             let body = json!({"bucketId": bucket, "aggregation": "avg", "groupBy": "minute",
                 "limit": limit, "offset": offset});
-            connection.done(&account.query(&body))?;
+            connection.send_ok(&account.query(&body))?;
         }
     }
     let grown = server.resident_bytes()? - before;
@@ -86,7 +86,7 @@ fn memory() -> Outcome<Vec<Measured>> {
     }])
 }
 
-fn neighbour() -> Outcome<Vec<Measured>> {
+fn other_organization() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     // Half of the queue's places are for one organization: enough for all scans.
     let places = (2 * SCANS).to_string();
@@ -100,7 +100,7 @@ fn neighbour() -> Outcome<Vec<Measured>> {
         let mut took = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
             let began = Instant::now();
-            connection.done(&page)?;
+            connection.send_ok(&page)?;
             took.push(began.elapsed().as_secs_f64() * 1e3);
         }
         Ok(median(&mut took))
@@ -143,7 +143,7 @@ fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, Strin
     let mut series = Series::new(1, days_ago_ns(20)?, SECOND_NS);
     let mut connection = Connection::open(server.address)?;
     for _ in 0..points / 1_000 {
-        connection.done(&account.batch(&series.batch(&bucket, &source, 1_000)))?;
+        connection.send_ok(&account.batch(&series.batch(&bucket, &source, 1_000)))?;
     }
     Ok((account, bucket))
 }
@@ -152,7 +152,7 @@ fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, Strin
 fn scan_on(address: SocketAddr, scan: &[u8], stop: &AtomicBool) -> Outcome<()> {
     let mut connection = Connection::open(address)?;
     while !stop.load(Ordering::Relaxed) {
-        connection.ask(scan)?;
+        connection.send(scan)?;
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn queued(server: &Server) -> Outcome<u64> {
     let metrics = request("GET", "/metrics", "x-of: bench", b"");
     let began = Instant::now();
     loop {
-        let text = String::from_utf8_lossy(connection.done(&metrics)?).into_owned();
+        let text = String::from_utf8_lossy(connection.send_ok(&metrics)?).into_owned();
         let length = text
             .lines()
             .find_map(|line| line.strip_prefix("tidewatch_query_queue_length "))

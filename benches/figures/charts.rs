@@ -9,25 +9,25 @@ use crate::Outcome;
 use crate::client::{Connection, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const CHARTS: Experiment = Experiment {
     figures: &[
         Figure {
             what: "chart of 1,000 steps over 100,000 points, 10× more points outside of the range",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
         // Steps between a minute and an hour are combined from minute rollups.
         Figure {
             what: "chart of 1,000 steps, 10× more points in the range",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "× time",
         },
         // Read row by row: rollups do not record how long a state lasted.
         Figure {
             what: "chart of the share of time that a boolean was true, 10× more values",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "× time",
         },
     ],
@@ -37,7 +37,7 @@ pub const CHARTS: Experiment = Experiment {
 pub const CHANGES: Experiment = Experiment {
     figures: &[Figure {
         what: "GET /api/changes, 10× more data sources",
-        bar: Bar::AtMost(1.3),
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: changes,
@@ -50,13 +50,13 @@ const STATES: usize = 10_000;
 const ROUNDS: usize = 101;
 
 /// Median times of the requests in milliseconds, measured in alternation.
-fn in_turns<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
+fn alternate_ms<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
     let mut connection = Connection::open(server.address)?;
     let mut took = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {
         for (took, request) in took.iter_mut().zip(requests) {
             let began = Instant::now();
-            connection.done(request)?;
+            connection.send_ok(request)?;
             took.push(began.elapsed().as_secs_f64() * 1e3);
         }
     }
@@ -103,7 +103,7 @@ fn charts() -> Outcome<Vec<Measured>> {
         chart(&more_states, TENFOLD),
     ];
     let [alone, beside, tenfold, true_time, more_true_time] =
-        in_turns(&server, charts.each_ref().map(Vec::as_slice))?;
+        alternate_ms(&server, charts.each_ref().map(Vec::as_slice))?;
     Ok(vec![
         Measured {
             value: beside / alone,
@@ -142,15 +142,15 @@ fn state(source: &str, at_ns: i64, on: bool) -> Vec<u8> {
 fn changes() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     let server = Server::start(&dir.path().join("data"), &[])?;
-    let asked = [("small", 100), ("large", 1_000)].map(|(name, sources)| -> Outcome<Vec<u8>> {
+    let polls = [("small", 100), ("large", 1_000)].map(|(name, sources)| -> Outcome<Vec<u8>> {
         let mut account = Account::sign_up(&server, name)?;
         let bucket = account.bucket("sources")?;
         account.sources(&bucket, sources)?;
         Ok(request("GET", "/api/changes", &account.bearer, b""))
     });
-    let [small, large] = asked;
+    let [small, large] = polls;
     let (small, large) = (small?, large?);
-    let [small, large] = in_turns(&server, [&small, &large])?;
+    let [small, large] = alternate_ms(&server, [&small, &large])?;
     Ok(vec![Measured {
         value: large / small,
         note: format!(

@@ -6,10 +6,10 @@ use crate::Outcome;
 use crate::client::{drive, request};
 use crate::fleet::{Filler, Fleet};
 use crate::ingest::CLIENTS;
-use crate::metrics::{CHECKPOINTS, DISK_SYNCS, LOG_SYNCS, Metrics, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, DISK_SYNCS, LOG_SYNCS, Metrics, metric, wait_for_merges};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const SYNCS: Experiment = Experiment {
     figures: &[
@@ -17,17 +17,17 @@ pub const SYNCS: Experiment = Experiment {
         // these files, so their number has no effect.
         Figure {
             what: "syncs of a checkpoint, 10,000 changed buckets against 1",
-            bar: Bar::AtMost(1.0),
+            required: Requirement::AtMost(1.0),
             unit: "×",
         },
         Figure {
             what: "duration of a checkpoint, 10,000 changed buckets against 1",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "×",
         },
         Figure {
             what: "duration of a checkpoint with 1 changed bucket, 10,000 buckets against 1,000",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
     ],
@@ -45,26 +45,26 @@ const SECONDS: &str = "tidewatch_checkpoint_seconds_total";
 /// Checkpoints with one changed bucket and with all buckets changed.
 #[derive(Default)]
 struct Rounds {
-    one: Taken,
-    all: Taken,
+    one: Costs,
+    all: Costs,
 }
 
 /// The costs of several checkpoints.
 #[derive(Default)]
-struct Taken {
+struct Costs {
     syncs: Vec<f64>,
     milliseconds: Vec<f64>,
 }
 
-impl Taken {
-    fn push(&mut self, took: Took) {
+impl Costs {
+    fn push(&mut self, took: Cost) {
         self.syncs.push(took.syncs);
         self.milliseconds.push(took.milliseconds);
     }
 }
 
 /// The cost of one checkpoint.
-struct Took {
+struct Cost {
     syncs: f64,
     milliseconds: f64,
 }
@@ -120,7 +120,7 @@ fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds>
     filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     let mut rounds = Rounds::default();
     for round in 0..ROUNDS {
-        touch(&server, fleet, round)?;
+        send_round(&server, fleet, round)?;
         rounds.all.push(checkpoint(&server, &mut filler)?);
         rounds.one.push(checkpoint(&server, &mut filler)?);
     }
@@ -129,7 +129,7 @@ fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds>
 }
 
 /// Sends one point to each bucket.
-fn touch(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
+fn send_round(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
     let first_ns = days_ago_ns(20)? + round as i64 * 60 * SECOND_NS;
     let requests = fleet.buckets.iter().map(|bucket| {
         let body = Series::new(round as u64, first_ns, SECOND_NS).single(&bucket.id, &bucket.sources[0]);
@@ -142,9 +142,9 @@ fn touch(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
 }
 
 /// Fills the log until a checkpoint is taken, and measures that checkpoint.
-fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Took> {
+fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Cost> {
     filler.fill(server, FILLED_BYTES)?;
-    merges_stand_still(server)?;
+    wait_for_merges(server)?;
     let before = Metrics::of(server)?;
     let done = before.get(CHECKPOINTS)?;
     filler.until_checkpoint(server, done)?;
@@ -153,10 +153,10 @@ fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Took> {
         return Err("more than one checkpoint was counted".into());
     }
     let delta = |name: &str| -> Outcome<f64> { Ok(after.get(name)? - before.get(name)?) };
-    let took = Took {
+    let took = Cost {
         syncs: delta(DISK_SYNCS)? - delta(LOG_SYNCS)?,
         milliseconds: delta(SECONDS)? * 1e3,
     };
-    merges_stand_still(server)?;
+    wait_for_merges(server)?;
     Ok(took)
 }

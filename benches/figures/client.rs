@@ -52,14 +52,14 @@ impl Connection {
     }
 
     /// Sends a request that must succeed; returns the body.
-    pub fn done(&mut self, request: &[u8]) -> Outcome<&[u8]> {
-        let (status, body) = self.ask(request)?;
+    pub fn send_ok(&mut self, request: &[u8]) -> Outcome<&[u8]> {
+        let (status, body) = self.send(request)?;
         succeeded(status, body)?;
         Ok(body)
     }
 
     /// Sends a request; returns status and body.
-    pub fn ask(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
+    pub fn send(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
         self.stream.write_all(request)?;
         while !self.receive()? {}
         self.take()
@@ -76,7 +76,7 @@ impl Connection {
 
     /// Reads once; returns whether the answer is complete.
     fn receive(&mut self) -> Outcome<bool> {
-        let wanted = self.head.map_or(0, |head| head.least()).max(self.filled + 1);
+        let wanted = self.head.map_or(0, |head| head.length_min()).max(self.filled + 1);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted.max(2 * self.filled), 0);
         }
@@ -92,7 +92,7 @@ impl Connection {
     /// Takes the complete answer out of the buffer.
     fn take(&mut self) -> Outcome<(u16, &[u8])> {
         let head = self.head.take().ok_or("no answer was read")?;
-        let body = head.gather(&mut self.buffer[..self.filled]);
+        let body = head.join_chunks(&mut self.buffer[..self.filled]);
         self.filled = 0;
         Ok((head.status, &self.buffer[body]))
     }
@@ -100,7 +100,7 @@ impl Connection {
     /// Sends a request that is answered with JSON, which must succeed.
     pub fn json(&mut self, method: &str, path: &str, credential: &str, body: &Value) -> Outcome<Value> {
         let request = request(method, path, credential, body.to_string().as_bytes());
-        Ok(serde_json::from_slice(self.done(&request)?)?)
+        Ok(serde_json::from_slice(self.send_ok(&request)?)?)
     }
 }
 

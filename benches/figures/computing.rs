@@ -14,12 +14,12 @@ use tidewatch::journal::IngestRecord;
 use crate::Outcome;
 use crate::points::{BATCH, FIELDS, SECOND_NS, Series};
 use crate::sonic;
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const PARSE: Experiment = Experiment {
     figures: &[Figure {
         what: "parsing a 1,000-point body into columns, against a visitor on sonic-rs",
-        bar: Bar::AtLeast(1.5),
+        required: Requirement::AtLeast(1.5),
         unit: "× faster",
     }],
     run: parse,
@@ -28,7 +28,7 @@ pub const PARSE: Experiment = Experiment {
 pub const ALLOCATIONS: Experiment = Experiment {
     figures: &[Figure {
         what: "allocations per point of a 1,000-point request",
-        bar: Bar::AtMost(0.05),
+        required: Requirement::AtMost(0.05),
         unit: "allocations",
     }],
     run: allocations,

@@ -10,20 +10,20 @@ use crate::client::{Connection, drive, request};
 use crate::metrics::{CHECKPOINTS, LOG_TAIL, Metrics, SEGMENTS, metric};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const DAMAGE: Experiment = Experiment {
     figures: &[
         // Its records are carried on once for each checkpoint, which does not affect ingests.
         Figure {
             what: "server CPU per point ingested into other buckets, with a bucket set apart against without",
-            bar: Bar::AtMost(1.1),
+            required: Requirement::AtMost(1.1),
             unit: "×",
         },
         // As without a damaged bucket, the log of one checkpoint may wait while that of the next is written.
         Figure {
             what: "greatest length of the log with a bucket set apart, against storage.checkpoint_bytes",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
     ],
@@ -68,8 +68,8 @@ impl Scene {
         let mut connection = Connection::open(server.address)?;
         let mut fill = |connection: &mut Connection| -> Outcome<()> {
             let (source, series) = &mut sources[0];
-            connection.done(&account.batch(&series.batch(&bucket, source, BATCH)))?;
-            connection.done(&account.batch(&other_series.batch(&other, &of_other, BATCH)))?;
+            connection.send_ok(&account.batch(&series.batch(&bucket, source, BATCH)))?;
+            connection.send_ok(&account.batch(&other_series.batch(&other, &of_other, BATCH)))?;
             Ok(())
         };
         fill(&mut connection)?;
@@ -101,7 +101,7 @@ impl Scene {
     /// Status of an ingest into the other bucket.
     fn status_of_other(&self) -> Outcome<u16> {
         let mut connection = Connection::open(self.server.address)?;
-        Ok(connection.ask(&self.to_other)?.0)
+        Ok(connection.send(&self.to_other)?.0)
     }
 
     /// CPU time of a point in µs.

@@ -11,18 +11,18 @@ use crate::client::{Connection, drive};
 use crate::ingest::CLIENTS;
 use crate::rules::{create, rule, verdict};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const DELIVERIES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "durable webhook deliveries to one local receiver",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "/s",
         },
         Figure {
             what: "latency from verdict to delivery, with an unresponsive receiver against without",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
     ],
@@ -91,7 +91,7 @@ fn delay(
     rules: &[String],
     arrivals: &Receiver<Instant>,
 ) -> Outcome<Measured> {
-    let (dead, _connections) = silent()?;
+    let (dead, _connections) = unresponsive_receiver()?;
     let dead = account.webhook(dead)?;
     let mut connection = Connection::open(server.address)?;
     let mut took = [Vec::new(), Vec::new()];
@@ -101,7 +101,7 @@ fn delay(
         for rule in rules {
             let request = verdict(account, rule, "met");
             let sent = Instant::now();
-            connection.done(&request)?;
+            connection.send_ok(&request)?;
             let arrived = arrivals.recv_timeout(ARRIVES_WITHIN)?;
             took[beside].push((arrived - sent).as_secs_f64() * 1e6);
         }
@@ -163,7 +163,7 @@ fn answer_all(stream: TcpStream, arrived: &Sender<Instant>) -> Option<()> {
 }
 
 /// A receiver that accepts connections and never reads from them; they close when the returned channel is dropped.
-pub fn silent() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
+pub fn unresponsive_receiver() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (accepted, connections) = channel();

@@ -9,18 +9,18 @@ use crate::client::drive;
 use crate::ingest::CLIENTS;
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const SLOW_SYNC: Experiment = Experiment {
     figures: &[
         Figure {
             what: "acknowledgements per fdatasync of 5 ms, 64 clients, 1 bucket",
-            bar: Bar::AtLeast(32.0),
+            required: Requirement::AtLeast(32.0),
             unit: "requests",
         },
         Figure {
             what: "acknowledgements per fdatasync of 5 ms, 64 clients, 64 buckets",
-            bar: Bar::AtLeast(32.0),
+            required: Requirement::AtLeast(32.0),
             unit: "requests",
         },
     ],

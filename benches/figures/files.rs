@@ -12,7 +12,7 @@ use crate::ingest::CLIENTS;
 use crate::metrics::{CHECKPOINTS, FAILED_CHECKPOINTS, metric};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root, files_below};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 // The number of files grows with the logarithm of the data, not with buckets or checkpoints: a few for each size class
 // of segments and for each of the ledger's five streams. 200 leaves a process far from 65,530 mappings and 1,024 open
@@ -21,12 +21,12 @@ pub const FILES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "mapped files, 10,000 buckets × 50 checkpoints with idempotency keys",
-            bar: Bar::AtMost(200.0),
+            required: Requirement::AtMost(200.0),
             unit: "files",
         },
         Figure {
             what: "files in the data directory, 10,000 buckets × 50 checkpoints with idempotency keys",
-            bar: Bar::AtMost(200.0),
+            required: Requirement::AtMost(200.0),
             unit: "files",
         },
     ],
@@ -43,7 +43,7 @@ const REPEATED: usize = 8;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A request with an idempotency key, and its first answer.
-struct Kept {
+struct RepeatableRequest {
     request: Vec<u8>,
     answer: Vec<u8>,
 }
@@ -57,7 +57,7 @@ fn files() -> Outcome<Vec<Measured>> {
     fleet.create(&server, BUCKETS, 1)?;
     server.stop()?;
     let created_s = began.elapsed().as_secs_f64();
-    let mut most = Most::default();
+    let mut most = Maxima::default();
     let (mut server, mut round, mut kept) = (Server::start(&data_dir, &[CHECKPOINT_BYTES])?, 0, Vec::new());
     let (mut done, mut starts, mut slowest_ready_s) = (0.0, 0, 0.0f64);
     loop {
@@ -76,7 +76,7 @@ fn files() -> Outcome<Vec<Measured>> {
             break;
         }
     }
-    most.look(&server, &data_dir)?;
+    most.observe(&server, &data_dir)?;
     let note = format!(
         "greatest number observed, polled every {POLL_INTERVAL:?}; {done} checkpoints in {round} rounds of a point for each \
          bucket, each under its own Idempotency-Key; {starts} restarts, alternating SIGKILL and SIGTERM, at most {} s to \
@@ -101,15 +101,15 @@ fn rounds(
     data_dir: &Path,
     fleet: &Fleet,
     round: &mut u64,
-    kept: &mut Vec<Kept>,
-    most: &mut Most,
+    kept: &mut Vec<RepeatableRequest>,
+    most: &mut Maxima,
 ) -> Outcome<f64> {
     let stop = &AtomicBool::new(false);
     let most = &*most;
     thread::scope(|scope| {
         let looking = scope.spawn(move || -> Outcome<()> {
             while !stop.load(Ordering::Relaxed) {
-                most.look(server, data_dir)?;
+                most.observe(server, data_dir)?;
                 thread::sleep(POLL_INTERVAL);
             }
             Ok(())
@@ -136,7 +136,7 @@ fn rounds(
 }
 
 /// Sends one point to each bucket.
-fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<Kept>) -> Outcome<()> {
+fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<RepeatableRequest>) -> Outcome<()> {
     let first_ns = days_ago_ns(20)? + round as i64 * 60 * SECOND_NS;
     let requests = fleet.buckets.iter().enumerate().map(|(index, bucket)| {
         let body = Series::new(round, first_ns, SECOND_NS).single(&bucket.id, &bucket.sources[0]);
@@ -147,8 +147,8 @@ fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<Kept>) 
     let mut connection = Connection::open(server.address)?;
     for place in 0..REPEATED {
         let request = requests.swap_remove(place * requests.len() / REPEATED);
-        let answer = connection.done(&request)?.to_vec();
-        kept.push(Kept { request, answer });
+        let answer = connection.send_ok(&request)?.to_vec();
+        kept.push(RepeatableRequest { request, answer });
     }
     let each = requests.len().div_ceil(CLIENTS);
     let clients: Vec<Vec<Vec<u8>>> = requests.chunks(each).map(<[_]>::to_vec).collect();
@@ -156,10 +156,10 @@ fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<Kept>) 
 }
 
 /// Sends the kept requests again; the first answers must be repeated.
-fn repeat(server: &Server, kept: &[Kept]) -> Outcome<()> {
+fn repeat(server: &Server, kept: &[RepeatableRequest]) -> Outcome<()> {
     let mut connection = Connection::open(server.address)?;
     for (index, kept) in kept.iter().enumerate() {
-        let answer = connection.done(&kept.request)?;
+        let answer = connection.send_ok(&kept.request)?;
         if answer != kept.answer {
             return Err(format!(
                 "key {index} of {} was answered {} first, and {} after a restart",
@@ -175,13 +175,13 @@ fn repeat(server: &Server, kept: &[Kept]) -> Outcome<()> {
 
 /// The greatest numbers observed.
 #[derive(Default)]
-struct Most {
+struct Maxima {
     maps: AtomicUsize,
     files: AtomicUsize,
 }
 
-impl Most {
-    fn look(&self, server: &Server, data_dir: &Path) -> Outcome<()> {
+impl Maxima {
+    fn observe(&self, server: &Server, data_dir: &Path) -> Outcome<()> {
         self.maps
             .fetch_max(server.mappings_below(data_dir)?, Ordering::Relaxed);
         self.files.fetch_max(files_below(data_dir), Ordering::Relaxed);

@@ -127,7 +127,7 @@ impl Filler {
     pub fn send(&mut self) -> Outcome<()> {
         let body = self.series.batch(&self.bucket, &self.source, BATCH);
         let request = request("POST", "/api/data/batch", &self.credential, &body);
-        self.connection.done(&request).map(drop)
+        self.connection.send_ok(&request).map(drop)
     }
 
     /// Sends until the log has this length, which must be less than `storage.checkpoint_bytes`.

@@ -3,10 +3,10 @@
 use crate::Outcome;
 use crate::client::drive;
 use crate::fleet::{Filler, Fleet};
-use crate::metrics::{CHECKPOINTS, SEGMENTS, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, SEGMENTS, metric, wait_for_merges};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const GROWTH: Experiment = Experiment {
     figures: &[
@@ -14,12 +14,12 @@ pub const GROWTH: Experiment = Experiment {
         // the number of blocks low.
         Figure {
             what: "memory per series after ten checkpoints, 100,000 series",
-            bar: Bar::AtMost(1_024.0),
+            required: Requirement::AtMost(1_024.0),
             unit: "B",
         },
         Figure {
             what: "growth of memory per series from the second to the tenth of these checkpoints",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "B",
         },
     ],
@@ -50,7 +50,7 @@ fn growth() -> Outcome<Vec<Measured>> {
         let done = metric(&server, CHECKPOINTS)?;
         send_round(&server, &fleet, round)?;
         filler.until_checkpoint(&server, done.max(metric(&server, CHECKPOINTS)?))?;
-        merges_stand_still(&server)?;
+        wait_for_merges(&server)?;
         counted += metric(&server, CHECKPOINTS)? - done;
         seen.push((server.anonymous_bytes()? - before) / SERIES as f64);
     }

@@ -7,17 +7,17 @@ use tidewatch::timestamp::format_timestamp_ns;
 use crate::Outcome;
 use crate::client::{Connection, drive};
 use crate::fleet::Filler;
-use crate::metrics::{CHECKPOINTS, MERGES, Metrics, SEGMENTS, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, MERGES, Metrics, SEGMENTS, metric, wait_for_merges};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured};
+use crate::table::{Experiment, Figure, Measured, Requirement};
 
 pub const HISTORY: Experiment = Experiment {
     figures: &[
         // Each file may have a block that the range cuts at either end.
         Figure {
             what: "additional blocks read by a grouped query if points arrived out of order",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "blocks",
         },
     ],
@@ -63,7 +63,7 @@ fn history() -> Outcome<Vec<Measured>> {
     for _ in 0..CHECKPOINTS_WITHOUT {
         filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     }
-    merges_stand_still(&server)?;
+    wait_for_merges(&server)?;
     let queried = [(&ordered, &sources[0]), (&shuffled, &sources[1])];
     let [in_order, in_disorder] = queried.map(|(bucket, source)| -> Outcome<(f64, Vec<u8>)> {
         let moment = |seconds: i64| {
@@ -80,7 +80,7 @@ fn history() -> Outcome<Vec<Measured>> {
             "filters": {"dataSourceIds": [source], "startTime": range[0], "endTime": range[1]}}),
         );
         let before = metric(&server, OPENED)?;
-        let answer = Connection::open(server.address)?.done(&query)?.to_vec();
+        let answer = Connection::open(server.address)?.send_ok(&query)?.to_vec();
         Ok((metric(&server, OPENED)? - before, answer))
     });
     let (in_order, in_disorder) = (in_order?, in_disorder?);

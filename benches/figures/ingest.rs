@@ -8,18 +8,18 @@ use crate::Outcome;
 use crate::client::{drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const BATCHES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per ingested point, durable, batches of 1,000",
-            bar: Bar::AtMost(0.7),
+            required: Requirement::AtMost(0.7),
             unit: "µs",
         },
         Figure {
             what: "ingest throughput, durable against wal.sync=never, 64 clients, batches of 1,000",
-            bar: Bar::AtLeast(85.0),
+            required: Requirement::AtLeast(85.0),
             unit: "%",
         },
     ],
@@ -30,12 +30,12 @@ pub const SINGLES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per single-point request, 64 connections, durable",
-            bar: Bar::AtMost(20.0),
+            required: Requirement::AtMost(20.0),
             unit: "µs",
         },
         Figure {
             what: "ingest throughput, durable against wal.sync=never, 64 clients, single points",
-            bar: Bar::AtLeast(85.0),
+            required: Requirement::AtLeast(85.0),
             unit: "%",
         },
     ],
@@ -111,10 +111,10 @@ impl Load {
     }
 
     /// The same requests compressed by gzip, as most agents send them.
-    pub fn packed_requests_of_now(&mut self, points: usize) -> Outcome<Vec<Vec<u8>>> {
+    pub fn gzip_requests_of_now(&mut self, points: usize) -> Outcome<Vec<Vec<u8>>> {
         let (account, bucket) = (&self.account, &self.bucket);
         let of_client = |(source, series): &mut (String, Series)| {
-            account.packed_batch(&series.batch_of_now(bucket, source, points))
+            account.gzip_batch(&series.batch_of_now(bucket, source, points))
         };
         self.sources.iter_mut().map(of_client).collect()
     }

@@ -9,19 +9,19 @@ use crate::ingest::CLIENTS;
 use crate::metrics::{Metrics, SEGMENTS};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const MANY_SERIES: Experiment = Experiment {
     figures: &[
         // Clients retry for about as long while a server is restarted for an upgrade.
         Figure {
             what: "time to ready after a restart, 10,000 buckets and 1,000,000 series",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "s",
         },
         Figure {
             what: "memory per series after a restart, 10,000 buckets and 1,000,000 series",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "B",
         },
     ],

@@ -8,12 +8,12 @@ use crate::Outcome;
 use crate::client::{Connection, request};
 use crate::points::{FIELDS, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const IDLE_SERIES: Experiment = Experiment {
     figures: &[Figure {
         what: "memory per idle series, from 10,000 to 110,000 series",
-        bar: Bar::AtMost(1_024.0),
+        required: Requirement::AtMost(1_024.0),
         unit: "B",
     }],
     run: idle_series,
@@ -90,7 +90,7 @@ fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usiz
     let mut points = Vec::new();
     for index in indexes {
         let body = json!({"name": format!("source {index}"), "schema": schema}).to_string();
-        let answer = connection.done(&request("POST", &path, &account.credential, body.as_bytes()))?;
+        let answer = connection.send_ok(&request("POST", &path, &account.credential, body.as_bytes()))?;
         let answer: serde_json::Value = serde_json::from_slice(answer)?;
         let id = answer
             .pointer("/dataSource/_id")
@@ -98,6 +98,6 @@ fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usiz
             .ok_or("no source id")?;
         points.push(series.entry(id));
     }
-    connection.done(&account.batch(&Series::batch_of(bucket, &points)))?;
+    connection.send_ok(&account.batch(&Series::batch_of(bucket, &points)))?;
     Ok(())
 }

@@ -15,7 +15,7 @@ pub const LOG_BYTES: &str = "tidewatch_log_bytes_total";
 pub const LOG_SYNCS: &str = "tidewatch_log_syncs_total";
 pub const DISK_SYNCS: &str = "tidewatch_disk_syncs_total";
 
-const MERGES_STAND_STILL_FOR: Duration = Duration::from_millis(700);
+const IDLE_TIME: Duration = Duration::from_millis(700);
 
 /// The whole text of one request.
 pub struct Metrics(String);
@@ -23,7 +23,7 @@ pub struct Metrics(String);
 impl Metrics {
     pub fn of(server: &Server) -> Outcome<Self> {
         let mut connection = Connection::open(server.address)?;
-        let text = connection.done(&request("GET", "/metrics", "x-of: bench", b""))?;
+        let text = connection.send_ok(&request("GET", "/metrics", "x-of: bench", b""))?;
         Ok(Metrics(String::from_utf8(text.to_vec())?))
     }
 
@@ -43,10 +43,10 @@ pub fn metric(server: &Server, name: &str) -> Outcome<f64> {
 }
 
 /// Waits until no merge of segments has ended for a while and the server has no background work.
-pub fn merges_stand_still(server: &Server) -> Outcome<()> {
+pub fn wait_for_merges(server: &Server) -> Outcome<()> {
     let mut before = metric(server, MERGES)?;
     loop {
-        std::thread::sleep(MERGES_STAND_STILL_FOR);
+        std::thread::sleep(IDLE_TIME);
         server.settle()?;
         let now = metric(server, MERGES)?;
         if now == before {

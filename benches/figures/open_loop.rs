@@ -14,9 +14,9 @@ use crate::answer::Head;
 use crate::table::quantile;
 
 /// Time limit for answers after the last request was due.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIME_LIMIT: Duration = Duration::from_secs(40);
 /// Interval of polling for due requests.
-const NAP: Timespec = Timespec {
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000,
 };
@@ -53,7 +53,7 @@ struct Crowd<'a> {
     /// Number of requests due so far.
     due_count: u32,
     poll: OwnedFd,
-    callers: Vec<Option<Caller<'a>>>,
+    connections: Vec<Option<Connection<'a>>>,
     /// Indexes of idle connections; the one used last is reused first.
     idle: Vec<usize>,
     /// Indexes without an open connection.
@@ -64,7 +64,7 @@ struct Crowd<'a> {
 }
 
 /// A connection and its request.
-struct Caller<'a> {
+struct Connection<'a> {
     stream: TcpStream,
     /// Whether it has a request without an answer.
     waits: bool,
@@ -81,7 +81,7 @@ enum Progress {
 }
 
 /// Sends the requests repeatedly over at most `connections` connections.
-pub fn offer(
+pub fn run_load(
     address: SocketAddr,
     requests: &[Vec<u8>],
     pace: Pace,
@@ -96,7 +96,7 @@ pub fn offer(
         began,
         due_count: 0,
         poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-        callers: (0..connections_max).map(|_| None).collect(),
+        connections: (0..connections_max).map(|_| None).collect(),
         idle: Vec::new(),
         ended: (0..connections_max).rev().collect(),
         waiting: 0,
@@ -108,10 +108,10 @@ pub fn offer(
         let now = Instant::now();
         if now < end {
             crowd.send_due(now)?;
-        } else if crowd.waiting == 0 || now > end + PATIENCE {
+        } else if crowd.waiting == 0 || now > end + TIME_LIMIT {
             break;
         }
-        epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&NAP))?;
+        epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&POLL_INTERVAL))?;
         for event in events.drain(..) {
             crowd.advance(event.data.u64() as usize)?;
         }
@@ -149,7 +149,7 @@ impl<'a> Crowd<'a> {
             Some(number) => number,
             None => self.open()?,
         };
-        let caller = self.callers[number]
+        let caller = self.connections[number]
             .as_mut()
             .ok_or("an idle connection has ended")?;
         (caller.waits, caller.due, caller.unsent) = (true, due, request);
@@ -170,7 +170,7 @@ impl<'a> Crowd<'a> {
             epoll::EventData::new_u64(number as u64),
             flags,
         )?;
-        self.callers[number] = Some(Caller {
+        self.connections[number] = Some(Connection {
             stream,
             waits: false,
             due: Instant::now(),
@@ -181,7 +181,7 @@ impl<'a> Crowd<'a> {
     }
 
     fn advance(&mut self, number: usize) -> Outcome<()> {
-        let Some(caller) = self.callers[number].as_mut() else {
+        let Some(caller) = self.connections[number].as_mut() else {
             return Ok(());
         };
         let progress = caller.advance()?;
@@ -207,7 +207,7 @@ impl<'a> Crowd<'a> {
         self.waiting -= usize::from(waited);
         if ends {
             self.idle.retain(|idle| *idle != number);
-            self.callers[number] = None;
+            self.connections[number] = None;
             self.ended.push(number);
         } else {
             caller.waits = false;
@@ -217,7 +217,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-impl Caller<'_> {
+impl Connection<'_> {
     /// Writes and reads without blocking.
     fn advance(&mut self) -> Outcome<Progress> {
         while !self.unsent.is_empty() {

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::ingest::Load;
-use crate::open_loop::{Pace, Tally, offer};
+use crate::open_loop::{Pace, Tally, run_load};
 use crate::points::BATCH;
 use crate::server::Server;
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 /// The rows of one kind of load: throughput, memory and recovery.
 macro_rules! figures {
@@ -24,17 +24,17 @@ macro_rules! figures {
                     $load,
                     ": throughput at twice the capacity for a minute, share of the peak"
                 ),
-                bar: Bar::AtLeast(90.0),
+                required: Requirement::AtLeast(90.0),
                 unit: "%",
             },
             Figure {
                 what: concat!($load, ": peak memory, share of the budget"),
-                bar: Bar::AtMost(100.0),
+                required: Requirement::AtMost(100.0),
                 unit: "%",
             },
             Figure {
                 what: concat!($load, ": recovery time to the earlier latency"),
-                bar: Bar::AtMost(5.0),
+                required: Requirement::AtMost(5.0),
                 unit: "s",
             },
         ]
@@ -50,11 +50,11 @@ pub const INGEST: Experiment = Experiment {
     },
 };
 
-pub const PACKED: Experiment = Experiment {
+pub const GZIP_INGEST: Experiment = Experiment {
     figures: figures!("overload, gzip ingest"),
     run: || {
         let mut load = start()?;
-        let requests = load.packed_requests_of_now(BATCH)?;
+        let requests = load.gzip_requests_of_now(BATCH)?;
         measure(&load.server, &requests)
     },
 };
@@ -73,11 +73,11 @@ pub const QUERIES: Experiment = Experiment {
 /// Memory for points, bodies and mailboxes: small enough to be exceeded many times in a minute.
 const MEMORY_BYTES_MAX: &str = "268435456";
 const SERVER_CORE: usize = 0;
-const CROWD_CORE: usize = 1;
+const CLIENT_CORE: usize = 1;
 /// Closed-loop connections that measure the peak.
-const LOOPS: usize = 64;
+const PEAK_CLIENTS: usize = 64;
 /// The greatest number of open-loop connections.
-const CROWD: usize = 6_000;
+const CONNECTIONS_MAX: usize = 6_000;
 /// As long as the overload: a shorter peak would not include all of the sealing and merging that its points cause.
 const PEAK_SPAN: Duration = OVERLOAD_SPAN;
 const OVERLOAD_SPAN: Duration = Duration::from_secs(60);
@@ -97,7 +97,7 @@ fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     thread::scope(|scope| {
         let crowd = scope.spawn(|| {
             let mut core = CpuSet::new();
-            core.set(CROWD_CORE);
+            core.set(CLIENT_CORE);
             sched_setaffinity(None, &core)?;
             overload(server, requests)
         });
@@ -108,32 +108,33 @@ fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
 fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     let address = server.address;
     // The first run only warms up.
-    offer(address, requests, Pace::Loop, PEAK_SPAN / 24, LOOPS)?;
+    run_load(address, requests, Pace::Loop, PEAK_SPAN / 24, PEAK_CLIENTS)?;
     server.settle()?;
     let base_bytes = server.anonymous_bytes()?;
-    let peak = offer(address, requests, Pace::Loop, PEAK_SPAN, LOOPS)?;
+    let peak = run_load(address, requests, Pace::Loop, PEAK_SPAN, PEAK_CLIENTS)?;
     let peak_rate = peak.accepted_ms.len() as f64 / PEAK_SPAN.as_secs_f64();
     server.settle()?;
     // Half of the peak rate, before and after the overload.
     let usual = Pace::PerSecond(peak_rate / 2.0);
     let mut before_ms = Vec::new();
     for _ in 0..8 {
-        before_ms.push(offer(address, requests, usual, PROBE_SPAN, LOOPS)?.p99_ms());
+        before_ms.push(run_load(address, requests, usual, PROBE_SPAN, PEAK_CLIENTS)?.p99_ms());
     }
     let before_ms = median(&mut before_ms);
     let (mut tally, highest_bytes) = watch_memory(server, || {
-        offer(
+        run_load(
             address,
             requests,
             Pace::PerSecond(2.0 * peak_rate),
             OVERLOAD_SPAN,
-            CROWD,
+            CONNECTIONS_MAX,
         )
     })?;
     let ended = Instant::now();
     let again = loop {
-        let mut probe = offer(address, requests, usual, PROBE_SPAN, LOOPS)?;
-        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= RECOVERED_FACTOR * before_ms {
+        let mut probe = run_load(address, requests, usual, PROBE_SPAN, PEAK_CLIENTS)?;
+        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= RECOVERED_FACTOR * before_ms
+        {
             break ended.elapsed().saturating_sub(PROBE_SPAN);
         }
         if ended.elapsed() > Duration::from_secs(60) {
@@ -145,7 +146,7 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     Ok(vec![
         Measured {
             value: 100.0 * rate / peak_rate,
-            note: tell(&mut tally, rate, peak_rate),
+            note: describe(&mut tally, rate, peak_rate),
         },
         Measured {
             value: 100.0 * (highest_bytes - base_bytes) / budget_bytes,
@@ -165,11 +166,11 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     ])
 }
 
-fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
+fn describe(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
     format!(
-        "the server on one core, the clients on the other; peak {} a second ({LOOPS} clients, {PEAK_SPAN:?}), offered twice \
+        "the server on one core, the clients on the other; peak {} a second ({PEAK_CLIENTS} clients, {PEAK_SPAN:?}), offered twice \
          that: {} a second accepted (p99 {} ms after they were due), {} refused with 503, {} failed otherwise, {} never \
-         sent as all {CROWD} connections waited (at most {})",
+         sent as all {CONNECTIONS_MAX} connections waited (at most {})",
         significant(peak_rate),
         significant(rate),
         significant(tally.p99_ms()),

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::client::{Connection, drive};
-use crate::deliveries::silent;
+use crate::deliveries::unresponsive_receiver;
 use crate::fleet::Filler;
 use crate::ingest::{CHECKPOINT_BYTES, CLIENTS, Load};
 use crate::metrics::{CHECKPOINTS, LOG_BYTES, MERGES, Metrics, metric};
 use crate::points::BATCH;
 use crate::rules::{create, rule, verdict};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const OWED: Experiment = Experiment {
     figures: &[
@@ -20,24 +20,24 @@ pub const OWED: Experiment = Experiment {
         // when they were created.
         Figure {
             what: "bytes written per byte of log, 100,000 pending deliveries whose receiver refuses connections",
-            bar: Bar::AtMost(3.0),
+            required: Requirement::AtMost(3.0),
             unit: "B",
         },
         Figure {
             what: "bytes written per byte of log, 100,000 pending deliveries whose receiver never answers",
-            bar: Bar::AtMost(3.0),
+            required: Requirement::AtMost(3.0),
             unit: "B",
         },
         Figure {
             what: "bytes written per byte of log, no pending deliveries",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "B",
         },
     ],
     run: owed,
 };
 
-const OWED_DELIVERIES: usize = 100_000;
+const PENDING_DELIVERIES: usize = 100_000;
 const WEBHOOKS: usize = 10;
 const PENDING: &str = "tidewatch_deliveries_pending";
 const ATTEMPTS: &str = "tidewatch_delivery_attempts_total{outcome=\"unanswered\"}";
@@ -55,57 +55,57 @@ struct Written {
 fn owed() -> Outcome<Vec<Measured>> {
     // Closed at once, so that connections to this address are refused.
     let refusing = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let (silent, _connections) = silent()?;
-    let refused = with_owed(Some(refusing))?;
-    let waiting = with_owed(Some(silent))?;
-    let none = with_owed(None)?;
+    let (unresponsive_receiver, _connections) = unresponsive_receiver()?;
+    let refused = measure(Some(refusing))?;
+    let waiting = measure(Some(unresponsive_receiver))?;
+    let none = measure(None)?;
     Ok(vec![refused, waiting, none])
 }
 
 /// Measures ingest while deliveries to this receiver are pending.
-fn with_owed(receiver: Option<SocketAddr>) -> Outcome<Measured> {
+fn measure(receiver: Option<SocketAddr>) -> Outcome<Measured> {
     let settings = [
         ("storage.checkpoint_bytes", CHECKPOINT_BYTES),
         ("webhooks.allow_private_networks", "true"),
     ];
     let mut load = Load::start(&settings)?;
     if let Some(receiver) = receiver {
-        owe(&mut load, receiver)?;
+        create_pending(&mut load, receiver)?;
     }
     // The cost of creating the deliveries is not part of the measurement.
     let mut filler = Filler::of(&load.server, &mut load.account)?;
     filler.until_checkpoint(&load.server, metric(&load.server, CHECKPOINTS)?)?;
     let pending = metric(&load.server, PENDING)?;
     // Deliveries whose attempt is being recorded are not counted.
-    if receiver.is_some() && pending < 0.99 * OWED_DELIVERIES as f64 {
+    if receiver.is_some() && pending < 0.99 * PENDING_DELIVERIES as f64 {
         return Err(format!("only {pending} deliveries are pending").into());
     }
-    let written = written(&mut load)?;
+    let measure_writes = measure_writes(&mut load)?;
     let note = format!(
         "{} MB written, {} MB of them log, {} checkpoints, {} merges, {} attempts at deliveries; \
          {pending} pending before and {} after; batches of {BATCH} points on {CLIENTS} connections",
-        significant(written.bytes / 1e6),
-        significant(written.log_bytes / 1e6),
-        written.checkpoints,
-        written.merges,
-        written.attempts,
+        significant(measure_writes.bytes / 1e6),
+        significant(measure_writes.log_bytes / 1e6),
+        measure_writes.checkpoints,
+        measure_writes.merges,
+        measure_writes.attempts,
         metric(&load.server, PENDING)?
     );
     Ok(Measured {
-        value: written.bytes / written.log_bytes,
+        value: measure_writes.bytes / measure_writes.log_bytes,
         note,
     })
 }
 
 /// Triggers rules for webhooks of one receiver.
-fn owe(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
+fn create_pending(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
     let mut connection = Connection::open(load.server.address)?;
     for _ in 0..WEBHOOKS {
         let body = json!({"url": format!("http://{receiver}/"), "events": ["alert.triggered"],
             "retryConfig": {"maxRetries": 10, "backoffMultiplier": 10}});
         connection.json("POST", "/api/webhooks", &load.account.credential, &body)?;
     }
-    let count = OWED_DELIVERIES / WEBHOOKS;
+    let count = PENDING_DELIVERIES / WEBHOOKS;
     let source = load.account.source(&load.bucket, "boiler")?;
     create(&load.server, &rule(&load.account, &load.bucket, &source), count)?;
     let rules = load.account.rules(&load.bucket, count)?;
@@ -118,7 +118,7 @@ fn owe(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
 }
 
 /// Sends a load; returns the bytes written meanwhile.
-fn written(load: &mut Load) -> Outcome<Written> {
+fn measure_writes(load: &mut Load) -> Outcome<Written> {
     let (metrics, bytes) = (Metrics::of(&load.server)?, load.server.written_bytes()?);
     load.drive(EACH, BATCH)?;
     let after = Metrics::of(&load.server)?;

@@ -88,14 +88,14 @@ impl Series {
     /// The next point as an entry of a batch.
     pub fn entry(&mut self, source: &str) -> Vec<u8> {
         let mut entry = format!(r#"{{"dataSourceId":"{source}"#).into_bytes();
-        self.next().write_rest(&mut entry);
+        self.next().write_after_source(&mut entry);
         entry
     }
 
     /// Body of a single point.
     pub fn single(&mut self, bucket: &str, source: &str) -> Vec<u8> {
         let mut body = format!(r#"{{"bucketId":"{bucket}","dataSourceId":"{source}"#).into_bytes();
-        self.next().write_rest(&mut body);
+        self.next().write_after_source(&mut body);
         body
     }
 }
@@ -108,7 +108,7 @@ impl Point {
     }
 
     /// Writes the part of a point after the source's id.
-    fn write_rest(&self, body: &mut Vec<u8>) {
+    fn write_after_source(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(br#"","timestamp":""#);
         body.extend_from_slice(tidewatch::timestamp::format_timestamp_ns(self.timestamp_ns).as_bytes());
         self.write_values(body);

@@ -11,21 +11,21 @@ use engine::{
 
 use crate::Outcome;
 use crate::points::{BATCH, SECOND_NS, Series};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
-pub const TOUCHED: Experiment = Experiment {
+pub const ROWS_READ: Experiment = Experiment {
     figures: &[Figure {
         what: "rows and cells read by a grouped query per cell of the answer, without 2 edge blocks",
-        bar: Bar::AtMost(60.0),
+        required: Requirement::AtMost(60.0),
         unit: "rows",
     }],
-    run: touched,
+    run: rows_read,
 };
 
 pub const HOURLY: Experiment = Experiment {
     figures: &[Figure {
         what: "hourly average over 1,000,000 points, within the engine",
-        bar: Bar::AtMost(0.2),
+        required: Requirement::AtMost(0.2),
         unit: "ms",
     }],
     run: hourly,
@@ -35,12 +35,12 @@ pub const MINUTELY: Experiment = Experiment {
     figures: &[
         Figure {
             what: "average by minute over 100,000 points at 1 Hz, within the engine",
-            bar: Bar::AtMost(0.345),
+            required: Requirement::AtMost(0.345),
             unit: "ms",
         },
         Figure {
             what: "average by minute over 100,000 points at 1 Hz, within the engine, first query",
-            bar: Bar::AtMost(0.45),
+            required: Requirement::AtMost(0.45),
             unit: "ms",
         },
     ],
@@ -50,26 +50,26 @@ pub const MINUTELY: Experiment = Experiment {
 pub const TENFOLD: Experiment = Experiment {
     figures: &[Figure {
         what: "grouped query with 10× more points in the range, same rows in the answer, within the engine",
-        bar: Bar::AtMost(1.3),
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: tenfold,
 };
 
-pub const BREADTH: Experiment = Experiment {
+pub const MANY_SOURCES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "snapshot of a bucket, 100,000 sources against 1,000, within the engine",
-            bar: Bar::AtMost(1.5),
+            required: Requirement::AtMost(1.5),
             unit: "× time",
         },
         Figure {
             what: "query of an empty range, 100,000 sources against 1,000, within the engine",
-            bar: Bar::AtMost(100.0),
+            required: Requirement::AtMost(100.0),
             unit: "× time",
         },
     ],
-    run: breadth,
+    run: many_sources,
 };
 
 const BUCKET: u32 = 1;
@@ -118,7 +118,7 @@ fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
     Ok(opened.snapshot([SOURCE]))
 }
 
-fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
+fn run_query(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
     let query = GroupQuery {
         range_ns,
         step: unit.into(),
@@ -131,7 +131,7 @@ fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]
 
 fn timed_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<f64> {
     let started = Instant::now();
-    let groups = std::hint::black_box(ask(series, range_ns, unit, fields)?);
+    let groups = std::hint::black_box(run_query(series, range_ns, unit, fields)?);
     let took = started.elapsed();
     if groups.starts_ns.is_empty() {
         return Err("an empty answer".into());
@@ -146,14 +146,14 @@ fn median_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: 
     Ok(median(&mut took))
 }
 
-fn touched() -> Outcome<Vec<Measured>> {
+fn rows_read() -> Outcome<Vec<Measured>> {
     let snapshot = sealed(POINTS, SECOND_NS)?;
     let mut random = fastrand::Rng::with_seed(1);
     let mut worst = (f64::MIN, String::new());
     for unit in [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month] {
         for _ in 0..100 {
             let (one, other) = (random.i64(ALL.0..ALL.1), random.i64(ALL.0..ALL.1));
-            let groups = ask(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
+            let groups = run_query(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
             let (rows, cells) = (groups.touched.rows, groups.touched.cells);
             let beyond = (rows + cells) as f64 - 2.0 * BLOCK_ROWS_MAX as f64;
             let of_a_cell = beyond.max(0.0) / groups.starts_ns.len().max(1) as f64;
@@ -273,7 +273,7 @@ fn each_ns(mut work: impl FnMut()) -> f64 {
     started.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
 }
 
-fn breadth() -> Outcome<Vec<Measured>> {
+fn many_sources() -> Outcome<Vec<Measured>> {
     let stores = [wide(1_000)?, wide(100_000)?];
     let (mut views, mut empty) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let behind = (FIRST_NS + SPAN_NS, i64::MAX);

@@ -7,12 +7,12 @@ use crate::client::drive;
 use crate::ingest::{CLIENTS, Load};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const READY: Experiment = Experiment {
     figures: &[Figure {
         what: "time to ready after a restart, 10× more sealed data, same log tail",
-        bar: Bar::AtMost(1.3),
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: ready,
@@ -21,7 +21,7 @@ pub const READY: Experiment = Experiment {
 pub const REPLAY: Experiment = Experiment {
     figures: &[Figure {
         what: "replay of the log at a restart, against live ingest",
-        bar: Bar::AtLeast(3.0),
+        required: Requirement::AtLeast(3.0),
         unit: "× faster",
     }],
     run: replay,

@@ -9,33 +9,33 @@ use crate::client::{Connection, drive, request};
 use crate::ingest::CLIENTS;
 use crate::points::FIELDS;
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const RULES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per poll that lists 100 due rules, 100 rules in total",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
             what: "server CPU per poll that lists 100 due rules, 10,000 rules in total",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
             what: "server CPU per poll that lists 100 due rules, 100,000 rules in total",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
             what: "poll of due rules, 1,000× more rules, as many listed",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "× CPU",
         },
         Figure {
             what: "durable verdicts, 64 connections",
-            bar: Bar::Shown,
+            required: Requirement::Shown,
             unit: "/s",
         },
     ],
@@ -115,11 +115,11 @@ fn rules() -> Outcome<Vec<Measured>> {
 /// CPU time of a poll in microseconds, and the total time of all polls.
 fn polls(server: &Server, poll: &[u8]) -> Outcome<(f64, Duration)> {
     let mut connection = Connection::open(server.address)?;
-    connection.done(poll)?;
+    connection.send_ok(poll)?;
     server.settle()?;
     let (used_before, started) = (server.cpu_seconds()?, Instant::now());
     for _ in 0..POLLS {
-        connection.done(poll)?;
+        connection.send_ok(poll)?;
     }
     let took = started.elapsed();
     Ok(((server.cpu_seconds()? - used_before) * 1e6 / POLLS as f64, took))

@@ -8,12 +8,12 @@ use crate::Outcome;
 use crate::beside::{ROUND, ROUNDS, slowdown};
 use crate::client::Connection;
 use crate::ingest::Load;
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const SCANS: Experiment = Experiment {
     figures: &[Figure {
         what: "ingest p99 during eight full raw scans of the bucket, against without",
-        bar: Bar::AtMost(2.0),
+        required: Requirement::AtMost(2.0),
         unit: "× p99",
     }],
     run: scans,
@@ -44,7 +44,7 @@ fn scan(load: &Load, stop: &AtomicBool, pages: &AtomicU64) -> Outcome<()> {
         if let Some(cursor) = cursor.take() {
             body["cursor"] = Value::from(cursor);
         }
-        let answer = connection.done(&load.account.query(&body))?;
+        let answer = connection.send_ok(&load.account.query(&body))?;
         cursor = next_cursor(answer);
         pages.fetch_add(1, Ordering::Relaxed);
     }

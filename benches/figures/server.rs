@@ -77,10 +77,10 @@ impl Server {
             .stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn()?;
-        let (said, addresses) = channel();
+        let (address_sender, addresses) = channel();
         if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
-            follow(out, said.clone());
-            follow(err, said);
+            follow(out, address_sender.clone());
+            follow(err, address_sender);
         }
         let mut server = Server {
             child,
@@ -88,7 +88,7 @@ impl Server {
             ready_after: Duration::ZERO,
         };
         server.address = wait_for_address(&addresses)?;
-        Connection::open(server.address)?.done(&request("GET", "/ready", "x-of: bench", b""))?;
+        Connection::open(server.address)?.send_ok(&request("GET", "/ready", "x-of: bench", b""))?;
         server.ready_after = started.elapsed();
         Ok(server)
     }
@@ -178,13 +178,13 @@ impl Drop for Server {
     }
 }
 
-fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, String>>) {
+fn follow(output: impl Read + Send + 'static, address_sender: Sender<Result<SocketAddr, String>>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             if let Some((_, address)) = line.split_once("listening on http://") {
                 let address = address.split(|c: char| c.is_whitespace() || c == '\u{1b}').next();
                 // The receiver is dropped if the caller has timed out.
-                let _ = said.send(address.unwrap_or_default().parse().map_err(|_| line));
+                let _ = address_sender.send(address.unwrap_or_default().parse().map_err(|_| line));
             } else if line.contains("WARN") || line.contains("ERROR") || line.starts_with("tidewatch:") {
                 eprintln!("server: {line}");
             }
@@ -193,10 +193,10 @@ fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, St
 }
 
 fn wait_for_address(addresses: &Receiver<Result<SocketAddr, String>>) -> Outcome<SocketAddr> {
-    let said = addresses
+    let address = addresses
         .recv_timeout(START_WITHIN)
         .map_err(|_| "the server did not say where it listens")?;
-    Ok(said.map_err(|line| format!("no address in: {line}"))?)
+    Ok(address.map_err(|line| format!("no address in: {line}"))?)
 }
 
 /// An organization and its credential as a header line.
@@ -294,7 +294,7 @@ impl Account {
             let limit = (count - ids.len()).min(1_000);
             let path = format!("/api/buckets/{bucket}/alerts?limit={limit}&offset={}", ids.len());
             let request = request("GET", &path, &self.credential, b"");
-            let answer: serde_json::Value = serde_json::from_slice(self.connection.done(&request)?)?;
+            let answer: serde_json::Value = serde_json::from_slice(self.connection.send_ok(&request)?)?;
             let listed = answer["alertRules"]
                 .as_array()
                 .filter(|listed| !listed.is_empty());
@@ -310,7 +310,7 @@ impl Account {
     }
 
     /// A batch compressed by gzip at its default level, as most agents send it.
-    pub fn packed_batch(&self, body: &[u8]) -> Outcome<Vec<u8>> {
+    pub fn gzip_batch(&self, body: &[u8]) -> Outcome<Vec<u8>> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(body)?;
         let headers = format!("{}\r\ncontent-encoding: gzip", self.credential);

@@ -8,23 +8,23 @@ use crate::Outcome;
 use crate::client::{Connection, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, bytes_below, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const DISK: Experiment = Experiment {
     figures: &[
         Figure {
             what: "disk usage of the data directory, 1,000,000 sealed points with rollups",
-            bar: Bar::AtMost(1.2),
+            required: Requirement::AtMost(1.2),
             unit: "B/point",
         },
         Figure {
             what: "grouped query with 10× more points in the range, same rows in the answer, over HTTP",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
         Figure {
             what: "query of the last 1,000 points of three fields, over HTTP",
-            bar: Bar::AtMost(0.4),
+            required: Requirement::AtMost(0.4),
             unit: "ms",
         },
     ],
@@ -63,7 +63,7 @@ fn disk() -> Outcome<Vec<Measured>> {
     for _ in 0..QUERIES {
         for (query, took_ms) in queries.iter().zip(&mut took_ms) {
             let started = Instant::now();
-            connection.done(query)?;
+            connection.send_ok(query)?;
             took_ms.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }
@@ -106,7 +106,7 @@ fn last(server: &Server, account: &Account, bucket: &str, source: &str) -> Outco
     for _ in 0..QUERIES {
         for (request, took_ms) in [(&query, &mut took_ms), (&health, &mut bare_ms)] {
             let started = Instant::now();
-            bytes = connection.done(request)?.len().max(bytes);
+            bytes = connection.send_ok(request)?.len().max(bytes);
             took_ms.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }

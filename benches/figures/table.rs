@@ -5,13 +5,13 @@ use crate::Outcome;
 /// A row of the table before it is measured.
 pub struct Figure {
     pub what: &'static str,
-    pub bar: Bar,
+    pub required: Requirement,
     pub unit: &'static str,
 }
 
 /// The required value of a figure.
 #[derive(Clone, Copy)]
-pub enum Bar {
+pub enum Requirement {
     AtLeast(f64),
     AtMost(f64),
     /// None: the figure is informative.
@@ -37,20 +37,20 @@ pub struct Table {
     notes: Vec<String>,
 }
 
-impl Bar {
+impl Requirement {
     fn holds(self, value: f64) -> bool {
         match self {
-            Bar::AtLeast(least) => value >= least,
-            Bar::AtMost(most) => value <= most,
-            Bar::Shown => true,
+            Requirement::AtLeast(least) => value >= least,
+            Requirement::AtMost(most) => value <= most,
+            Requirement::Shown => true,
         }
     }
 
     fn describe(self, unit: &str) -> String {
         match self {
-            Bar::AtLeast(least) => format!("≥ {least} {unit}"),
-            Bar::AtMost(most) => format!("≤ {most} {unit}"),
-            Bar::Shown => String::from("–"),
+            Requirement::AtLeast(least) => format!("≥ {least} {unit}"),
+            Requirement::AtMost(most) => format!("≤ {most} {unit}"),
+            Requirement::Shown => String::from("–"),
         }
     }
 }
@@ -68,18 +68,18 @@ impl Table {
         for (figure, measured) in experiment.figures.iter().zip(measured) {
             let (value, verdict, note) = match measured {
                 Ok(Measured { value, note }) => {
-                    let verdict = match figure.bar {
-                        Bar::Shown => "",
-                        bar if bar.holds(value) => "pass",
+                    let verdict = match figure.required {
+                        Requirement::Shown => "",
+                        required if required.holds(value) => "pass",
                         _ => "FAIL",
                     };
                     (format!("{} {}", significant(value), figure.unit), verdict, note)
                 }
                 Err(reason) => (String::from("–"), "NOT MEASURED", reason),
             };
-            let bar = figure.bar.describe(figure.unit);
+            let required = figure.required.describe(figure.unit);
             self.rows
-                .push([figure.what.to_owned(), value, bar, verdict.to_owned()]);
+                .push([figure.what.to_owned(), value, required, verdict.to_owned()]);
             self.notes.push(note);
         }
     }

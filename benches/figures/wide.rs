@@ -7,26 +7,26 @@ use tempfile::TempDir;
 
 use crate::Outcome;
 use crate::client::drive;
-use crate::deliveries::silent;
+use crate::deliveries::unresponsive_receiver;
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const WIDE: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per ingested point, batches of 1,000 sources against batches of one",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
         Figure {
             what: "server CPU per ingested point, with a webhook for data.received against without, batches of one source",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "×",
         },
         Figure {
             what: "server CPU per ingested point, with a webhook for data.received against without, batches of 1,000 sources",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "×",
         },
     ],
@@ -44,25 +44,25 @@ const ROUNDS: usize = 6;
 #[derive(Clone, Copy, PartialEq)]
 struct Turn {
     wide: bool,
-    heard: bool,
+    subscribed: bool,
 }
 
 const TURNS: [Turn; 4] = [
     Turn {
         wide: false,
-        heard: false,
+        subscribed: false,
     },
     Turn {
         wide: true,
-        heard: false,
+        subscribed: false,
     },
     Turn {
         wide: false,
-        heard: true,
+        subscribed: true,
     },
     Turn {
         wide: true,
-        heard: true,
+        subscribed: true,
     },
 ];
 
@@ -91,7 +91,7 @@ impl Scene {
         let server = Server::start(&dir.path().join("data"), &settings)?;
         let mut account = Account::sign_up(&server, NAME)?;
         // A receiver that never answers: the cost of an event is measured, not that of an HTTP request.
-        let (address, connections) = silent()?;
+        let (address, connections) = unresponsive_receiver()?;
         let webhook = account.webhook_of(address, &["data.received"])?;
         let narrow = Self::sources(&mut account, "narrow", 1)?;
         let wide = Self::sources(&mut account, "wide", BATCH)?;
@@ -137,7 +137,7 @@ impl Scene {
     /// CPU time of a point in µs.
     fn cost_us(&mut self, turn: Turn) -> Outcome<f64> {
         let requests = self.requests(turn.wide);
-        let status = if turn.heard { "active" } else { "paused" };
+        let status = if turn.subscribed { "active" } else { "paused" };
         self.account.set_webhook(&self.webhook, status)?;
         self.server.settle()?;
         let before = self.server.cpu_seconds()?;

@@ -1,5 +1,5 @@
 /** A chart with points in its range is never blank. */
-import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
+import { createSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
 import { expect, open, test } from "./support/test";
 
@@ -12,21 +12,21 @@ test.beforeAll(async ({ service }) => {
 });
 
 test("first points are seen at once: one, some within a pixel, and one alone between gaps", async ({ page }) => {
-  const single = await makeSource(account, { v: { type: "number" } });
+  const single = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   await send(account, single, [{ at: now - 60 * MINUTE, values: { v: 21.5 } }]);
   await open(page, account, hashOf(single, "r=24h"));
   await expect(page.getByTestId("chart-points")).toHaveText("1 point");
   await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(8);
 
-  const burst = await makeSource(account, { v: { type: "number" } });
+  const burst = await createSource(account, { v: { type: "number" } });
   const twenty = Array.from({ length: 20 }, (_, n) => ({ at: now - 60 * MINUTE + n * 2000, values: { v: 20 } }));
   await send(account, burst, twenty);
   await open(page, account, hashOf(burst, "r=24h"));
   await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(8);
 
   // Two dense series of points with a single point between them.
-  const alone = await makeSource(account, { v: { type: "number" } });
+  const alone = await createSource(account, { v: { type: "number" } });
   const run = (from: number) => Array.from({ length: 300 }, (_, n) => ({ at: from + n * 10_000, values: { v: 1 } }));
   const middle = { at: now - 12 * 60 * MINUTE, values: { v: 9 } };
   await send(account, alone, [...run(now - 20 * 60 * MINUTE), middle, ...run(now - 4 * 60 * MINUTE)]);
@@ -35,7 +35,7 @@ test("first points are seen at once: one, some within a pixel, and one alone bet
 });
 
 test("groups finer than what a source sends are drawn", async ({ page }) => {
-  const rare = await makeSource(account, { v: { type: "number" } });
+  const rare = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   const points = Array.from({ length: 348 }, (_, n) => ({ at: now - (n + 1) * 120 * MINUTE, values: { v: n % 9 } }));
   await send(account, rare, points);

@@ -1,10 +1,10 @@
 /** A chart of many lines is painted once for each answer, and not before the answer has arrived. */
-import { makeSource, send, signUp } from "./support/api";
-import { expect, open, settled, test } from "./support/test";
+import { createSource, send, signUp } from "./support/api";
+import { expect, open, waitUntilSettled, test } from "./support/test";
 
 test("another range is drawn once, when its answer is here", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   await send(
     account,
@@ -35,7 +35,7 @@ test("another range is drawn once, when its answer is here", async ({ page, serv
   await expect(page.getByText("Loading the points…")).toBeVisible();
   expect(await drawings()).toBe(0);
   release();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".chart-note")).toContainText("over 30 d");
   await expect.poll(drawings).toBe(1);
 });

@@ -1,8 +1,8 @@
 /** A chart draws about one value per pixel up to the end of the range, and the text below it states the resolution. */
 import { readFileSync } from "node:fs";
-import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
+import { createSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
-import { expect, open, settled, test, visit } from "./support/test";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -24,7 +24,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
   for (const name of ["One", "Two", "Three"]) {
     const bucketId = sources[0]?.bucketId;
     const schema = { v: { type: "number" } };
-    const source = await makeSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
+    const source = await createSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
     // The average interval of the source is minutes, the displayed points are seconds apart.
     await send(account, source, [{ at: now - 20 * DAY, values: { v: 1 } }]);
     const hour = Array.from({ length: 3600 }, (_, n) => ({
@@ -48,7 +48,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
 });
 
 test("groups by hour reach to the newest point", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   // The range ends fifty minutes into an hour, whose group begins long before the end.
   const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
   await send(
@@ -62,7 +62,7 @@ test("groups by hour reach to the newest point", async ({ page }) => {
 });
 
 test("a day by hour has 24 hours, and a point at its end is the next day's", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const midnight = Math.floor(Date.now() / DAY) * DAY;
   const minutes = Array.from({ length: 30 * 60 }, (_, n) => ({ at: midnight - n * MINUTE, values: { v: 1 } }));
   await send(account, source, minutes);
@@ -88,7 +88,7 @@ test("a day by hour has 24 hours, and a point at its end is the next day's", asy
 });
 
 test("a switch over a day is the share of the time that it was true", async ({ page }) => {
-  const source = await makeSource(account, { running: { type: "boolean" } });
+  const source = await createSource(account, { running: { type: "boolean" } });
   const now = Date.now();
   const steps = Array.from({ length: 8000 }, (_, n) => ({
     at: now - n * 10 * SECOND,
@@ -105,7 +105,7 @@ test("a switch over a day is the share of the time that it was true", async ({ p
 });
 
 test("the greatest and the least have the steps that averages have", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: now - n * MINUTE, values: { v: n % 5 } }));
   await send(account, source, minutes);
@@ -133,7 +133,7 @@ test("the greatest and the least have the steps that averages have", async ({ pa
 test("a switch of more points than an answer holds is a share of the whole range, whatever is chosen", async ({
   page,
 }) => {
-  const source = await makeSource(account, { running: { type: "boolean" }, v: { type: "number" } });
+  const source = await createSource(account, { running: { type: "boolean" }, v: { type: "number" } });
   const now = Date.now();
   const steps = Array.from({ length: 30_000 }, (_, n) => ({
     at: now - n * 20 * SECOND,
@@ -166,15 +166,15 @@ test.describe("in Los Angeles", () => {
   test.use({ timezoneId: "America/Los_Angeles" });
 
   test("days are those of the place, and a value stands within its day", async ({ page }) => {
-    const source = await makeSource(account, { v: { type: "number" } });
+    const source = await createSource(account, { v: { type: "number" } });
     const midnight = Math.floor(Date.now() / DAY) * DAY;
     const hours = Array.from({ length: 240 }, (_, n) => ({ at: midnight - n * HOUR - MINUTE, values: { v: n } }));
     await send(account, source, hours);
     await open(page, account, hashOf([source], "r=30d&by=day&agg=max"));
-    const asked = page.waitForRequest((request) => request.postDataJSON()?.groupBy === "day");
+    const dayRequest = page.waitForRequest((request) => request.postDataJSON()?.groupBy === "day");
     await page.getByRole("button", { name: "Local" }).click();
-    expect((await asked).postDataJSON().timezone).toBe("America/Los_Angeles");
-    await settled(page);
+    expect((await dayRequest).postDataJSON().timezone).toBe("America/Los_Angeles");
+    await waitUntilSettled(page);
     await expect(page.locator(".chart-note")).toContainText("the greatest value of each day");
     await page.locator(".plot").focus();
     await page.keyboard.press("Home");
@@ -187,7 +187,7 @@ test.describe("in Los Angeles", () => {
   });
 
   test("counts are in plain words", async ({ page }) => {
-    const source = await makeSource(account, { v: { type: "number" } });
+    const source = await createSource(account, { v: { type: "number" } });
     await send(account, source, [{ at: Date.now() - HOUR, values: { v: 1 } }]);
     await open(page, account, hashOf([source], "r=7d&agg=count&by=day"));
     await expect(page.locator(".chart-note")).toContainText("1 value, the number of points of each day");

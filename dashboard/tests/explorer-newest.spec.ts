@@ -1,5 +1,5 @@
 /** "Newest values" are the values of the newest points in every view. */
-import { call, makeSource, send, signUp } from "./support/api";
+import { call, createSource, send, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 const SECOND = 1000;
@@ -9,8 +9,8 @@ test("a grouped view names the newest point of each line and its time, and live 
   service,
 }) => {
   const account = await signUp(service.url);
-  const quick = await makeSource(account, { v: { type: "number", unit: "bar" } }, { name: "Quick" });
-  const slow = await makeSource(account, { v: { type: "number" } }, { name: "Slow", bucketId: quick.bucketId });
+  const quick = await createSource(account, { v: { type: "number", unit: "bar" } }, { name: "Quick" });
+  const slow = await createSource(account, { v: { type: "number" } }, { name: "Slow", bucketId: quick.bucketId });
   const now = Math.floor(Date.now() / SECOND) * SECOND;
   await send(
     account,

@@ -1,5 +1,5 @@
 /** A limited plan: the page shows the remaining quota. */
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { startService } from "./support/service";
 import { expect, open, test, visit } from "./support/test";
 
@@ -7,7 +7,7 @@ test("the Free plan says what is left of it", async ({ page }) => {
   const service = await startService("Free");
   try {
     const account = await signUp(service.url);
-    const world = await makeWorld(account);
+    const world = await createWorld(account);
     await open(page, account);
     await expect(page.getByRole("meter", { name: "API calls this month" })).toBeVisible();
     await expect(page.getByRole("meter", { name: "Buckets" })).toHaveAttribute("aria-valuetext", "1 of 3");

@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Page } from "@playwright/test";
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { startService } from "./support/service";
-import { expect, open, settled, test, visit } from "./support/test";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const run = promisify(execFile);
 const CLICKS_MAX = 15;
@@ -65,7 +65,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await expect(page.locator(".step.next")).toContainText("See it on a chart");
     await page.goBack();
     await click("Explore", "link");
-    await settled(page);
+    await waitUntilSettled(page);
     expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
     await visit(page, "#/");
     await expect(page.getByText("Getting started")).toHaveCount(0);
@@ -99,37 +99,37 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
     { name: "Boiler", schema: { t: { type: "number" } } },
   );
   await call(account, "POST", `/api/buckets/${bucket._id}/keys`, { name: "k", type: "write" });
-  const asked: string[] = [];
+  const requests: string[] = [];
   page.on("request", (request) => {
     const { pathname } = new URL(request.url());
-    if (pathname.startsWith("/api/")) asked.push(pathname);
+    if (pathname.startsWith("/api/")) requests.push(pathname);
   });
   await page.clock.install();
   await open(page, account);
   await expect(page.locator(".step.next")).toContainText("Send a point");
   const source = `/api/buckets/${bucket._id}/sources/${dataSource._id}`;
-  const waits = () => asked.filter((path) => path === source).length;
-  await expect.poll(waits).toBe(1);
-  asked.length = 0;
+  const polls = () => requests.filter((path) => path === source).length;
+  await expect.poll(polls).toBe(1);
+  requests.length = 0;
   for (let second = 0; second < 9; second += 3) {
     await page.clock.runFor(3000);
-    await expect.poll(waits).toBe(second / 3 + 1);
+    await expect.poll(polls).toBe(second / 3 + 1);
   }
   // One request every three seconds, and the feed of changes.
-  expect(asked.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
+  expect(requests.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
   const hide = (hidden: boolean) =>
     page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { value, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));
     }, hidden);
   await hide(true);
-  asked.length = 0;
+  requests.length = 0;
   await page.clock.runFor(60_000);
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
   await call(account, "POST", "/api/data", { bucketId: bucket._id, dataSourceId: dataSource._id, values: { t: 1 } });
   await hide(false);
   // Changes by other clients are requested at once.
-  await expect.poll(() => asked).toContain("/api/changes");
+  await expect.poll(() => requests).toContain("/api/changes");
   await page.clock.runFor(3000);
   await expect(page.locator(".step.next")).toContainText("See it on a chart");
   await page.getByRole("button", { name: "Hide the guide" }).click();
@@ -138,7 +138,7 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
 
 test("a key made among the keys is in the commands too", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("gateway");
@@ -151,6 +151,6 @@ test("a key made among the keys is in the commands too", async ({ page, service 
     await expect(page.locator("pre").first()).toContainText(key);
   }
   await page.reload();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator("pre").first()).toContainText("YOUR-WRITE-KEY");
 });

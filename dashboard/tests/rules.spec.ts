@@ -1,5 +1,5 @@
 /** Rules: the editor refuses one that cannot fire, and shows its condition in words; one without verdicts is marked. */
-import { call, makeWorld, signUp, type Account, type World } from "./support/api";
+import { call, createWorld, signUp, type Account, type World } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 interface Stored {
@@ -32,7 +32,7 @@ async function addRule(account: Account, world: World, part: object): Promise<st
 
 test("the form takes only what can fire, and its words are made of the parameters", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Shakes");
   const create = page.getByRole("button", { name: "Create rule" });
@@ -81,7 +81,7 @@ test("the form takes only what can fire, and its words are made of the parameter
 
 test("words of another client that say something else are shown as such, and made anew", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const id = await addRule(account, world, {});
   await open(page, account, `#/rules/${id}`);
   await expect(page.getByText("vibration is above 500 mm/s")).toBeVisible();
@@ -94,7 +94,7 @@ test("words of another client that say something else are shown as such, and mad
 
 test("an inconclusive rule and one that no evaluator answers are not green", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const id = await addRule(account, world, { parameters: { operator: ">", value: 5 } });
   await call(account, "POST", `/api/evaluations/${id}/verdict`, { outcome: "inconclusive" }, world.integrationKey);
   // Twelve minutes pass without a verdict.
@@ -107,9 +107,9 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
     await route.fulfill({ response, json: body });
   });
   await open(page, account, "#/rules");
-  const odd = page.getByRole("row", { name: /Odd/ });
-  await expect(odd).toContainText("inconclusive");
-  await expect(odd.locator(".pill.ok")).toHaveCount(0);
+  const oddRow = page.getByRole("row", { name: /Odd/ });
+  await expect(oddRow).toContainText("inconclusive");
+  await expect(oddRow.locator(".pill.ok")).toHaveCount(0);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("no evaluator has answered for 12 min");
   await visit(page, "#/");
   const troubled = page.getByRole("region", { name: "Rules that need attention" });
@@ -123,7 +123,7 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
 
 test("a rule that clears is armed by time alone, and the page knows", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await call(account, "PATCH", `/api/alerts/${world.ruleId}`, {
     evaluation: {
       kind: "auto",

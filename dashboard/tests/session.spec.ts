@@ -1,5 +1,5 @@
 /** Sessions end when they should and not earlier, and typed input survives their end. */
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { expect, logInAs, open, test } from "./support/test";
 
 test("logging out ends the session on the server", async ({ page, service }) => {
@@ -12,7 +12,7 @@ test("logging out ends the session on the server", async ({ page, service }) => 
 
 test("what was typed into a rule is there again after the next log-in", async ({ page, context, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Shakes");
   await page.getByLabel("Field", { exact: true }).selectOption("vibration");
@@ -35,7 +35,7 @@ test("what was typed into a rule is there again after the next log-in", async ({
 
 test("leaving a changed form asks, by a link, by Back and by logging out", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, "#/buckets");
   await page.evaluate((to) => (location.hash = to), `#/buckets/${world.bucketId}/sources/${world.sourceId}/edit`);
   const description = page.getByLabel("Description", { exact: true });
@@ -83,7 +83,7 @@ test("a session older than an hour is renewed while a page is open, and no page 
   service,
 }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const other = await context.newPage();
   await context.clock.install();
   for (const one of [page, other]) {

@@ -1,10 +1,10 @@
 /** A source that has stopped sending is marked as silent. */
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 test("a source that has fallen silent says since when, and stands first", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const { bucketId } = world;
   const { dataSource } = await call<{ dataSource: { _id: string } }>(
     account,

@@ -40,7 +40,7 @@ fn segments() -> Vec<SharedBytes> {
 }
 
 /// Answers to queries over a range, as text.
-fn answers(store: &Store, range_ns: (i64, i64)) -> String {
+fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
     let snapshot = store.snapshot([0]);
     let series = &snapshot.series[0];
     let stop = || false;
@@ -107,8 +107,8 @@ fn a_small_cache_changes_no_result_and_keeps_its_bound() {
             }
         };
         assert_eq!(
-            answers(&little, range_ns),
-            answers(&much, range_ns),
+            run_queries(&little, range_ns),
+            run_queries(&much, range_ns),
             "{range_ns:?}"
         );
         assert!(small.bytes() <= small.bytes_max(), "{small:?}");
@@ -131,7 +131,7 @@ fn all_stores_share_one_bound() {
                 }
                 for block in 0..BLOCKS {
                     let start_ns = block * ROWS_PER_BLOCK * STEP_NS;
-                    answers(&store, (start_ns, start_ns + 2 * ROWS_PER_BLOCK * STEP_NS));
+                    run_queries(&store, (start_ns, start_ns + 2 * ROWS_PER_BLOCK * STEP_NS));
                     assert!(cache.bytes() <= cache.bytes_max(), "{cache:?}");
                 }
             });

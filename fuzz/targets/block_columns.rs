@@ -91,11 +91,11 @@ pub fn check(data: &[u8]) {
         bucket.take(step);
     }
     bucket.apply();
-    bucket.is_read_back();
-    bucket.groups_are_right(unit, bounds);
+    bucket.check_rows();
+    bucket.check_groups(unit, bounds);
     bucket.checkpoint();
-    bucket.is_read_back();
-    bucket.groups_are_right(unit, bounds);
+    bucket.check_rows();
+    bucket.check_groups(unit, bounds);
 }
 
 impl Bucket {
@@ -206,7 +206,7 @@ impl Bucket {
         self.store.finish_checkpoint(checkpoint, Some(part), i64::MIN);
     }
 
-    fn is_read_back(&self) {
+    fn check_rows(&self) {
         let snapshot = self.store.snapshot(0..u32::from(SOURCES));
         let page = rows_of(&snapshot, usize::MAX, None).unwrap();
         let mut expected: Vec<&Row> = self.rows.iter().filter(|row| !row.values.is_empty()).collect();
@@ -241,7 +241,7 @@ impl Bucket {
         }
     }
 
-    fn groups_are_right(&self, unit: Unit, (one, other): (i64, i64)) {
+    fn check_groups(&self, unit: Unit, (one, other): (i64, i64)) {
         let range_ns = (one.min(other), one.max(other));
         let fields: Vec<u16> = (0..FIELDS).collect();
         for series in &self.store.snapshot(0..u32::from(SOURCES)).series {

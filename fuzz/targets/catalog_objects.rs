@@ -39,7 +39,7 @@ fn objects(mut data: &[u8]) {
         }
     }
     if let Ok(catalog) = loader.finish() {
-        comes_back(&catalog);
+        check_round_trip(&catalog);
     }
 }
 
@@ -59,7 +59,7 @@ fn key_of(bytes: &[u8; KEY_BYTES]) -> ObjectKey {
 }
 
 /// A checkpoint of a catalog loads as a catalog with the same checkpoint.
-fn comes_back(catalog: &Catalog) {
+fn check_round_trip(catalog: &Catalog) {
     let written = |catalog: &Catalog| {
         let frozen = catalog.freeze();
         let changes = frozen.changes_since(&Frozen::default());

@@ -32,10 +32,10 @@ pub fn check(data: &[u8]) {
     let disk = SimDisk::new(1);
     let mut first_sequence = 1;
     if flags & 8 != 0 {
-        first_sequence = begin(&disk);
+        first_sequence = write_first_file(&disk);
     }
     if flags & 1 != 0 {
-        make_checksums_right(&mut file, first_sequence);
+        correct_checksums(&mut file, first_sequence);
     }
     let path = path(first_sequence);
     if let Some(flip) = flip_of_file(path.file_name().unwrap(), &file) {
@@ -61,11 +61,11 @@ pub fn check(data: &[u8]) {
         open(&disk, from).unwrap();
     }
     drop(opened);
-    goes_on(&disk, from);
+    check_append(&disk, from);
 }
 
 /// An opened log accepts a record, and still has it and all earlier ones when reopened.
-fn goes_on(disk: &SimDisk, from: u64) {
+fn check_append(disk: &SimDisk, from: u64) {
     let (mut log, _, before) = open(disk, from).unwrap();
     let sequence = log.append(&[b"goes on"]).unwrap();
     log.sync().unwrap();
@@ -78,7 +78,7 @@ fn goes_on(disk: &SimDisk, from: u64) {
 }
 
 /// Writes a valid first file of two records; returns the first sequence of the following file.
-fn begin(disk: &SimDisk) -> u64 {
+fn write_first_file(disk: &SimDisk) -> u64 {
     let (mut log, ..) = open(disk, 0).unwrap();
     log.append(&[b"one", b"two"]).unwrap();
     log.sync().unwrap();
@@ -108,7 +108,7 @@ fn path(first_sequence: u64) -> PathBuf {
 }
 
 /// Corrects the checksums of header and frames for the present content (wal/FORMAT.md).
-fn make_checksums_right(file: &mut [u8], first_sequence: u64) {
+fn correct_checksums(file: &mut [u8], first_sequence: u64) {
     let Some(header) = file.get_mut(..FILE_HEADER_BYTES) else {
         return;
     };

@@ -53,7 +53,7 @@ fn query(data: &[u8]) {
         return;
     };
     let Ok(input) = read_query(&body) else { return };
-    let again = read_query(&written(&input)).unwrap();
+    let again = read_query(&query_json(&input)).unwrap();
     assert_eq!(format!("{again:?}"), format!("{input:?}"));
     if input.grouping.is_none() && input.offset == 0 {
         // The next page of the same query.
@@ -65,13 +65,13 @@ fn query(data: &[u8]) {
             cursor: Some(cursor),
             ..input
         };
-        let read = read_query(&written(&next)).unwrap();
+        let read = read_query(&query_json(&next)).unwrap();
         assert_eq!(read.cursor, Some(cursor));
     }
 }
 
 /// The body of this query.
-fn written(input: &QueryInput) -> Value {
+fn query_json(input: &QueryInput) -> Value {
     let bound = |ns: Option<i64>| ns.map(|ns| format_timestamp_ns(ns).as_str().to_owned());
     let names: Vec<&str> = input.fields.iter().map(|field| field.name.as_str()).collect();
     // A duplicate name left a gap in the numbering.
@@ -137,8 +137,8 @@ fn moment(data: &[u8]) {
         assert_eq!(timestamp::parse(text).ok(), bytes.as_ref().ok().copied());
     }
     if let Ok(timestamp_ns) = bytes {
-        let written = format_timestamp_ns(timestamp_ns);
-        assert_eq!(timestamp::parse(written.as_str()).ok(), Some(timestamp_ns));
+        let query_json = format_timestamp_ns(timestamp_ns);
+        assert_eq!(timestamp::parse(query_json.as_str()).ok(), Some(timestamp_ns));
     }
 }
 
@@ -168,17 +168,17 @@ fn rule(text: &str) {
         _ => false,
     };
     assert!(fits && (change || !condition.percent), "{text:?}: {condition:?}");
-    if let Some(said) = said(&condition) {
-        let again = condition::parse(&said, &SCHEMA);
+    if let Some(condition_text) = condition_text(&condition) {
+        let again = condition::parse(&condition_text, &SCHEMA);
         assert!(
             again.as_ref() == Ok(&condition),
-            "{text:?}: {said:?} is {again:?}, not {condition:?}"
+            "{text:?}: {condition_text:?} is {again:?}, not {condition:?}"
         );
     }
 }
 
 /// The condition as text; `None` if it has long numbers or a text that cannot be quoted.
-fn said(condition: &ParsedCondition) -> Option<String> {
+fn condition_text(condition: &ParsedCondition) -> Option<String> {
     let number = |value: f64| {
         let shown = value.to_string();
         (shown.len() <= 20).then_some(shown)

@@ -23,7 +23,7 @@ pub fn check(data: &[u8]) {
     };
     let mut file = file.to_vec();
     if flags & 1 != 0 {
-        make_checksums_right(&mut file);
+        correct_checksums(&mut file);
     }
     // Damages and lost entries are listed with some hundred bytes each, for an entry of 40 bytes.
     bounded(file.len(), 64, || read(&file));
@@ -58,7 +58,7 @@ fn read(file: &[u8]) {
 }
 
 /// Corrects the checksums of payloads, blocks, tables and footer for the present content (src/ledger/FORMAT.md).
-fn make_checksums_right(file: &mut [u8]) {
+fn correct_checksums(file: &mut [u8]) {
     if file.len() < HEADER_BYTES + FOOTER_BYTES {
         return;
     }

@@ -27,7 +27,7 @@ pub fn check(data: &[u8]) {
     let mut file = file.to_vec();
     let unit = Unit::ALL[usize::from(flags >> 1) % Unit::ALL.len()];
     if flags & 1 != 0 {
-        make_checksums_right(&mut file);
+        correct_checksums(&mut file);
         // Lengths with a valid checksum are trusted: a dictionary of texts may take a gibibyte.
         read(file, unit);
     } else {
@@ -86,7 +86,7 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
 }
 
 /// Corrects the checksums of blocks, entries and table for the present content (engine/FORMAT.md).
-fn make_checksums_right(file: &mut [u8]) {
+fn correct_checksums(file: &mut [u8]) {
     if file.len() < MAGIC_BYTES + TRAILER_BYTES {
         return;
     }
@@ -96,7 +96,7 @@ fn make_checksums_right(file: &mut [u8]) {
         let Some(block) = file.get_mut(at + HEAD_BYTES..end) else {
             break;
         };
-        make_block_right(block);
+        correct_block(block);
         at = end;
     }
     let trailer = file.len() - TRAILER_BYTES;
@@ -118,7 +118,7 @@ fn make_checksums_right(file: &mut [u8]) {
     set_u32(file, trailer + 12, checksum);
 }
 
-fn make_block_right(block: &mut [u8]) {
+fn correct_block(block: &mut [u8]) {
     if block.len() < 8 {
         return;
     }

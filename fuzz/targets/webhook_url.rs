@@ -9,16 +9,16 @@ use std::sync::{Arc, LazyLock};
 use tidewatch::delivery::{Guard, Lookup, Place, Resolve};
 
 /// Resolves no name.
-struct Nobody;
+struct NoNames;
 
-impl Resolve for Nobody {
+impl Resolve for NoNames {
     fn lookup<'a>(&'a self, _: &'a str, _: u16) -> Lookup<'a> {
         Box::pin(async { Err(io::Error::other("no such name")) })
     }
 }
 
-static PUBLIC: LazyLock<Guard> = LazyLock::new(|| Guard::new(false, Arc::new(Nobody)));
-static PRIVATE: LazyLock<Guard> = LazyLock::new(|| Guard::new(true, Arc::new(Nobody)));
+static PUBLIC: LazyLock<Guard> = LazyLock::new(|| Guard::new(false, Arc::new(NoNames)));
+static PRIVATE: LazyLock<Guard> = LazyLock::new(|| Guard::new(true, Arc::new(NoNames)));
 
 pub fn check(data: &[u8]) {
     let Some((flags, text)) = data.split_first() else {

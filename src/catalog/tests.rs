@@ -12,7 +12,7 @@ mod written;
 
 use std::sync::Arc;
 
-use author::Author;
+use author::CommandGenerator;
 
 use super::*;
 use crate::clock::DAY_NS;
@@ -131,7 +131,7 @@ fn check_indexes(catalog: &Catalog) {
 fn a_snapshot_and_later_commands_equal_all_commands() {
     for seed in 0..40 {
         println!("seed {seed}");
-        let mut author = Author::new(seed);
+        let mut author = CommandGenerator::new(seed);
         let commands: Vec<Command> = (0..400).map(|_| author.next()).collect();
         let mut whole = Catalog::default();
         commands.iter().for_each(|command| whole.apply(command));

@@ -14,13 +14,13 @@ use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The outcome of a request.
-type Told = (u8, Result<(), JournalError>);
+type Outcome = (u8, Result<(), JournalError>);
 
 struct World {
     writer: JournalWriter,
     journal: JournalHandle,
-    tell: Sender<Told>,
-    told: Receiver<Told>,
+    outcome_sender: Sender<Outcome>,
+    outcomes: Receiver<Outcome>,
 }
 
 impl World {
@@ -31,12 +31,12 @@ impl World {
         let (log, _) = opened.unwrap_or_else(|_| panic!("an empty log opens"));
         let catalog = CatalogHandle::new(Catalog::default());
         let (writer, journal) = JournalWriter::start(log, catalog, options, progress).unwrap();
-        let (tell, told) = channel();
+        let (outcome_sender, outcomes) = channel();
         World {
             writer,
             journal,
-            tell,
-            told,
+            outcome_sender,
+            outcomes,
         }
     }
 
@@ -59,13 +59,13 @@ impl World {
     }
 
     fn submit(&self, number: u8) {
-        let tell = self.tell.clone();
-        let then = move |outcome| tell.send((number, outcome)).unwrap();
+        let outcome_sender = self.outcome_sender.clone();
+        let then = move |outcome| outcome_sender.send((number, outcome)).unwrap();
         self.journal.submit_command(command(), then);
     }
 
-    fn next_outcome(&self) -> Told {
-        self.told
+    fn next_outcome(&self) -> Outcome {
+        self.outcomes
             .recv_timeout(PATIENCE)
             .expect("every waiting request gets its outcome")
     }
@@ -104,8 +104,8 @@ fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
     world.submit(2);
     drop(held);
     for number in [1, 2] {
-        let (told, outcome) = world.next_outcome();
-        assert_eq!(told, number);
+        let (outcomes, outcome) = world.next_outcome();
+        assert_eq!(outcomes, number);
         outcome.expect("it is durable");
     }
     world.assert_ended();
@@ -119,8 +119,8 @@ fn a_panicking_control_fails_the_requests_queued_after_it() {
     let panics = |_: &mut Log| panic!("as the test wants it");
     world.journal.queue.control(Box::new(panics)).unwrap();
     let (asker, answer) = channel::<()>();
-    let asks = move |_: &mut Log| asker.send(()).unwrap();
-    world.journal.queue.control(Box::new(asks)).unwrap();
+    let sends = move |_: &mut Log| asker.send(()).unwrap();
+    world.journal.queue.control(Box::new(sends)).unwrap();
     drop(held);
     assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
     let answered = answer.recv_timeout(PATIENCE);

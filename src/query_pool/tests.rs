@@ -23,7 +23,7 @@ async fn begin<F: Future>(request: &mut Pin<Box<F>>) {
 }
 
 /// A query that needs a long turn, reports its start, and then waits to be released.
-fn long_one(
+fn long_query(
     started: Sender<u8>,
     name: u8,
     released: Receiver<()>,
@@ -39,7 +39,7 @@ fn long_one(
 }
 
 /// Waits until so many queries have had their short turn and wait for a long one.
-fn until_waiting_long(pool: &QueryPool, count: usize) {
+fn wait_for_long_queries(pool: &QueryPool, count: usize) {
     while pool.0.shared.queue.lock().turns.waiting_long() != count {
         std::thread::yield_now();
     }
@@ -89,7 +89,7 @@ fn a_small_query_does_not_wait_for_scans() {
         let mut scans = Vec::new();
         for name in 0..20 {
             let (release, released) = channel::<()>();
-            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(organization(1), long_query(started.clone(), name, released)));
             begin(&mut scan).await;
             scans.push((scan, release));
         }
@@ -117,13 +117,13 @@ fn scans_of_organizations_take_turns() {
         for name in [10, 11, 12, 13, 20, 30] {
             let (release, released) = channel::<()>();
             let by = organization(name / 10);
-            let mut scan = Box::pin(pool.run(by, long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(by, long_query(started.clone(), name, released)));
             begin(&mut scan).await;
             // Each query has had its short turn before the next starts, so that the order is known.
             if name == 10 {
                 assert_eq!(is_started.recv().unwrap(), 10);
             }
-            until_waiting_long(&pool, scans.len());
+            wait_for_long_queries(&pool, scans.len());
             scans.push((scan, release));
         }
         let mut order = vec![10];
@@ -147,14 +147,14 @@ fn one_organization_cannot_fill_the_queue() {
         // One runs and four wait: half of the queue.
         for name in 0..5 {
             let (release, released) = channel::<()>();
-            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(organization(1), long_query(started.clone(), name, released)));
             begin(&mut scan).await;
             if name == 0 {
                 is_started.recv().unwrap();
             }
             scans.push((scan, release));
         }
-        until_waiting_long(&pool, 4);
+        wait_for_long_queries(&pool, 4);
         let refused = pool.run(organization(1), answer_only(9)).await.unwrap_err();
         assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
         assert_eq!(pool.run(organization(2), answer_only(9)).await.unwrap(), 9);

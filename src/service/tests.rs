@@ -41,7 +41,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn pass(&self) {
+    fn wait_if_closed(&self) {
         if thread::current().name() != Some("journal") {
             return;
         }
@@ -74,7 +74,7 @@ impl World {
     async fn new() -> Self {
         let gate = Arc::new(Gate::default());
         let at_gate = Arc::clone(&gate);
-        let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.pass()));
+        let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.wait_if_closed()));
         let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
         let rooms = start_on(disk, layout(), options(), Arc::clone(&clock)).await;

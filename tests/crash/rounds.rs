@@ -43,27 +43,27 @@ fn assert_second_process_refused(server: &Server) {
     second
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(server.data_dir());
-    let (status, said) = run_to_end(&mut second, Duration::from_secs(20));
+    let (status, output) = run_to_end(&mut second, Duration::from_secs(20));
     let pid = server.pid().to_string();
     assert!(
-        !status.success() && said.contains(&pid),
-        "contract 9: a second process refuses and names {pid}: {said}"
+        !status.success() && output.contains(&pid),
+        "contract 9: a second process refuses and names {pid}: {output}"
     );
 }
 
 /// Kills during logging and replay.
 #[test]
 fn acknowledged_points_survive_sigkill_under_load() {
-    survive(Setup::unlimited(), 0);
+    check_kills(Setup::unlimited(), 0);
 }
 
 /// Kills also during sealing, merging and trimming, which are frequent here.
 #[test]
 fn acknowledged_points_survive_sigkill_while_they_are_sealed() {
-    survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);
+    check_kills(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);
 }
 
-fn survive(setup: Setup, ballast: usize) {
+fn check_kills(setup: Setup, ballast: usize) {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     let rounds = from_environment("CRASH_ROUNDS").unwrap_or(ROUNDS);
     println!("CRASH_SEED={seed} CRASH_ROUNDS={rounds}");

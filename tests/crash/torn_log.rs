@@ -147,24 +147,24 @@ fn damage_before_the_end_is_refused_naming_the_file() {
     open.write_at(b"X", at + 3).unwrap();
     let name = file.file_name().unwrap().to_string_lossy().into_owned();
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["check"]] {
-        let (status, said) = run_to_end(&mut scene.start_again(arguments), WITHIN);
+        let (status, output) = run_to_end(&mut scene.start_again(arguments), WITHIN);
         let sentence = "design: corruption is refused, file and offset are said";
-        assert!(!status.success(), "{sentence} ({arguments:?}): {said}");
+        assert!(!status.success(), "{sentence} ({arguments:?}): {output}");
         assert!(
-            said.contains(&name),
-            "{sentence} ({arguments:?}), `{name}` is not in: {said}"
+            output.contains(&name),
+            "{sentence} ({arguments:?}), `{name}` is not in: {output}"
         );
         assert!(
-            !said.contains("panicked"),
-            "corruption must not panic ({arguments:?}): {said}"
+            !output.contains("panicked"),
+            "corruption must not panic ({arguments:?}): {output}"
         );
     }
     // The refused start altered nothing: with the byte restored, all points are present.
     open.write_at(&marker(7).as_bytes()[3..4], at + 3).unwrap();
-    let (status, said) = run_to_end(&mut scene.start_again(&["check"]), WITHIN);
+    let (status, output) = run_to_end(&mut scene.start_again(&["check"]), WITHIN);
     assert!(
         status.success(),
-        "`tidewatch check` finds no fault in a sound directory: {said}"
+        "`tidewatch check` finds no fault in a sound directory: {output}"
     );
     scene.server.launch();
     assert_eq!(

@@ -25,7 +25,7 @@ const OUTCOMES: [&str; 4] = ["met", "met", "not_met", "inconclusive"];
 
 /// The answers to the only verdict of a rule.
 #[derive(Default)]
-struct Told {
+struct RuleAnswers {
     /// The answer of the accepted verdict, if it was received.
     accepted: Option<Value>,
     /// Outcomes that 409 answers named as recorded.
@@ -35,27 +35,27 @@ struct Told {
 #[derive(Default)]
 struct Ledger {
     /// Answers by rule.
-    told: BTreeMap<String, Told>,
+    answers: BTreeMap<String, RuleAnswers>,
     /// Numbers of acknowledged changes of the bucket.
     changes: Vec<u64>,
 }
 
 impl Ledger {
     #[track_caller]
-    fn note(&mut self, rule: &str, answer: &Answer, context: &str) {
-        let told = self.told.entry(rule.to_owned()).or_default();
+    fn record(&mut self, rule: &str, answer: &Answer, context: &str) {
+        let answers = self.answers.entry(rule.to_owned()).or_default();
         let body = answer.json();
         let evaluation = body["evaluation"].clone();
         match answer.status {
             200 => {
-                let twice = told.accepted.replace(evaluation);
+                let twice = answers.accepted.replace(evaluation);
                 assert!(
                     twice.is_none(),
                     "contract 6: a verdict is accepted once per due interval: {answer} ({context})"
                 );
             }
             409 => {
-                told.recorded.insert(text(&evaluation, "/outcome"));
+                answers.recorded.insert(text(&evaluation, "/outcome"));
             }
             _ => panic!("contract 6: a verdict is 200 or 409: {answer} ({context})"),
         }
@@ -117,7 +117,7 @@ impl Round<'_> {
             if answer.status == 503 {
                 return;
             }
-            self.ledger.lock().unwrap().note(rule, &answer, &self.context);
+            self.ledger.lock().unwrap().record(rule, &answer, &self.context);
             self.answered.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -195,7 +195,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
         // A client without an answer retries, and learns whether its first request had succeeded.
         for rule in &rules {
             let answer = evaluator.verdict(rule, &json!({"outcome": "met"}));
-            ledger.lock().unwrap().note(rule, &answer, &context);
+            ledger.lock().unwrap().record(rule, &answer, &context);
         }
         audit_history(&bucket, &ledger.lock().unwrap(), &rules, &context);
         assert!(
@@ -208,14 +208,14 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
     let last = rule(&bucket, &source, "last", &receiver);
     let accepted = Some(evaluator.evaluate(&last, "met"));
     let mut ledger = ledger.into_inner().unwrap();
-    ledger.told.insert(
+    ledger.answers.insert(
         last,
-        Told {
+        RuleAnswers {
             accepted,
-            ..Told::default()
+            ..RuleAnswers::default()
         },
     );
-    let rules: Vec<String> = ledger.told.keys().cloned().collect();
+    let rules: Vec<String> = ledger.answers.keys().cloned().collect();
     let context = format!("at the end, CRASH_SEED={seed}");
     let triggered = audit_history(&bucket, &ledger, &rules, &context);
     println!(
@@ -228,7 +228,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
         triggered.len() as u64 >= rounds,
         "the test fired something ({context})"
     );
-    audit_told(&account, &receiver, &hook, &triggered, &ledger.changes, &context);
+    audit_deliveries(&account, &receiver, &hook, &triggered, &ledger.changes, &context);
 }
 
 /// A rule with an interval of a day, so that it is due once in this test.
@@ -247,7 +247,7 @@ fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> Strin
 fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &str) -> HashSet<String> {
     let mut triggered = HashSet::new();
     for rule in rules {
-        let told = &ledger.told[rule];
+        let answers = &ledger.answers[rule];
         let history = bucket.history(rule);
         let of_kind = |kind: &str| {
             history
@@ -262,7 +262,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
             "contract 6: no verdict is counted twice, and none that was answered is lost ({context}): {history:?}"
         );
         let outcome = text(verdicts[0], "/outcome");
-        if let Some(accepted) = &told.accepted {
+        if let Some(accepted) = &answers.accepted {
             assert_eq!(
                 accepted["outcome"], outcome,
                 "contract 6: what was answered 200 is what is recorded ({context})"
@@ -273,7 +273,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
                 "contract 6: armed, then {outcome} ({context})"
             );
         }
-        for recorded in &told.recorded {
+        for recorded in &answers.recorded {
             assert_eq!(
                 *recorded, outcome,
                 "contract 6: 409 carries the outcome already recorded ({context})"
@@ -286,7 +286,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
         );
         let state = if outcome == "met" { "firing" } else { "armed" };
         assert_eq!(
-            bucket.shown(rule)["state"],
+            bucket.show(rule)["state"],
             state,
             "contract 6: the state is durable with its verdict ({context})"
         );
@@ -298,7 +298,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
 }
 
 /// Every trigger and acknowledged change is delivered at least once, always under the same unique id.
-fn audit_told(
+fn audit_deliveries(
     account: &Account,
     receiver: &Receiver,
     hook: &str,
@@ -353,14 +353,16 @@ fn audit_told(
             .iter()
             .map(|number| ("/hook".to_owned(), format!("change {number}"))),
     );
-    for told in &expected {
-        let found = ids.get(told).unwrap_or_else(|| {
-            panic!("contract 6, 7: what was answered is durable and told at least once: {told:?} ({context})")
+    for answers in &expected {
+        let found = ids.get(answers).unwrap_or_else(|| {
+            panic!(
+                "contract 6, 7: what was answered is durable and told at least once: {answers:?} ({context})"
+            )
         });
         assert_eq!(
             found.len(),
             1,
-            "contract 7: `webhookId` is the same on every attempt: {told:?} ({context})"
+            "contract 7: `webhookId` is the same on every attempt: {answers:?} ({context})"
         );
     }
     assert!(

@@ -175,7 +175,7 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    pub fn is(&self, found: &Value) -> bool {
+    pub fn equals(&self, found: &Value) -> bool {
         let allowed = 1e-9 * self.value.abs() + 1e-13 * self.magnitude;
         found
             .as_f64()
@@ -234,7 +234,7 @@ fn assert_row(found: &Value, expected: &Row, context: &str) {
     );
     for (field, aggregate) in &expected.values {
         let value = &found["values"][field];
-        let right = aggregate.is(value);
+        let right = aggregate.equals(value);
         assert!(
             right,
             "contract 5: grouped results are exact: {field} is {value} instead of {} in {found} ({context})",

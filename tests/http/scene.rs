@@ -122,7 +122,7 @@ impl Bucket {
 
     /// Sends POST /api/data/query; `body` lacks only the `bucketId`.
     #[track_caller]
-    pub fn ask(&self, body: &Value) -> Answer {
+    pub fn post_query(&self, body: &Value) -> Answer {
         let mut body = body.clone();
         body["bucketId"] = json!(self.id);
         self.client

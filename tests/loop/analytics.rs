@@ -192,7 +192,7 @@ fn analytics_follow_points_in_any_order_and_as_they_expire() {
         check(&scene, &bucket, &sources, &samples, now, &context);
         let pass = random.i64(0..200);
         now += pass * HOUR;
-        scene.world.pass(pass * HOUR_SECONDS);
+        scene.world.advance(pass * HOUR_SECONDS);
         if random.u8(0..3) == 0 {
             scene.world.restart(0);
         }
@@ -211,7 +211,7 @@ fn triggers_of_a_period_count_across_restarts_and_merges() {
             // Verdicts between triggers, which outnumber them.
             for outcome in ["inconclusive", "not_met"] {
                 scene.evaluator.evaluate(rule, outcome);
-                scene.world.pass(60);
+                scene.world.advance(60);
                 now += 60 * SECOND;
             }
             if nth == 0 || day % 10 == 0 {
@@ -249,10 +249,10 @@ fn triggers_of_a_period_count_across_restarts_and_merges() {
             ),
             "spec: `recentActivity` on day {day}"
         );
-        scene.world.pass(DAY_SECONDS - 240);
+        scene.world.advance(DAY_SECONDS - 240);
         now += DAY - 240 * SECOND;
     }
-    scene.world.pass(91 * DAY_SECONDS);
+    scene.world.advance(91 * DAY_SECONDS);
     assert_eq!(
         analytics(&scene, &scene.bucket, "90d")["alertActivity"],
         json!({"totalTriggered": 0, "byRule": []}),

@@ -25,7 +25,7 @@ fn set_clock(scene: &mut Scene, way: &str, seconds: i64) {
 #[track_caller]
 fn evaluate_soon(scene: &Scene, rule: &str, outcome: &str, context: &str) -> serde_json::Value {
     if scene.evaluator.due_rules("").is_empty() {
-        scene.world.pass(INTERVAL);
+        scene.world.advance(INTERVAL);
     }
     assert_eq!(
         scene.evaluator.due_rules(""),
@@ -81,10 +81,10 @@ fn for_each_way_and_step(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &s
 fn a_rule_never_evaluated_stays_due() {
     for_each_way_and_step(|scene, rule, step, context| {
         step(scene);
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: a new rule is armed ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: a new rule is armed ({context}): {evaluation}"
         );
     });
 }
@@ -95,13 +95,13 @@ fn a_firing_rule_is_evaluated_further_and_not_fired_again() {
         scene.evaluator.evaluate(rule, "met");
         step(scene);
         for _ in 0..3 {
-            let said = evaluate_soon(scene, rule, "met", context);
+            let evaluation = evaluate_soon(scene, rule, "met", context);
             assert_eq!(
-                (&said["previousState"], &said["triggered"]),
+                (&evaluation["previousState"], &evaluation["triggered"]),
                 (&json!("firing"), &json!(false)),
-                "reliability D12: alerts fire once ({context}): {said}"
+                "reliability D12: alerts fire once ({context}): {evaluation}"
             );
-            scene.world.pass(INTERVAL);
+            scene.world.advance(INTERVAL);
         }
         assert_eq!(
             triggers(scene, rule),
@@ -118,10 +118,10 @@ fn a_rule_evaluated_before_is_due_within_its_interval() {
             evaluate_soon(scene, rule, "not_met", context);
             step(scene);
         }
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: armed, it fires ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: armed, it fires ({context}): {evaluation}"
         );
     });
 }
@@ -131,23 +131,23 @@ fn a_rule_evaluated_before_is_due_within_its_interval() {
 fn a_running_dwell_ends_despite_a_clock_step() {
     for_each_way_and_step(|scene, rule, step, context| {
         scene.evaluator.evaluate(rule, "met");
-        scene.world.pass(INTERVAL);
+        scene.world.advance(INTERVAL);
         scene.evaluator.evaluate(rule, "not_met");
         step(scene);
         // At most one interval until the next verdict, when the dwell begins at the latest.
         for _ in 0..=DWELL / INTERVAL {
             evaluate_soon(scene, rule, "not_met", context);
-            scene.world.pass(INTERVAL);
+            scene.world.advance(INTERVAL);
         }
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "armed",
             "reliability D12: nothing is stranded: the dwell ends ({context})"
         );
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: re-armed, it fires again ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: re-armed, it fires again ({context}): {evaluation}"
         );
         assert_eq!(
             triggers(scene, rule),
@@ -163,20 +163,20 @@ fn a_dwell_after_the_step_has_its_full_length() {
     for_each_way_and_step(|scene, rule, step, context| {
         scene.evaluator.evaluate(rule, "met");
         step(scene);
-        let said = evaluate_soon(scene, rule, "not_met", context);
+        let evaluation = evaluate_soon(scene, rule, "not_met", context);
         assert_eq!(
-            said["state"], "clearing",
-            "contract 6: firing, then not_met ({context}): {said}"
+            evaluation["state"], "clearing",
+            "contract 6: firing, then not_met ({context}): {evaluation}"
         );
-        scene.world.pass(DWELL - 1);
+        scene.world.advance(DWELL - 1);
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "clearing",
             "contract 6: dwellSeconds ({context})"
         );
-        scene.world.pass(1);
+        scene.world.advance(1);
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "armed",
             "contract 6: dwellSeconds ({context})"
         );

@@ -73,7 +73,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
                 "contract 6: no verdict is counted twice ({context})"
             );
         }
-        scene.world.pass(60);
+        scene.world.advance(60);
     }
     let received = receiver.wait("/", triggered);
     let mut ids: Vec<String> = received

@@ -59,11 +59,11 @@ fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
         (next_seconds as u64, (next_seconds - now_seconds) as u64),
         "contract 2: it resets on the first of the month, 00:00 UTC: {refusal}"
     );
-    let said = crate::time::timestamp(next * DAY);
+    let reset = crate::time::timestamp(next * DAY);
     assert!(
         refusal["message"]
             .as_str()
-            .is_some_and(|text| text.contains(&said)),
+            .is_some_and(|text| text.contains(&reset)),
         "spec: the message states the reset time: {refusal}"
     );
 
@@ -80,9 +80,9 @@ fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
     }
 
     let to_next = next_seconds - now_seconds;
-    scene.world.pass(to_next - 1);
+    scene.world.advance(to_next - 1);
     assert_refused(&scene, "the month's last second");
-    scene.world.pass(1);
+    scene.world.advance(1);
     assert_left(&scene, FREE - 1, "the next month");
     // Key, bearer token and server are the same: counting continues.
     assert_left(&scene, FREE - 2, "the next month");

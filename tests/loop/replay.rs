@@ -129,17 +129,17 @@ fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], l
         total += expected.len();
         let expected: Vec<String> = expected.into_iter().map(timestamp).collect();
         let received = receiver.wait(&format!("/{name}"), expected.len());
-        let told: Vec<Value> = received
+        let observed: Vec<Value> = received
             .iter()
             .map(|request| request.json()["triggeredAt"].clone())
             .collect();
-        let mut told: Vec<&str> = told.iter().map(|at| at.as_str().unwrap()).collect();
-        told.sort_unstable();
+        let mut observed: Vec<&str> = observed.iter().map(|at| at.as_str().unwrap()).collect();
+        observed.sort_unstable();
         assert_eq!(
-            told, expected,
+            observed, expected,
             "rules fire where the data crosses, exactly once per excursion, and again after it ({name})"
         );
-        let shown = scene.bucket.shown(rule);
+        let shown = scene.bucket.show(rule);
         assert_eq!(
             shown["lastTriggeredAt"],
             json!(expected.last()),

@@ -67,7 +67,7 @@ impl Twin {
     #[track_caller]
     fn check(&mut self, scene: &Scene, now: i64, context: &str) {
         self.arm_when_over(now);
-        let shown = scene.bucket.shown(&self.id);
+        let shown = scene.bucket.show(&self.id);
         let moment = |at: Option<i64>| at.map_or(Value::Null, |at| json!(timestamp(*START + at * SECOND)));
         for (name, expected) in [
             ("state", json!(self.state)),
@@ -117,19 +117,19 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
                 let twin = &mut twins[nth];
                 let answer = scene.evaluator.verdict(&twin.id, &json!({"outcome": outcome}));
                 if twin.is_due(now) {
-                    let said = answer.expect(
+                    let evaluation = answer.expect(
                         200,
                         &format!("contract 6: a due rule takes a verdict ({context})"),
                     );
                     let fires = twin.evaluate(outcome, now);
                     assert_eq!(
-                        said["evaluation"]["triggered"], fires,
-                        "contract 6: `triggered` ({context}): {said}"
+                        evaluation["evaluation"]["triggered"], fires,
+                        "contract 6: `triggered` ({context}): {evaluation}"
                     );
                 } else {
-                    let said = answer.expect(409, &format!("contract 6: any other is 409 ({context})"));
+                    let evaluation = answer.expect(409, &format!("contract 6: any other is 409 ({context})"));
                     assert_eq!(
-                        said["evaluation"]["outcome"],
+                        evaluation["evaluation"]["outcome"],
                         json!(twin.outcome),
                         "contract 6: the outcome already recorded ({context})"
                     );
@@ -137,7 +137,7 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
             }
             20..36 => {
                 let seconds = random.i64(1..120);
-                scene.world.pass(seconds);
+                scene.world.advance(seconds);
                 now += seconds;
             }
             36..38 => {

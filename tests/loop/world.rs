@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Lets time pass.
-    pub fn pass(&self, seconds: i64) {
+    pub fn advance(&self, seconds: i64) {
         self.clock.advance(seconds * SECOND);
     }
 
@@ -89,11 +89,11 @@ impl World {
         config.webhooks.allow_private_networks = true;
         let clock = Arc::clone(&self.clock);
         let (stop, stopped) = oneshot::channel();
-        let (said, address) = mpsc::channel();
+        let (address_sender, address) = mpsc::channel();
         let thread = thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 let running = startup::start(config, clock).await.unwrap();
-                said.send(running.address()).unwrap();
+                address_sender.send(running.address()).unwrap();
                 // The other end is dropped by a test that panicked: the server stops then, too.
                 let _ = stopped.await;
                 running.stop().await.unwrap();

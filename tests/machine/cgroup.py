@@ -1,4 +1,4 @@
-"""A memory cgroup for one server: its bound, and what is in it. Version 1 or 2, whichever has the memory controller."""
+"""A memory cgroup for one server: its limit and its usage. Version 1 or 2, whichever has the memory controller."""
 import os
 import pathlib
 
@@ -7,7 +7,7 @@ PREFIX = "tidewatch-siege-"
 
 
 class Cgroup:
-    """A group without swap that may hold so many bytes. `OSError` where none can be made."""
+    """A group with a memory limit and without swap. `OSError` if it cannot be created."""
 
     def __init__(self, bytes_max):
         first = (ROOT / "memory" / "memory.limit_in_bytes").exists()
@@ -36,16 +36,16 @@ class Cgroup:
         (self.path / name).write_text(str(value))
 
     def enter(self):
-        """Puts the calling process into it."""
+        """Moves the calling process into the group."""
         self.write("cgroup.procs", os.getpid())
 
     def anonymous_bytes(self):
-        """Memory that is no page of a file."""
+        """Current memory in bytes without page cache."""
         lines = (self.path / "memory.stat").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.split()[0] == self.names["anonymous"])
 
     def most_bytes(self):
-        """The most there ever were, pages of files included; `None` where the system does not say."""
+        """Peak memory in bytes with page cache; `None` if the system does not report it."""
         path = self.path / self.names["most"]
         return int(path.read_text()) if path.exists() else None
 

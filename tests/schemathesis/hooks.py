@@ -1,6 +1,6 @@
-"""Aims the cases: ids and words that no generator could guess become those of the prepared organization.
+"""Makes requests use the ids and words of the prepared organization, which no generator could guess.
 
-Only what requests may say is narrowed, and only here: the answers are held to the document as it is served.
+Only requests are restricted, and only here: answers are checked against the unmodified document.
 """
 import copy
 import datetime
@@ -60,7 +60,7 @@ def before_load_schema(context, raw_schema):
 
 
 def close_answers(schemas):
-    """Clients must bear members they do not know; here a member that the document does not know is a breach."""
+    """Clients must accept unknown members; here a member that is missing in the document is a violation."""
     for name, schema in schemas.items():
         # The account is also a part of the larger answer of a log-in.
         if name.endswith(("Answer", "View")) and "properties" in schema and name != "AccountAnswer":
@@ -83,7 +83,7 @@ def aim_parameters(operation):
 
 
 def aimed(schema, schemas):
-    """A request's schema, whole, with the prepared ids and words in it."""
+    """The complete schema of a request with the prepared ids and words."""
     if "$ref" in schema:
         target = schemas[schema["$ref"].rsplit("/", 1)[1]]
         return aimed({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
@@ -128,7 +128,7 @@ def aim_member(name, member):
 
 
 def choice(member, words):
-    """One of these words, or null where null may stand."""
+    """A schema of these words, and of null if it is permitted."""
     nullable = "null" in member.get("type", []) or {"type": "null"} in member.get("oneOf", [])
     return {"type": ["string", "null"], "enum": words + [None]} if nullable else {"type": "string", "enum": words}
 
@@ -153,7 +153,7 @@ def aimed_example(value):
 
 
 def moment():
-    """Within the years that the service takes."""
+    """A schema of timestamps within the accepted years."""
     return strategies.datetimes(
         min_value=datetime.datetime(1700, 1, 1), max_value=datetime.datetime(2260, 1, 1)
     ).map(lambda at: at.isoformat() + "Z")
@@ -164,7 +164,7 @@ schemathesis.openapi.format("date-time", moment())
 
 @schemathesis.auth(refresh_interval=None).apply_to(operation_id="changePassword")
 class OtherAccount:
-    """The account whose password may be changed: each change ends the token before."""
+    """The account whose password may be changed: each change ends the previous token."""
 
     def get(self, case, context):
         return WORLD["otherToken"]

@@ -1,4 +1,4 @@
-"""What the cases are aimed at: an organization with everything in it, and things of it that may be deleted."""
+"""Prepares the targets of the cases: an organization with objects of every kind, some of which may be deleted."""
 import json
 import re
 import urllib.request
@@ -29,7 +29,7 @@ def evaluation():
 
 
 def world(base):
-    """Ids and credentials by what they name."""
+    """Prepared ids and credentials by kind."""
     client = Client(base)
     signed_up = client.call("POST", "/api/auth/signup", {"email": "ada@example.com", "password": PASSWORD, "name": "Ada"})
     client.headers = {"Authorization": f"Bearer {signed_up['token']}"}

@@ -110,7 +110,7 @@ impl Request<'_> {
     /// For a server that may be killed meanwhile.
     pub fn try_send(self) -> Result<Answer, ureq::Error> {
         let method = Method::from_bytes(self.method.as_bytes()).map_err(http::Error::from)?;
-        let asked = format!("{method} {}", path_of(&self.uri));
+        let request_line = format!("{method} {}", path_of(&self.uri));
         let mut request = http::Request::builder().method(method).uri(self.uri);
         for (name, value) in self.headers {
             request = request.header(name, value);
@@ -122,7 +122,7 @@ impl Request<'_> {
         let (parts, mut body) = response?.into_parts();
         let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
         Ok(Answer {
-            asked,
+            request_line,
             status: parts.status.as_u16(),
             headers: parts.headers,
             body,
@@ -137,7 +137,7 @@ fn path_of(uri: &str) -> &str {
 }
 
 pub struct Answer {
-    asked: String,
+    request_line: String,
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
@@ -168,6 +168,6 @@ impl Answer {
 impl std::fmt::Display for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let body: String = self.text().chars().take(600).collect();
-        write!(f, "{} → {} {body}", self.asked, self.status)
+        write!(f, "{} → {} {body}", self.request_line, self.status)
     }
 }

@@ -123,7 +123,7 @@ impl Server {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!(
-                    "the server ended before it said `listening on http://…`\n{}",
+                    "the server ended before it printed `listening on http://…`\n{}",
                     tail(&self.output_lines())
                 )
             }
@@ -190,12 +190,12 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
 
         let log = Arc::new(Mutex::new(Vec::new()));
-        let (said, addresses) = channel();
+        let (address_sender, addresses) = channel();
         if let Some(output) = child.stdout.take() {
-            follow(output, Arc::clone(&log), said.clone());
+            follow(output, Arc::clone(&log), address_sender.clone());
         }
         if let Some(output) = child.stderr.take() {
-            follow(output, Arc::clone(&log), said);
+            follow(output, Arc::clone(&log), address_sender);
         }
         (Running { child, log }, addresses)
     }
@@ -239,18 +239,18 @@ pub fn run_to_end(command: &mut Command, within: Duration) -> (ExitStatus, Strin
     let output = child
         .wait_with_output()
         .unwrap_or_else(|error| panic!("no output of {command:?}: {error}"));
-    let said = format!(
+    let outputs = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     match status {
-        Some(status) => (status, said),
-        None => panic!("{command:?} should have ended by itself within {within:?}; it said:\n{said}"),
+        Some(status) => (status, outputs),
+        None => panic!("{command:?} should have ended by itself within {within:?}; it printed:\n{outputs}"),
     }
 }
 
-fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, said: Sender<String>) {
+fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, address_sender: Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             if let Some((_, address)) = line.split_once("listening on http://") {
@@ -258,7 +258,7 @@ fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, said
                     .split(|c: char| c.is_whitespace() || c == '"' || c == '\u{1b}')
                     .next();
                 // The receiver is dropped after the first address.
-                let _ = said.send(format!("http://{}", address.unwrap_or_default()));
+                let _ = address_sender.send(format!("http://{}", address.unwrap_or_default()));
             }
             log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }

@@ -72,7 +72,7 @@ impl Bucket {
 
     /// The current answer of GET for a rule.
     #[track_caller]
-    pub fn shown(&self, rule: &str) -> Value {
+    pub fn show(&self, rule: &str) -> Value {
         let answer = self
             .client
             .get(&format!("/api/alerts/{rule}"))

@@ -75,7 +75,7 @@ const HARMLESS: Names = {
 export const POINTS = 120;
 
 /** Creates a bucket, a source with an hour or two of points, keys, a rule that has fired, and a webhook. */
-export async function makeWorld(account: Account, given: Partial<Names> = {}): Promise<World> {
+export async function createWorld(account: Account, given: Partial<Names> = {}): Promise<World> {
   const names = { ...HARMLESS, ...given };
   const bucket = await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", {
     name: names.bucket,
@@ -146,12 +146,12 @@ export interface Sent {
 }
 
 /** Creates a source, in `bucketId` or in a new bucket. */
-export async function makeSource(
+export async function createSource(
   account: Account,
   schema: Record<string, { type: string; unit?: string }>,
   { name = "Meter", bucketId }: { name?: string; bucketId?: string } = {},
 ): Promise<SourceRef> {
-  const made = bucketId ?? (await makeBucket(account, `${name} ${++bucketsMade}`));
+  const made = bucketId ?? (await createBucket(account, `${name} ${++bucketsMade}`));
   const path = `/api/buckets/${made}/sources`;
   const source = await call<{ dataSource: { _id: string } }>(account, "POST", path, { name, schema });
   return { bucketId: made, sourceId: source.dataSource._id };
@@ -159,7 +159,7 @@ export async function makeSource(
 
 let bucketsMade = 0;
 
-async function makeBucket(account: Account, name: string): Promise<string> {
+async function createBucket(account: Account, name: string): Promise<string> {
   return (await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", { name })).bucket._id;
 }
 

@@ -24,7 +24,7 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
     },
   });
   return {
-    url: await listeningAt(child),
+    url: await addressOf(child),
     stop: async () => {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
@@ -35,7 +35,7 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
 }
 
 /** Reads the server's address from its log. */
-function listeningAt(child: ChildProcess): Promise<string> {
+function addressOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let log = "";
     const timer = setTimeout(() => reject(new Error(`the server did not start:\n${log}`)), START_DEADLINE_MS);

@@ -65,18 +65,18 @@ export async function open(page: Page, account: Account, hash = "#/"): Promise<v
   // Navigating to an address that differs only in its hash would not reload the page.
   await page.goto("about:blank");
   await page.goto(`${account.url}/${hash}`);
-  await settled(page);
+  await waitUntilSettled(page);
 }
 
 export async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate((to) => {
     location.hash = to;
   }, hash);
-  await settled(page);
+  await waitUntilSettled(page);
 }
 
 /** Waits until all requests are answered and no skeleton is left. */
-export async function settled(page: Page): Promise<void> {
+export async function waitUntilSettled(page: Page): Promise<void> {
   await expect(page.locator("h1")).toBeVisible();
   await expect(page.locator(".skeleton")).toHaveCount(0);
   await expect(page.locator(".waiting")).toHaveCount(0);

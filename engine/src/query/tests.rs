@@ -234,7 +234,7 @@ fn cached_minutes_agree_with_the_rows() {
         seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
     }
     let snapshot = store.snapshot([1]);
-    let ask = |fields: &[u16], step, range_ns, metadata| {
+    let run_query = |fields: &[u16], step, range_ns, metadata| {
         let query = GroupQuery {
             range_ns,
             step,
@@ -255,8 +255,8 @@ fn cached_minutes_agree_with_the_rows() {
         for (fields, step) in fields.iter().flat_map(|fields| steps.map(|step| (*fields, step))) {
             for range_ns in ranges {
                 // Filtered by metadata, the query reads rows.
-                let by_row = ask(fields, step.into(), range_ns, Some(&|_| true));
-                let found = ask(fields, step.into(), range_ns, None);
+                let by_row = run_query(fields, step.into(), range_ns, Some(&|_| true));
+                let found = run_query(fields, step.into(), range_ns, None);
                 assert_eq!(
                     found.starts_ns, by_row.starts_ns,
                     "{step:?} {fields:?} {range_ns:?}"

@@ -19,13 +19,13 @@ use crate::{Checkpoint, Store};
 const BUCKETS: [u32; 3] = [3, BUCKET, 1 << 31];
 
 /// A file whose content changes while it is open.
-struct Turning {
+struct ChangingFile {
     whole: Vec<u8>,
     damaged: Vec<u8>,
     turned: AtomicBool,
 }
 
-impl AsRef<[u8]> for Turning {
+impl AsRef<[u8]> for ChangingFile {
     fn as_ref(&self) -> &[u8] {
         match self.turned.load(Ordering::Relaxed) {
             false => &self.whole,
@@ -34,15 +34,15 @@ impl AsRef<[u8]> for Turning {
     }
 }
 
-fn turning(whole: &[u8], damaged: Vec<u8>) -> Arc<Turning> {
-    Arc::new(Turning {
+fn changing_file(whole: &[u8], damaged: Vec<u8>) -> Arc<ChangingFile> {
+    Arc::new(ChangingFile {
         whole: whole.to_vec(),
         damaged,
         turned: AtomicBool::new(false),
     })
 }
 
-fn open(home: &Arc<Turning>) -> Arc<SegmentFile> {
+fn open(home: &Arc<ChangingFile>) -> Arc<SegmentFile> {
     SegmentFile::open(1, Arc::clone(home) as SharedBytes).unwrap()
 }
 
@@ -91,7 +91,7 @@ fn damage_to_a_footer_after_opening_is_reported() {
         for bit in 0..8 {
             let mut damaged = whole.clone();
             damaged[byte] ^= 1 << bit;
-            let home = turning(&whole, damaged);
+            let home = changing_file(&whole, damaged);
             let part = open(&home).part(BUCKET).unwrap().unwrap();
             assert_eq!(part.blocks.len(), 3);
             home.turned.store(true, Ordering::Relaxed);
@@ -117,7 +117,7 @@ fn damage_to_a_table_after_opening_hides_no_bucket() {
         for bit in 0..8 {
             let mut damaged = whole.clone();
             damaged[table_start + byte] ^= 1 << bit;
-            let home = turning(&whole, damaged);
+            let home = changing_file(&whole, damaged);
             let file = open(&home);
             home.turned.store(true, Ordering::Relaxed);
             assert_eq!(file.parts().count(), 3);
@@ -141,7 +141,7 @@ fn a_cached_block_is_read_without_the_footer() {
     let footer = opened(whole.clone()).unwrap().table.footer();
     let mut damaged = whole.clone();
     damaged[footer].fill(0xff);
-    let home = turning(&whole, damaged);
+    let home = changing_file(&whole, damaged);
     let (_, entry) = open(&home).part(BUCKET).unwrap().unwrap().blocks.remove(0);
     let cache = Cache::new(1 << 20);
     entry.block(&cache).unwrap();

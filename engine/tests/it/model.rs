@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    fn any(&mut self) -> &mut Bucket {
+    fn random_bucket(&mut self) -> &mut Bucket {
         let index = self.rng.usize(0..self.buckets.len());
         &mut self.buckets[index]
     }
@@ -140,9 +140,9 @@ impl World {
             self.checkpoint(false, done);
         }
         match self.rng.u8(0..8) {
-            0 => self.any().remove_source(),
-            1 => self.any().expire(),
-            2 => self.any().shrink_and_grow(),
+            0 => self.random_bucket().remove_source(),
+            1 => self.random_bucket().expire(),
+            2 => self.random_bucket().shrink_and_grow(),
             _ => {}
         }
         let file = self.files.write(|segment| {
@@ -212,7 +212,7 @@ fn stores_agree_with_their_models() {
         let mut world = World::new(seed);
         for _ in 0..240 {
             match world.rng.u8(0..27) {
-                0..=9 => world.any().ingest(),
+                0..=9 => world.random_bucket().ingest(),
                 10 => world.checkpoint(false, &mut done),
                 11 => {
                     let fail = world.rng.bool();
@@ -224,25 +224,25 @@ fn stores_agree_with_their_models() {
                 }
                 13 => world.restart(&mut done),
                 14 if world.rng.u8(0..4) == 0 => {
-                    world.any().remove_source();
+                    world.random_bucket().remove_source();
                     world.remove_unused(&mut done);
                 }
                 14 if world.rng.u8(0..8) == 0 => world.replace_bucket(&mut done),
                 15 if world.rng.u8(0..4) == 0 => {
-                    world.any().expire();
+                    world.random_bucket().expire();
                     world.remove_unused(&mut done);
                 }
-                15 if world.rng.u8(0..3) == 0 => world.any().shrink_and_grow(),
-                16 => world.any().ask_stats(),
-                24 | 25 => world.any().ask_counts(),
-                17..=19 => world.any().ask_groups(),
-                20 => world.any().ask_shares(),
-                _ => world.any().ask_rows(),
+                15 if world.rng.u8(0..3) == 0 => world.random_bucket().shrink_and_grow(),
+                16 => world.random_bucket().check_stats(),
+                24 | 25 => world.random_bucket().check_counts(),
+                17..=19 => world.random_bucket().check_groups(),
+                20 => world.random_bucket().check_shares(),
+                _ => world.random_bucket().check_rows(),
             }
         }
-        world.buckets.iter_mut().for_each(Bucket::ask_stats);
+        world.buckets.iter_mut().for_each(Bucket::check_stats);
         world.merge(true, &mut done);
-        world.buckets.iter_mut().for_each(Bucket::ask_rows);
+        world.buckets.iter_mut().for_each(Bucket::check_rows);
     }
     println!("{done:?}");
     if fixed.is_none() {

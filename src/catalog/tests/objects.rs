@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::*;
 use super::alerts::{attempt, delivery, webhook};
-use super::author::Author;
+use super::author::CommandGenerator;
 use super::{check_indexes, create_bucket, create_source, field, id, with_bucket};
 
 /// The objects in the runs after all checkpoints: the newest version of each that has not been removed.
@@ -133,10 +133,10 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut author = Author::sharing(seed);
+        let mut author = CommandGenerator::with_fan_out(seed);
         // Several pages of sources in some of the runs.
         let mut commands = if seed % 8 == 0 {
-            author.crowd(2_500)
+            author.bucket_of_many_sources(2_500)
         } else {
             Vec::new()
         };
@@ -182,7 +182,7 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
 
 #[test]
 fn a_snapshot_of_an_older_format_is_converted() {
-    let mut author = Author::new(7);
+    let mut author = CommandGenerator::new(7);
     let mut catalog = Catalog::default();
     (0..600).for_each(|_| catalog.apply(&author.next()));
     let old = Catalog::decode(&catalog.freeze().encode(&[1, 2]).unwrap()).unwrap();
@@ -216,7 +216,7 @@ fn names(changed: &[(String, Option<usize>)]) -> Vec<&str> {
 
 #[test]
 fn an_unchanged_catalog_writes_nothing() {
-    let mut author = Author::new(3);
+    let mut author = CommandGenerator::new(3);
     let mut catalog = Catalog::default();
     assert_eq!(changed(&mut catalog, &[]), []);
     (0..500).for_each(|_| catalog.apply(&author.next()));

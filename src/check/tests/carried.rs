@@ -6,7 +6,7 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use wal::Sequence;
 
-use super::directory::{directory, layout, points, rot, run, with_suffix};
+use super::directory::{damage_byte, directory, layout, points, run, with_suffix};
 use crate::bucket::CarriedDir;
 use crate::checkpoint::Manifest;
 use crate::journal::{Record, RecordError};
@@ -54,18 +54,18 @@ fn carried_records_are_cut_at_their_first_damage() {
     let path = with_suffix(&disk, ".records").remove(0);
     let bytes = disk.len(&path).unwrap();
     for (offset, left) in [(10, 80), (bytes / 2, 120), (bytes - 1, 200)] {
-        let rotten = disk.crash(Crash::KINDS[0]);
-        rot(&rotten, &path, offset);
-        let (whole, said) = run(&rotten, false);
-        assert!(!whole && said.contains(&*path.to_string_lossy()), "{said}");
-        let (whole, said) = run(&rotten, true);
-        assert!(whole && said.contains("lost"), "{said}");
-        assert_eq!(points(&rotten).unwrap(), left, "{said}");
-        assert_eq!(with_suffix(&rotten, ".records.damaged").len(), 1);
+        let damaged = disk.crash(Crash::KINDS[0]);
+        damage_byte(&damaged, &path, offset);
+        let (whole, report) = run(&damaged, false);
+        assert!(!whole && report.contains(&*path.to_string_lossy()), "{report}");
+        let (whole, report) = run(&damaged, true);
+        assert!(whole && report.contains("lost"), "{report}");
+        assert_eq!(points(&damaged).unwrap(), left, "{report}");
+        assert_eq!(with_suffix(&damaged, ".records.damaged").len(), 1);
     }
     disk.remove(&path).unwrap();
-    let (whole, said) = run(&disk, true);
-    assert!(whole && said.contains("lost"), "{said}");
+    let (whole, report) = run(&disk, true);
+    assert!(whole && report.contains("lost"), "{report}");
     assert_eq!(points(&disk).unwrap(), 80);
 }
 
@@ -73,11 +73,11 @@ fn carried_records_are_cut_at_their_first_damage() {
 #[test]
 fn a_rebuilt_manifest_names_carried_records() {
     let disk = set_apart();
-    rot(&disk, &Manifest::path(&layout().data_dir), 40);
+    damage_byte(&disk, &Manifest::path(&layout().data_dir), 40);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let (whole, said) = run(&disk, true);
-    assert!(whole && said.contains("made anew"), "{said}");
-    assert_eq!(points(&disk).unwrap(), 200, "{said}");
+    let (whole, report) = run(&disk, true);
+    assert!(whole && report.contains("made anew"), "{report}");
+    assert_eq!(points(&disk).unwrap(), 200, "{report}");
     let manifest = Manifest::read(&*port, &layout().data_dir).unwrap().unwrap();
     assert_eq!(manifest.carried.len(), 1);
 }

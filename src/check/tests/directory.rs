@@ -174,15 +174,15 @@ pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
 /// A directory of one bucket: segments and runs of two checkpoints, and a trimmed log with more than one checkpoint's
 /// records.
 pub(super) fn directory() -> SimDisk {
-    made(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
+    directory_after(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
 }
 
 /// A directory without a checkpoint: all data is in the log.
-pub(super) fn unsaved() -> SimDisk {
-    made(&[(&[1, 2, 3, 4, 5], false)])
+pub(super) fn directory_without_checkpoint() -> SimDisk {
+    directory_after(&[(&[1, 2, 3, 4, 5], false)])
 }
 
-fn made(runs: &[(&[u8], bool)]) -> SimDisk {
+fn directory_after(runs: &[(&[u8], bool)]) -> SimDisk {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::defaults().unwrap();
     config.storage.data_dir = home.path().join("data");
@@ -243,9 +243,9 @@ pub(super) fn data_dir(disk: &SimDisk) -> DataDir {
 }
 
 pub(super) fn run(disk: &SimDisk, repair: bool) -> (bool, String) {
-    let mut said = Vec::new();
-    let whole = check(&data_dir(disk), repair, &mut said).unwrap_or_else(|error| panic!("{error}"));
-    (whole, String::from_utf8(said).unwrap())
+    let mut report = Vec::new();
+    let whole = check(&data_dir(disk), repair, &mut report).unwrap_or_else(|error| panic!("{error}"));
+    (whole, String::from_utf8(report).unwrap())
 }
 
 /// Number of points after a start; `Err` has the reason why it does not start.
@@ -266,7 +266,7 @@ pub(super) fn fork(disk: &SimDisk) -> SimDisk {
 }
 
 /// Damages more than one bit of a byte, which no checksum can correct.
-pub(super) fn rot(disk: &SimDisk, path: &Path, offset: u64) {
+pub(super) fn damage_byte(disk: &SimDisk, path: &Path, offset: u64) {
     disk.flip_bit(path, offset, 1);
     disk.flip_bit(path, offset, 3);
 }

@@ -51,7 +51,7 @@ fn restored(kept: &SimDisk, name: &str) -> SimDisk {
 }
 
 /// Rooms at the end of a trace with checkpoints and merges.
-fn worked(seed: u64) -> (SimDisk, World) {
+fn run_trace(seed: u64) -> (SimDisk, World) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
@@ -106,7 +106,7 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
 }
 
 /// The state required of a backup of a trace: it begins at one moment and ends by the end of the trace.
-fn at_least(begun: &Model, ended: &Model) -> Model {
+fn required_model(begun: &Model, ended: &Model) -> Model {
     let mut model = ended.clone();
     for (index, request) in model.requests.iter_mut().enumerate() {
         let before = begun.requests.get(index);
@@ -114,16 +114,16 @@ fn at_least(begun: &Model, ended: &Model) -> Model {
     }
     for (index, bucket) in model.buckets.iter_mut().enumerate() {
         let before = begun.buckets.get(index).map(|bucket| bucket.existence);
-        bucket.existence = meanwhile(before, bucket.existence);
+        bucket.existence = existence_between(before, bucket.existence);
     }
     for (index, source) in model.sources.iter_mut().enumerate() {
         let before = begun.sources.get(index).map(|source| source.existence);
-        source.existence = meanwhile(before, source.existence);
+        source.existence = existence_between(before, source.existence);
     }
     model
 }
 
-fn meanwhile(before: Option<Existence>, after: Existence) -> Existence {
+fn existence_between(before: Option<Existence>, after: Existence) -> Existence {
     match (before, after) {
         (Some(before), after) if before == after => after,
         (Some(Existence::Exists), _) => Existence::MaybeDeleted,
@@ -179,7 +179,7 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
         let travel = Travel::new(Arc::clone(&disks), at, seed ^ round as u64);
         let kept = back_up(Arc::new(travel), name)
             .unwrap_or_else(|error| panic!("round {round}, from operation {at}: {error}"));
-        let model = at_least(&models[at], &ended);
+        let model = required_model(&models[at], &ended);
         check_image(&restored(&kept, name), &model, world.clock.now_ns());
     }
 }
@@ -187,7 +187,7 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
 /// A start finds nothing, everything, or an unfinished restore.
 #[test]
 fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
-    let (disk, world) = worked(seed());
+    let (disk, world) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let (model, now_ns) = (world.model.lock().clone(), world.clock.now_ns());
     let (mut whole, mut refused) = (0, 0);
@@ -225,7 +225,7 @@ fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
 /// the remaining files for a data directory.
 #[test]
 fn a_failed_restore_that_cannot_clean_up_stays_refused() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let whole = restored(&kept, "kept/backup").used_bytes();
     let (mut refused, mut emptied) = (0, 0);
@@ -256,7 +256,7 @@ fn a_failed_restore_that_cannot_clean_up_stays_refused() {
 
 #[test]
 fn an_incomplete_backup_is_refused() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =
         collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
@@ -289,7 +289,7 @@ fn an_incomplete_backup_is_refused() {
 
 #[test]
 fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let mut rng = fastrand::Rng::with_seed(seed());
     for (path, bytes) in kept.files() {
@@ -318,23 +318,23 @@ fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
 /// Regression: backups of damaged directories were reported as complete and replaced the good ones.
 #[test]
 fn a_damaged_file_is_detected_while_being_backed_up() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let mut rng = fastrand::Rng::with_seed(seed());
     let (mut refused, mut whole) = (0, Vec::new());
     for (path, bytes) in disk.files() {
         for _ in 0..12 {
             let (at, bit) = (rng.usize(0..bytes.len()), rng.u8(0..8));
-            let rotten = disk.crash(Crash::KINDS[0]);
-            rotten.flip_bit(&path, at as u64, bit);
-            let said = format!("byte {at} of {}, bit {bit}", path.display());
-            match back_up(Arc::new(rotten.clone()), "kept/backup") {
+            let damaged = disk.crash(Crash::KINDS[0]);
+            damaged.flip_bit(&path, at as u64, bit);
+            let context = format!("byte {at} of {}, bit {bit}", path.display());
+            match back_up(Arc::new(damaged.clone()), "kept/backup") {
                 Ok(_) => {
                     whole.push((path.clone(), at));
                     continue;
                 }
                 Err(error) => {
                     let (message, name) = (error.to_string(), path.file_name().unwrap_or_default());
-                    assert!(message.contains(&*name.to_string_lossy()), "{said}: {message}");
+                    assert!(message.contains(&*name.to_string_lossy()), "{context}: {message}");
                     refused += 1;
                 }
             }
@@ -342,22 +342,22 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
                 // Without the manifest, the files of the backup are unknown.
                 continue;
             }
-            let port: Arc<dyn Disk> = Arc::new(rotten.clone());
+            let port: Arc<dyn Disk> = Arc::new(damaged.clone());
             let collected = collect(&port, &layout(), OnDamage::Copy, || ())
-                .unwrap_or_else(|error| panic!("{said}: {error}"));
+                .unwrap_or_else(|error| panic!("{context}: {error}"));
             for name in FORMS {
                 let kept = SimDisk::new(1);
-                write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{said}: {error}"));
+                write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{context}: {error}"));
                 let backup: Arc<dyn Disk> = Arc::new(kept.clone());
                 let read = verify_on(&backup, Path::new(name));
-                let read = read.unwrap_or_else(|error| panic!("{said}: {error}"));
+                let read = read.unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert!(
                     !read.damages.is_empty(),
-                    "{said}: it says that it is of damaged files"
+                    "{context}: it says that it is of damaged files"
                 );
                 let to = SimDisk::new(2);
-                restore(&kept, name, &to).unwrap_or_else(|error| panic!("{said}: {error}"));
-                assert_eq!(to.files().get(&path), rotten.files().get(&path), "{said}");
+                restore(&kept, name, &to).unwrap_or_else(|error| panic!("{context}: {error}"));
+                assert_eq!(to.files().get(&path), damaged.files().get(&path), "{context}");
             }
         }
     }
@@ -371,7 +371,7 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
 /// A backup of damaged files made by an older program does not mention the damage.
 #[test]
 fn a_directory_backup_is_verified_to_the_block() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let segment = disk
         .files()
         .into_keys()
@@ -396,7 +396,7 @@ fn a_directory_backup_is_verified_to_the_block() {
 
 #[test]
 fn a_full_disk_fails_only_the_backup_and_is_reported() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =
         collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));

@@ -32,7 +32,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn pass(&self) {
+    fn wait_if_closed(&self) {
         if thread::current().name() != Some("merge") {
             return;
         }
@@ -43,7 +43,7 @@ impl Gate {
         }
     }
 
-    fn has_somebody(&self) -> bool {
+    fn is_waited_at(&self) -> bool {
         self.state.lock().1
     }
 
@@ -74,7 +74,7 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
     let gate = Arc::new(Gate::default());
     let tap = {
         let gate = Arc::clone(&gate);
-        Tap::new(disk.clone(), move |_| gate.pass())
+        Tap::new(disk.clone(), move |_| gate.wait_if_closed())
     };
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
@@ -84,11 +84,11 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
         for _ in 0..40 {
             world.ingest(&rooms, 8).await.unwrap();
             checkpoint(&rooms.checkpointer).await;
-            if gate.has_somebody() {
+            if gate.is_waited_at() {
                 break;
             }
         }
-        assert!(gate.has_somebody(), "segments are merged in time");
+        assert!(gate.is_waited_at(), "segments are merged in time");
         for _ in 0..4 {
             world.ingest(&rooms, 8).await.unwrap();
             checkpoint(&rooms.checkpointer).await;

@@ -50,7 +50,7 @@ struct Found {
 }
 
 /// Converts and opens the directory; returns its content.
-fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
+fn convert_and_open(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
     let disk = disk();
     convert(&disk, &layout().data_dir, Damage::SetApart)?;
     let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
@@ -81,8 +81,8 @@ fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Foun
     Ok(found)
 }
 
-fn of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
-    find(&|| Arc::new(disk.clone()), keys)
+fn content_of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
+    convert_and_open(&|| Arc::new(disk.clone()), keys)
 }
 
 /// The keys in the answers files of a directory.
@@ -114,7 +114,7 @@ fn a_directory_of_format_1_is_converted_completely() {
     let disk = directory();
     let keys = keys(&disk);
     assert!(keys.len() >= 20, "{}", keys.len());
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let points = |bucket: u32| {
         (0..3)
             .map(|source| found.points[&(bucket, source)])
@@ -125,7 +125,7 @@ fn a_directory_of_format_1_is_converted_completely() {
     assert_eq!(points(4), [0, 0, 0]);
     assert!(!found.points.contains_key(&(3, 0)), "it was deleted");
     assert_eq!(old_files(&disk), [] as [PathBuf; 0]);
-    assert_eq!(of(&disk.crash(Crash::KINDS[1]), &keys).unwrap(), found);
+    assert_eq!(content_of(&disk.crash(Crash::KINDS[1]), &keys).unwrap(), found);
     let mut payloads = found.answers.iter();
     assert!(
         payloads
@@ -137,7 +137,7 @@ fn a_directory_of_format_1_is_converted_completely() {
 fn an_interrupted_conversion_starts_over() {
     let disk = directory();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     let images: Arc<Mutex<Vec<(String, SimDisk)>>> = Arc::default();
     let taken = Arc::clone(&images);
     let tap = Tap::new(disk, move |disk| {
@@ -152,7 +152,7 @@ fn an_interrupted_conversion_starts_over() {
     let images = std::mem::take(&mut *images.lock());
     assert!(images.len() > 40, "{}", images.len());
     for (name, image) in images {
-        let found = catch_unwind(AssertUnwindSafe(|| of(&image, &keys)));
+        let found = catch_unwind(AssertUnwindSafe(|| content_of(&image, &keys)));
         assert_eq!(
             found.unwrap_or_else(|_| panic!("{name}")).unwrap(),
             whole,
@@ -166,7 +166,7 @@ fn an_interrupted_conversion_starts_over() {
 fn damage_in_a_directory_of_format_1_loses_nothing() {
     let original = directory();
     let keys = keys(&original);
-    let whole = of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
     let (mut apart, mut refused) = (0, 0);
     for (path, bytes) in original.files() {
         if path.starts_with("data/log") {
@@ -195,7 +195,7 @@ fn damage_in_a_directory_of_format_1_loses_nothing() {
                 }
             }
             disk.flip_bit(&path, offset, 3);
-            assert_eq!(of(&disk, &keys).unwrap(), whole, "{at}, repaired");
+            assert_eq!(content_of(&disk, &keys).unwrap(), whole, "{at}, repaired");
             assert_eq!(old_files(&disk), [] as [PathBuf; 0], "{at}");
         }
     }
@@ -211,17 +211,17 @@ fn a_missing_bucket_is_set_apart_at_every_start() {
         .filter(|(path, _)| path.starts_with("data/buckets/00000002"))
         .collect();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     disk.remove_dir_all(Path::new("data/buckets/00000002")).unwrap();
     for _ in 0..3 {
-        of(&disk, &keys).unwrap_err();
+        content_of(&disk, &keys).unwrap_err();
         let port: Arc<dyn Disk> = Arc::new(disk.clone());
         let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(opened.set_apart.keys().collect::<Vec<_>>(), [&2]);
     }
     disk.create_dir_all(Path::new("data/buckets/00000002")).unwrap();
     kept.iter().for_each(|(path, bytes)| disk.put(path, bytes));
-    assert_eq!(of(&disk, &keys).unwrap(), whole, "restored");
+    assert_eq!(content_of(&disk, &keys).unwrap(), whole, "restored");
 }
 
 #[test]
@@ -232,14 +232,14 @@ fn sound_blocks_of_a_damaged_bucket_are_salvaged_and_files_kept() {
     let end = disk.files()[segment].len() as u64;
     disk.flip_bit(segment, end - 30, 1);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut told = Vec::new();
-    let mut say = |what: String| told.push(what);
+    let mut messages = Vec::new();
+    let mut say = |what: String| messages.push(what);
     assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut say)).unwrap());
     assert!(
-        told.len() == 1 && told[0].contains("000000000003.segment"),
-        "{told:?}"
+        messages.len() == 1 && messages[0].contains("000000000003.segment"),
+        "{messages:?}"
     );
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let points: u64 = (0..3).map(|source| found.points[&(1, source)]).sum();
     assert!(points > 1_000 && points < 3_601, "{points}");
     let aside = Path::new("data/buckets/00000001.damaged/000000000003.segment");
@@ -252,7 +252,7 @@ fn sound_blocks_of_a_damaged_bucket_are_salvaged_and_files_kept() {
 fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     let disk = directory();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     let manifest = Path::new("data/buckets/00000001/manifest");
     disk.flip_bit(manifest, 30, 1);
     in_system(async {
@@ -270,7 +270,7 @@ fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     assert_eq!(carried.count(), 1, "the point that only the log had");
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let lost = whole.points[&(1, 0)] - found.points[&(1, 0)];
     // The newest segment and the carried records; the others may contain the same rows.
     assert!(

@@ -49,7 +49,7 @@ struct Seen {
     moments: Vec<Moment>,
 }
 
-fn look(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
+fn cut_power(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
     let operation = seen.operations;
     seen.operations += 1;
     let all = exhaustive();
@@ -108,7 +108,7 @@ fn power_cuts(seed: u64) -> u64 {
         Tap::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let now_ns = clock.now_ns();
-            look(&mut seen.lock(), disk, &model, now_ns);
+            cut_power(&mut seen.lock(), disk, &model, now_ns);
             if let Some((catalog, ledger)) = reader.get() {
                 let read = || catalog.read(|catalog| model.entries.check(catalog, ledger, now_ns));
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(read)) {
@@ -156,7 +156,7 @@ fn power_cuts(seed: u64) -> u64 {
     );
     for moment in moments {
         let gone_on = catch_unwind(AssertUnwindSafe(|| {
-            go_on(&moment.image, moment.model, moment.now_ns, seed)
+            continue_trace(&moment.image, moment.model, moment.now_ns, seed)
         }));
         if let Err(panic) = gone_on {
             println!("going on from {} of seed {seed}", moment.name);
@@ -167,7 +167,7 @@ fn power_cuts(seed: u64) -> u64 {
 }
 
 /// Recovers, continues the trace, takes a checkpoint, crashes again, and recovers twice.
-pub(super) fn go_on(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
+pub(super) fn continue_trace(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
     model.settle(&recover(image), now_ns);
     // Another seed, so that keys differ from those of the trace before.
     let mut world = World::new(seed ^ 0x5eed);

@@ -19,7 +19,7 @@ use crate::ledger::{Content, Ledger};
 /// An entry and its progress: one step for a verdict; for a delivery, one each time it becomes pending and one each
 /// time it ends.
 #[derive(Clone, Debug)]
-struct Noted {
+struct TrackedEntry {
     text: Box<str>,
     acknowledged: u32,
     /// Whether the next step was requested.
@@ -30,7 +30,7 @@ struct Noted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     owners: Vec<(Stream, ObjectId)>,
-    noted: BTreeMap<EntryKey, Noted>,
+    noted: BTreeMap<EntryKey, TrackedEntry>,
 }
 
 /// A list, newest first: key, progress and text of each entry.
@@ -58,7 +58,7 @@ fn list(
         });
     let view = ledger.view_with(catalog, stream, owner, pending);
     let page = view.page(stream.cutoff_ns(now_ns), offset, limit).ok()?;
-    let said = |(key, content): (EntryKey, Content<Arc<Delivery>>)| {
+    let describe = |(key, content): (EntryKey, Content<Arc<Delivery>>)| {
         let (steps, text) = match (stream, content) {
             (Stream::History, Content::Stored(payload)) => {
                 let entry = HistoryEntry::decode(&payload).expect("a history's entry");
@@ -82,7 +82,7 @@ fn list(
     };
     page.damaged
         .is_empty()
-        .then(|| (page.entries.into_iter().map(said).collect(), page.total))
+        .then(|| (page.entries.into_iter().map(describe).collect(), page.total))
 }
 
 impl Entries {
@@ -273,11 +273,11 @@ impl World {
         keys: Vec<(EntryKey, Box<str>)>,
         command: Command,
     ) -> Result<(), Failure> {
-        let note = |change: &dyn Fn(&mut Noted)| {
+        let note = |change: &dyn Fn(&mut TrackedEntry)| {
             let mut model = self.model.lock();
             for (key, text) in &keys {
                 let noted = model.entries.noted.entry(*key);
-                change(noted.or_insert_with(|| Noted {
+                change(noted.or_insert_with(|| TrackedEntry {
                     text: text.clone(),
                     acknowledged: 0,
                     under_way: false,
@@ -363,7 +363,7 @@ impl World {
     /// An attempt at a pending delivery, or a redelivery of one that has ended.
     async fn advance_a_delivery(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let now_ns = self.clock.now_ns();
-        let known: Vec<(EntryKey, Noted)> = {
+        let known: Vec<(EntryKey, TrackedEntry)> = {
             let model: &Model = &self.model.lock();
             let settled = model.entries.noted.iter().filter(|(key, noted)| {
                 key.stream == Stream::Deliveries

@@ -68,7 +68,7 @@ async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
 }
 
 /// Number of rows in the store, including expired ones, and whether any block is not in a segment yet.
-async fn held(rooms: &Rooms) -> (u64, bool) {
+async fn stored_rows(rooms: &Rooms) -> (u64, bool) {
     let handle = rooms.buckets.handle(&any_bucket(rooms)).unwrap();
     let look = |state: &mut BucketState| {
         let (rows, bytes) = state.store.unsaved();
@@ -80,7 +80,7 @@ async fn held(rooms: &Rooms) -> (u64, bool) {
 }
 
 /// Takes two checkpoints far enough apart that the next one may delete.
-async fn let_delete(live: &mut Live, clock: &ManualClock) {
+async fn advance_until_deletion(live: &mut Live, clock: &ManualClock) {
     live.checkpoint().unwrap();
     clock.advance(CONFIRMED_AFTER_NS);
     store(&rooms_of(live), clock.now_ns(), 0, 1).await;
@@ -103,8 +103,8 @@ fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
         let mut live = start(tap, &world);
         world.set_up(&live.rooms).await.unwrap();
         retain(&rooms_of(&live), world.clock.now_ns(), 1).await;
-        let_delete(&mut live, &world.clock).await;
-        let before = held(&rooms_of(&live)).await.0;
+        advance_until_deletion(&mut live, &world.clock).await;
+        let before = stored_rows(&rooms_of(&live)).await.0;
         store(&rooms_of(&live), world.clock.now_ns(), 0, 10).await;
         let (rooms, clock) = (rooms_of(&live), Arc::clone(&world.clock));
         *hook.lock() = Some(Box::new(move || {
@@ -112,7 +112,7 @@ fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
                 retain(&rooms, clock.now_ns(), 30).await;
                 store(&rooms, clock.now_ns(), 10 * DAY_NS, BACKFILLED).await;
                 let deadline = Instant::now() + Duration::from_secs(60);
-                while !held(&rooms).await.1 {
+                while !stored_rows(&rooms).await.1 {
                     assert!(Instant::now() < deadline, "a full head is sealed");
                     std::thread::yield_now();
                 }
@@ -123,11 +123,11 @@ fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
         live.checkpoint().unwrap();
         assert!(hook.lock().is_none(), "the backfill ran during the checkpoint");
         let expected = before + 10 + u64::from(BACKFILLED);
-        assert_eq!(held(&rooms_of(&live)).await.0, expected);
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, expected);
         live.checkpoint().unwrap();
         live.stop();
         let live = start(disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(held(&rooms_of(&live)).await.0, expected, "after a restart");
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, expected, "after a restart");
         live.stop();
     });
 }
@@ -144,8 +144,8 @@ fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
             world.set_up(&live.rooms).await.unwrap();
             retain(&rooms_of(&live), START_NS, 3).await;
             store(&rooms_of(&live), START_NS, DAY_NS, 1_000).await;
-            let_delete(&mut live, &world.clock).await;
-            let expected = held(&rooms_of(&live)).await.0;
+            advance_until_deletion(&mut live, &world.clock).await;
+            let expected = stored_rows(&rooms_of(&live)).await.0;
             world.clock.step(step_ns);
             // The same if the log's timestamps are as wrong as the clock.
             store(&rooms_of(&live), world.clock.now_ns(), -step_ns.abs(), 1).await;
@@ -154,11 +154,15 @@ fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
             }
             world.clock.step(-step_ns);
             live.checkpoint().unwrap();
-            assert_eq!(held(&rooms_of(&live)).await.0, expected + 1, "after {step_ns}");
+            assert_eq!(
+                stored_rows(&rooms_of(&live)).await.0,
+                expected + 1,
+                "after {step_ns}"
+            );
             live.stop();
             let live = start(disk.crash(Crash::KINDS[1]), &world);
             assert_eq!(
-                held(&rooms_of(&live)).await.0,
+                stored_rows(&rooms_of(&live)).await.0,
                 expected + 1,
                 "after {step_ns} and a restart"
             );
@@ -181,13 +185,13 @@ fn rows_expired_at_two_checkpoints_an_hour_apart_are_deleted() {
         store(&rooms_of(&live), world.clock.now_ns(), 0, 1).await;
         live.checkpoint().unwrap();
         assert_eq!(
-            held(&rooms_of(&live)).await.0,
+            stored_rows(&rooms_of(&live)).await.0,
             1_001,
             "expired at one checkpoint only"
         );
         world.clock.advance(CONFIRMED_AFTER_NS);
         live.checkpoint().unwrap();
-        assert_eq!(held(&rooms_of(&live)).await.0, 1);
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, 1);
         live.stop();
     });
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 
-use super::crash::{check_image, go_on};
+use super::crash::{check_image, continue_trace};
 use super::world::{Failure, Live, World, in_system};
 use super::{exhaustive, seed};
 use crate::clock::Clock;
@@ -102,7 +102,7 @@ impl Run {
             check_image(&self.disk.crash(crash), &model, now_ns);
         }
         let crash = Crash::KINDS[self.failures % Crash::KINDS.len()];
-        go_on(&self.disk.crash(crash), model, now_ns, seed);
+        continue_trace(&self.disk.crash(crash), model, now_ns, seed);
     }
 }
 

@@ -16,14 +16,14 @@ use crate::clock::Clock;
 
 /// A load of commands; the checkpointer waits for one between any two of its steps.
 #[derive(Default)]
-struct Traffic {
+struct Load {
     commits: AtomicU64,
     /// Whether a checkpoint waits for a command.
     is_waited_for: AtomicBool,
     is_over: AtomicBool,
 }
 
-impl Traffic {
+impl Load {
     fn wait_for_one(&self) {
         if thread::current().name() != Some("checkpoint") {
             return;
@@ -55,10 +55,10 @@ impl Traffic {
 }
 
 /// Runs `work` with the rooms; returns the number of checkpoints, including the last one when they close.
-fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64 {
+fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Load)) -> u64 {
     let mut world = World::new(1);
-    let traffic = Arc::new(Traffic::default());
-    let at_disk = Arc::clone(&traffic);
+    let load = Arc::new(Load::default());
+    let at_disk = Arc::clone(&load);
     let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
@@ -69,8 +69,8 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
         let rooms = start_on(disk, layout(), options, clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
-        work(&rooms, &traffic).await;
-        traffic.is_over.store(true, Ordering::Release);
+        work(&rooms, &load).await;
+        load.is_over.store(true, Ordering::Release);
         rooms.checkpointer.close().await.unwrap();
         rooms.checkpointer.stats().checkpoints
     })
@@ -80,9 +80,8 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
 fn checkpoints_are_proportional_to_the_log() {
     const CHECKPOINT_BYTES: usize = 16 << 20;
     const VOLUME: usize = 8 * CHECKPOINT_BYTES;
-    let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, traffic| {
-        traffic
-            .commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
+    let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, load| {
+        load.commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
             .await;
     });
     // A checkpoint leaves up to one log file, a quarter, and the commands during it; and one is taken at the end.
@@ -91,9 +90,9 @@ fn checkpoints_are_proportional_to_the_log() {
 
 #[test]
 fn orders_during_a_checkpoint_start_no_other() {
-    let checkpoints = count(1 << 30, async |rooms, traffic| {
+    let checkpoints = count(1 << 30, async |rooms, load| {
         rooms.checkpointer.order();
-        while !traffic.is_waited_for.load(Ordering::Acquire) {
+        while !load.is_waited_for.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
         for _ in 0..100 {

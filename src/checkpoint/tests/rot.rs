@@ -61,26 +61,26 @@ fn try_open(disk: &SimDisk) -> Result<Opened, String> {
 }
 
 /// All rows of all sources, all lists of the ledger and all answers to keys, or `None` if a part is unreadable.
-fn everything(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>, Answers)> {
+fn read_all(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>, Answers)> {
     let lists = model
         .entries
         .listed(&opened.catalog, opened.ledger.ledger(), now_ns);
-    Some((rows(opened)?, lists?, answers(opened, model, now_ns)?))
+    Some((read_rows(opened)?, lists?, read_answers(opened, model, now_ns)?))
 }
 
 /// The buckets' answers to all keys.
-fn answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
-    let mut answers = Answers::new();
+fn read_answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
+    let mut read_answers = Answers::new();
     for state in &opened.buckets {
         let requests = model.requests.iter();
         for request in requests.filter(|request| request.bucket == state.ordinal) {
             if let Some(key) = request.key {
                 let found = state.idempotency.get(&key, now_ns).ok()?;
-                answers.insert((state.ordinal, key), found);
+                read_answers.insert((state.ordinal, key), found);
             }
         }
     }
-    Some(answers)
+    Some(read_answers)
 }
 
 type Answers = BTreeMap<(u32, Digest), Option<Answered>>;
@@ -88,7 +88,7 @@ type Answers = BTreeMap<(u32, Digest), Option<Answered>>;
 type Rows = BTreeMap<(u32, u32), Vec<(i64, u64, String)>>;
 
 /// All rows of all sources, or `None` if a block is unreadable.
-fn rows(opened: &Opened) -> Option<Rows> {
+fn read_rows(opened: &Opened) -> Option<Rows> {
     let mut all = Rows::new();
     for state in &opened.buckets {
         for source in 0..4 {
@@ -132,7 +132,7 @@ fn rows(opened: &Opened) -> Option<Rows> {
 fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
     let seed = seed();
     let (disk, model, now_ns) = directory(seed);
-    let whole = everything(&recover(&copy(&disk)), &model, now_ns).expect("it is whole");
+    let whole = read_all(&recover(&copy(&disk)), &model, now_ns).expect("it is whole");
     let (mut refused, mut unread, mut harmless) = (0, 0, Vec::new());
     for (path, bytes) in disk.files() {
         let step = if exhaustive() {
@@ -141,15 +141,15 @@ fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
             bytes.len().div_ceil(FLIPS)
         };
         for offset in (0..bytes.len()).step_by(step) {
-            let rotten = copy(&disk);
-            rotten.flip_bit(&path, offset as u64, (offset % 8) as u8);
+            let damaged = copy(&disk);
+            damaged.flip_bit(&path, offset as u64, (offset % 8) as u8);
             let at = format!("{} at {offset}", path.display());
-            match try_open(&rotten) {
+            match try_open(&damaged) {
                 Err(message) => {
                     assert!(message.contains(&*path.to_string_lossy()), "{at}: {message}");
                     refused += 1;
                 }
-                Ok(opened) => match everything(&opened, &model, now_ns) {
+                Ok(opened) => match read_all(&opened, &model, now_ns) {
                     None => unread += 1,
                     Some(found) => {
                         assert!(found == whole, "{at}");
@@ -190,16 +190,16 @@ fn a_missing_file_is_refused_by_name_and_nothing_is_removed() {
             // The log is complete and not trimmed, so that the manifest is not needed.
             continue;
         }
-        let rotten = copy(&disk);
-        rotten.remove(&path).unwrap();
-        let before = rotten.files();
-        let message = try_open(&rotten)
+        let damaged = copy(&disk);
+        damaged.remove(&path).unwrap();
+        let before = damaged.files();
+        let message = try_open(&damaged)
             .err()
             .unwrap_or_else(|| panic!("without {}", path.display()));
         let named = message.contains(&*path.to_string_lossy());
         // If the log or its end is missing, the message says so.
         assert!(named || message.contains("log"), "{}: {message}", path.display());
-        assert_eq!(rotten.files(), before, "{}", path.display());
+        assert_eq!(damaged.files(), before, "{}", path.display());
     }
 }
 
@@ -233,12 +233,14 @@ fn a_manifest_missing_with_its_log_is_refused_and_nothing_removed() {
 fn missing_segments_and_runs_are_refused_by_name() {
     let (disk, ..) = directory(seed());
     for dir in ["data/segments", "data/ledger"] {
-        let rotten = copy(&disk);
-        rotten.remove_dir_all(Path::new(dir)).unwrap();
-        let before = rotten.files();
-        let message = try_open(&rotten).err().unwrap_or_else(|| panic!("without {dir}"));
+        let damaged = copy(&disk);
+        damaged.remove_dir_all(Path::new(dir)).unwrap();
+        let before = damaged.files();
+        let message = try_open(&damaged)
+            .err()
+            .unwrap_or_else(|| panic!("without {dir}"));
         assert!(message.contains(dir), "{message}");
-        assert_eq!(rotten.files(), before);
+        assert_eq!(damaged.files(), before);
     }
 }
 

@@ -28,7 +28,7 @@ impl Travel {
     }
 
     /// Advances the time: mostly a little, sometimes by several checkpoints.
-    fn pass(&self) -> usize {
+    fn advance(&self) -> usize {
         let (now, rng) = &mut *self.now.lock();
         let steps = match rng.u8(0..12) {
             0..4 => 0,
@@ -40,7 +40,7 @@ impl Travel {
     }
 
     fn disk(&self) -> &SimDisk {
-        &self.moments[self.pass()]
+        &self.moments[self.advance()]
     }
 }
 
@@ -52,7 +52,7 @@ impl Disk for Travel {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let opened = self.pass();
+        let opened = self.advance();
         let file = self.moments[opened].open_read(path)?;
         if path.extension().is_none_or(|extension| extension != "log") {
             // No file of this name is written again.
@@ -103,7 +103,7 @@ struct Growing {
 
 impl Growing {
     fn bytes(&self) -> Vec<u8> {
-        let now = self.travel.pass();
+        let now = self.travel.advance();
         let mut earlier = self.travel.moments[..=now].iter().rev();
         earlier
             .find_map(|disk| disk.read(&self.path).ok())

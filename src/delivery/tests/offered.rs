@@ -154,13 +154,13 @@ async fn a_full_webhook_is_notified_of_part_of_wide_ingests() {
     assert!(offers * 600 > 10 * made_least, "a flood");
     let recent = world.deliveries.recent(webhook);
     assert_eq!(recent.len(), PER_WEBHOOK_MAX);
-    let told = |name: &str| {
+    let is_notified = |name: &str| {
         let name = format!("\"dataSourceName\":\"{name}\"");
         recent
             .iter()
             .any(|delivery| String::from_utf8_lossy(&bytes(delivery)).contains(&name))
     };
-    assert!(told("s0") && told("s599"));
+    assert!(is_notified("s0") && is_notified("s599"));
 }
 
 #[actix::test]

@@ -114,11 +114,11 @@ fn dead_receivers_leave_half_of_the_slots_free() {
 
 /// The behaviour of a receiver.
 #[derive(Clone, Copy)]
-enum Nature {
+enum Behaviour {
     /// Answers after so many milliseconds, with this percentage of successes.
     Alive(u64, u8),
     /// Never answers: the attempt times out after 30 seconds.
-    Dead,
+    Unresponsive,
 }
 
 /// The result of a run of the schedule: when each delivery ended, by its number.
@@ -130,7 +130,7 @@ struct Run {
 const TRIES: usize = 4;
 
 /// Plays all arrivals `(at, number, receiver)` to their end, checking the bounds at every step.
-fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run {
+fn simulate(arrivals: &[(Duration, u64, u64)], behaviours: &[Behaviour], random_seed: u64) -> Run {
     let mut schedule = Schedule::default();
     let mut run = Run {
         ended: HashMap::new(),
@@ -181,11 +181,11 @@ fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run
             assert!(of_receiver.len() <= PROVEN_RECEIVER_IN_FLIGHT_MAX);
             let attempts = run.attempts.entry(number).or_default();
             attempts.push(now);
-            let (took, success) = match natures[receiver as usize] {
-                Nature::Dead => (Duration::from_secs(30), false),
-                Nature::Alive(took, percent) => {
-                    let dice =
-                        fastrand::Rng::with_seed(luck ^ number << 8 ^ attempts.len() as u64).u8(0..100);
+            let (took, success) = match behaviours[receiver as usize] {
+                Behaviour::Unresponsive => (Duration::from_secs(30), false),
+                Behaviour::Alive(took, percent) => {
+                    let dice = fastrand::Rng::with_seed(random_seed ^ number << 8 ^ attempts.len() as u64)
+                        .u8(0..100);
                     (ms(took), dice < percent)
                 }
             };
@@ -207,24 +207,24 @@ fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
     for _ in 0..20 {
         let alive = rng.u64(1..40);
         let dead = rng.u64(1..80);
-        let natures: Vec<_> = (0..alive + dead)
+        let behaviours: Vec<_> = (0..alive + dead)
             .map(|receiver| match receiver {
-                receiver if receiver >= alive => Nature::Dead,
-                _ => Nature::Alive(rng.u64(1..2_000), rng.u8(50..=100)),
+                receiver if receiver >= alive => Behaviour::Unresponsive,
+                _ => Behaviour::Alive(rng.u64(1..2_000), rng.u8(50..=100)),
             })
             .collect();
         let mut arrivals: Vec<_> = (0..rng.u64(100..2_000))
             .map(|number| (ms(rng.u64(0..20_000)), number, rng.u64(0..alive + dead)))
             .collect();
         arrivals.sort();
-        let all = play(&arrivals, &natures, seed);
+        let all = simulate(&arrivals, &behaviours, seed);
         assert_eq!(all.ended.len(), arrivals.len(), "all end");
         let living: Vec<_> = arrivals
             .iter()
             .copied()
             .filter(|(.., receiver)| *receiver < alive)
             .collect();
-        let without_the_dead = play(&living, &natures, seed);
+        let without_the_dead = simulate(&living, &behaviours, seed);
         for (_, number, _) in &living {
             assert_eq!(
                 all.attempts[number], without_the_dead.attempts[number],
@@ -237,12 +237,12 @@ fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
 #[test]
 fn many_dead_receivers_do_not_block_live_ones() {
     // More dead receivers than slots, queued first; a live one has a burst, then a steady stream.
-    let natures: Vec<_> = (0..1_001)
+    let behaviours: Vec<_> = (0..1_001)
         .map(|receiver| {
             if receiver == 0 {
-                Nature::Alive(10, 100)
+                Behaviour::Alive(10, 100)
             } else {
-                Nature::Dead
+                Behaviour::Unresponsive
             }
         })
         .collect();
@@ -251,7 +251,7 @@ fn many_dead_receivers_do_not_block_live_ones() {
     arrivals.sort();
     // It has responded before: one delivery at the very start, before those to the dead receivers.
     arrivals.insert(0, (ms(0), 9_999, 0));
-    let run = play(&arrivals, &natures, 1);
+    let run = simulate(&arrivals, &behaviours, 1);
     for n in 1..500 {
         let waited = run.attempts[&(10_000 + n)][0] - ms(1 + 10 * n);
         assert!(waited <= ms(20), "delivery {n} waited {waited:?}");

@@ -26,7 +26,7 @@ fn entries_become_rows_in_order() {
         (id(BUCKET), 5, vec![])
     );
     assert_eq!(rows.rows(), 5);
-    assert_eq!(sources.asked, 2, "each source is looked up once");
+    assert_eq!(sources.looked_up, 2, "each source is looked up once");
     let by_hand = expected(|rows| {
         let second = |rows: &mut RowsWriter| {
             rows.begin(2);

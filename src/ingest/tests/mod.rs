@@ -67,7 +67,7 @@ fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType
 /// The existing data sources, and the number of look-ups.
 struct Sources {
     known: HashMap<ObjectId, SourceView>,
-    asked: usize,
+    looked_up: usize,
 }
 
 impl Sources {
@@ -102,7 +102,7 @@ impl Sources {
         };
         Self {
             known: all.into_iter().map(view).collect(),
-            asked: 0,
+            looked_up: 0,
         }
     }
 
@@ -112,7 +112,7 @@ impl Sources {
 
     fn lookup(&mut self) -> impl FnMut(ObjectId) -> Option<SourceView> {
         |id| {
-            self.asked += 1;
+            self.looked_up += 1;
             self.known.get(&id).cloned()
         }
     }

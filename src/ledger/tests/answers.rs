@@ -110,18 +110,18 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
         for number in 0..rng.usize(1..1_500) {
             // Most of them are in one bucket, so that it has several blocks in a run.
             let bucket = [1, 2, 2, 2, 2, 2, 3][rng.usize(0..7)];
-            let (key, said) = (key(&mut rng), format!("{round}-{number}"));
-            entries.insert((bucket, key), entry(bucket, key, START_NS + round, &said));
-            twin.insert((bucket, key), said);
+            let (key, content) = (key(&mut rng), format!("{round}-{number}"));
+            entries.insert((bucket, key), entry(bucket, key, START_NS + round, &content));
+            twin.insert((bucket, key), content);
         }
         let mut entries: Vec<NewEntry> = entries.into_values().collect();
         rng.shuffle(&mut entries);
         save(&mut files, &entries, &keep);
         most = most.max(run_files(&disk).len());
-        for ((bucket, key), said) in &twin {
+        for ((bucket, key), content) in &twin {
             assert_eq!(
                 answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
-                Some(said)
+                Some(content)
             );
         }
         for _ in 0..500 {
@@ -141,10 +141,10 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     assert_eq!(files.ledger().bytes_of(bucket_owner(9)).unwrap(), 0);
     let named = files.ledger().runs().ids();
     let files = open(&disk.crash(Crash::KINDS[1]), &named);
-    for ((bucket, key), said) in &twin {
+    for ((bucket, key), content) in &twin {
         assert_eq!(
             answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
-            Some(said)
+            Some(content)
         );
     }
 }
@@ -165,10 +165,10 @@ fn a_key_reused_after_a_day_has_its_newer_answer() {
     );
     save(&mut files, &[entry(1, key, later_ns, "second")], &keep_then);
     assert_eq!(run_files(&disk).len(), 2);
-    let said = |files: &LedgerFiles| answer(files, 1, &key, later_ns).unwrap();
-    assert_eq!(said(&files).as_deref(), Some("second"));
+    let content = |files: &LedgerFiles| answer(files, 1, &key, later_ns).unwrap();
+    assert_eq!(content(&files).as_deref(), Some("second"));
     assert!(merge(&mut files, &keep_then));
-    assert_eq!(said(&files).as_deref(), Some("second"));
+    assert_eq!(content(&files).as_deref(), Some("second"));
     let both = answer(&files, 1, &other, later_ns).unwrap();
     assert_eq!(both.as_deref(), Some("other"));
     assert_eq!(files.ledger().stats().entries, 2, "one version of each");

@@ -76,8 +76,8 @@ fn a_run_round_trips() {
             assert_eq!((key.at_ns, &*found), (at_ns, &payload[..]));
         }
     }
-    let nobody = view(open(file).unwrap(), 9).page(i64::MIN, 0, 10).unwrap();
-    assert_eq!((nobody.entries.len(), nobody.total), (0, 0));
+    let unknown = view(open(file).unwrap(), 9).page(i64::MIN, 0, 10).unwrap();
+    assert_eq!((unknown.entries.len(), unknown.total), (0, 0));
 }
 
 #[test]
@@ -191,7 +191,7 @@ impl AsRef<[u8]> for Counted {
 #[test]
 fn a_page_reads_few_entries_at_any_offset() {
     const COUNT: u64 = 200_000;
-    let looks = Arc::new(AtomicU64::new(0));
+    let reads = Arc::new(AtomicU64::new(0));
     let run = |parity: u64| {
         let of_run = (0..COUNT).filter(|number| number % 3 == parity);
         let entries: Vec<Written> = of_run
@@ -200,12 +200,12 @@ fn a_page_reads_few_entries_at_any_offset() {
                 (id(0, 1), at_ns, id(number as u32, number), false, vec![1])
             })
             .collect();
-        let file = Counted(encode(Stream::History, &entries), Arc::clone(&looks));
+        let file = Counted(encode(Stream::History, &entries), Arc::clone(&reads));
         Arc::new(open(file).unwrap())
     };
     let runs: Runs = (0..3).map(run).collect();
     let view: View = View::new(runs, &LedgerTail::default(), Stream::History, id(0, 1), []);
-    let opening = looks.swap(0, Ordering::Relaxed);
+    let opening = reads.swap(0, Ordering::Relaxed);
     assert!(opening < 100, "opening takes {opening} looks");
     for offset in [0, 1, 1_000, COUNT / 2, COUNT - 10, COUNT, COUNT + 5] {
         let page = view.page(10 * SECOND_NS, offset, 10).unwrap();
@@ -216,11 +216,11 @@ fn a_page_reads_few_entries_at_any_offset() {
             .map(|(key, _)| key.at_ns / SECOND_NS)
             .collect();
         assert_eq!((found, page.total), (expected, COUNT - 10), "offset {offset}");
-        let looks = looks.swap(0, Ordering::Relaxed);
-        println!("offset {offset}: {looks} looks");
-        assert!(looks < 4_000, "offset {offset}: {looks} looks");
+        let reads = reads.swap(0, Ordering::Relaxed);
+        println!("offset {offset}: {reads} looks");
+        assert!(reads < 4_000, "offset {offset}: {reads} looks");
     }
     view.get(id(150_000, 150_000), 0).unwrap().unwrap();
-    let looks = looks.load(Ordering::Relaxed);
-    assert!(looks < 200, "an id: {looks} looks");
+    let reads = reads.load(Ordering::Relaxed);
+    assert!(reads < 200, "an id: {reads} looks");
 }

@@ -189,7 +189,7 @@ impl World {
         }
         let runs = self.files.ledger().runs();
         let view = View::new(runs, &self.tail, stream, owner, pending);
-        let said = |content: Content<Vec<u8>>| match content {
+        let readable = |content: Content<Vec<u8>>| match content {
             Content::Stored(payload) => payload.to_vec(),
             Content::Given(payload) => payload,
         };
@@ -204,7 +204,7 @@ impl World {
         let found = page
             .entries
             .into_iter()
-            .map(|(key, content)| ((key.at_ns, key.id), said(content)));
+            .map(|(key, content)| ((key.at_ns, key.id), readable(content)));
         let found: Vec<_> = found.collect();
         let listed: Vec<_> = expected
             .iter()
@@ -223,7 +223,7 @@ impl World {
             let found = view
                 .get(entry, not_before_ns)
                 .unwrap()
-                .map(|(key, content)| ((key.at_ns, key.id), said(content)));
+                .map(|(key, content)| ((key.at_ns, key.id), readable(content)));
             let by_id = expected.iter().find(|(place, _)| place.1 == entry);
             assert_eq!(found, by_id.map(|(place, payload)| (*place, payload.clone())));
         }

@@ -29,12 +29,12 @@ pub fn assert_created(answer: &Value, prefix: &str) {
         "contract 2: the answer has `_id` and `id`: {key}"
     );
     assert_timestamp(&key["createdAt"], "apiKey.createdAt");
-    let said = |member: &str| answer[member].as_str().is_some_and(|text| !text.is_empty());
+    let has_text = |member: &str| answer[member].as_str().is_some_and(|text| !text.is_empty());
     assert!(
-        said("warning"),
+        has_text("warning"),
         "contract 2: `warning` stands beside `apiKey`: {answer}"
     );
-    assert!(said("message"), "spec: {{message, apiKey}}: {answer}");
+    assert!(has_text("message"), "spec: {{message, apiKey}}: {answer}");
 }
 
 /// Members of every listed key with this text.

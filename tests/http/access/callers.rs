@@ -11,7 +11,7 @@ use crate::support::waiting::until;
 
 /// The relation of a caller to the bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum Relation {
     /// A credential of the organization, or a key of the bucket.
     Own,
     /// A key of another bucket of the organization.
@@ -27,13 +27,13 @@ pub enum Standing {
 pub struct Caller {
     pub name: &'static str,
     pub role: Role,
-    pub standing: Standing,
+    pub relation: Relation,
     pub credentials: Vec<(&'static str, String)>,
 }
 
 /// The owner of the ids in a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum IdOwner {
     Own,
     /// Another bucket of the same organization.
     OtherBucket,
@@ -173,35 +173,35 @@ impl Scene {
         }
     }
 
-    pub fn ids(&self, whose: Whose) -> Ids {
+    pub fn ids(&self, owner: IdOwner) -> Ids {
         let within_own = |ids: &Ids| Ids {
             bucket: self.own.bucket.clone(),
             webhook: self.own.webhook.clone(),
             ..ids.clone()
         };
         let never = Ids::all(UNKNOWN_ID);
-        match whose {
-            Whose::Own => self.own.clone(),
-            Whose::OtherBucket => self.other.clone(),
-            Whose::Foreign => self.foreign_ids.clone(),
+        match owner {
+            IdOwner::Own => self.own.clone(),
+            IdOwner::OtherBucket => self.other.clone(),
+            IdOwner::Foreign => self.foreign_ids.clone(),
             // Organizations cannot be deleted.
-            Whose::Deleted => Ids {
+            IdOwner::Deleted => Ids {
                 organization: never.organization,
                 ..self.deleted.clone()
             },
-            Whose::NeverExisted => never,
-            Whose::Malformed => Ids::all("NOT-AN-ID"),
-            Whose::PartOfOtherBucket => within_own(&self.other),
-            Whose::PartOfForeign => within_own(&self.foreign_ids),
-            Whose::PartDeleted => within_own(&self.deleted_parts),
-            Whose::PartThatNeverExisted => within_own(&never),
+            IdOwner::NeverExisted => never,
+            IdOwner::Malformed => Ids::all("NOT-AN-ID"),
+            IdOwner::PartOfOtherBucket => within_own(&self.other),
+            IdOwner::PartOfForeign => within_own(&self.foreign_ids),
+            IdOwner::PartDeleted => within_own(&self.deleted_parts),
+            IdOwner::PartThatNeverExisted => within_own(&never),
         }
     }
 }
 
 fn callers(server: &Server, account: &Account, buckets: [&Bucket; 3], foreigner: &Account) -> Vec<Caller> {
+    use Relation::{Both, Foreign, Nobody, OtherBucket, Own};
     use Role::{Admin, Bearer, Integration, Operator, Read, Write};
-    use Standing::{Both, Foreign, Nobody, OtherBucket, Own};
     let [bucket, other, foreign] = buckets;
     let (deleted_id, deleted_key) = bucket_key(bucket);
     bucket
@@ -210,10 +210,10 @@ fn callers(server: &Server, account: &Account, buckets: [&Bucket; 3], foreigner:
     let (deleted_admin_id, deleted_admin) = organization_key(account, "admin");
     let path = format!("/api/organization/keys/{deleted_admin_id}");
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "a key is deleted");
-    let caller = |name, role, standing, credential| Caller {
+    let caller = |name, role, relation, credential| Caller {
         name,
         role,
-        standing,
+        relation,
         credentials: vec![credential],
     };
     let forger = Forger::of(server, account);

@@ -144,32 +144,35 @@ fn every_request_with_a_key_counts_as_one_call() {
     };
     let (unknown, malformed) = (Ids::all(UNKNOWN_ID), Ids::all("NOT-AN-ID"));
     for route in ROUTES {
-        let ask = |ids: &Ids| client.request(route.method, &route.path(ids));
+        let new_request = |ids: &Ids| client.request(route.method, &route.path(ids));
         let token = match route.path {
             LOG_OUT => log_in(&account),
             _ => account.token.clone(),
         };
         for ids in [&unknown, &malformed] {
-            expected.counted(&with_body(ask(ids).key(&account.admin), route.body(ids)).send());
-            expected.by_bearer(route, &with_body(ask(ids).bearer(&token), route.body(ids)).send());
+            expected.counted(&with_body(new_request(ids).key(&account.admin), route.body(ids)).send());
+            expected.by_bearer(
+                route,
+                &with_body(new_request(ids).bearer(&token), route.body(ids)).send(),
+            );
             if route.path == LOG_OUT {
                 break;
             }
         }
-        expected.counted(&with_body(ask(&unknown).key(&read), route.body(&unknown)).send());
+        expected.counted(&with_body(new_request(&unknown).key(&read), route.body(&unknown)).send());
         if route.body.is_some() {
             for (name, value, body) in [
                 ("X-Of", "malformed", "{"),
                 ("Content-Encoding", "br", "{}"),
                 ("Content-Encoding", "gzip", "no gzip"),
             ] {
-                let request = ask(&unknown).key(&account.admin).header(name, value);
+                let request = new_request(&unknown).key(&account.admin).header(name, value);
                 expected.counted(&request.body(body).send());
-                let request = ask(&unknown).bearer(&account.token).header(name, value);
+                let request = new_request(&unknown).bearer(&account.token).header(name, value);
                 expected.by_bearer(route, &request.body(body).send());
             }
         }
-        let answer = with_body(ask(&unknown).key(&integration), route.body(&unknown)).send();
+        let answer = with_body(new_request(&unknown).key(&integration), route.body(&unknown)).send();
         expected.unchanged(
             &answer,
             "contract 10: answers to integration keys have the headers, unchanged by the call",
@@ -291,10 +294,10 @@ fn an_exhausted_quota_refuses_in_order_until_the_plan_changes() {
     }
     let ids = Ids::all("NOT-AN-ID");
     for route in ROUTES {
-        let ask = || client.request(route.method, &route.path(&ids));
+        let new_request = || client.request(route.method, &route.path(&ids));
         // Checked before the route's 403 and before the body; after 401 and the check for two credentials.
-        refused(&with_body(ask().key(&read), route.body.map(|_| "{".to_owned())).send());
-        let by_bearer = ask()
+        refused(&with_body(new_request().key(&read), route.body.map(|_| "{".to_owned())).send());
+        let by_bearer = new_request()
             .bearer(&account.token)
             .header("Content-Encoding", "br")
             .body("{}")
@@ -312,16 +315,16 @@ fn an_exhausted_quota_refuses_in_order_until_the_plan_changes() {
                 "small print 64: {by_bearer}"
             );
         }
-        ask()
+        new_request()
             .key("svc_a_wrong")
             .send()
             .refused(401, "contract 1: 401, then 429");
-        let both = ask().key(&account.admin).bearer(&account.token).send();
+        let both = new_request().key(&account.admin).bearer(&account.token).send();
         both.refused(
             400,
             "contract 10: both credentials at once is 400 before anything else",
         );
-        let answer = ask().key(&integration).body("{").send();
+        let answer = new_request().key(&integration).body("{").send();
         let expected = if route.roles.contains(&Role::Integration) {
             400
         } else {

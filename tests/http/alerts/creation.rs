@@ -71,7 +71,7 @@ fn form_a_shows_the_rule() {
         rule.get("evaluation").is_none_or(Value::is_null),
         "spec: a rule without an evaluation block: {rule}"
     );
-    let shown = bucket.shown(&text(rule, "/_id"));
+    let shown = bucket.show(&text(rule, "/_id"));
     assert_eq!(shown, *rule, "contract 6: GET /api/alerts/:id shows the rule");
 }
 
@@ -378,7 +378,7 @@ fn rules_are_deleted_with_their_source_or_bucket() {
         &Value::Null,
     )
     .refused(404, "contract 3: the rules of a deleted source are deleted");
-    bucket.shown(&of_other);
+    bucket.show(&of_other);
     let evaluator = account.evaluator();
     assert_eq!(
         evaluator.due_rules(""),

@@ -158,5 +158,5 @@ fn rules_survive_every_kind_of_restart() {
             "contract 6: a verdict is accepted once per due interval, over restarts",
         );
     }
-    bucket.shown(&plain);
+    bucket.show(&plain);
 }

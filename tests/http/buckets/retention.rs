@@ -11,7 +11,7 @@ const GONE: &str = "contract 10: a point older than retentionDays is gone at tha
 const KEPT: &str = "contract 4: a single point may be as old as the bucket's retention allows";
 
 #[track_caller]
-fn keep(bucket: &Bucket, days: u32) {
+fn set_retention(bucket: &Bucket, days: u32) {
     bucket
         .call("PATCH", "", &json!({"retentionDays": days}))
         .expect(200, "contract 3: PATCH retentionDays");
@@ -60,10 +60,10 @@ fn longer_retention_admits_older_points_and_revives_none() {
     for age in [15, 8, 1] {
         bucket.single(&aged(age)).expect(201, KEPT);
     }
-    keep(&bucket, 5);
+    set_retention(&bucket, 5);
     assert_ages(&bucket, &source, now, &[1]);
     bucket.single(&aged(8)).refused(400, "contract 4: older is 400");
-    keep(&bucket, 20);
+    set_retention(&bucket, 20);
     assert_ages(&bucket, &source, now, &[1]);
     bucket.single(&aged(12)).expect(201, KEPT);
     bucket.batch(&[aged(7), aged(25)]).expect(
@@ -80,8 +80,8 @@ fn longer_retention_admits_older_points_and_revives_none() {
     assert!(server.stop().success(), "contract 9: SIGTERM, exit 0");
     server.launch();
     assert_ages(&bucket, &source, now, &[12, 7, 1]);
-    keep(&bucket, 10);
-    keep(&bucket, 18);
+    set_retention(&bucket, 10);
+    set_retention(&bucket, 18);
     assert_ages(&bucket, &source, now, &[7, 1]);
     bucket.single(&aged(12)).expect(201, KEPT);
     assert_ages(&bucket, &source, now, &[12, 7, 1]);
@@ -111,10 +111,10 @@ fn longer_retention_revives_no_points_of_sealed_blocks() {
             .sum::<u64>()
     };
     assert_eq!(count(), 18_000);
-    keep(&bucket, 10);
+    set_retention(&bucket, 10);
     let left = count();
     assert!((8_990..=9_000).contains(&left), "{GONE}: {left}");
-    keep(&bucket, 20);
+    set_retention(&bucket, 20);
     // A few points at most expire while the test runs.
     let still = count();
     assert!((left - 5..=left).contains(&still), "{GONE}: {still} of {left}");

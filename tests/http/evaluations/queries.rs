@@ -9,7 +9,7 @@ use crate::support::watch::Evaluator;
 
 /// The `query` of an input of the only due rule.
 #[track_caller]
-fn listed(evaluator: &Evaluator, key: &str) -> Value {
+fn listed_query(evaluator: &Evaluator, key: &str) -> Value {
     let due = evaluator.due("");
     let inputs = array(&due[0], "/inputs");
     let input = inputs.iter().find(|input| input["key"] == key);
@@ -18,7 +18,7 @@ fn listed(evaluator: &Evaluator, key: &str) -> Value {
 
 /// Posts the query unchanged; returns the answer.
 #[track_caller]
-fn posted(evaluator: &Evaluator, query: &Value) -> Value {
+fn post_query(evaluator: &Evaluator, query: &Value) -> Value {
     let request = evaluator.client.post("/api/data/query").key(&evaluator.key);
     let answer = request.json(query).send();
     answer.expect(200, "spec: `query` is a ready-made body for POST /api/data/query")
@@ -57,7 +57,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
     ]);
     rule(&bucket, &source, &json!([{"key": "x", "field": "level"}]));
     let before = now_ns();
-    let query = listed(&evaluator, "x");
+    let query = listed_query(&evaluator, "x");
     let after = now_ns();
     assert_eq!(
         query["bucketId"], bucket.id,
@@ -85,7 +85,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
         "contract 6: an evaluator is never handed averages it did not ask for: {query}"
     );
     assert_window(&query, (before, after), 600);
-    let answer = posted(&evaluator, &query);
+    let answer = post_query(&evaluator, &query);
     let rows = array(&answer, "/data");
     let expected: Vec<Value> = (0..540).map(|level| json!({"level": level})).collect();
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_grouped_input_gets_its_groups() {
     );
     let expected = [[2, 30], [4, 90], [1, 10], [3, 60], [2, 3]];
     for (aggregation, expected) in aggregations.into_iter().zip(expected) {
-        let query = listed(&evaluator, aggregation);
+        let query = listed_query(&evaluator, aggregation);
         assert_eq!(
             (&query["aggregation"], &query["groupBy"]),
             (&json!(aggregation), &json!("minute")),
@@ -156,7 +156,7 @@ fn a_grouped_input_gets_its_groups() {
         );
         assert_eq!(query["limit"], 10_000, "contract 6: `limit: 10000`: {query}");
         assert_eq!(query["sort"], "asc", "contract 6: `sort: \"asc\"`: {query}");
-        let rows = array(&posted(&evaluator, &query), "/data");
+        let rows = array(&post_query(&evaluator, &query), "/data");
         assert_eq!(
             column(&rows, "/values/level"),
             expected.map(|value| json!(value)),
@@ -195,7 +195,7 @@ fn an_input_may_name_another_source_and_a_window_of_its_own() {
         ("wind", "wind", vec![4]),
         ("long", "wind", vec![3, 4]),
     ] {
-        let rows = array(&posted(&evaluator, &listed(&evaluator, key)), "/data");
+        let rows = array(&post_query(&evaluator, &listed_query(&evaluator, key)), "/data");
         let expected: Vec<Value> = expected.into_iter().map(|value| json!(value)).collect();
         assert_eq!(
             column(&rows, &format!("/values/{field}")),
@@ -203,6 +203,6 @@ fn an_input_may_name_another_source_and_a_window_of_its_own() {
             "spec: `dataSourceId` and `windowSeconds` of the input `{key}`"
         );
     }
-    let window = listed(&evaluator, "long");
+    let window = listed_query(&evaluator, "long");
     assert_window(&window, (now, now_ns()), 3600);
 }

@@ -153,7 +153,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         .collect();
     bucket.send(&points);
     let body = json!({"bucketId": bucket.id, "limit": 500, "downsampling": false});
-    let ask = |accepted: Option<&str>| {
+    let get = |accepted: Option<&str>| {
         let mut request = bucket
             .client
             .post("/api/data/query")
@@ -166,7 +166,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         assert_eq!(answer.status, 200, "a query: {answer}");
         answer
     };
-    let plain = ask(None);
+    let plain = get(None);
     assert!(
         plain.header("content-encoding").is_none(),
         "not compressed for a client that did not ask"
@@ -183,7 +183,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         other => panic!("contract 1: answers are compressed when Accept-Encoding allows it, not {other:?}"),
     };
     for accepted in ["gzip", "zstd", "zstd, gzip;q=0.5", "deflate, gzip"] {
-        let answer = ask(Some(accepted));
+        let answer = get(Some(accepted));
         assert_eq!(
             unpack(&answer),
             plain.body,
@@ -195,7 +195,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         );
     }
     for accepted in ["identity", "gzip;q=0", ""] {
-        let answer = ask(Some(accepted));
+        let answer = get(Some(accepted));
         assert_eq!(
             answer.body, plain.body,
             "`{accepted}` does not allow a compressed answer"

@@ -222,7 +222,7 @@ fn faults_found_by_the_resource_come_after_its_404_and_403() {
     let query = json!({"bucketId": other.id, "filters": {"fields": ["nope"]}});
     call(client, &write, "POST", "/api/data/query", &query).refused(403, why);
     let query = json!({"filters": {"dataSourceIds": [UNKNOWN_ID], "fields": ["nope"]}});
-    bucket.ask(&query).refused(404, why);
+    bucket.post_query(&query).refused(404, why);
 }
 
 #[test]

@@ -158,12 +158,12 @@ fn other_forms_are_refused_wherever_a_timestamp_is_read() {
             "contract 4: all entries failed, {why}: {batch}"
         );
         assert_faults(
-            &bucket.ask(&json!({"filters": {"startTime": sent}})),
+            &bucket.post_query(&json!({"filters": {"startTime": sent}})),
             &["filters/startTime"],
             &why,
         );
         assert_faults(
-            &bucket.ask(&json!({"filters": {"endTime": sent}})),
+            &bucket.post_query(&json!({"filters": {"endTime": sent}})),
             &["filters/endTime"],
             &why,
         );

@@ -6,7 +6,7 @@ use crate::scene::{self, assert_faults};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, now_ns};
 
-fn keeping(days: u32) -> (crate::support::process::Server, Bucket, String) {
+fn bucket_with_retention(days: u32) -> (crate::support::process::Server, Bucket, String) {
     let (server, account, _) = scene::bucket();
     let bucket = account.bucket_with(&json!({"name": "short", "retentionDays": days}));
     let source = bucket.source("gauge", &["level"]);
@@ -19,7 +19,7 @@ fn aged(source: &str, age_ns: i64) -> Value {
 
 #[test]
 fn a_batch_entry_is_at_most_30_days_old() {
-    let (_server, bucket, source) = keeping(365);
+    let (_server, bucket, source) = bucket_with_retention(365);
     let sentence = "contract 4: a batch entry older than 30 days is an entry error";
     bucket
         .batch(&[aged(&source, 30 * DAY - MINUTE)])
@@ -38,7 +38,7 @@ fn a_batch_entry_is_at_most_30_days_old() {
 
 #[test]
 fn a_single_point_is_as_old_as_retention_allows() {
-    let (_server, bucket, source) = keeping(365);
+    let (_server, bucket, source) = bucket_with_retention(365);
     let sentence = "contract 4: a single point may be as old as the bucket's retention allows, older is 400";
     for age in [31 * DAY, 200 * DAY, 365 * DAY - MINUTE] {
         bucket.single(&aged(&source, age)).expect(201, sentence);
@@ -51,7 +51,7 @@ fn a_single_point_is_as_old_as_retention_allows() {
 
 #[test]
 fn a_batch_entry_older_than_a_short_retention_is_an_entry_error() {
-    let (_server, bucket, source) = keeping(5);
+    let (_server, bucket, source) = bucket_with_retention(5);
     let sentence = "contract 10: a batch entry older than retentionDays is an entry error";
     let answer = bucket.batch(&[
         aged(&source, 6 * DAY),
@@ -73,7 +73,7 @@ fn a_batch_entry_older_than_a_short_retention_is_an_entry_error() {
 
 #[test]
 fn the_future_is_allowed() {
-    let (_server, bucket, source) = keeping(1);
+    let (_server, bucket, source) = bucket_with_retention(1);
     let sentence = "contract 4: the future is allowed";
     for ahead in [HOUR, 400 * DAY, 80_000 * DAY] {
         bucket.single(&aged(&source, -ahead)).expect(201, sentence);

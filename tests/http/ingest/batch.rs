@@ -139,8 +139,11 @@ fn every_kind_of_fault_affects_only_its_entry() {
             errors[0]["index"], 1,
             "contract 4: errors[].index is the entry's place ({what})"
         );
-        let said = errors[0]["error"].as_str().is_some_and(|text| !text.is_empty());
-        assert!(said, "spec: errors [{{index, error}}] with a text ({what})");
+        let has_message = errors[0]["error"].as_str().is_some_and(|text| !text.is_empty());
+        assert!(
+            has_message,
+            "spec: errors [{{index, error}}] with a text ({what})"
+        );
     }
     assert_eq!(
         bucket.rows(&json!({})).len(),

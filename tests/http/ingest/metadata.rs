@@ -81,8 +81,8 @@ fn metadata_is_returned_byte_for_byte() {
         }
         for (metadata, sources) in &sources {
             for source in sources {
-                let answer =
-                    bucket.ask(&json!({"filters": {"dataSourceIds": [source]}, "downsampling": false}));
+                let answer = bucket
+                    .post_query(&json!({"filters": {"dataSourceIds": [source]}, "downsampling": false}));
                 assert_holds(&answer, metadata, &format!("a raw row {when}"));
             }
         }
@@ -182,7 +182,9 @@ fn every_point_has_its_own_metadata() {
             server.stop();
             server.launch();
         }
-        let text = bucket.ask(&json!({"limit": 1000, "downsampling": false})).text();
+        let text = bucket
+            .post_query(&json!({"limit": 1000, "downsampling": false}))
+            .text();
         let mut rest = text.as_str();
         for nth in 0..900 {
             let Some(metadata) = metadata(nth) else { continue };

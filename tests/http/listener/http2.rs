@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
-use crate::operation::spoken::Spoken;
+use crate::operation::logged_server::LoggedServer;
 use crate::support::process::{command, variable};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -30,7 +30,7 @@ const GROWTH_BYTES_MAX: u64 = 32 << 20;
 /// A server with TLS.
 struct Served {
     _root: TempDir,
-    server: Spoken,
+    server: LoggedServer,
     certificate: CertificateDer<'static>,
 }
 
@@ -57,7 +57,7 @@ impl Served {
             .env(variable("server.tls_certificate"), "certificate.pem")
             .env(variable("server.tls_key"), "key.pem");
         Self {
-            server: Spoken::start(&mut command),
+            server: LoggedServer::start(&mut command),
             _root: root,
             certificate: cert.der().clone(),
         }
@@ -198,12 +198,12 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
             }
         }
         // Frames sent before the end may be read, unless the reset discards them.
-        let mut goodbyes = 0;
+        let mut goaways = 0;
         while let Ok(frame) = client.read_frame() {
-            goodbyes += usize::from(frame.kind == GOAWAY);
+            goaways += usize::from(frame.kind == GOAWAY);
         }
         assert!(
-            ended.is_some() || goodbyes > 0,
+            ended.is_some() || goaways > 0,
             "its connection ends (resets: {ends_them})"
         );
         let grown = served.resident_bytes().saturating_sub(before);

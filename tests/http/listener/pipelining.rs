@@ -91,7 +91,7 @@ fn many_pipelined_requests_are_all_answered_in_order() {
         .collect();
     assert_eq!(statuses.len(), REQUESTS);
     for (nth, status) in statuses.iter().enumerate() {
-        let asked = if nth % 3 == 0 { "200" } else { "404" };
-        assert_eq!(*status, asked, "the answer {nth}");
+        let expected_status = if nth % 3 == 0 { "200" } else { "404" };
+        assert_eq!(*status, expected_status, "the answer {nth}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::wire::{connect, read_answer};
-use crate::operation::spoken::Spoken;
+use crate::operation::logged_server::LoggedServer;
 use crate::scene;
 use crate::support::client::Client;
 use crate::support::given::{Account, point};
@@ -72,7 +72,7 @@ fn connections_leave_descriptors_for_files() {
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
         .env(variable("storage.checkpoint_bytes"), "65536")
         .env(variable("accounts.default_plan"), "Enterprise");
-    let mut server = Spoken::start(&mut with_descriptors(&limited));
+    let mut server = LoggedServer::start(&mut with_descriptors(&limited));
     assert!(
         server.log().contains("connections_max is lowered"),
         "{}",

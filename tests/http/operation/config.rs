@@ -27,16 +27,19 @@ fn with_config(root: &Path, text: &str) -> Command {
 /// Asserts that the process fails and prints each of these words.
 #[track_caller]
 fn assert_refused(command: &mut Command, named: &[&str]) {
-    let (status, said) = run_to_end(command, WITHIN);
+    let (status, output) = run_to_end(command, WITHIN);
     let sentence =
         "contract 9: a wrong key or value in the config stops the start with a message that names it";
-    assert!(!status.success(), "{sentence}; it ended with 0 and said: {said}");
+    assert!(
+        !status.success(),
+        "{sentence}; it ended with 0 and said: {output}"
+    );
     for word in named {
-        assert!(said.contains(word), "{sentence}; `{word}` is not in: {said}");
+        assert!(output.contains(word), "{sentence}; `{word}` is not in: {output}");
     }
     assert!(
-        !said.contains("panicked"),
-        "a wrong config must not panic: {said}"
+        !output.contains("panicked"),
+        "a wrong config must not panic: {output}"
     );
 }
 
@@ -87,15 +90,15 @@ fn a_wrong_value_in_the_environment_is_named() {
             .arg(root.path().join("data"))
             .env(variable(key), value);
         let named: Vec<String> = named.iter().map(|word| (*word).to_owned()).collect();
-        let (status, said) = run_to_end(&mut command, WITHIN);
+        let (status, output) = run_to_end(&mut command, WITHIN);
         let sentence = "contract 9: a wrong key or value stops the start with a message that names it";
         assert!(
             !status.success(),
-            "{sentence} ({key}={value}); it ended with 0 and said: {said}"
+            "{sentence} ({key}={value}); it ended with 0 and said: {output}"
         );
         for word in named {
-            let found = said.to_lowercase().contains(&word);
-            assert!(found, "{sentence} ({key}={value}); `{word}` is not in: {said}");
+            let found = output.to_lowercase().contains(&word);
+            assert!(found, "{sentence} ({key}={value}); `{word}` is not in: {output}");
         }
     }
 }
@@ -134,12 +137,12 @@ fn wrong_flags_and_files_are_named() {
 #[test]
 fn help_lists_every_flag_and_key() {
     let root = directory();
-    let (status, said) = run_to_end(command(root.path()).arg("--help"), WITHIN);
-    assert!(status.success(), "--help ends with 0: {said}");
+    let (status, output) = run_to_end(command(root.path()).arg("--help"), WITHIN);
+    assert!(status.success(), "--help ends with 0: {output}");
     for word in ["serve", "--config", "--listen", "--data-dir"] {
         assert!(
-            said.contains(word),
-            "contract 9: `tidewatch --help` lists all; `{word}` is not in: {said}"
+            output.contains(word),
+            "contract 9: `tidewatch --help` lists all; `{word}` is not in: {output}"
         );
     }
     for key in [
@@ -152,10 +155,10 @@ fn help_lists_every_flag_and_key() {
         "webhooks.allow_private_networks",
         "server.cors_origins",
     ] {
-        let listed = said.contains(key) || said.contains(&variable(key));
+        let listed = output.contains(key) || output.contains(&variable(key));
         assert!(
             listed,
-            "contract 9: `tidewatch --help` lists all; neither `{key}` nor its variable is in: {said}"
+            "contract 9: `tidewatch --help` lists all; neither `{key}` nor its variable is in: {output}"
         );
     }
 }

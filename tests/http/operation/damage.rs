@@ -66,7 +66,7 @@ fn a_damaged_block_is_reported_logged_and_counted() {
     assert_eq!(ready["damagedBlocks"], Value::Null);
 
     for asked in 1..=2 {
-        let refused = bucket.ask(&json!({"limit": 10, "downsampling": false}));
+        let refused = bucket.post_query(&json!({"limit": 10, "downsampling": false}));
         let body = refused.expect(500, "its rows do not read");
         let id = body["requestId"].as_str().unwrap_or_default().to_owned();
         assert!(

@@ -24,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(90);
 /// A running demo, killed when dropped.
 struct Demo {
     child: Child,
-    said: Vec<String>,
+    lines: Vec<String>,
 }
 
 /// The demo as a command whose temporary files are created in `directory`.
@@ -45,21 +45,21 @@ impl Demo {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (output, (heard, lines)) = (child.stdout.take().unwrap(), channel());
+        let (output, (line_sender, lines)) = (child.stdout.take().unwrap(), channel());
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 // The test may have ended.
-                let _ = heard.send(line);
+                let _ = line_sender.send(line);
             }
         });
         let mut demo = Self {
             child,
-            said: Vec::new(),
+            lines: Vec::new(),
         };
-        while !demo.said.iter().any(|line| line.starts_with("Its data are in")) {
+        while !demo.lines.iter().any(|line| line.starts_with("Its data are in")) {
             match lines.recv_timeout(WITHIN) {
-                Ok(line) => demo.said.push(line),
-                Err(error) => panic!("{error}; it said {:?}", demo.said),
+                Ok(line) => demo.lines.push(line),
+                Err(error) => panic!("{error}; its output: {:?}", demo.lines),
             }
         }
         demo
@@ -67,12 +67,12 @@ impl Demo {
 
     /// The first word after `name`.
     #[track_caller]
-    fn word_behind(&self, name: &str) -> String {
-        let mut lines = self.said.iter().map(|line| line.split_whitespace());
+    fn word_after(&self, name: &str) -> String {
+        let mut lines = self.lines.iter().map(|line| line.split_whitespace());
         let found = lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()));
         let found = found.flatten();
         found
-            .unwrap_or_else(|| panic!("no {name} in {:?}", self.said))
+            .unwrap_or_else(|| panic!("no {name} in {:?}", self.lines))
             .to_owned()
     }
 
@@ -101,10 +101,10 @@ impl Visitor {
     #[track_caller]
     fn of(demo: &Demo) -> Self {
         let client = Client::new();
-        client.point_at(demo.word_behind("address").trim_end_matches('/'));
-        let login = json!({"email": demo.word_behind("email"), "password": demo.word_behind("password")});
+        client.point_at(demo.word_after("address").trim_end_matches('/'));
+        let login = json!({"email": demo.word_after("email"), "password": demo.word_after("password")});
         let login = client.post("/api/auth/login").json(&login).send();
-        let token = text(&login.expect(200, "the log-in that was said"), "/token");
+        let token = text(&login.expect(200, "the log-in that was printed"), "/token");
         let mut visitor = Self {
             client,
             token,
@@ -230,8 +230,8 @@ fn a_given_directory_is_kept_and_not_used_twice() {
     assert_eq!(status.and_then(|status| status.code()), Some(0), "{status:?}");
     assert!(fs::read_dir(&data_dir).unwrap().count() > 0);
 
-    let (status, said) = run_to_end(&mut with_directory(), WITHIN);
-    assert!(!status.success() && said.contains("is not empty"), "{said}");
+    let (status, output) = run_to_end(&mut with_directory(), WITHIN);
+    assert!(!status.success() && output.contains("is not empty"), "{output}");
 }
 
 #[test]
@@ -239,8 +239,11 @@ fn a_port_in_use_is_reported_and_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (status, said) = run_to_end(demo(&directory).args(["--listen", &address]), WITHIN);
-    assert!(!status.success(), "{said}");
-    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    let (status, output) = run_to_end(demo(&directory).args(["--listen", &address]), WITHIN);
+    assert!(!status.success(), "{output}");
+    assert!(
+        output.contains(&address) && output.contains("--listen"),
+        "{output}"
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

@@ -45,9 +45,9 @@ fn a_missing_data_directory_ends_writing_until_a_restart() {
     fs::rename(&away, &data_dir).unwrap();
     bucket.single(&point).expect(503, "until a restart");
     server.client.get("/ready").send().expect(503, "until a restart");
-    let told = |line: &&String| line.contains("the data directory was removed or replaced");
+    let is_report = |line: &&String| line.contains("the data directory was removed or replaced");
     assert_eq!(
-        server.output_lines().iter().filter(told).count(),
+        server.output_lines().iter().filter(is_report).count(),
         1,
         "logged once"
     );

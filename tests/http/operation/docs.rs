@@ -44,9 +44,9 @@ fn every_operation_is_described_completely() {
                 faults.push(format!("{method} {path}: {what}"));
             }
         };
-        let said = |member: &str| operation[member].as_str().is_some_and(|text| !text.is_empty());
+        let has_text = |member: &str| operation[member].as_str().is_some_and(|text| !text.is_empty());
         check(
-            said("summary") && said("description"),
+            has_text("summary") && has_text("description"),
             "has no summary or no description",
         );
         check(

@@ -20,7 +20,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 fn service(status: &'static str, body: &'static str) -> (String, Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (heard, heads) = channel();
+    let (head_sender, heads) = channel();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
@@ -31,7 +31,7 @@ fn service(status: &'static str, body: &'static str) -> (String, Receiver<String
                 &stream,
                 "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             );
-            let _ = heard.send(head.join("\n"));
+            let _ = head_sender.send(head.join("\n"));
         }
     });
     (url, heads)
@@ -47,17 +47,17 @@ fn evaluate(url: &str, directory: &TempDir) -> Command {
 fn the_key_comes_from_a_flag_or_the_environment_and_is_not_shown() {
     let directory = TempDir::new().unwrap();
     let (url, heads) = service("200 OK", NOTHING_DUE);
-    let (status, said) = run_to_end(&mut evaluate(&url, &directory), WITHIN);
-    assert!(!status.success() && said.contains("TIDEWATCH_KEY"), "{said}");
+    let (status, output) = run_to_end(&mut evaluate(&url, &directory), WITHIN);
+    assert!(!status.success() && output.contains("TIDEWATCH_KEY"), "{output}");
 
     let mut by_environment = evaluate(&url, &directory);
     by_environment.arg("--once").env("TIDEWATCH_KEY", KEY);
     let mut by_flag = evaluate(&url, &directory);
     by_flag.args(["--once", "--key", KEY]);
     for mut command in [by_environment, by_flag] {
-        let (status, said) = run_to_end(command.env("TIDEWATCH_LOG__FILTER", "trace"), WITHIN);
-        assert!(status.success() && said.contains("stopped"), "{said}");
-        assert!(!said.contains(KEY), "{said}");
+        let (status, output) = run_to_end(command.env("TIDEWATCH_LOG__FILTER", "trace"), WITHIN);
+        assert!(status.success() && output.contains("stopped"), "{output}");
+        assert!(!output.contains(KEY), "{output}");
         let head = heads.recv_timeout(WITHIN).unwrap();
         assert!(
             head.starts_with("GET /api/evaluations/due?limit=8&claim=120 "),
@@ -74,11 +74,11 @@ fn a_refused_key_stops_the_evaluator_with_a_message() {
         "401 Unauthorized",
         r#"{"error":"Unauthorized","message":"unknown key"}"#,
     );
-    let (status, said) = run_to_end(evaluate(&url, &directory).env("TIDEWATCH_KEY", KEY), WITHIN);
-    assert!(!status.success(), "{said}");
+    let (status, output) = run_to_end(evaluate(&url, &directory).env("TIDEWATCH_KEY", KEY), WITHIN);
+    assert!(!status.success(), "{output}");
     assert!(
-        said.contains("401 Unauthorized: unknown key") && !said.contains(KEY),
-        "{said}"
+        output.contains("401 Unauthorized: unknown key") && !output.contains(KEY),
+        "{output}"
     );
 }
 
@@ -95,8 +95,11 @@ fn values_out_of_range_are_refused_before_any_request() {
         ["--concurrency", "many"],
     ] {
         let mut command = evaluate("http://127.0.0.1:9", &directory);
-        let (status, said) = run_to_end(command.args([flag, value]).env("TIDEWATCH_KEY", KEY), WITHIN);
-        assert!(!status.success() && said.contains(flag), "{flag} {value}: {said}");
+        let (status, output) = run_to_end(command.args([flag, value]).env("TIDEWATCH_KEY", KEY), WITHIN);
+        assert!(
+            !status.success() && output.contains(flag),
+            "{flag} {value}: {output}"
+        );
     }
 }
 

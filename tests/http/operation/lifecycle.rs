@@ -27,21 +27,21 @@ impl Started {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let (said, lines) = channel();
+        let (line_sender, lines) = channel();
         let outputs: [Box<dyn std::io::Read + Send>; 2] = [
             Box::new(child.stdout.take().unwrap()),
             Box::new(child.stderr.take().unwrap()),
         ];
         for output in outputs {
-            let said = said.clone();
+            let line_sender = line_sender.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
                     // The receiver is dropped once the server has started.
-                    let _ = said.send(line);
+                    let _ = line_sender.send(line);
                 }
             });
         }
-        drop(said);
+        drop(line_sender);
         let mut started = Self { child };
         let mut log = String::new();
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -97,12 +97,14 @@ fn a_second_process_on_the_data_directory_refuses_and_names_the_first() {
         run_to_end(&mut command, Duration::from_secs(20))
     };
     for _ in 0..2 {
-        let (status, said) = second();
+        let (status, output) = second();
         let sentence = "contract 9: a second process on the same data directory refuses to start and names the process id";
-        assert!(!status.success(), "{sentence}: {said}");
+        assert!(!status.success(), "{sentence}: {output}");
         let pid = server.pid().to_string();
-        let named = said.split(|c: char| !c.is_ascii_digit()).any(|word| word == pid);
-        assert!(named, "{sentence} {pid}: {said}");
+        let named = output
+            .split(|c: char| !c.is_ascii_digit())
+            .any(|word| word == pid);
+        assert!(named, "{sentence} {pid}: {output}");
     }
     bucket.single(&point).expect(201, "the first process goes on");
     assert_eq!(bucket.rows(&json!({})).len(), 2, "the first process goes on");

@@ -29,7 +29,7 @@ fn store(bucket: &Bucket, source: &str, text: &str) {
 }
 
 fn points(bucket: &Bucket) -> Option<u64> {
-    let answer = bucket.ask(&json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}));
+    let answer = bucket.post_query(&json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}));
     (answer.status == 200).then(|| {
         answer.json()["data"]
             .as_array()
@@ -59,7 +59,7 @@ fn a_bucket_that_does_not_open_answers_503_and_others_work() {
     let base = format!("/api/buckets/{}", failing.id);
     let point = json!({"dataSourceId": failing_source, "values": {"level": 2}});
     let refused = [
-        failing.ask(&json!({"bucketId": failing.id})),
+        failing.post_query(&json!({"bucketId": failing.id})),
         failing.single(&point),
         server.client.get(&base).key(&failing.admin).send(),
         server

@@ -17,7 +17,7 @@ const TEXT_BYTES: usize = 15_000;
 const MEMORY_BYTES_MAX: &str = "8388608";
 
 /// A unique and incompressible text.
-fn note(nth: i64) -> String {
+fn random_text(nth: i64) -> String {
     let mut random = fastrand::Rng::with_seed(nth as u64);
     (0..TEXT_BYTES).map(|_| random.alphanumeric()).collect()
 }
@@ -33,7 +33,7 @@ fn wide_rows(bucket: &Bucket, rows: i64) {
                     start + nth * SECOND,
                     &json!({"nth": nth}),
                 );
-                point["metadata"] = json!({"note": note(nth)});
+                point["metadata"] = json!({"note": random_text(nth)});
                 point
             })
             .collect();
@@ -47,7 +47,7 @@ fn assert_is_whole(answer: &Value, rows: i64, context: &str) {
     for (nth, row) in (0..).zip(&found) {
         assert_eq!(row["values"]["nth"], nth, "contract 5: in order, {context}");
         assert!(
-            row["metadata"]["note"] == note(nth),
+            row["metadata"]["note"] == random_text(nth),
             "contract 4: as sent, {context}: {nth}"
         );
     }
@@ -103,7 +103,7 @@ fn an_answer_may_exceed_the_memory_of_a_query() {
 fn a_slowly_read_answer_shows_the_state_at_its_request() {
     let (_server, _, bucket) = scene::bucket_on(Server::start_with(Setup::unlimited()));
     wide_rows(&bucket, ROWS);
-    let mut stream = ask(&bucket, 10_000);
+    let mut stream = send_query(&bucket, 10_000);
     let mut head = [0; 1_024];
     stream.read_exact(&mut head).unwrap();
     assert!(head.starts_with(b"HTTP/1.1 200"));
@@ -120,7 +120,7 @@ fn a_slowly_read_answer_shows_the_state_at_its_request() {
 }
 
 /// Sends a query on its own connection; its answer is not read.
-fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
+fn send_query(bucket: &Bucket, limit: u32) -> TcpStream {
     let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
     let base = bucket.client.base();
     let address = base.strip_prefix("http://").unwrap();
@@ -142,7 +142,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
     let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
     wide_rows(&bucket, ROWS);
     let before = peak_bytes(&server);
-    let mut unread: Vec<TcpStream> = (0..60).map(|_| ask(&bucket, 10_000)).collect();
+    let mut unread: Vec<TcpStream> = (0..60).map(|_| send_query(&bucket, 10_000)).collect();
     let mut refused = 0;
     for stream in &mut unread {
         let mut status = [0; 12];
@@ -182,7 +182,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
     );
     drop(unread);
     until("the memory is released", || {
-        let answer = bucket.ask(&json!({"limit": 1_000, "downsampling": false}));
+        let answer = bucket.post_query(&json!({"limit": 1_000, "downsampling": false}));
         (answer.status == 200).then_some(())
     });
 }

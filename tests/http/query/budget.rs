@@ -21,7 +21,7 @@ fn field(nth: i64) -> String {
 }
 
 /// Declares many fields and sends points with one of them each, from the beginning of a minute.
-fn wide(bucket: &Bucket) -> i64 {
+fn fill_wide_source(bucket: &Bucket) -> i64 {
     let schema: Map<String, Value> = (0..FIELDS as i64)
         .map(|nth| (field(nth), json!({"type": "number"})))
         .collect();
@@ -75,7 +75,7 @@ fn a_wide_source_costs_only_the_requested_fields() {
             .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
             .set("storage.checkpoint_bytes", checkpoint_bytes);
         let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
-        let start = wide(&bucket);
+        let start = fill_wide_source(&bucket);
         let before = peak_bytes(&server);
         for (sort, first) in [("asc", 0), ("desc", POINTS / 2 - 1)] {
             for offset in [0, 10] {
@@ -102,10 +102,9 @@ fn a_wide_source_costs_only_the_requested_fields() {
         let all = json!({"aggregation": "count", "groupBy": "minute", "limit": 1_000});
         assert_eq!(array(&bucket.query(&all), "/data").len(), 1_000);
         // Most of these rows would have to be kept to skip them.
-        assert_too_large(
-            &bucket
-                .ask(&json!({"aggregation": "avg", "groupBy": "minute", "offset": 28_000, "limit": 10_000})),
-        );
+        assert_too_large(&bucket.post_query(
+            &json!({"aggregation": "avg", "groupBy": "minute", "offset": 28_000, "limit": 10_000}),
+        ));
         let held = peak_bytes(&server).saturating_sub(before);
         assert!(held < 60 << 20, "{held} bytes more for queries of 4 MiB");
         let months = bucket.query(&json!({"aggregation": "count", "groupBy": "month"}));

@@ -142,7 +142,7 @@ fn a_cursor_belongs_to_its_bucket_filter_and_sort() {
     let sentence =
         "contract 10: a cursor with another bucket, filter or sort than it was made for: 400 at `cursor`";
     assert_faults(
-        &other.ask(&json!({"limit": 5, "cursor": cursor, "downsampling": false})),
+        &other.post_query(&json!({"limit": 5, "cursor": cursor, "downsampling": false})),
         &["cursor"],
         sentence,
     );
@@ -159,11 +159,15 @@ fn a_cursor_belongs_to_its_bucket_filter_and_sort() {
     ];
     for change in changes {
         let body = with(change);
-        assert_faults(&bucket.ask(&body), &["cursor"], &format!("{sentence} ({body})"));
+        assert_faults(
+            &bucket.post_query(&body),
+            &["cursor"],
+            &format!("{sentence} ({body})"),
+        );
     }
     let sentence = "contract 10: a cursor with `offset`: 400 at `cursor`";
     assert_faults(
-        &bucket.ask(&with(&|body| body["offset"] = json!(5))),
+        &bucket.post_query(&with(&|body| body["offset"] = json!(5))),
         &["cursor"],
         sentence,
     );
@@ -179,10 +183,10 @@ fn a_forged_cursor_is_400() {
         .as_str()
         .unwrap_or_else(|| panic!("contract 5: nextCursor with more to come"))
         .to_owned();
-    let ask = |cursor: &str| -> Answer {
-        bucket.ask(&json!({"limit": 5, "downsampling": false, "cursor": cursor}))
+    let query_from = |cursor: &str| -> Answer {
+        bucket.post_query(&json!({"limit": 5, "downsampling": false, "cursor": cursor}))
     };
-    ask(&cursor).expect(200, "the cursor itself is good");
+    query_from(&cursor).expect(200, "the cursor itself is good");
     let malformed = [
         String::new(),
         "x".to_owned(),
@@ -198,7 +202,7 @@ fn a_forged_cursor_is_400() {
     ];
     for wrong in malformed {
         assert_faults(
-            &ask(&wrong),
+            &query_from(&wrong),
             &["cursor"],
             &format!("contract 10: a malformed cursor is 400 at `cursor` (`{wrong}`)"),
         );
@@ -207,7 +211,7 @@ fn a_forged_cursor_is_400() {
     for at in 0..cursor.len() {
         let mut changed = cursor.clone().into_bytes();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
-        let answer = ask(&String::from_utf8(changed).unwrap());
+        let answer = query_from(&String::from_utf8(changed).unwrap());
         match answer.status {
             400 => drop(answer.refused(400, "contract 10: a malformed cursor is 400")),
             status => assert_eq!(status, 200, "a cursor with character {at} changed: {answer}"),

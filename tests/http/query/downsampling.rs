@@ -81,9 +81,9 @@ fn assert_downsampled(answer: &Value, samples: &[Sample], unit: Unit, expected_p
         );
         for (field, value) in row["stats"].as_object().into_iter().flatten() {
             let field = field.as_str();
-            let right = min.values[field].is(&value["min"])
-                && max.values[field].is(&value["max"])
-                && count.values[field].is(&value["count"]);
+            let right = min.values[field].equals(&value["min"])
+                && max.values[field].equals(&value["max"])
+                && count.values[field].equals(&value["count"]);
             assert!(
                 right,
                 "contract 5: stats: {{f: {{min, max, count}}}} of what was smoothed ({context}): {row}"

@@ -124,7 +124,7 @@ fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: u
         samples.insert(random.usize(..=samples.len()), sample);
     }
 
-    let ask = |random: &mut fastrand::Rng, samples: &[Sample]| {
+    let check_query = |random: &mut fastrand::Rng, samples: &[Sample]| {
         let grouping = grouping(random, samples, &sources, (from, until));
         let answer = bucket.query(&grouping.body());
         let context = format!("seed {seed}, {} points, {}", samples.len(), grouping.body());
@@ -144,11 +144,11 @@ fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: u
             server.kill();
             server.launch();
         }
-        ask(&mut random, &samples[..sent]);
+        check_query(&mut random, &samples[..sent]);
     }
     for restart in 0..3 {
         for _ in 0..40 {
-            ask(&mut random, &samples);
+            check_query(&mut random, &samples);
         }
         if restart == 0 {
             server.kill();

@@ -182,11 +182,11 @@ fn max_points_excludes_other_row_selections() {
         if member == "aggregation" {
             body["groupBy"] = json!("hour");
         }
-        assert_faults(&bucket.ask(&body), &["maxPoints"], "small print J4");
+        assert_faults(&bucket.post_query(&body), &["maxPoints"], "small print J4");
     }
     for points_max in [json!(99), json!(10_001), json!("500"), json!(100.5)] {
         assert_faults(
-            &bucket.ask(&json!({"maxPoints": points_max})),
+            &bucket.post_query(&json!({"maxPoints": points_max})),
             &["maxPoints"],
             "contract 11: 100 to 10,000",
         );

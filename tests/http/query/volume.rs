@@ -30,7 +30,7 @@ fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
 }
 
 /// All rows with these filters, read by cursor.
-fn all(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
+fn all_rows(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
     let mut body = json!({"filters": filters, "sort": sort, "limit": 7000, "downsampling": false});
     let mut rows = Vec::new();
     loop {
@@ -110,9 +110,14 @@ fn check(mut server: Server, bucket: &Bucket) {
             server.launch();
         }
         let context = format!("{when}, seed {seed}");
-        assert_rows(&all(bucket, &json!({}), "asc"), sent.iter(), &sources, &context);
         assert_rows(
-            &all(bucket, &json!({}), "desc"),
+            &all_rows(bucket, &json!({}), "asc"),
+            sent.iter(),
+            &sources,
+            &context,
+        );
+        assert_rows(
+            &all_rows(bucket, &json!({}), "desc"),
             sent.iter().rev(),
             &sources,
             &context,
@@ -128,7 +133,7 @@ fn check(mut server: Server, bucket: &Bucket) {
                 .iter()
                 .filter(|sent| (from..=until).contains(&sent.at) && sent.source == source);
             assert_rows(
-                &all(bucket, &filters, "asc"),
+                &all_rows(bucket, &filters, "asc"),
                 expected,
                 &sources,
                 &format!("{filters}, {context}"),
@@ -138,7 +143,10 @@ fn check(mut server: Server, bucket: &Bucket) {
             .iter()
             .filter(|sent| sent.values.get("text").is_some())
             .map(|sent| sent.values["text"].clone());
-        let found = column(&all(bucket, &json!({"fields": ["text"]}), "asc"), "/values/text");
+        let found = column(
+            &all_rows(bucket, &json!({"fields": ["text"]}), "asc"),
+            "/values/text",
+        );
         assert!(
             found == texts.collect::<Vec<_>>(),
             "contract 5: rows left with no value are not rows ({context})"
@@ -179,7 +187,7 @@ fn a_long_series_survives_its_merges_in_order() {
             counted, 80_000,
             "contract 5: grouped results equal the raw points, {when}"
         );
-        let rows = column(&all(&bucket, &json!({}), "asc"), "/values/nth");
+        let rows = column(&all_rows(&bucket, &json!({}), "asc"), "/values/nth");
         let found: Vec<i64> = rows.iter().filter_map(Value::as_i64).collect();
         assert!(
             found == numbers,

@@ -41,7 +41,7 @@ const NAMED: &[(&str, &[&str])] = &[
 ];
 
 /// Members that an attacker may send: shown ones, stored ones, and guesses.
-fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
+fn attacker_members(foreign: &Ids, organization: &str) -> Map<String, Value> {
     let (bucket, long_ago) = (&foreign.bucket, "2000-01-01T00:00:00Z");
     let whose = json!({
         "_id": bucket, "id": bucket, "bucketId": bucket, "dataSourceId": foreign.source, "userId": UNKNOWN_ID,
@@ -75,7 +75,7 @@ fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
 }
 
 /// Removes members that differ between requests: ids, times, keys, names.
-fn alike(value: &Value) -> Value {
+fn without_own(value: &Value) -> Value {
     let own = |text: &str| {
         let id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let moment = text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
@@ -84,9 +84,11 @@ fn alike(value: &Value) -> Value {
     };
     match value {
         Value::String(text) if own(text) => json!("its own"),
-        Value::Array(values) => values.iter().map(alike).collect(),
+        Value::Array(values) => values.iter().map(without_own).collect(),
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), alike(value)));
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), without_own(value)));
             Value::Object(members.collect())
         }
         other => other.clone(),
@@ -119,7 +121,7 @@ impl Scene {
         }
     }
 
-    fn ask(&self, route: &Route, ids: &Ids, more: &Map<String, Value>) -> (u16, Value) {
+    fn send(&self, route: &Route, ids: &Ids, more: &Map<String, Value>) -> (u16, Value) {
         let mut body: Value = serde_json::from_str(&route.body(ids).unwrap()).unwrap();
         for (name, value) in more {
             body[name] = value.clone();
@@ -130,7 +132,7 @@ impl Scene {
             [Role::Operator] => request.bearer(OPERATOR_TOKEN).send(),
             _ => request.bearer(&self.account.token).send(),
         };
-        (answer.status, alike(&answer.json()))
+        (answer.status, without_own(&answer.json()))
     }
 
     /// All data visible to an admin, without the additions of the requests.
@@ -142,7 +144,7 @@ impl Scene {
             self.bucket.id, self.source
         ));
         let state = json!({"organization": show("/api/organization"), "bucket": bucket, "source": source});
-        let mut state = alike(&state);
+        let mut state = without_own(&state);
         for counts in ["/bucket/bucket/stats", "/source/dataSource/stats"] {
             *state.pointer_mut(counts).unwrap() = Value::Null;
         }
@@ -168,31 +170,31 @@ fn read_only_members_of_bodies_change_nothing() {
     let scene = scene_of(&server.client);
     let foreign = scene_of(&server.client);
     let foreign_ids = foreign.ids();
-    let coveted = coveted(&foreign_ids, &foreign.account.organization_id);
+    let attacker_members = attacker_members(&foreign_ids, &foreign.account.organization_id);
     let state_of_foreign = foreign.state();
     let routes = ROUTES.iter().chain(OPERATOR_ROUTES).chain(PUBLIC_ROUTES);
     for route in routes.filter(|route| route.body.is_some()) {
-        let asked = format!("{} {}", route.method, route.path);
+        let route_name = format!("{} {}", route.method, route.path);
         let named = NAMED
             .iter()
-            .find(|(known, _)| *known == asked)
+            .find(|(known, _)| *known == route_name)
             .map_or(&[][..], |(_, named)| named);
-        let mut more = coveted.clone();
+        let mut more = attacker_members.clone();
         more.retain(|name, _| !named.contains(&name.as_str()));
-        let without = scene.ask(route, &scene.ids(), &Map::new());
+        let without = scene.send(route, &scene.ids(), &Map::new());
         let before = scene.state();
-        let with = scene.ask(route, &scene.ids(), &more);
+        let with = scene.send(route, &scene.ids(), &more);
         let sentence = "contract 1: body fields that are not named are ignored";
-        assert_eq!(with, without, "{sentence} ({asked})");
+        assert_eq!(with, without, "{sentence} ({route_name})");
         assert_eq!(
             without.0, route.success,
-            "the request as such succeeds ({asked}): {}",
+            "the request as such succeeds ({route_name}): {}",
             without.1
         );
         assert_eq!(
             scene.state(),
             before,
-            "{sentence}: the state is as without them ({asked})"
+            "{sentence}: the state is as without them ({route_name})"
         );
     }
     assert_eq!(foreign.state(), state_of_foreign, "nothing of others has changed");

@@ -13,9 +13,9 @@ const ROUNDS: usize = 9;
 
 fn failing(client: &Client, email: &str) -> Duration {
     let body = json!({"email": email, "password": "not the password"});
-    let asked = Instant::now();
+    let started = Instant::now();
     let answer = client.post("/api/auth/login").json(&body).send();
-    let took = asked.elapsed();
+    let took = started.elapsed();
     answer.refused(401, "contract 2: wrong email or password: 401");
     took
 }

@@ -140,7 +140,11 @@ fn query_limit() {
     assert_eq!(count(&json!({})), 100, "spec, Limits: Query limit: default 100");
     let sentence = "spec, Limits: Query limit: max 10000";
     assert_eq!(count(&json!({"limit": 10_000})), 10_000, "{sentence}");
-    assert_faults(&bucket.ask(&json!({"limit": 10_001})), &["limit"], sentence);
+    assert_faults(
+        &bucket.post_query(&json!({"limit": 10_001})),
+        &["limit"],
+        sentence,
+    );
 }
 
 #[test]

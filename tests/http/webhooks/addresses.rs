@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{admin, ended, receiver, send_test};
+use super::{admin, receiver, send_test, wait_until_ended};
 use crate::scene::{self, assert_faults};
 use crate::support::given::{Account, text};
 use crate::support::process::{Server, Setup};
@@ -150,7 +150,7 @@ fn a_name_that_does_not_resolve_yet_may_be_registered() {
     let body = json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"], "retryConfig": {"maxRetries": 0}});
     let webhook = text(&account.webhook(&body), "/_id");
     send_test(&account, &webhook);
-    let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+    let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
     assert_eq!(
         delivery["status"], "failed",
         "contract 7: a name that does not resolve is a failure"
@@ -178,7 +178,7 @@ fn addresses_are_checked_again_at_every_delivery() {
         .collect();
     for webhook in &webhooks {
         send_test(&account, webhook);
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
         assert_eq!(
             delivery["status"], "delivered",
             "contract 9: `webhooks.allow_private_networks`: {delivery}"
@@ -189,7 +189,7 @@ fn addresses_are_checked_again_at_every_delivery() {
     server.launch();
     for webhook in &webhooks {
         send_test(&account, webhook);
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 2).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 2).remove(0);
         assert_eq!(
             delivery["status"], "failed",
             "contract 7: refused again at every delivery after resolving: {delivery}"

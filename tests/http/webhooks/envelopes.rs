@@ -79,13 +79,13 @@ fn alert_triggered_from_the_condition_and_the_newest_point() {
     let scene = fired();
     hook(&scene.account, &scene.receiver, "/", &["alert.triggered"]);
     let rule = scene.rule("level greater than 5");
-    let said = scene.account.evaluator().evaluate(&rule, "met");
+    let result = scene.account.evaluator().evaluate(&rule, "met");
     let request = scene.receiver.wait("/", 1).remove(0);
     let found = data(&request, "alert.triggered", &json!(scene.bucket.id));
     let expected = json!({
         "alertId": rule, "alertName": "high water", "dataSourceId": scene.source, "dataSourceName": "gauge",
         "condition": "level greater than 5", "currentValue": 7.25, "threshold": 5, "operator": "gt",
-        "triggeredAt": said["lastEvaluatedAt"],
+        "triggeredAt": result["lastEvaluatedAt"],
         "dataPoint": {
             "timestamp": timestamp(scene.newest_at), "values": {"level": 7.25, "depth": 3},
             "metadata": {"by": "buoy 5"},
@@ -108,13 +108,13 @@ fn alert_triggered_from_the_evidence() {
     });
     let body = json!({"outcome": "met", "evidence": facts});
     let answer = scene.account.evaluator().verdict(&rule, &body);
-    let said = answer.expect(200, "contract 6: a verdict")["evaluation"].clone();
+    let result = answer.expect(200, "contract 6: a verdict")["evaluation"].clone();
     let request = scene.receiver.wait("/", 1).remove(0);
     let found = data(&request, "alert.triggered", &json!(scene.bucket.id));
     let expected = json!({
         "alertId": rule, "alertName": "high water", "dataSourceId": scene.source, "dataSourceName": "gauge",
         "condition": "it behaves strangely", "currentValue": 99.5, "threshold": [1, 2], "operator": "strange",
-        "triggeredAt": said["lastEvaluatedAt"], "dataPoint": facts["dataPoint"],
+        "triggeredAt": result["lastEvaluatedAt"], "dataPoint": facts["dataPoint"],
     });
     assert_eq!(
         found, expected,
@@ -280,14 +280,14 @@ fn data_received_of_a_batch_is_once_per_source() {
         .batch(&entries)
         .expect(207, "contract 4: an entry's fault never stops the others");
     let received = receiver.wait("/", 2);
-    let mut told: Vec<Value> = received
+    let mut observed: Vec<Value> = received
         .iter()
         .map(|request| data(request, "data.received", &json!(bucket.id)))
         .collect();
-    told.sort_by_key(|data| text(data, "/dataSourceName"));
+    observed.sort_by_key(|data| text(data, "/dataSourceName"));
     let rows = bucket.rows(&json!({}));
     let id_of = |level: i64| rows.iter().find(|row| row["values"]["level"] == level).unwrap()["_id"].clone();
-    for (found, (source, name, at, level, metadata, count)) in told.iter().zip([
+    for (found, (source, name, at, level, metadata, count)) in observed.iter().zip([
         (
             &first,
             "first",
@@ -349,21 +349,21 @@ fn data_received_shows_the_stored_value_of_duplicate_members() {
         .into_iter()
         .find(|row| row["values"]["level"] == 2)
         .unwrap();
-    let told = (
+    let observed = (
         &found["dataPointCount"],
         &found["dataPoint"]["_id"],
         &found["dataPoint"]["values"],
     );
     assert_eq!(
-        told,
+        observed,
         (&json!(2), &row["_id"], &json!({"level": 2})),
         "contract 7: once per source of a batch, with its newest point and `dataPointCount`"
     );
     let path = format!("/api/webhooks/{webhook}");
     until("the statistics follow", || {
         let shown = admin(&account, "GET", &path, &Value::Null).json()["webhook"].clone();
-        let told = [&shown["totalDeliveries"], &shown["successfulDeliveries"]];
-        (told == [&json!(1), &json!(1)]).then_some(())
+        let observed = [&shown["totalDeliveries"], &shown["successfulDeliveries"]];
+        (observed == [&json!(1), &json!(1)]).then_some(())
     });
 }
 

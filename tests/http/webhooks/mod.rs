@@ -60,11 +60,11 @@ fn deliveries(account: &Account, of: &str) -> Vec<Value> {
 
 /// The deliveries, after this many of them have ended.
 #[track_caller]
-fn ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
+fn wait_until_ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
     until(&format!("{count} deliveries of {of} have ended"), || {
         let listed = deliveries(account, of);
-        let ended = listed.iter().filter(|delivery| delivery["status"] != "pending");
-        (ended.count() >= count).then_some(listed)
+        let wait_until_ended = listed.iter().filter(|delivery| delivery["status"] != "pending");
+        (wait_until_ended.count() >= count).then_some(listed)
     })
 }
 

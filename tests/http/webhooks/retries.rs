@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ended, receiver, scene, send_test};
+use super::{receiver, scene, send_test, wait_until_ended};
 use crate::scene::{array, assert_timestamp, column};
 use crate::support::given::text;
 use crate::support::receiver::{Received, Receiver, answer, status};
@@ -104,7 +104,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
         })
         .collect();
     for (case, webhook) in cases.iter().zip(&webhooks) {
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
         let path = case.path;
         assert_eq!(
             delivery["status"], case.status,
@@ -193,7 +193,7 @@ fn an_unreachable_receiver_is_a_failure() {
     let body = json!({"url": gone, "events": ["bucket.updated"], "retryConfig": {"maxRetries": 1}});
     let webhook = text(&account.webhook(&body), "/_id");
     send_test(&account, &webhook);
-    let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+    let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
     assert_eq!(
         delivery["status"], "failed",
         "contract 7: no connection is a failure: {delivery}"

@@ -114,7 +114,7 @@ impl Model {
     }
 
     /// A crash, further writes, another crash, and opening twice: no acknowledged record may be lost.
-    fn survive(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
+    fn check_crash(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
         let found = disk.crash(crash);
         let mut log = self.verify(&found, context);
         for _ in 0..2 {
@@ -155,7 +155,7 @@ fn every_crash_point_of_a_trace_keeps_acknowledged_records() {
             for sample in 0..2 {
                 let context =
                     format!("seed {SEED:#x}, power off at operation {stop_at}, {crash:?}, {sample}");
-                model.clone().survive(&disk, crash, &mut random, &context);
+                model.clone().check_crash(&disk, crash, &mut random, &context);
             }
         }
     }
@@ -175,7 +175,7 @@ fn random_traces_survive_crashes() {
         let mut model = Model::default();
         let _power_went = model.run(&disk, &mut random, 40);
         let crash = Crash::KINDS[random.below(Crash::KINDS.len() as u64) as usize];
-        model.survive(&disk, crash, &mut random, &format!("seed {seed}, {crash:?}"));
+        model.check_crash(&disk, crash, &mut random, &format!("seed {seed}, {crash:?}"));
     }
 }
 
@@ -194,7 +194,7 @@ fn a_crash_while_opening_after_a_crash_loses_nothing() {
                 halfway.stop_at(stop_at);
                 let _power_went = try_open(Arc::new(halfway.clone()), OPTIONS, model.covered);
                 let context = format!("seed {seed}, {crash:?}, opening stopped at {stop_at}");
-                model.clone().survive(&halfway, crash, &mut random, &context);
+                model.clone().check_crash(&halfway, crash, &mut random, &context);
             }
         }
     }

@@ -220,7 +220,7 @@ impl Bucket {
         view.select(sources.iter().copied())
     }
 
-    pub(super) fn ask_stats(&mut self) {
+    pub(super) fn check_stats(&mut self) {
         for source in &self.sources {
             let stats = if self.expired.is_empty() {
                 self.store.stats(*source, self.cutoff_ns).unwrap()

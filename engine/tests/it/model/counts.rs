@@ -10,7 +10,7 @@ use super::bucket::Bucket;
 use crate::twin::Point;
 
 impl Bucket {
-    pub(super) fn ask_counts(&mut self) {
+    pub(super) fn check_counts(&mut self) {
         let (from, to) = self.range();
         // Each hour takes eight bytes, so the range is bounded.
         let range_ns = (

@@ -52,7 +52,7 @@ impl Bucket {
         Zone::new(unit * self.rng.i64(-12..12), changes)
     }
 
-    pub(super) fn ask_rows(&mut self) {
+    pub(super) fn check_rows(&mut self) {
         let range_ns = self.range();
         let sources: Vec<u32> = self
             .sources
@@ -141,7 +141,7 @@ impl Bucket {
         }
     }
 
-    pub(super) fn ask_groups(&mut self) {
+    pub(super) fn check_groups(&mut self) {
         let range_ns = self.range();
         let zone = self.zone();
         let step = match self.rng.bool() {

@@ -14,7 +14,7 @@ const FIELD: u16 = 3;
 const POINTS_MAX: usize = 2_000;
 
 impl Bucket {
-    pub(super) fn ask_shares(&mut self) {
+    pub(super) fn check_shares(&mut self) {
         let range_ns = self.range();
         let step = self.step();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");

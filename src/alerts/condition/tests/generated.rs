@@ -254,7 +254,7 @@ impl Random {
     fn condition(&mut self) -> (String, ParsedCondition) {
         let (field, spellings, units, units_of_changes) = self.of(FIELDS);
         let spelled = self.of(spellings);
-        let (operator, said, value, percent) = match self.of(&[0, 0, 1, 2]) {
+        let (operator, spelling, value, percent) = match self.of(&[0, 0, 1, 2]) {
             0 => {
                 let (operator, phrase) = self.phrase(COMPARISONS);
                 let ((value, number), unit) = (self.number(-9_999_999), self.of(units));
@@ -274,8 +274,8 @@ impl Random {
                     (other, one)
                 };
                 let (first, unit, between) = (self.of(units), self.of(units), self.of(BETWEEN));
-                let said = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
-                (operator, said, ConditionValue::Range([low.0, high.0]), false)
+                let spelling = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
+                (operator, spelling, ConditionValue::Range([low.0, high.0]), false)
             }
             _ => {
                 let (operator, phrase) = self.phrase(CHANGES);
@@ -295,7 +295,7 @@ impl Random {
             value,
             percent,
         };
-        (format!("{spelled} {said}"), meaning)
+        (format!("{spelled} {spelling}"), meaning)
     }
 }
 

@@ -67,7 +67,7 @@ fn read(text: &str, schema: &Schema) -> Result<String, ConditionError> {
 
 /// Asserts that each text is parsed as the line beside it.
 #[track_caller]
-fn understood(cases: &[(&str, &str)]) {
+fn assert_parsed(cases: &[(&str, &str)]) {
     let schema = machine();
     let wrong: Vec<String> = cases
         .iter()

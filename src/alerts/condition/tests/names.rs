@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn field_names_as_people_write_them() {
-    understood(&[
+    assert_parsed(&[
         ("Engine Temp > 5", "engine_temp gt 5"),
         ("ENGINE_TEMP > 5", "engine_temp gt 5"),
         ("engine-temp > 5", "engine_temp gt 5"),
@@ -33,7 +33,7 @@ fn field_names_as_people_write_them() {
 #[test]
 fn unknown_fields() {
     let schema = machine();
-    for (text, said) in [
+    for (text, message) in [
         (
             "moisture > 30",
             "no field of the data source is named at \"moisture > 30\"",
@@ -62,7 +62,7 @@ fn unknown_fields() {
     ] {
         let error = parse(text, &schema).unwrap_err();
         assert!(matches!(error, ConditionError::Field(_)), "{text:?}: {error}");
-        assert!(fault(&error).contains(said), "{text:?}: {error}");
+        assert!(fault(&error).contains(message), "{text:?}: {error}");
     }
 }
 

@@ -75,16 +75,16 @@ impl Class {
 
 /// A change of a directory's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Renamed {
+enum NameChange {
     Created,
     Removed,
 }
 
 /// Observed operations, shared by all handles of one disk.
 #[derive(Default)]
-struct Notes {
+struct Observed {
     /// The last rename or removal in each directory since the process started.
-    renamed: Mutex<BTreeMap<PathBuf, Renamed>>,
+    name_changes: Mutex<BTreeMap<PathBuf, NameChange>>,
     /// Class of the sync that is to fail next.
     failing: Mutex<Option<Class>>,
 }
@@ -98,7 +98,7 @@ pub(super) struct LeftOut {
     class: Option<Class>,
     /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
-    notes: Arc<Notes>,
+    observed: Arc<Observed>,
 }
 
 impl LeftOut {
@@ -113,23 +113,23 @@ impl LeftOut {
             sim,
             class,
             left_out,
-            notes: Arc::default(),
+            observed: Arc::default(),
         }
     }
 
     /// Makes the next sync of a class fail with an I/O error.
     pub(super) fn fail_next(&self, class: Class) {
-        *self.notes.failing.lock() = Some(class);
+        *self.observed.failing.lock() = Some(class);
     }
 
     /// Whether that sync has failed.
     pub(super) fn has_failed(&self) -> bool {
-        self.notes.failing.lock().is_none()
+        self.observed.failing.lock().is_none()
     }
 
     /// Whether an operation of this class is to be executed; counts omitted ones.
-    fn does(&self, class: Option<Class>) -> bool {
-        let mut failing = self.notes.failing.lock();
+    fn executes(&self, class: Option<Class>) -> bool {
+        let mut failing = self.observed.failing.lock();
         if failing.is_some() && *failing == class {
             *failing = None;
             self.sim.fail(Operation::Sync, 1, Fault::Io);
@@ -140,9 +140,12 @@ impl LeftOut {
         !left_out
     }
 
-    fn note(&self, path: &Path, renamed: Renamed) {
+    fn record(&self, path: &Path, name_changes: NameChange) {
         if let Some(dir) = path.parent() {
-            self.notes.renamed.lock().insert(dir.to_owned(), renamed);
+            self.observed
+                .name_changes
+                .lock()
+                .insert(dir.to_owned(), name_changes);
         }
     }
 
@@ -164,9 +167,9 @@ impl LeftOut {
             "data/segments" => Some(Class::SegmentName),
             "data/ledger" => Some(Class::RunName),
             "data/carried" => Some(Class::CarriedName),
-            "data/log" => Some(match self.notes.renamed.lock().get(dir) {
-                Some(Renamed::Created) => Class::LogName,
-                Some(Renamed::Removed) => Class::LogRemoval,
+            "data/log" => Some(match self.observed.name_changes.lock().get(dir) {
+                Some(NameChange::Created) => Class::LogName,
+                Some(NameChange::Removed) => Class::LogRemoval,
                 None => Class::LogReopenedName,
             }),
             _ => None,
@@ -177,7 +180,7 @@ impl LeftOut {
 impl Disk for LeftOut {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = self.below.create(path)?;
-        self.note(path, Renamed::Created);
+        self.record(path, NameChange::Created);
         Ok(self.file(path, file, true))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -197,7 +200,7 @@ impl Disk for LeftOut {
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.below.remove(path)?;
-        self.note(path, Renamed::Removed);
+        self.record(path, NameChange::Removed);
         Ok(())
     }
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
@@ -216,7 +219,7 @@ impl Disk for LeftOut {
         self.below.len(path)
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        match self.does(self.class_of_dir(dir)) {
+        match self.executes(self.class_of_dir(dir)) {
             true => self.below.sync_dir(dir),
             false => Ok(()),
         }
@@ -259,7 +262,7 @@ impl DiskFile for LeftOutFile {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.truncated = false;
         let rewrites = self.class() == Some(Class::LogReopened);
-        match self.disk.does(rewrites.then_some(Class::LogRewrite)) {
+        match self.disk.executes(rewrites.then_some(Class::LogRewrite)) {
             true => {
                 let written = self.file.write_all_at(offset, bytes);
                 self.failed = written.is_err();
@@ -272,7 +275,7 @@ impl DiskFile for LeftOutFile {
         self.file.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        let does = self.disk.does(self.class());
+        let does = self.disk.executes(self.class());
         self.synced = true;
         match does {
             true => self.file.sync_data(),

@@ -54,7 +54,7 @@ struct Seen {
 
 impl Seen {
     /// Simulates a power cut now, of all kinds or of one kind in rotation.
-    fn look(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
+    fn cut_power(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
         self.moments += 1;
         for (index, crash) in Crash::KINDS.into_iter().enumerate() {
             if self.found.is_some() || !(all_kinds || self.moments % Crash::KINDS.len() == index) {
@@ -107,7 +107,7 @@ impl Scenario {
             // Before the first omission, nothing can be missing.
             if class.is_none() || left_out.load(Ordering::SeqCst) > 0 {
                 let model = model.lock().clone();
-                seen.lock().look(disk, &model, clock.now_ns(), all_kinds);
+                seen.lock().cut_power(disk, &model, clock.now_ns(), all_kinds);
             }
         });
         let left_out = Arc::clone(&self.left_out);
@@ -116,7 +116,7 @@ impl Scenario {
         let opened = open_with(&port, &layout(), LOG, Cache::new(1 << 20));
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
         self.world.model.lock().settle(&opened, self.world.clock.now_ns());
-        self.look();
+        self.cut_power();
         let clock = Arc::clone(&self.world.clock) as Arc<dyn Clock>;
         let assembled = assemble(opened, port, layout(), options(), clock);
         let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
@@ -124,15 +124,15 @@ impl Scenario {
     }
 
     /// Simulates a power cut between two operations.
-    fn look(&self) {
+    fn cut_power(&self) {
         let model = self.world.model.lock().clone();
         let now_ns = self.world.clock.now_ns();
-        self.seen.lock().look(&self.disk, &model, now_ns, true);
+        self.seen.lock().cut_power(&self.disk, &model, now_ns, true);
     }
 
     fn stop(&self, live: Live) {
         live.stop();
-        self.look();
+        self.cut_power();
     }
 
     async fn run(&mut self) -> Result<(), Failure> {
@@ -150,10 +150,10 @@ impl Scenario {
         let merges = live.task.merges;
         assert!(merges > 0, "segments are merged");
         self.fill(&live).await?;
-        self.carry(&mut live).await?;
+        self.carry_records(&mut live).await?;
         self.stop(live);
-        self.fail(Class::LogFrame).await?;
-        self.fail(Class::LogName).await
+        self.fail_sync(Class::LogFrame).await?;
+        self.fail_sync(Class::LogName).await
     }
 
     /// Writes frames that fit on the disk only in part; smaller frames are written in their place.
@@ -172,7 +172,7 @@ impl Scenario {
     }
 
     /// Ends the actor of a bucket, so that its records in the log are carried and the log is trimmed.
-    async fn carry(&mut self, live: &mut Live) -> Result<(), Failure> {
+    async fn carry_records(&mut self, live: &mut Live) -> Result<(), Failure> {
         // Several log files, which are removed one after another.
         self.world.rows = Some(60);
         for _ in 0..8 {
@@ -198,7 +198,7 @@ impl Scenario {
 
     /// Makes a sync fail and ends the process; the next process on the same machine can read data that may never reach
     /// the disk.
-    async fn fail(&mut self, class: Class) -> Result<(), Failure> {
+    async fn fail_sync(&mut self, class: Class) -> Result<(), Failure> {
         let (live, left_out) = self.start();
         left_out.fail_next(class);
         let mut acknowledged = 0;

@@ -8,7 +8,7 @@ use disk::Disk;
 
 use super::super::live::rooms_of;
 use super::super::world::Live;
-use super::model::Trouble;
+use super::model::Condition;
 use super::steps::Storm;
 use super::{Hook, checkpoint, look, repair, start};
 use crate::bucket::BucketState;
@@ -42,7 +42,7 @@ async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
 }
 
 /// Number of rows in a bucket's store, including expired ones.
-async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
+async fn stored_rows(storm: &Storm, live: &Live, index: usize) -> u64 {
     let bucket = &storm.model.buckets[index];
     let sources: Vec<u32> = bucket.sources.iter().filter_map(|it| it.ordinal).collect();
     let id = bucket.id;
@@ -60,7 +60,7 @@ async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
 }
 
 pub(super) async fn end(mut storm: Storm) -> Storm {
-    (storm.ill, storm.full) = (false, false);
+    (storm.failing, storm.full) = (false, false);
     storm.disk = storm.disk.crash(disk::sim::Crash::KINDS[0]);
     repair(&mut storm, true);
     let mut live = start(&storm, storm.disk.clone()).unwrap_or_else(|error| panic!("{error}"));
@@ -68,7 +68,7 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     look::settle(&mut storm.model, &rooms);
     super::look(&mut storm, &rooms).await;
     for bucket in &storm.model.buckets {
-        assert_eq!(bucket.trouble, Trouble::None);
+        assert_eq!(bucket.condition, Condition::None);
     }
     // Two checkpoints: afterwards, carried records are no longer in the log but in segments.
     storm = checkpointed(storm, &mut live).await;
@@ -93,9 +93,12 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     let existing = storm.model.existing();
     // Nothing is deleted until a record agrees with the clock. Its rows go to a new bucket: in the existing ones they
     // would be merged with expired rows, and keep those until the next merge.
-    let telling = storm.create_bucket(&live).await.expect("the disk is whole");
+    let clock_bucket = storm.create_bucket(&live).await.expect("the disk is whole");
     for _ in 0..3 {
-        storm.send_one(&rooms, telling).await.expect("the disk is whole");
+        storm
+            .send_one(&rooms, clock_bucket)
+            .await
+            .expect("the disk is whole");
         storm = checkpointed(storm, &mut live).await;
         storm.world.clock.advance(61 * MINUTE_NS);
     }
@@ -105,9 +108,9 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     }
     super::look(&mut storm, &rooms).await;
     for index in &existing {
-        let held = held(&storm, &live, *index).await;
+        let stored_rows = stored_rows(&storm, &live, *index).await;
         assert_eq!(
-            held, 0,
+            stored_rows, 0,
             "what has expired is in memory or in segments: bucket {index}"
         );
     }

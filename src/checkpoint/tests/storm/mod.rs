@@ -19,7 +19,7 @@ use disk::Disk;
 use disk::sim::{Crash, Fault, Operation};
 use parking_lot::Mutex;
 
-use self::model::Trouble;
+use self::model::Condition;
 use self::steps::{Counts, Storm};
 use super::live::{Rooms, rooms_of};
 use super::tap::Tap;
@@ -63,12 +63,12 @@ fn a_storm_loses_nothing_and_revives_nothing() {
         merges,
         refused,
         set_apart,
-        looks,
+        comparisons,
         rows,
     } = counts;
     println!(
         "storm: {rounds} rounds, {operations} operations, {crashes} crashes, {checkpoints} checkpoints, {merges} merges, \
-         {rows} rows sent, {refused} refusals, {set_apart} buckets in trouble, {looks} looks without a difference, {} s",
+         {rows} rows sent, {refused} refusals, {set_apart} buckets in trouble, {comparisons} looks without a difference, {} s",
         began.elapsed().as_secs()
     );
 }
@@ -78,7 +78,7 @@ fn round(seed: u64, counts: &mut Counts) {
     storm.counts = *counts;
     let mut steps = STEPS;
     while steps > 0 {
-        storm = in_system(life(storm, &mut steps));
+        storm = in_system(run_process(storm, &mut steps));
         storm = crash(storm);
     }
     storm = in_system(end::end(storm));
@@ -117,7 +117,7 @@ fn start(storm: &Storm, disk: impl Disk) -> Result<Live, String> {
 }
 
 /// Runs the server until it is killed.
-async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
+async fn run_process(mut storm: Storm, steps: &mut u32) -> Storm {
     let hook = Hook::default();
     let tap = {
         let hook = hook.clone();
@@ -127,7 +127,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     let mut live = match started {
         Ok(live) => live,
         Err(error) => {
-            assert!(storm.ill, "the data directory does not open: {error}");
+            assert!(storm.failing, "the data directory does not open: {error}");
             storm.disk = storm.disk.crash(Crash::KINDS[1]);
             storm.counts.crashes += 1;
             return storm;
@@ -148,12 +148,12 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
             3..6 => {
                 let ahead = storm.rng().u64(1..120);
                 storm.disk.stop_at(storm.disk.operations() + ahead);
-                storm.ill = true;
+                storm.failing = true;
             }
             6 => {
                 let nth = storm.rng().u64(1..20);
                 storm.disk.fail(Operation::Sync, nth, Fault::Io);
-                storm.ill = true;
+                storm.failing = true;
             }
             7..9 if full_for.is_none() => {
                 let room = storm.rng().u64(0..20_000);
@@ -176,13 +176,13 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
                 storm.disk.set_budget_bytes(None);
                 storm.full = false;
                 // A stopped disk has no room.
-                if !storm.ill {
-                    ready(&rooms);
+                if !storm.failing {
+                    wait_for_room(&rooms);
                 }
             }
         }
         if log_failed(&rooms) {
-            assert!(storm.ill, "the log failed on a whole disk");
+            assert!(storm.failing, "the log failed on a whole disk");
             break;
         }
         if storm.rng().u8(0..6) == 0 {
@@ -207,7 +207,7 @@ fn log_failed(rooms: &Rooms) -> bool {
 }
 
 /// Waits until the log has detected that the disk has room again.
-fn ready(rooms: &Rooms) {
+fn wait_for_room(rooms: &Rooms) {
     let began = Instant::now();
     while let Err(why) = rooms.journal.readiness() {
         if !why.contains("the disk is full") {
@@ -220,12 +220,12 @@ fn ready(rooms: &Rooms) {
 
 async fn set_up(storm: &mut Storm, live: &Live) {
     storm.world.set_up(&live.rooms).await.expect("the disk is whole");
-    storm.learn_world();
+    storm.add_world_to_model();
 }
 
 async fn look(storm: &mut Storm, rooms: &Rooms) {
     let now_ns = storm.now_ns();
-    storm.counts.looks += 1;
+    storm.counts.comparisons += 1;
     look::look(&mut storm.model, rooms, now_ns).await;
 }
 
@@ -261,10 +261,10 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
     storm.model.may_remove(deletes_at_ns);
     storm.deletes_at_ns = None;
     let mut buckets = storm.model.buckets.iter();
-    let troubled = buckets.any(|bucket| bucket.trouble != Trouble::None);
+    let troubled = buckets.any(|bucket| bucket.condition != Condition::None);
     if let Err(error) = &outcome {
         assert!(
-            storm.ill || storm.full || troubled,
+            storm.failing || storm.full || troubled,
             "a checkpoint failed: {error}"
         );
     }
@@ -274,20 +274,20 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
 /// Creates the image for the next start: manifests may be damaged or repaired.
 fn crash(mut storm: Storm) -> Storm {
     storm.model.restarted();
-    (storm.ill, storm.full) = (false, false);
+    (storm.failing, storm.full) = (false, false);
     repair(&mut storm, false);
     if storm.rng().u8(0..6) == 0 {
         let picked = {
             let existing = storm.model.existing();
             storm.rng().choice(existing)
         };
-        if let Some(index) = picked.filter(|index| storm.model.buckets[*index].trouble == Trouble::None) {
+        if let Some(index) = picked.filter(|index| storm.model.buckets[*index].condition == Condition::None) {
             let ordinal = storm.model.buckets[index].ordinal.expect("it exists");
             let manifest = PathBuf::from(format!("data/buckets/{ordinal:08}/manifest"));
             if storm.disk.files().contains_key(&manifest) {
                 storm.disk.flip_bit(&manifest, 30, 1);
                 storm.damaged.push(manifest);
-                storm.model.buckets[index].trouble = Trouble::Apart;
+                storm.model.buckets[index].condition = Condition::Apart;
                 storm.counts.set_apart += 1;
             }
         }
@@ -296,7 +296,7 @@ fn crash(mut storm: Storm) -> Storm {
         // The disk fails again during recovery or soon after.
         let ahead = storm.rng().u64(1..30);
         storm.disk.stop_at(ahead);
-        storm.ill = true;
+        storm.failing = true;
     }
     storm
 }
@@ -304,7 +304,7 @@ fn crash(mut storm: Storm) -> Storm {
 /// Repairs all or most damaged manifests; every other trouble ends with the process.
 fn repair(storm: &mut Storm, all: bool) {
     for bucket in &mut storm.model.buckets {
-        bucket.trouble = Trouble::None;
+        bucket.condition = Condition::None;
     }
     let damaged = std::mem::take(&mut storm.damaged);
     for manifest in damaged {
@@ -317,7 +317,7 @@ fn repair(storm: &mut Storm, all: bool) {
         };
         let mut buckets = storm.model.buckets.iter_mut();
         if let Some(bucket) = buckets.find(|bucket| of(bucket.ordinal)) {
-            bucket.trouble = Trouble::Apart;
+            bucket.condition = Condition::Apart;
         }
         storm.damaged.push(manifest);
     }

@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) timestamp_ns: i64,
     pub(super) value: u32,
     /// Whether it had expired when the retention changed, and so stays hidden.
-    pub(super) dead: bool,
+    pub(super) expired_for_good: bool,
     /// Whether it had expired at two checkpoints an hour apart: if the clock is set back, it may be visible again or
     /// not.
     pub(super) may_be_gone: bool,
@@ -32,7 +32,7 @@ pub(super) enum Sent {
     /// Refused before a restart: all rows or none are present.
     Open,
     /// Refused before a restart, and not present.
-    Nowhere,
+    Absent,
 }
 
 #[derive(Clone, Debug)]
@@ -55,10 +55,10 @@ pub(super) struct Source {
 
 /// The condition of a bucket since the last start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum Condition {
     None,
     /// Its files cannot be written: it is set apart after some checkpoints.
-    Clogged,
+    FilesBlocked,
     /// Its manifest is damaged, or its actor has panicked: it answers no requests.
     Apart,
 }
@@ -71,12 +71,12 @@ pub(super) struct Bucket {
     pub(super) days: u32,
     pub(super) sources: Vec<Source>,
     pub(super) requests: Vec<Request>,
-    pub(super) trouble: Trouble,
+    pub(super) condition: Condition,
 }
 
 /// A refused change. It may take effect after a restart, unless later records were logged.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Doubt {
+pub(super) enum UncertainChange {
     Bucket(usize),
     Source(usize, usize),
     /// Bucket, days, time, and number of earlier requests.
@@ -86,7 +86,7 @@ pub(super) enum Doubt {
 #[derive(Default)]
 pub(super) struct Model {
     pub(super) buckets: Vec<Bucket>,
-    pub(super) doubts: Vec<Doubt>,
+    pub(super) uncertain_changes: Vec<UncertainChange>,
     /// Clock readings at the checkpoints since the start: UTC and monotonic.
     readings: VecDeque<(i64, i64)>,
     /// The greatest send time of all requests, by the clock at that time.
@@ -101,9 +101,9 @@ pub(super) fn cutoff_ns(days: u32, now_ns: i64) -> i64 {
 
 impl Bucket {
     /// Whether a row must be visible (`true`), must be hidden (`false`), or may be either (`None`).
-    pub(super) fn shows(&self, row: &Row, now_ns: i64) -> Option<bool> {
+    pub(super) fn must_be_visible(&self, row: &Row, now_ns: i64) -> Option<bool> {
         let source = self.sources.iter().find(|it| it.ordinal == Some(row.source));
-        let gone = row.dead || source.is_none_or(|it| !it.exists);
+        let gone = row.expired_for_good || source.is_none_or(|it| !it.exists);
         if gone || row.timestamp_ns < cutoff_ns(self.days, now_ns) {
             return Some(false);
         }
@@ -117,7 +117,7 @@ impl Bucket {
             .iter_mut()
             .flat_map(|it| &mut it.rows);
         for row in rows.filter(|row| row.timestamp_ns < cutoff_ns) {
-            row.dead = true;
+            row.expired_for_good = true;
         }
         self.days = days;
     }
@@ -155,7 +155,7 @@ impl Model {
 
     /// A later record was logged, so earlier refused requests are not in the log.
     pub(super) fn acknowledged(&mut self) {
-        self.doubts.clear();
+        self.uncertain_changes.clear();
     }
 
     /// The greatest send time of all requests.
@@ -168,7 +168,7 @@ impl Model {
         let known = self
             .buckets
             .iter()
-            .filter(|bucket| bucket.exists && bucket.trouble != Trouble::Apart);
+            .filter(|bucket| bucket.exists && bucket.condition != Condition::Apart);
         let stored = known
             .flat_map(|bucket| &bucket.requests)
             .filter(|it| matches!(it.sent, Sent::Stored(_)));

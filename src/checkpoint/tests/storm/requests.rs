@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::live::Rooms;
 use super::super::model as plain;
 use super::super::record::ingest;
-use super::model::{Doubt, Request, Row, Sent, cutoff_ns};
+use super::model::{Request, Row, Sent, UncertainChange, cutoff_ns};
 use super::steps::Storm;
 use crate::bucket::{Digest, Ingested};
 use crate::catalog::Command;
@@ -39,7 +39,7 @@ impl Storm {
                 source: if one_source { first } else { any },
                 timestamp_ns: (now_ns - age_ns).max(oldest_ns),
                 value: self.rows,
-                dead: false,
+                expired_for_good: false,
                 may_be_gone: false,
             }
         };
@@ -199,8 +199,8 @@ impl Storm {
         };
         if let Err(error) = rooms.journal.commit(command).await {
             self.model
-                .doubts
-                .push(Doubt::Retention(index, days, at_ns, sent_before));
+                .uncertain_changes
+                .push(UncertainChange::Retention(index, days, at_ns, sent_before));
             return Err(self.refused(index, error));
         }
         self.model.acknowledged();
@@ -230,7 +230,7 @@ impl Storm {
     }
 
     /// Increases the retention day by day, with rows of each, some of which expire before the next.
-    pub(super) async fn ladder(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
+    pub(super) async fn extend_daily(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let hours = self.rng().i64(0..20).max(4) - 4;
         for _ in 0..self.rng().u32(2..30) {
             self.world.clock.advance(hours * 60 * MINUTE_NS);
@@ -242,7 +242,7 @@ impl Storm {
         Ok(())
     }
 
-    pub(super) async fn lower_and_raise(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
+    pub(super) async fn shrink_and_grow(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let days = self.model.buckets[index].days;
         let lower = self.rng().u32(1..=days);
         self.retain(rooms, index, lower).await?;

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use super::super::live::{Rooms, rooms_of};
 use super::super::world::{Live, World};
 use super::super::{live::Failure, model as plain};
-use super::model::{Bucket, Doubt, Model, Sent, Source, Trouble};
+use super::model::{Bucket, Condition, Model, Sent, Source, UncertainChange};
 use crate::catalog::{self, Command};
 use crate::clock::{Clock, DAY_NS, MINUTE_NS, SECOND_NS};
 use crate::error::{ErrorKind, ServiceError};
@@ -26,7 +26,7 @@ pub(super) struct Counts {
     pub(super) merges: u64,
     pub(super) refused: u64,
     pub(super) set_apart: u64,
-    pub(super) looks: u64,
+    pub(super) comparisons: u64,
     pub(super) rows: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Storm {
     pub(super) counts: Counts,
     pub(super) disk: SimDisk,
     /// Whether the disk may refuse anything until the end of the process.
-    pub(super) ill: bool,
+    pub(super) failing: bool,
     /// Whether the disk is full until there is room again.
     pub(super) full: bool,
     /// During a checkpoint: the expiry time by which it may delete.
@@ -58,7 +58,7 @@ impl Storm {
             model: Model::default(),
             counts: Counts::default(),
             disk: SimDisk::new(seed),
-            ill: false,
+            failing: false,
             full: false,
             deletes_at_ns: None,
             damaged: Vec::new(),
@@ -98,7 +98,7 @@ impl Storm {
                 Ok(())
             }
             11 => {
-                self.clog();
+                self.block_files();
                 Ok(())
             }
             _ => self.work(&rooms).await,
@@ -114,12 +114,12 @@ impl Storm {
             34..37 => self.send_many(rooms, index).await,
             37..45 => self.repeat(rooms, index).await,
             45..55 => self.backfill(rooms, index).await,
-            55..57 => self.ladder(rooms, index).await,
+            55..57 => self.extend_daily(rooms, index).await,
             57..65 => {
                 let days = self.rng().u32(1..40);
                 self.retain(rooms, index, days).await
             }
-            65..70 => self.lower_and_raise(rooms, index).await,
+            65..70 => self.shrink_and_grow(rooms, index).await,
             70..75 => self.delete_source(rooms, index).await,
             75..77 => self.delete_bucket(rooms, index).await,
             77..85 => {
@@ -169,9 +169,9 @@ impl Storm {
     pub(super) fn refused(&mut self, index: usize, error: ServiceError) -> ServiceError {
         self.counts.refused += 1;
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
-        let trouble = self.model.buckets[index].trouble;
+        let condition = self.model.buckets[index].condition;
         assert!(
-            self.ill || self.full || trouble != Trouble::None,
+            self.failing || self.full || condition != Condition::None,
             "bucket {index}: {error:?}"
         );
         error
@@ -183,7 +183,7 @@ impl Storm {
         let (now_ns, mut least, mut most) = (self.now_ns(), 0, 0);
         for request in &bucket.requests {
             for row in request.rows.iter().filter(|row| sources.contains(&row.source)) {
-                let shows = bucket.shows(row, now_ns);
+                let shows = bucket.must_be_visible(row, now_ns);
                 let stored = matches!(request.sent, Sent::Stored(_));
                 least += u64::from(stored && shows == Some(true));
                 most += u64::from((stored || request.sent == Sent::Open) && shows != Some(false));
@@ -206,7 +206,9 @@ impl Storm {
         match rooms.buckets.delete_source(&bucket, ordinal, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
-                self.model.doubts.push(Doubt::Source(index, source));
+                self.model
+                    .uncertain_changes
+                    .push(UncertainChange::Source(index, source));
                 return Err(self.refused(index, error));
             }
         }
@@ -223,7 +225,7 @@ impl Storm {
         match rooms.buckets.delete_bucket(&bucket, &sources, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
-                self.model.doubts.push(Doubt::Bucket(index));
+                self.model.uncertain_changes.push(UncertainChange::Bucket(index));
                 return Err(self.refused(index, error));
             }
         }
@@ -238,9 +240,9 @@ impl Storm {
     /// Creates a bucket with a source.
     pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<usize, ServiceError> {
         let created = self.world.create_bucket(&live.rooms).await;
-        self.learn_bucket();
+        self.add_bucket_to_model();
         let index = self.model.buckets.len() - 1;
-        self.created(index, created, Doubt::Bucket(index))?;
+        self.created(index, created, UncertainChange::Bucket(index))?;
         self.create_source(live, index).await?;
         Ok(index)
     }
@@ -269,7 +271,7 @@ impl Storm {
         };
         let sources = &mut self.model.buckets[index].sources;
         sources.push(source);
-        let doubt = Doubt::Source(index, sources.len() - 1);
+        let doubt = UncertainChange::Source(index, sources.len() - 1);
         self.created(index, created, doubt)
     }
 
@@ -277,7 +279,7 @@ impl Storm {
         &mut self,
         index: usize,
         outcome: Result<(), Failure>,
-        doubt: Doubt,
+        doubt: UncertainChange,
     ) -> Result<(), ServiceError> {
         match outcome {
             Ok(()) => {
@@ -285,8 +287,8 @@ impl Storm {
                 Ok(())
             }
             Err(Failure::Service(error)) => {
-                assert!(self.ill || self.full, "a creation is refused: {error:?}");
-                self.model.doubts.push(doubt);
+                assert!(self.failing || self.full, "a creation is refused: {error:?}");
+                self.model.uncertain_changes.push(doubt);
                 Err(self.refused(index, error))
             }
             Err(Failure::Checkpoint(error)) => panic!("{error}"),
@@ -294,7 +296,7 @@ impl Storm {
     }
 
     /// Adds the last bucket of the world to the model.
-    fn learn_bucket(&mut self) {
+    fn add_bucket_to_model(&mut self) {
         let plain = self.world.model.lock();
         let made = plain.buckets.last().expect("just made");
         self.model.buckets.push(Bucket {
@@ -304,12 +306,12 @@ impl Storm {
             days: made.retention_days[0],
             sources: Vec::new(),
             requests: Vec::new(),
-            trouble: Trouble::None,
+            condition: Condition::None,
         });
     }
 
     /// Adds all buckets of a new world to the model.
-    pub(super) fn learn_world(&mut self) {
+    pub(super) fn add_world_to_model(&mut self) {
         let plain = self.world.model.lock().clone();
         for made in &plain.buckets {
             let sources = plain.sources.iter().filter(|source| source.bucket == made.id);
@@ -325,7 +327,7 @@ impl Storm {
                 days: made.retention_days[0],
                 sources: sources.map(source).collect(),
                 requests: Vec::new(),
-                trouble: Trouble::None,
+                condition: Condition::None,
             });
         }
     }
@@ -333,7 +335,7 @@ impl Storm {
     /// A bucket's actor panics.
     async fn panic(&mut self, rooms: &Rooms) {
         let Some(index) = self.pick() else { return };
-        if self.model.buckets[index].trouble != Trouble::None {
+        if self.model.buckets[index].condition != Condition::None {
             return;
         }
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
@@ -341,17 +343,19 @@ impl Storm {
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
         let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
         asked.expect_err("it is gone");
-        self.model.buckets[index].trouble = Trouble::Apart;
+        self.model.buckets[index].condition = Condition::Apart;
         self.counts.set_apart += 1;
     }
 
     /// Creates files under the names of a bucket's next files, so that these cannot be written.
-    fn clog(&mut self) {
+    fn block_files(&mut self) {
         let Some(index) = self.pick() else { return };
         let bucket = &mut self.model.buckets[index];
         let dir = format!("data/buckets/{:08}", bucket.ordinal.expect("it exists"));
         let files = self.disk.files();
-        if bucket.trouble != Trouble::None || !files.contains_key(&PathBuf::from(format!("{dir}/manifest"))) {
+        if bucket.condition != Condition::None
+            || !files.contains_key(&PathBuf::from(format!("{dir}/manifest")))
+        {
             return;
         }
         for id in 1..400 {
@@ -360,7 +364,7 @@ impl Storm {
                 self.disk.put(&path, b"in the way");
             }
         }
-        bucket.trouble = Trouble::Clogged;
+        bucket.condition = Condition::FilesBlocked;
         self.counts.set_apart += 1;
     }
 }

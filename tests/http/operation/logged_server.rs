@@ -13,14 +13,14 @@ use crate::support::process::wait_for_exit;
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// A running server, killed when dropped.
-pub struct Spoken {
+pub struct LoggedServer {
     /// `http://127.0.0.1:1234`
     pub base: String,
     child: Child,
     log: Arc<Mutex<String>>,
 }
 
-impl Spoken {
+impl LoggedServer {
     /// Starts the server; returns when it prints its address.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
@@ -40,14 +40,14 @@ impl Spoken {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (log, (said, bases)) = (Arc::new(Mutex::new(String::new())), channel());
+        let (log, (address_sender, bases)) = (Arc::new(Mutex::new(String::new())), channel());
         let (kept, stderr) = (Arc::clone(&log), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if let Some((_, base)) = line.split_once(words) {
                     let end = |c: char| c.is_whitespace() || c == '"';
                     // The channel is closed after the first line.
-                    let _ = said.send(base.split(end).next().unwrap_or_default().to_owned());
+                    let _ = address_sender.send(base.split(end).next().unwrap_or_default().to_owned());
                 }
                 let mut log = kept.lock().unwrap();
                 log.push_str(&line);
@@ -87,7 +87,7 @@ impl Spoken {
     }
 }
 
-impl Drop for Spoken {
+impl Drop for LoggedServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
