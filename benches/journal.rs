@@ -1,5 +1,5 @@
 //! Benchmarks of the log:
-//! - group commit: how long do so many waiting records take if a sync takes a millisecond?
+//! - group commit: how long do waiting records take if a sync takes a millisecond?
 //! - replay: how fast is the log of a crashed server replayed into its buckets?
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]

@@ -112,7 +112,7 @@ fn other_organization() -> Outcome<Vec<Measured>> {
         "downsampling": false}),
     );
     let stop = AtomicBool::new(false);
-    let (beside, waiting) = thread::scope(|scope| {
+    let (concurrent, waiting) = thread::scope(|scope| {
         let scanners: Vec<_> = (0..SCANS)
             .map(|_| scope.spawn(|| scan_on(server.address, &scan, &stop)))
             .collect();
@@ -127,15 +127,15 @@ fn other_organization() -> Outcome<Vec<Measured>> {
     let note = format!(
         "a page of 10 rows, median of {ROUNDS}: {} ms without scans, {} ms while {waiting} scans of {SCANNED_POINTS} points are queued",
         significant(alone),
-        significant(beside)
+        significant(concurrent)
     );
     Ok(vec![Measured {
-        value: beside / alone,
+        value: concurrent / alone,
         note,
     }])
 }
 
-/// An organization with a source of so many points.
+/// An organization with a source of this many points.
 fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, String)> {
     let mut account = Account::sign_up(server, name)?;
     let bucket = account.bucket("plant")?;

@@ -102,14 +102,14 @@ fn charts() -> Outcome<Vec<Measured>> {
         chart(&states, TENFOLD),
         chart(&more_states, TENFOLD),
     ];
-    let [alone, beside, tenfold, true_time, more_true_time] =
+    let [alone, concurrent, tenfold, true_time, more_true_time] =
         alternate_ms(&server, charts.each_ref().map(Vec::as_slice))?;
     Ok(vec![
         Measured {
-            value: beside / alone,
+            value: concurrent / alone,
             note: format!(
                 "{} against {} ms, over HTTP",
-                significant(beside),
+                significant(concurrent),
                 significant(alone)
             ),
         },

@@ -91,31 +91,31 @@ fn delay(
     rules: &[String],
     arrivals: &Receiver<Instant>,
 ) -> Outcome<Measured> {
-    let (dead, _connections) = unresponsive_receiver()?;
-    let dead = account.webhook(dead)?;
+    let (unresponsive, _connections) = unresponsive_receiver()?;
+    let unresponsive = account.webhook(unresponsive)?;
     let mut connection = Connection::open(server.address)?;
     let mut took = [Vec::new(), Vec::new()];
     for (round, rules) in rules.chunks(TRIGGERS_OF_ROUND).enumerate() {
-        let beside = round % 2;
-        account.set_webhook(&dead, ["paused", "active"][beside])?;
+        let concurrent = round % 2;
+        account.set_webhook(&unresponsive, ["paused", "active"][concurrent])?;
         for rule in rules {
             let request = verdict(account, rule, "met");
             let sent = Instant::now();
             connection.send_ok(&request)?;
             let arrived = arrivals.recv_timeout(ARRIVES_WITHIN)?;
-            took[beside].push((arrived - sent).as_secs_f64() * 1e6);
+            took[concurrent].push((arrived - sent).as_secs_f64() * 1e6);
         }
     }
-    let [without, beside] = took.each_mut().map(|times| median(times));
+    let [without, concurrent] = took.each_mut().map(|times| median(times));
     let [without_p99, beside_p99] = took.each_mut().map(|times| quantile(times, 0.99));
     Ok(Measured {
-        value: beside / without,
+        value: concurrent / without,
         note: format!(
             "medians of {} triggers each, one at a time; the unresponsive receiver accepts connections and never answers, with up to \
              {} deliveries waiting for it; {} against {} µs, p99 {} against {} µs",
             took[0].len(),
             took[1].len(),
-            significant(beside),
+            significant(concurrent),
             significant(without),
             significant(beside_p99),
             significant(without_p99)

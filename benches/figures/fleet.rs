@@ -36,7 +36,7 @@ impl Fleet {
         })
     }
 
-    /// Creates more buckets with so many sources each, in all organizations concurrently.
+    /// Creates this many more buckets with this many sources each, in all organizations concurrently.
     pub fn create(&mut self, server: &Server, buckets: usize, sources: usize) -> Outcome<()> {
         let before = self.buckets.len();
         let created: Vec<Outcome<Vec<Bucket>>> = thread::scope(|scope| {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::beside::{ROUND, ROUNDS, slowdown};
 use crate::client::{Connection, request};
+use crate::concurrent::{ROUND, ROUNDS, slowdown};
 use crate::ingest::Load;
 use crate::server::{NAME, PASSWORD};
 use crate::table::{Experiment, Figure, Measured, Requirement, significant};

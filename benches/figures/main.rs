@@ -6,12 +6,12 @@
 
 mod analytics;
 mod answer;
-mod beside;
 mod budget;
 mod charts;
 mod checkpoints;
 mod client;
 mod computing;
+mod concurrent;
 mod damage;
 mod deliveries;
 mod durability;

@@ -45,7 +45,7 @@ pub struct Tally {
     pub waiting_max: usize,
 }
 
-struct Crowd<'a> {
+struct OpenLoop<'a> {
     address: SocketAddr,
     requests: &'a [Vec<u8>],
     pace: Pace,
@@ -89,7 +89,7 @@ pub fn run_load(
     connections_max: usize,
 ) -> Outcome<Tally> {
     let began = Instant::now();
-    let mut crowd = Crowd {
+    let mut open_loop = OpenLoop {
         address,
         requests,
         pace,
@@ -107,20 +107,20 @@ pub fn run_load(
     loop {
         let now = Instant::now();
         if now < end {
-            crowd.send_due(now)?;
-        } else if crowd.waiting == 0 || now > end + TIME_LIMIT {
+            open_loop.send_due(now)?;
+        } else if open_loop.waiting == 0 || now > end + TIME_LIMIT {
             break;
         }
-        epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&POLL_INTERVAL))?;
+        epoll::wait(&open_loop.poll, spare_capacity(&mut events), Some(&POLL_INTERVAL))?;
         for event in events.drain(..) {
-            crowd.advance(event.data.u64() as usize)?;
+            open_loop.advance(event.data.u64() as usize)?;
         }
     }
-    crowd.tally.failed += crowd.waiting as u64;
-    Ok(crowd.tally)
+    open_loop.tally.failed += open_loop.waiting as u64;
+    Ok(open_loop.tally)
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> OpenLoop<'a> {
     /// Sends the requests that are due by now.
     fn send_due(&mut self, now: Instant) -> Outcome<()> {
         loop {

@@ -95,13 +95,13 @@ fn start() -> Outcome<Load> {
 
 fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     thread::scope(|scope| {
-        let crowd = scope.spawn(|| {
+        let load_thread = scope.spawn(|| {
             let mut core = CpuSet::new();
             core.set(CLIENT_CORE);
             sched_setaffinity(None, &core)?;
             overload(server, requests)
         });
-        crowd.join().map_err(|_| "the crowd panicked")?
+        load_thread.join().map_err(|_| "the load thread panicked")?
     })
 }
 

@@ -44,7 +44,7 @@ const ATTEMPTS: &str = "tidewatch_delivery_attempts_total{outcome=\"unanswered\"
 /// Requests of each client: the log of about five checkpoints.
 const EACH: usize = 160;
 
-struct Written {
+struct WriteCosts {
     bytes: f64,
     log_bytes: f64,
     checkpoints: f64,
@@ -118,12 +118,12 @@ fn create_pending(load: &mut Load, receiver: SocketAddr) -> Outcome<()> {
 }
 
 /// Sends a load; returns the bytes written meanwhile.
-fn measure_writes(load: &mut Load) -> Outcome<Written> {
+fn measure_writes(load: &mut Load) -> Outcome<WriteCosts> {
     let (metrics, bytes) = (Metrics::of(&load.server)?, load.server.written_bytes()?);
     load.drive(EACH, BATCH)?;
     let after = Metrics::of(&load.server)?;
     let delta = |name: &str| -> Outcome<f64> { Ok(after.get(name)? - metrics.get(name)?) };
-    Ok(Written {
+    Ok(WriteCosts {
         bytes: load.server.written_bytes()? - bytes,
         log_bytes: delta(LOG_BYTES)?,
         checkpoints: delta(CHECKPOINTS)?,

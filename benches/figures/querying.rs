@@ -251,7 +251,7 @@ fn tenfold() -> Outcome<Vec<Measured>> {
     Ok(vec![Measured { value: worst, note }])
 }
 
-/// A store with one row of each of so many sources.
+/// A store with one row of each of `sources` sources.
 fn wide(sources: u32) -> Outcome<Store> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     for source in 0..sources {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::beside::{ROUND, ROUNDS, slowdown};
 use crate::client::Connection;
+use crate::concurrent::{ROUND, ROUNDS, slowdown};
 use crate::ingest::Load;
 use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 

@@ -1,7 +1,7 @@
 /** A chart draws about one value per pixel up to the end of the range, and the text below it states the resolution. */
 import { readFileSync } from "node:fs";
 import { createSource, send, signUp, type Account, type SourceRef } from "./support/api";
-import { inkOf } from "./support/ink";
+import { measurePixels } from "./support/pixels";
 import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const SECOND = 1000;
@@ -39,7 +39,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
   expect(await valuesDrawn(drawn.innerText())).toBeGreaterThanOrEqual(700);
   await expect(page.locator(".chart-note")).toContainText(/averaged by 5 s of 10,\d{3} points; the band is min to max/);
   await expect(page.locator(".legend tbody tr").first()).toContainText("99");
-  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+  await expect.poll(async () => (await measurePixels(page)).to).toBeGreaterThan(0.98);
   await visit(page, hashOf(sources, "r=1h&by=raw"));
   await expect(page.locator(".remarks")).toContainText("the newest 10,000 are shown");
   await page.setViewportSize({ width: 390, height: 844 });
@@ -58,7 +58,7 @@ test("groups by hour reach to the newest point", async ({ page }) => {
   );
   const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
   await open(page, account, hashOf([source], `${range}&by=hour`));
-  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+  await expect.poll(async () => (await measurePixels(page)).to).toBeGreaterThan(0.98);
 });
 
 test("a day by hour has 24 hours, and a point at its end is the next day's", async ({ page }) => {
@@ -97,7 +97,7 @@ test("a switch over a day is the share of the time that it was true", async ({ p
   await send(account, source, steps);
   await open(page, account, hashOf([source], "r=24h", "running"));
   await expect(page.locator(".chart-note")).toContainText("of 8,000 points");
-  await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(100);
+  await expect.poll(async () => (await measurePixels(page)).pixels).toBeGreaterThan(100);
   await page.locator(".plot").focus();
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
@@ -140,7 +140,7 @@ test("a switch of more points than an answer holds is a share of the whole range
     values: { running: n % 4 === 0, ...(n % 1000 === 0 ? { v: n } : {}) },
   }));
   await send(account, source, steps);
-  const ink = async () => (await inkOf(page)).from;
+  const ink = async () => (await measurePixels(page)).from;
   for (const chosen of ["by=hour", "by=raw", "agg=max", "agg=sum&by=day"]) {
     await open(page, account, hashOf([source], `r=7d&${chosen}`, "running"));
     await expect(page.locator(".chart-note")).toContainText(/averaged by (15 min|5 min|minute) of 30,000 points/);

@@ -26,7 +26,7 @@ test("screenshots", async ({ browser, service }) => {
       await open(page, account);
       for (const [name, hash] of Object.entries(pagesOf(world, field))) {
         await visit(page, hash);
-        // uPlot draws in the frame after its data came.
+        // uPlot draws in the frame after its data arrived.
         await page.evaluate(
           () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
         );

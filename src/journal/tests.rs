@@ -40,8 +40,8 @@ impl World {
         }
     }
 
-    fn roomy() -> Self {
-        Self::new(roomy(), |_| ())
+    fn with_room() -> Self {
+        Self::new(large_options(), |_| ())
     }
 
     /// Blocks the thread between two groups until the returned sender is dropped.
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-fn roomy() -> JournalOptions {
+fn large_options() -> JournalOptions {
     JournalOptions {
         queue_bytes_max: 1 << 20,
         tail_bytes_max: 1 << 30,
@@ -96,7 +96,7 @@ fn command() -> Command {
 
 #[test]
 fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
-    let world = World::roomy();
+    let world = World::with_room();
     let held = world.hold();
     world.submit(1);
     let panics = |_| panic!("as the test wants it");
@@ -113,13 +113,13 @@ fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
 
 #[test]
 fn a_panicking_control_fails_the_requests_queued_after_it() {
-    let world = World::roomy();
+    let world = World::with_room();
     let held = world.hold();
     world.submit(1);
     let panics = |_: &mut Log| panic!("as the test wants it");
     world.journal.queue.control(Box::new(panics)).unwrap();
-    let (asker, answer) = channel::<()>();
-    let sends = move |_: &mut Log| asker.send(()).unwrap();
+    let (sender, answer) = channel::<()>();
+    let sends = move |_: &mut Log| sender.send(()).unwrap();
     world.journal.queue.control(Box::new(sends)).unwrap();
     drop(held);
     assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
@@ -134,7 +134,7 @@ fn a_panicking_control_fails_the_requests_queued_after_it() {
 
 #[test]
 fn a_thread_that_ends_between_two_groups_fails_the_queue() {
-    let world = World::new(roomy(), |_| panic!("as the test wants it"));
+    let world = World::new(large_options(), |_| panic!("as the test wants it"));
     world.submit(1);
     let (_, outcome) = world.next_outcome();
     outcome.expect("it was durable before");
@@ -143,13 +143,13 @@ fn a_thread_that_ends_between_two_groups_fails_the_queue() {
 
 #[test]
 fn a_journal_that_refuses_is_not_ready_and_gives_the_reason() {
-    let mut options = roomy();
+    let mut options = large_options();
     options.tail_bytes_max = 0;
     let world = World::new(options, |_| ());
     let why = world.journal.readiness().unwrap_err();
     assert!(why.contains("waits for a checkpoint"), "{why}");
 
-    options = roomy();
+    options = large_options();
     options.queue_bytes_max = 10;
     let mut world = World::new(options, |_| ());
     world.journal.readiness().unwrap();

@@ -38,7 +38,7 @@ fn long_query(
     }
 }
 
-/// Waits until so many queries have had their short turn and wait for a long one.
+/// Waits until `count` queries have had their short turn and wait for a long one.
 fn wait_for_long_queries(pool: &QueryPool, count: usize) {
     while pool.0.shared.queue.lock().turns.waiting_long() != count {
         std::thread::yield_now();

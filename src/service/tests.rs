@@ -20,8 +20,8 @@ use super::{Caller, Credential, Service};
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
 use crate::checkpoint::start_on;
+use crate::checkpoint::tests::hooked_disk::HookedDisk;
 use crate::checkpoint::tests::live::{in_system, layout, options};
-use crate::checkpoint::tests::tap::Tap;
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::config::Config;
 use crate::delivery::{self, Deliveries};
@@ -74,7 +74,9 @@ impl World {
     async fn new() -> Self {
         let gate = Arc::new(Gate::default());
         let at_gate = Arc::clone(&gate);
-        let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.wait_if_closed()));
+        let disk = Arc::new(HookedDisk::new(SimDisk::new(1), move |_| {
+            at_gate.wait_if_closed()
+        }));
         let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
         let rooms = start_on(disk, layout(), options(), Arc::clone(&clock)).await;

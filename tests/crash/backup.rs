@@ -50,14 +50,14 @@ fn restore_command(server: &Server, backup: &Path) -> Command {
 }
 
 #[track_caller]
-fn succeeds(command: &mut Command) -> String {
+fn expect_success(command: &mut Command) -> String {
     let (status, output) = run_to_end(command, WITHIN);
     assert!(status.success(), "{command:?}: {output}");
     output
 }
 
 #[track_caller]
-fn fails(command: &mut Command) -> String {
+fn expect_failure(command: &mut Command) -> String {
     let (status, output) = run_to_end(command, WITHIN);
     assert!(
         !status.success() && !output.contains("panicked"),
@@ -70,7 +70,7 @@ fn fails(command: &mut Command) -> String {
 fn assert_sound(server: &Server) {
     let mut check = command(&path_beside(server, ""));
     check.arg("check").arg("--data-dir").arg(server.data_dir());
-    let output = succeeds(&mut check);
+    let output = expect_success(&mut check);
     assert!(output.contains("sound"), "{output}");
 }
 
@@ -79,13 +79,13 @@ fn restore_instead(server: &mut Server, backup: &Path) {
     server.kill();
     fs::remove_dir_all(server.data_dir()).unwrap();
     let data_dir = server.data_dir();
-    succeeds(restore_command(server, backup).arg("--data-dir").arg(data_dir));
+    expect_success(restore_command(server, backup).arg("--data-dir").arg(data_dir));
     assert_sound(server);
     server.launch();
 }
 
 /// The acknowledged state when a backup began.
-struct Begun {
+struct BackupStart {
     target: PathBuf,
     acknowledged: HashMap<u64, Sent>,
     /// Number of requests acknowledged by then.
@@ -94,7 +94,7 @@ struct Begun {
 }
 
 /// The state required of a backup between its beginning and its end: later data may or may not be included.
-fn expected(begun: &Begun, ended: &Ledger) -> Ledger {
+fn expected(begun: &BackupStart, ended: &Ledger) -> Ledger {
     let mut unknown = ended.history.as_deref().unwrap_or_default()[begun.requests..].to_vec();
     unknown.extend(ended.unknown.iter().cloned());
     let same = |id: &String, then: &Option<bool>| {
@@ -129,10 +129,16 @@ fn get_all(account: &Account, paths: &[String]) -> Vec<Value> {
 }
 
 /// An action concurrent with the writers.
-type Act<'a> = dyn FnMut(&Server, &Mutex<Ledger>, &AtomicU64) + 'a;
+type Action<'a> = dyn FnMut(&Server, &Mutex<Ledger>, &AtomicU64) + 'a;
 
 /// Runs writers while `act` runs, then kills the server.
-fn under_load(server: &mut Server, places: &[Place], ledger: &Mutex<Ledger>, seed: u64, act: &mut Act<'_>) {
+fn under_load(
+    server: &mut Server,
+    places: &[Place],
+    ledger: &Mutex<Ledger>,
+    seed: u64,
+    act: &mut Action<'_>,
+) {
     let numbers = AtomicU64::new(1 + ledger.lock().unwrap().acknowledged.len() as u64 * 100);
     let client = server.client.clone();
     let load = Load {
@@ -188,14 +194,14 @@ fn a_backup_under_load_holds_data_acknowledged_before_it_began() {
                 let target = path_beside(server, &format!("backup-{nth}{form}"));
                 let begun = {
                     let ledger = ledger.lock().unwrap();
-                    Begun {
+                    BackupStart {
                         target: target.clone(),
                         acknowledged: ledger.acknowledged.clone(),
                         requests: ledger.history.as_ref().map_or(0, Vec::len),
                         created: ledger.created.clone(),
                     }
                 };
-                succeeds(&mut backup_command(server, &target));
+                expect_success(&mut backup_command(server, &target));
                 backups.push(begun);
             }
             wait_for(answered, 50);
@@ -259,7 +265,7 @@ fn killing_the_backup_or_the_server_leaves_the_other_sound() {
                 status.is_some_and(|status| status.success()),
                 "{context}: {status:?}"
             );
-            succeeds(restore_command(&server, &target).arg("--verify"));
+            expect_success(restore_command(&server, &target).arg("--verify"));
         } else if target.exists() {
             let (status, output) = run_to_end(restore_command(&server, &target).arg("--verify"), WITHIN);
             assert!(
@@ -298,7 +304,7 @@ fn stopped() -> (Server, Account) {
 fn a_flipped_byte_in_a_backup_is_reported_with_its_file() {
     let (server, _) = stopped();
     let target = path_beside(&server, "backup");
-    succeeds(&mut backup_command(&server, &target));
+    expect_success(&mut backup_command(&server, &target));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&target), 0o700);
     for file in files(&target) {
@@ -310,7 +316,7 @@ fn a_flipped_byte_in_a_backup_is_reported_with_its_file() {
         let name = file.strip_prefix(&target).unwrap().to_string_lossy().into_owned();
         let name = name.trim_start_matches("data/");
         for arguments in [vec!["--verify"], vec!["--data-dir", "elsewhere"]] {
-            let output = fails(restore_command(&server, &target).args(&arguments));
+            let output = expect_failure(restore_command(&server, &target).args(&arguments));
             assert!(output.contains(name), "{name} is not in: {output}");
         }
         fs::write(&file, bytes).unwrap();
@@ -318,7 +324,7 @@ fn a_flipped_byte_in_a_backup_is_reported_with_its_file() {
     let left = files(&path_beside(&server, "elsewhere"));
     assert!(left.iter().all(|file| file.ends_with("LOCK")), "{left:?}");
     fs::remove_file(target.join("MANIFEST")).unwrap();
-    let output = fails(restore_command(&server, &target).arg("--verify"));
+    let output = expect_failure(restore_command(&server, &target).arg("--verify"));
     assert!(output.contains("manifest"), "{output}");
 }
 
@@ -327,28 +333,29 @@ fn backups_and_restores_never_overwrite_existing_files() {
     let (mut server, _) = stopped();
     for form in FORMS {
         let target = path_beside(&server, &format!("backup{form}"));
-        succeeds(&mut backup_command(&server, &target));
+        expect_success(&mut backup_command(&server, &target));
         let before = if form.is_empty() {
             Vec::new()
         } else {
             fs::read(&target).unwrap()
         };
-        let output = fails(&mut backup_command(&server, &target));
+        let output = expect_failure(&mut backup_command(&server, &target));
         assert!(output.contains("not overwritten"), "{output}");
         if !form.is_empty() {
             assert_eq!(fs::read(&target).unwrap(), before);
             let mode = fs::metadata(&target).unwrap().permissions().mode() & 0o777;
             assert_eq!(mode, 0o600);
         }
-        succeeds(restore_command(&server, &target).arg("--verify"));
+        expect_success(restore_command(&server, &target).arg("--verify"));
     }
     let inside = server.data_dir().join("backup");
-    assert!(fails(&mut backup_command(&server, &inside)).contains("within the data directory"));
+    assert!(expect_failure(&mut backup_command(&server, &inside)).contains("within the data directory"));
     assert!(!inside.exists());
     let backup = path_beside(&server, "backup");
     let data_dir = server.data_dir();
-    let restore =
-        |server: &Server, to: &Path| fails(restore_command(server, &backup).arg("--data-dir").arg(to));
+    let restore = |server: &Server, to: &Path| {
+        expect_failure(restore_command(server, &backup).arg("--data-dir").arg(to))
+    };
     assert!(restore(&server, &data_dir).contains("holds"));
     server.launch();
     assert!(restore(&server, &data_dir).contains(&server.pid().to_string()));
@@ -361,34 +368,34 @@ fn backups_and_restores_never_overwrite_existing_files() {
     fs::create_dir(&nothing).unwrap();
     let mut command = command(&nothing);
     command.args(["backup", "--data-dir", ".", "--to", "../of-nothing"]);
-    assert!(fails(&mut command).contains("nothing of a server"));
+    assert!(expect_failure(&mut command).contains("nothing of a server"));
 }
 
 /// Backups of earlier format versions stay restorable: a server of that time, killed after checkpoints, with one account.
 #[test]
 fn a_backup_of_version_1_restores() {
-    restores("backup-1.tar");
+    assert_restores("backup-1.tar");
 }
 
 #[test]
 fn a_backup_of_version_2_restores() {
-    restores("backup-2.tar");
+    assert_restores("backup-2.tar");
 }
 
-fn restores(name: &str) {
+fn assert_restores(name: &str) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(name);
     let mut server = Server::stopped(Setup::unlimited());
     let data_dir = server.data_dir();
-    succeeds(
+    expect_success(
         restore_command(&server, &fixture)
             .arg("--data-dir")
             .arg(&data_dir),
     );
     assert_sound(&server);
     let mut check = command(&data_dir);
-    let output = succeeds(check.arg("check").arg("--data-dir").arg(&data_dir));
+    let output = expect_success(check.arg("check").arg("--data-dir").arg(&data_dir));
     assert!(output.contains("in all 120 points"), "{output}");
     server.launch();
     let login = json!({"email": "fixture@example.com", "password": PASSWORD});

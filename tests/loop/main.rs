@@ -11,16 +11,16 @@ mod analytics;
 #[path = "../support/client.rs"]
 mod client;
 mod clock;
-mod contest;
+mod concurrent_verdicts;
 mod due;
 #[path = "../support/given.rs"]
 mod given;
-mod kept;
 mod patch;
 mod quota;
 #[path = "../support/receiver.rs"]
 mod receiver;
 mod replay;
+mod retention;
 mod series;
 mod states;
 #[path = "../support/time.rs"]

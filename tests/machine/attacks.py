@@ -6,7 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from server import ANSWER_SECONDS, Client, timestamp, trusting
+from server import ANSWER_SECONDS, Client, timestamp, tls_context
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
@@ -39,7 +39,7 @@ class Attacker:
 
     def connect(self, *protocols):
         plain = socket.create_connection(self.address, timeout=ANSWER_SECONDS)
-        connection = trusting(*(protocols or ("http/1.1",))).wrap_socket(plain)
+        connection = tls_context(*(protocols or ("http/1.1",))).wrap_socket(plain)
         self.open.append(connection)
         return connection
 
@@ -158,10 +158,10 @@ def unread_answers(attacker):
         attacker.send_with_retries("POST", "/api/data/batch", {"bucketId": bucket, "dataPoints": points}).expect(201)
     body = f'{{"bucketId": "{bucket}", "limit": {ROWS}, "downsampling": false}}'.encode()
     request = head("POST", "/api/data/query", attacker.account.key, len(body)) + body
-    asked = [attacker.connect() for _ in range(UNREAD)]
-    for connection in asked:
+    connections = [attacker.connect() for _ in range(UNREAD)]
+    for connection in connections:
         connection.sendall(request)
-    statuses = [connection.recv(12).decode()[9:] for connection in asked]
+    statuses = [connection.recv(12).decode()[9:] for connection in connections]
     assert set(statuses) <= {"200", "503"}, statuses
     assert "200" in statuses, "some answers start"
     return f"{ROWS} rows of {ROW_BYTES} bytes; {statuses.count('200')} answers started, {statuses.count('503')} refused"

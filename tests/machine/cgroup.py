@@ -44,7 +44,7 @@ class Cgroup:
         lines = (self.path / "memory.stat").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.split()[0] == self.names["anonymous"])
 
-    def most_bytes(self):
+    def peak_bytes(self):
         """Peak memory in bytes with page cache; `None` if the system does not report it."""
         path = self.path / self.names["most"]
         return int(path.read_text()) if path.exists() else None

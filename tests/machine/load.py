@@ -40,7 +40,7 @@ class Ledger:
         # Number of points in each bucket.
         self.counts = {}
 
-    def take(self, count):
+    def reserve_numbers(self, count):
         with self.lock:
             first = self.next_number
             self.next_number += count
@@ -102,7 +102,7 @@ class Round:
         while True:
             count = chance.randint(2, ENTRIES_MAX) if chance.random() < 0.5 else 1
             bucket = chance.randrange(len(self.scene.buckets))
-            first = self.ledger.take(count)
+            first = self.ledger.reserve_numbers(count)
             entries = [self.scene.point(bucket, number, chance) for number in range(first, first + count)]
             sent = {"bucket": bucket, "first": first, "count": count, "acknowledged": False, "late": False}
             with self.ledger.lock:
@@ -256,7 +256,7 @@ def audit_object(scene, client, ledger, thing):
         exists = thing.path.rsplit("/", 1)[1] in scene.keys
     else:
         answer = client.send("GET", thing.path)
-        assert answer.status in (200, 404), f"{answer.asked}: {answer.status} {answer.body[:200]!r}"
+        assert answer.status in (200, 404), f"{answer.request}: {answer.status} {answer.body[:200]!r}"
         exists = answer.status == 200
     assert thing.exists in (None, exists), f"{thing.path} was acknowledged to be {thing.exists}, and is {exists}"
     late = getattr(thing, "late", None)

@@ -15,7 +15,7 @@ START_SECONDS = 60
 ANSWER_SECONDS = 45
 
 
-def dies_with_its_parent():
+def kill_with_parent():
     """Makes the kernel kill the server when this script ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
@@ -31,7 +31,7 @@ class Server:
             if prepare:
                 prepare()
             # Last, because changing the user resets this setting.
-            dies_with_its_parent()
+            kill_with_parent()
 
         command = command or [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
         self.process = subprocess.Popen(
@@ -70,7 +70,7 @@ class Server:
 
 
 @functools.cache
-def trusting(*protocols):
+def tls_context(*protocols):
     """A TLS context that accepts the test server's certificate without verification."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -79,8 +79,8 @@ def trusting(*protocols):
 
 
 class Answer:
-    def __init__(self, asked, response):
-        self.asked = asked
+    def __init__(self, request, response):
+        self.request = request
         self.status = response.status
         self.headers = response.headers
         self.body = response.read()
@@ -89,7 +89,7 @@ class Answer:
         return json.loads(self.body)
 
     def expect(self, status):
-        assert self.status == status, f"{self.asked}: {self.status}, not {status}: {self.body[:400]!r}"
+        assert self.status == status, f"{self.request}: {self.status}, not {status}: {self.body[:400]!r}"
         return self.json()
 
 
@@ -102,7 +102,7 @@ class Client:
     def connect(self):
         if not self.tls:
             return http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS)
-        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=trusting("http/1.1"))
+        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=tls_context("http/1.1"))
 
     def send(self, method, path, body=None, headers=None):
         """Sends a request; raises `OSError` or `HTTPException` if there is no answer."""

@@ -107,7 +107,7 @@ class Neighbour(threading.Thread):
             until = self.served + self.later + count
             self.lock.wait_for(lambda: self.faults or self.served + self.later >= until, TURNS_SECONDS)
 
-    def take(self):
+    def take_results(self):
         """Results of its requests since the last call."""
         with self.lock:
             taken = (self.served, self.later, self.slowest, self.faults)
@@ -124,15 +124,15 @@ class Memory(threading.Thread):
 
     def run(self):
         while not self.ended.wait(SLICE_SECONDS):
-            self.most = max(self.most, self.now())
+            self.most = max(self.most, self.current_bytes())
 
-    def now(self):
+    def current_bytes(self):
         if self.group is not None:
             return self.group.anonymous_bytes()
         return status_bytes(self.server, "RssAnon")
 
-    def take(self):
-        most, self.most = max(self.most, self.now()), 0
+    def take_peak(self):
+        most, self.most = max(self.most, self.current_bytes()), 0
         return most
 
 
@@ -167,8 +167,8 @@ def run_attacks(server, group, seed):
                 # While all connections and requests are open.
                 neighbour.wait_for_turns(HELD_TURNS)
             # The attack ends; the neighbour continues.
-            served, later, slowest, faults = neighbour.take()
-            most = memory.take()
+            served, later, slowest, faults = neighbour.take_results()
+            most = memory.take_peak()
             most_ever, later_ever = max(most_ever, most), later_ever + later
             print(f"{name}: {description}; {time.monotonic() - began:.1f} s; at most {most / MIB:.0f} MiB; neighbour: {served} "
                   f"served, {later} answered 503, the slowest in {slowest:.2f} s", flush=True)
@@ -181,9 +181,9 @@ def run_attacks(server, group, seed):
             thread.ended.set()
         for thread in (neighbour, memory):
             thread.join()
-    neighbour.take()
+    neighbour.take_results()
     neighbour.send_round()
-    assert neighbour.take()[0] == 2, "the neighbour is served immediately after the attacks"
+    assert neighbour.take_results()[0] == 2, "the neighbour is served immediately after the attacks"
     assert server.process.pid == pid
     return most_ever, later_ever
 
@@ -210,7 +210,7 @@ def main():
         settings = {**SETTINGS, "server.tls_certificate": paths[0], "server.tls_key": paths[1]}
         server = Server(binary, os.path.join(root, "data"), settings, group.enter if group else None).ready()
         most, later = run_attacks(server, group, seed)
-        usage = group.most_bytes() if group else None
+        usage = group.peak_bytes() if group else None
         print(f"the server survived; memory without files at most {most / MIB:.0f} MiB, resident with files "
               f"{status_bytes(server, 'VmHWM') / MIB:.0f} MiB"
               + (f", all of the group with its page cache {usage / MIB:.0f} MiB" if usage else "")

@@ -40,15 +40,15 @@ def before_load_schema(context, raw_schema):
     close_answers(schemas)
     for path, methods in raw_schema["paths"].items():
         for operation in methods.values():
-            aim_parameters(operation)
+            set_parameter_schemas(operation)
             body = operation.get("requestBody")
             if body:
                 content = body["content"]["application/json"]
-                content["schema"] = aimed(content["schema"], schemas)
+                content["schema"] = prepared_schema(content["schema"], schemas)
                 for example in [content] + list(content.get("examples", {}).values()):
                     for member in ("example", "value"):
                         if member in example:
-                            example[member] = aimed_example(example[member])
+                            example[member] = prepared_example(example[member])
     def body_of(path, method):
         return raw_schema["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
 
@@ -71,7 +71,7 @@ def ids(kind):
     return WORLD[kind] + [UNKNOWN]
 
 
-def aim_parameters(operation):
+def set_parameter_schemas(operation):
     in_path = [parameter for parameter in operation.get("parameters", []) if parameter["in"] == "path"]
     for parameter in in_path:
         kind = PATH.get(parameter["name"])
@@ -82,24 +82,24 @@ def aim_parameters(operation):
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
 
 
-def aimed(schema, schemas):
+def prepared_schema(schema, schemas):
     """The complete schema of a request with the prepared ids and words."""
     if "$ref" in schema:
         target = schemas[schema["$ref"].rsplit("/", 1)[1]]
-        return aimed({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
+        return prepared_schema({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
     schema = copy.deepcopy(schema)
     for combined in ("oneOf", "anyOf", "allOf"):
         if combined in schema:
-            schema[combined] = [aimed(part, schemas) for part in schema[combined]]
+            schema[combined] = [prepared_schema(part, schemas) for part in schema[combined]]
     for single in ("items", "additionalProperties"):
         if isinstance(schema.get(single), dict):
-            schema[single] = aimed(schema[single], schemas)
+            schema[single] = prepared_schema(schema[single], schemas)
     for name, member in schema.get("properties", {}).items():
-        schema["properties"][name] = aim_member(name, aimed(member, schemas))
+        schema["properties"][name] = prepared_member(name, prepared_schema(member, schemas))
     return schema
 
 
-def aim_member(name, member):
+def prepared_member(name, member):
     if name in MEMBERS:
         return choice(member, ids(MEMBERS[name]))
     if name == "dataSourceIds":
@@ -133,7 +133,7 @@ def choice(member, words):
     return {"type": ["string", "null"], "enum": words + [None]} if nullable else {"type": "string", "enum": words}
 
 
-def aimed_example(value):
+def prepared_example(value):
     """An example of the document, with the prepared ids."""
     if isinstance(value, dict):
         return {
@@ -144,22 +144,22 @@ def aimed_example(value):
             else ["level"] if name == "fields"
             else CONDITION if name in ("condition", "naturalLanguageQuery")
             else "https://receiver.invalid/hooks" if name in ("url", "webhookUrl")
-            else aimed_example(member)
+            else prepared_example(member)
             for name, member in value.items()
         }
     if isinstance(value, list):
-        return [aimed_example(entry) for entry in value]
+        return [prepared_example(entry) for entry in value]
     return value
 
 
-def moment():
+def timestamps():
     """A schema of timestamps within the accepted years."""
     return strategies.datetimes(
         min_value=datetime.datetime(1700, 1, 1), max_value=datetime.datetime(2260, 1, 1)
     ).map(lambda at: at.isoformat() + "Z")
 
 
-schemathesis.openapi.format("date-time", moment())
+schemathesis.openapi.format("date-time", timestamps())
 
 
 @schemathesis.auth(refresh_interval=None).apply_to(operation_id="changePassword")

@@ -135,9 +135,9 @@ fn a_query_stops_between_metadata_texts() {
         }
         let snapshot = store.snapshot([1]);
         let series = &snapshot.series[0];
-        let (asked, read) = (Cell::new(0), Cell::new(0));
+        let (stop_checks, read) = (Cell::new(0), Cell::new(0));
         // The first check is before the block or chunk, the second before its first text.
-        let stop = || asked.replace(asked.get() + 1) >= 3;
+        let stop = || stop_checks.replace(stop_checks.get() + 1) >= 3;
         let filter = |_: Option<&str>| read.replace(read.get() + 1) > 0;
         let group_query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -156,7 +156,7 @@ fn a_query_stops_between_metadata_texts() {
             "{} texts were read, sealed: {sealed}",
             read.get()
         );
-        asked.set(0);
+        stop_checks.set(0);
         read.set(0);
         let scan_query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),

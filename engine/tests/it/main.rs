@@ -5,5 +5,5 @@ mod damage;
 mod files;
 mod fixtures;
 mod model;
+mod naive;
 mod sums;
-mod twin;

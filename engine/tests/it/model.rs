@@ -3,7 +3,7 @@
 
 mod bucket;
 mod counts;
-mod questions;
+mod queries;
 mod shares;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const BUCKETS: u32 = 3;
 
 /// Counts of operations: each must occur for the test to be meaningful.
 #[derive(Debug, Default)]
-struct Done {
+struct OperationCounts {
     checkpoints_of_several: u32,
     merges_of_several: u32,
     merges_of_all: u32,
@@ -53,7 +53,7 @@ impl World {
     }
 
     /// Writes one file for all buckets with unsaved rows.
-    fn checkpoint(&mut self, fail: bool, done: &mut Done) {
+    fn checkpoint(&mut self, fail: bool, done: &mut OperationCounts) {
         let begun = self.buckets.iter_mut().map(|bucket| {
             let covered = bucket.log.len();
             bucket.store.begin_checkpoint().map(|begun| (begun, covered))
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// Removes files that no store uses.
-    fn remove_unused(&mut self, done: &mut Done) {
+    fn remove_unused(&mut self, done: &mut OperationCounts) {
         let live_rows = self.live_rows();
         done.files_removed += self.files.remove_unused(&live_rows);
         for file in self.files.open_all() {
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Merges the files that are due, or all files.
-    fn merge(&mut self, all: bool, done: &mut Done) {
+    fn merge(&mut self, all: bool, done: &mut OperationCounts) {
         self.remove_unused(done);
         let chosen = if all {
             self.files.all()
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    fn restart(&mut self, done: &mut Done) {
+    fn restart(&mut self, done: &mut OperationCounts) {
         let files = self.files.open_all();
         for bucket in &mut self.buckets {
             let ordinal = bucket.ordinal;
@@ -190,7 +190,7 @@ impl World {
 
     /// Deletes a bucket and creates another. Rows of the deleted bucket stay unused in the files: ordinals are not
     /// reused.
-    fn replace_bucket(&mut self, done: &mut Done) {
+    fn replace_bucket(&mut self, done: &mut OperationCounts) {
         self.buckets.remove(self.rng.usize(0..self.buckets.len()));
         let seed = self.rng.u64(..);
         self.buckets.push(Bucket::new(self.next_bucket, seed));
@@ -205,7 +205,7 @@ fn stores_agree_with_their_models() {
         .ok()
         .map(|seed| seed.parse::<u64>().unwrap());
     let rounds = if fixed.is_some() { 1 } else { 24 };
-    let mut done = Done::default();
+    let mut done = OperationCounts::default();
     for round in 0..rounds {
         let seed = fixed.unwrap_or(0x71de_0000 + round);
         println!("seed {seed}");
@@ -246,7 +246,7 @@ fn stores_agree_with_their_models() {
     }
     println!("{done:?}");
     if fixed.is_none() {
-        let Done {
+        let OperationCounts {
             checkpoints_of_several,
             merges_of_several,
             merges_of_all,

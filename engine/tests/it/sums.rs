@@ -16,11 +16,11 @@ const LOWEST: i32 = -1_074;
 
 /// An exact sum: an integer of 2,240 bits in units of the smallest double. Limbs are normalized when the sum is read.
 #[derive(Clone)]
-struct Exact([i64; 70]);
+struct ExactSum([i64; 70]);
 
-impl Exact {
+impl ExactSum {
     fn new() -> Self {
-        Exact([0; 70])
+        ExactSum([0; 70])
     }
 
     fn add(&mut self, value: f64) {
@@ -52,7 +52,7 @@ impl Exact {
             *limb = whole & 0xffff_ffff;
         }
         if carry < 0 {
-            let mut opposite = Exact::new();
+            let mut opposite = ExactSum::new();
             opposite
                 .0
                 .iter_mut()
@@ -239,10 +239,10 @@ impl World {
 
 fn check(world: &World, rows: &[(i64, f64)], family: Family, what: &str) {
     for unit in [Unit::Minute, Unit::Hour, Unit::Day] {
-        let mut expected: BTreeMap<i64, (u64, Exact, f64)> = BTreeMap::new();
+        let mut expected: BTreeMap<i64, (u64, ExactSum, f64)> = BTreeMap::new();
         for (timestamp_ns, value) in rows {
             let cell = expected.entry(unit.start_ns(*timestamp_ns));
-            let (count, exact, whole) = cell.or_insert_with(|| (0, Exact::new(), 0.0));
+            let (count, exact, whole) = cell.or_insert_with(|| (0, ExactSum::new(), 0.0));
             *count += 1;
             exact.add(*value);
             *whole += value.abs() / 2f64.powi(64);

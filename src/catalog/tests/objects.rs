@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::*;
 use super::alerts::{attempt, delivery, webhook};
-use super::author::CommandGenerator;
+use super::commands::CommandGenerator;
 use super::{check_indexes, create_bucket, create_source, field, id, with_bucket};
 
 /// The objects in the runs after all checkpoints: the newest version of each that has not been removed.
@@ -133,14 +133,14 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut author = CommandGenerator::with_fan_out(seed);
+        let mut generator = CommandGenerator::with_fan_out(seed);
         // Several pages of sources in some of the runs.
         let mut commands = if seed % 8 == 0 {
-            author.bucket_of_many_sources(2_500)
+            generator.bucket_of_many_sources(2_500)
         } else {
             Vec::new()
         };
-        commands.extend((0..500).map(|_| author.next()));
+        commands.extend((0..500).map(|_| generator.next()));
         // One catalog is never restarted, the other one is restarted occasionally.
         let (mut whole, mut catalog) = (Catalog::default(), Catalog::default());
         let (mut objects, mut last) = (Objects::new(), Frozen::default());
@@ -182,9 +182,9 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
 
 #[test]
 fn a_snapshot_of_an_older_format_is_converted() {
-    let mut author = CommandGenerator::new(7);
+    let mut generator = CommandGenerator::new(7);
     let mut catalog = Catalog::default();
-    (0..600).for_each(|_| catalog.apply(&author.next()));
+    (0..600).for_each(|_| catalog.apply(&generator.next()));
     let old = Catalog::decode(&catalog.freeze().encode(&[1, 2]).unwrap()).unwrap();
     assert_eq!(old.manifests, [1, 2]);
     let loaded = load(&saved(&old.catalog)).unwrap();
@@ -216,10 +216,10 @@ fn names(changed: &[(String, Option<usize>)]) -> Vec<&str> {
 
 #[test]
 fn an_unchanged_catalog_writes_nothing() {
-    let mut author = CommandGenerator::new(3);
+    let mut generator = CommandGenerator::new(3);
     let mut catalog = Catalog::default();
     assert_eq!(changed(&mut catalog, &[]), []);
-    (0..500).for_each(|_| catalog.apply(&author.next()));
+    (0..500).for_each(|_| catalog.apply(&generator.next()));
     assert_eq!(changed(&mut catalog, &[]), []);
     // A source created and deleted advances the next ordinal of its bucket and leaves the page unchanged.
     let mut catalog = with_bucket();

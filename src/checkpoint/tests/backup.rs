@@ -7,12 +7,12 @@ use disk::Disk;
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 use parking_lot::Mutex;
 
+use super::advancing_disk::AdvancingDisk;
 use super::crash::check_image;
+use super::hooked_disk::HookedDisk;
 use super::model::{Existence, Model};
 use super::seed;
-use super::tap::Tap;
-use super::travel::Travel;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use crate::backup::{BackupError, OnDamage, Target, collect, restore_to, verify_on, write};
 use crate::checkpoint::open;
 use crate::clock::Clock;
@@ -55,7 +55,7 @@ fn run_trace(seed: u64) -> (SimDisk, World) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let mut live = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        let mut live = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
             .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for _ in 0..60 {
@@ -73,13 +73,13 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let operations = Arc::new(Mutex::new(0usize));
-    let tap = {
+    let hooked_disk = {
         let (model, clock, operations) = (
             Arc::clone(&world.model),
             Arc::clone(&world.clock),
             Arc::clone(&operations),
         );
-        Tap::new(disk.clone(), move |disk| {
+        HookedDisk::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let mut operations = operations.lock();
             *operations += 1;
@@ -93,8 +93,8 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
         })
     };
     in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for _ in 0..STEPS {
             world.step(&mut live).await.expect("the disk is whole");
@@ -138,16 +138,16 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let moments: Arc<Mutex<Vec<(SimDisk, Model)>>> = Arc::default();
-    let tap = {
+    let hooked_disk = {
         let (model, moments) = (Arc::clone(&world.model), Arc::clone(&moments));
-        Tap::new(disk.clone(), move |disk| {
+        HookedDisk::new(disk.clone(), move |disk| {
             let image = disk.crash(Crash::KINDS[0]);
             moments.lock().push((image, model.lock().clone()));
         })
     };
     let begun = in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         let begun = moments.lock().len();
         for step in 0..STEPS {
@@ -176,8 +176,8 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
     for round in 0..300 {
         let at = begun + world.rng.usize(0..disks.len() - begun);
         let name = FORMS[round % FORMS.len()];
-        let travel = Travel::new(Arc::clone(&disks), at, seed ^ round as u64);
-        let kept = back_up(Arc::new(travel), name)
+        let advancing_disk = AdvancingDisk::new(Arc::clone(&disks), at, seed ^ round as u64);
+        let kept = back_up(Arc::new(advancing_disk), name)
             .unwrap_or_else(|error| panic!("round {round}, from operation {at}: {error}"));
         let model = required_model(&models[at], &ended);
         check_image(&restored(&kept, name), &model, world.clock.now_ns());

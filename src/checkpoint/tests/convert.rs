@@ -10,9 +10,9 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, in_system, layout};
+use super::world::{RunningRooms, in_system, layout};
 use crate::bucket::Digest;
 use crate::catalog::Command;
 use crate::checkpoint::format_1::{Damage, convert};
@@ -44,17 +44,17 @@ fn directory() -> SimDisk {
 
 /// Number of points by bucket and source, and the answers to keys.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct Content {
     points: BTreeMap<(u32, u32), u64>,
     answers: BTreeMap<(u32, Digest), Answered>,
 }
 
 /// Converts and opens the directory; returns its content.
-fn convert_and_open(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
+fn convert_and_open(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Content, String> {
     let disk = disk();
     convert(&disk, &layout().data_dir, Damage::SetApart)?;
     let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
-    let mut found = Found {
+    let mut found = Content {
         points: BTreeMap::new(),
         answers: BTreeMap::new(),
     };
@@ -81,7 +81,7 @@ fn convert_and_open(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) ->
     Ok(found)
 }
 
-fn content_of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
+fn content_of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Content, String> {
     convert_and_open(&|| Arc::new(disk.clone()), keys)
 }
 
@@ -140,15 +140,15 @@ fn an_interrupted_conversion_starts_over() {
     let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     let images: Arc<Mutex<Vec<(String, SimDisk)>>> = Arc::default();
     let taken = Arc::clone(&images);
-    let tap = Tap::new(disk, move |disk| {
+    let hooked_disk = HookedDisk::new(disk, move |disk| {
         let mut taken = taken.lock();
         let operation = taken.len() / Crash::KINDS.len();
         taken.extend(
             Crash::KINDS.map(|crash| (format!("operation {operation}, {crash:?}"), disk.crash(crash))),
         );
     });
-    let tap: Arc<dyn Disk> = Arc::new(tap);
-    assert!(convert(&tap, &layout().data_dir, Damage::SetApart).unwrap());
+    let hooked_disk: Arc<dyn Disk> = Arc::new(hooked_disk);
+    assert!(convert(&hooked_disk, &layout().data_dir, Damage::SetApart).unwrap());
     let images = std::mem::take(&mut *images.lock());
     assert!(images.len() > 40, "{}", images.len());
     for (name, image) in images {
@@ -259,7 +259,7 @@ fn carried_records_of_a_damaged_bucket_survive_a_repair() {
         let clock = Arc::new(ManualClock::new(NOW_NS));
         let port: Arc<dyn Disk> = Arc::new(disk.clone());
         convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
-        let mut live = Live::start(port, clock).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(port, clock).unwrap_or_else(|error| panic!("{error}"));
         live.on_thread(|task| task.checkpoint()).unwrap();
         live.stop();
     });
@@ -291,10 +291,10 @@ fn an_interrupted_repair_keeps_the_damaged_files() {
     let kept = disk.files()[segment].clone();
     let images: Arc<Mutex<Vec<SimDisk>>> = Arc::default();
     let taken = Arc::clone(&images);
-    let tap: Arc<dyn Disk> = Arc::new(Tap::new(disk, move |disk| {
+    let hooked_disk: Arc<dyn Disk> = Arc::new(HookedDisk::new(disk, move |disk| {
         taken.lock().push(disk.crash(Crash::KINDS[1]))
     }));
-    assert!(convert(&tap, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
+    assert!(convert(&hooked_disk, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
     for (operation, image) in std::mem::take(&mut *images.lock()).into_iter().enumerate() {
         let port: Arc<dyn Disk> = Arc::new(image.clone());
         convert(&port, &layout().data_dir, Damage::SetApart)

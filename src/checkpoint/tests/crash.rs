@@ -7,9 +7,9 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::model::Model;
-use super::tap::Tap;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use super::{exhaustive, seed};
 use crate::catalog::{CatalogHandle, Stream};
 use crate::checkpoint::{Opened, open};
@@ -42,14 +42,14 @@ struct Moment {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Results {
     operations: usize,
     images: usize,
     failures: Vec<String>,
     moments: Vec<Moment>,
 }
 
-fn cut_power(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
+fn cut_power(seen: &mut Results, disk: &SimDisk, model: &Model, now_ns: i64) {
     let operation = seen.operations;
     seen.operations += 1;
     let all = exhaustive();
@@ -94,10 +94,10 @@ fn power_cuts(seed: u64) -> u64 {
     println!("seed {seed}");
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
-    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let seen: Arc<Mutex<Results>> = Arc::default();
     // A read in the middle of the trace.
     let reader: Arc<OnceLock<(CatalogHandle, Ledger)>> = Arc::default();
-    let tap = {
+    let hooked_disk = {
         let (seen, model, clock) = (
             Arc::clone(&seen),
             Arc::clone(&world.model),
@@ -105,7 +105,7 @@ fn power_cuts(seed: u64) -> u64 {
         );
         let reader = Arc::clone(&reader);
         // The model is read first and unlocked before the check, which takes long while the trace continues.
-        Tap::new(disk.clone(), move |disk| {
+        HookedDisk::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let now_ns = clock.now_ns();
             cut_power(&mut seen.lock(), disk, &model, now_ns);
@@ -120,8 +120,8 @@ fn power_cuts(seed: u64) -> u64 {
         })
     };
     let merges = in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         let rooms = (live.rooms.catalog.clone(), live.rooms.ledger.clone());
         assert!(reader.set(rooms).is_ok());
         world.set_up(&live.rooms).await.expect("the disk is whole");
@@ -138,7 +138,7 @@ fn power_cuts(seed: u64) -> u64 {
         live.stop();
         merges
     });
-    let Seen {
+    let Results {
         operations,
         images,
         failures,
@@ -174,7 +174,8 @@ pub(super) fn continue_trace(image: &SimDisk, mut model: Model, now_ns: i64, see
     world.skip_to(model, now_ns);
     in_system(async {
         let clock: Arc<ManualClock> = Arc::clone(&world.clock);
-        let mut live = Live::start(Arc::new(image.clone()), clock).unwrap_or_else(|error| panic!("{error}"));
+        let mut live =
+            RunningRooms::start(Arc::new(image.clone()), clock).unwrap_or_else(|error| panic!("{error}"));
         if live.rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {
             world.set_up(&live.rooms).await.expect("the disk is whole");
         }

@@ -9,12 +9,12 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::live::{Rooms, bucket, rooms_of, store_in};
 use super::model::Row;
 use super::record::ingest;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, START_NS, World, in_system};
+use super::world::{RunningRooms, START_NS, World, in_system};
 use crate::bucket::BucketState;
 use crate::catalog::{Bucket, Command};
 use crate::checkpoint::expiry::CONFIRMED_AFTER_NS;
@@ -31,17 +31,17 @@ fn is_segment(path: &Path) -> bool {
 }
 
 /// A disk that runs the hook once, while a segment is being written.
-fn tapped(disk: SimDisk) -> (Tap, Hook) {
+fn disk_with_hook(disk: SimDisk) -> (HookedDisk, Hook) {
     let hook = Hook::default();
     let taken = Arc::clone(&hook);
-    let tap = Tap::new(disk, move |disk| {
+    let hooked_disk = HookedDisk::new(disk, move |disk| {
         if disk.files().keys().any(|path| is_segment(path)) {
             // The lock is released first: the hook itself uses the disk.
             let hook = taken.lock().take();
             hook.into_iter().for_each(|hook| hook());
         }
     });
-    (tap, hook)
+    (hooked_disk, hook)
 }
 
 fn any_bucket(rooms: &Rooms) -> Arc<Bucket> {
@@ -70,25 +70,25 @@ async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
 /// Number of rows in the store, including expired ones, and whether any block is not in a segment yet.
 async fn stored_rows(rooms: &Rooms) -> (u64, bool) {
     let handle = rooms.buckets.handle(&any_bucket(rooms)).unwrap();
-    let look = |state: &mut BucketState| {
+    let count_rows = |state: &mut BucketState| {
         let (rows, bytes) = state.store.unsaved();
         let points = state.store.stats(SOURCE, i64::MIN).unwrap().points;
         // Unsealed rows would take a timestamp, a sequence and a number each.
         (points, rows > 0 && bytes < rows * 24)
     };
-    handle.with(look).await.unwrap()
+    handle.with(count_rows).await.unwrap()
 }
 
 /// Takes two checkpoints far enough apart that the next one may delete.
-async fn advance_until_deletion(live: &mut Live, clock: &ManualClock) {
+async fn advance_until_deletion(live: &mut RunningRooms, clock: &ManualClock) {
     live.checkpoint().unwrap();
     clock.advance(CONFIRMED_AFTER_NS);
     store(&rooms_of(live), clock.now_ns(), 0, 1).await;
     live.checkpoint().unwrap();
 }
 
-fn start(disk: impl Disk, world: &World) -> Live {
-    Live::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: impl Disk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Regression: the checkpoint used the retention of its beginning: rows admitted meanwhile by a longer retention were
@@ -97,10 +97,10 @@ fn start(disk: impl Disk, world: &World) -> Live {
 fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
     let seed = seed();
     let disk = SimDisk::new(seed);
-    let (tap, hook) = tapped(disk.clone());
+    let (hooked_disk, hook) = disk_with_hook(disk.clone());
     let mut world = World::new(seed);
     in_system(async {
-        let mut live = start(tap, &world);
+        let mut live = start(hooked_disk, &world);
         world.set_up(&live.rooms).await.unwrap();
         retain(&rooms_of(&live), world.clock.now_ns(), 1).await;
         advance_until_deletion(&mut live, &world.clock).await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::crash::{check_image, continue_trace};
-use super::world::{Failure, Live, World, in_system};
+use super::world::{Failure, RunningRooms, World, in_system};
 use super::{exhaustive, seed};
 use crate::clock::Clock;
 
@@ -28,7 +28,7 @@ struct Run {
 }
 
 /// Whether the log has failed for a reason other than a full disk.
-fn log_failed(live: &Live) -> bool {
+fn log_failed(live: &RunningRooms) -> bool {
     let not_ready = live.rooms.journal.readiness().err();
     not_ready.is_some_and(|why| !why.contains("the disk is full"))
 }
@@ -50,7 +50,7 @@ fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &Si
     let mut world = World::new(seed);
     let (mut failures, mut failed_at) = (0, None);
     let log_failed = in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         prepare(&disk);
@@ -167,7 +167,7 @@ fn a_full_disk_is_not_ready_until_space_is_freed() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         live.rooms.journal.readiness().expect("it is ready");

@@ -62,7 +62,7 @@ pub(super) fn id(number: u64) -> ObjectId {
 }
 
 /// Running rooms whose checkpoints the test takes.
-pub(super) struct Live {
+pub(super) struct RunningRooms {
     pub(super) rooms: AllRooms,
     pub(super) task: Task,
     /// A merge that was written and is not in force yet.
@@ -71,7 +71,7 @@ pub(super) struct Live {
     waits: bool,
 }
 
-impl Live {
+impl RunningRooms {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
         Self::start_with(disk, LogOptions::default(), clock)
     }
@@ -83,11 +83,11 @@ impl Live {
     ) -> Result<Self, OpenError> {
         let opened = open_with(&disk, &layout(), log, Cache::new(1 << 20))?;
         let (rooms, _, task) = assemble(opened, disk, layout(), options(), clock)?;
-        Ok(Live::of(rooms, task))
+        Ok(RunningRooms::of(rooms, task))
     }
 
     pub(super) fn of(rooms: AllRooms, task: Task) -> Self {
-        Live {
+        RunningRooms {
             rooms,
             task,
             merged: None,
@@ -153,7 +153,7 @@ pub(super) struct Rooms {
     pub(super) buckets: Buckets,
 }
 
-pub(super) fn rooms_of(live: &Live) -> Rooms {
+pub(super) fn rooms_of(live: &RunningRooms) -> Rooms {
     Rooms {
         catalog: live.rooms.catalog.clone(),
         journal: live.rooms.journal.clone(),

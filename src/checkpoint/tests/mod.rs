@@ -5,6 +5,7 @@
 //! `TIDEWATCH_SEED=…` repeats a run; `TIDEWATCH_EXHAUSTIVE=1` tests every operation, write and sync of the trace with
 //! every kind of crash instead of a sample.
 
+mod advancing_disk;
 mod backup;
 mod beside;
 mod convert;
@@ -13,18 +14,17 @@ mod crash;
 mod entries;
 mod expiry;
 mod faults;
+pub(crate) mod hooked_disk;
 mod keys;
-mod left_out;
 pub(crate) mod live;
 mod model;
+mod omitted_syncs;
 mod order;
 mod pace;
 mod record;
 mod rot;
 mod set_apart;
 mod storm;
-pub(crate) mod tap;
-mod travel;
 mod world;
 
 /// The seed of this run, printed so that a failure can be repeated.

@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use wal::{LogOptions, SyncPolicy};
 
 use super::crash::{check_image, recover};
+use super::hooked_disk::HookedDisk;
 use super::model::Existence;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, World, in_system, layout, options};
+use super::world::{RunningRooms, World, in_system, layout, options};
 use crate::catalog::Command;
 use crate::checkpoint::start::start_on;
 use crate::checkpoint::{Manifest, open};
@@ -24,8 +24,9 @@ use crate::clock::{Clock, DAY_NS};
 
 const NOTHING_UNSYNCED: Crash = Crash::KINDS[1];
 
-fn start(disk: &SimDisk, world: &World) -> Live {
-    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: &SimDisk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn files_below(disk: &SimDisk, dir: &str, suffix: &str) -> Vec<PathBuf> {
@@ -327,13 +328,13 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
     // While the gate is closed, the journal's thread is blocked at its disk.
     let gate: Arc<(Mutex<()>, AtomicU64)> = Arc::default();
     let for_tap = Arc::clone(&gate);
-    let tap = Tap::new(disk, move |_| {
+    let hooked_disk = HookedDisk::new(disk, move |_| {
         for_tap.1.fetch_add(1, Ordering::SeqCst);
         drop(for_tap.0.lock());
     });
     in_system(async {
-        let live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.unwrap();
         let bucket = live
             .rooms
@@ -383,7 +384,7 @@ fn a_relaxed_log_loses_only_its_last_unsynced_records() {
                 sync,
                 ..LogOptions::default()
             };
-            let started = Live::start_with(Arc::new(disk.clone()), options, Arc::clone(&world.clock));
+            let started = RunningRooms::start_with(Arc::new(disk.clone()), options, Arc::clone(&world.clock));
             let mut live = started.unwrap_or_else(|error| panic!("{error}"));
             world.set_up(&live.rooms).await.unwrap();
             for round in 0..4 {

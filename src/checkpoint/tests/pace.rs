@@ -6,8 +6,8 @@ use std::thread;
 
 use disk::sim::SimDisk;
 
+use super::hooked_disk::HookedDisk;
 use super::live::{in_system, layout, options};
-use super::tap::Tap;
 use super::world::{ORGANIZATION, World, id};
 use crate::catalog::Command;
 use crate::checkpoint::Rooms;
@@ -35,7 +35,7 @@ impl Load {
         }
     }
 
-    /// Commits so many bytes of log in commands of this size, at the pace of the checkpoints that become due.
+    /// Commits `log_bytes` of log in commands of this size, at the pace of the checkpoints that become due.
     async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize, checkpoint_bytes: u64) {
         for _ in 0..log_bytes / command_bytes {
             let command = Command::OrganizationRenamed {
@@ -59,7 +59,7 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Load)) -> u64 {
     let mut world = World::new(1);
     let load = Arc::new(Load::default());
     let at_disk = Arc::clone(&load);
-    let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
+    let disk = Arc::new(HookedDisk::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
         let options = RoomsOptions {

@@ -12,7 +12,7 @@ use engine::query::{ScanQuery, Selection, scan};
 use super::crash::recover;
 use super::entries::Listed;
 use super::model::Model;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use super::{exhaustive, seed};
 use crate::bucket::Digest;
 use crate::checkpoint::{Manifest, Opened, open};
@@ -27,7 +27,7 @@ fn directory(seed: u64) -> (SimDisk, Model, i64) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for round in 0..3 {
@@ -266,7 +266,7 @@ fn unknown_files_are_kept() {
     model.check(&recover(&disk), now_ns);
     in_system(async {
         let clock = Arc::new(ManualClock::new(now_ns));
-        let started = Live::start(Arc::new(disk.clone()), clock);
+        let started = RunningRooms::start(Arc::new(disk.clone()), clock);
         started.unwrap_or_else(|error| panic!("{error}")).stop();
     });
     let files = disk.files();

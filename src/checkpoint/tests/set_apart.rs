@@ -9,14 +9,15 @@ use disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;
-use super::world::{Live, World, in_system};
+use super::world::{RunningRooms, World, in_system};
 use crate::clock::Clock;
 
 const FAILING: u32 = 2;
 const SOURCE: u32 = 0;
 
-fn start(disk: &SimDisk, world: &World) -> Live {
-    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: &SimDisk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
@@ -27,7 +28,7 @@ fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
 }
 
 /// Points of the source in the bucket; `None` where the bucket answers 503.
-async fn points(live: &Live, ordinal: u32) -> Option<u64> {
+async fn points(live: &RunningRooms, ordinal: u32) -> Option<u64> {
     let bucket = live
         .rooms
         .catalog

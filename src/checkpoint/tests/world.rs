@@ -18,7 +18,7 @@ use crate::ids::ObjectId;
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 pub(super) const ORGANIZATION: u64 = 1;
 
-pub(super) use super::live::{Failure, Live, id, in_system, layout, options};
+pub(super) use super::live::{Failure, RunningRooms, id, in_system, layout, options};
 pub(super) use super::record::ingest;
 
 pub(super) struct World {
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Runs one random step; most are ingests.
-    pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), Failure> {
+    pub(super) async fn step(&mut self, live: &mut RunningRooms) -> Result<(), Failure> {
         match self.rng.u8(0..100) {
             0..30 => {
                 let ingests = if self.rng.u8(0..6) == 0 {
@@ -128,7 +128,7 @@ impl World {
     }
 
     /// Removes the directory of one deleted bucket, if any is left.
-    pub(super) fn remove_deleted(&mut self, live: &mut Live) {
+    pub(super) fn remove_deleted(&mut self, live: &mut RunningRooms) {
         if let Some(ordinal) = self.removals.pop() {
             // A remaining directory is removed by the next start.
             let _ = live.task.remove_bucket(ordinal);
@@ -462,7 +462,7 @@ impl World {
     }
 
     /// Asserts that readers see the state of the model.
-    pub(super) async fn check_live(&self, live: &Live) {
+    pub(super) async fn check_live(&self, live: &RunningRooms) {
         let now_ns = self.clock.now_ns();
         let (entries, ledger) = (self.model.lock().entries.clone(), &live.rooms.ledger);
         let catalog = &live.rooms.catalog;

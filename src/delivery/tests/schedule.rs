@@ -115,7 +115,7 @@ fn dead_receivers_leave_half_of_the_slots_free() {
 /// The behaviour of a receiver.
 #[derive(Clone, Copy)]
 enum Behaviour {
-    /// Answers after so many milliseconds, with this percentage of successes.
+    /// Answers after this many milliseconds, with this percentage of successes.
     Alive(u64, u8),
     /// Never answers: the attempt times out after 30 seconds.
     Unresponsive,

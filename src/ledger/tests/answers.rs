@@ -102,7 +102,7 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     let seed = seed();
     let (mut rng, disk) = (Rng::with_seed(seed), SimDisk::new(seed));
     let mut files = open(&disk, &[]);
-    let mut twin: BTreeMap<(u32, Digest), String> = BTreeMap::new();
+    let mut model: BTreeMap<(u32, Digest), String> = BTreeMap::new();
     let keep = keep(1..4, START_NS);
     let (mut most, mut merges) = (0, 0);
     for round in 0..12 {
@@ -112,13 +112,13 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
             let bucket = [1, 2, 2, 2, 2, 2, 3][rng.usize(0..7)];
             let (key, content) = (key(&mut rng), format!("{round}-{number}"));
             entries.insert((bucket, key), entry(bucket, key, START_NS + round, &content));
-            twin.insert((bucket, key), content);
+            model.insert((bucket, key), content);
         }
         let mut entries: Vec<NewEntry> = entries.into_values().collect();
         rng.shuffle(&mut entries);
         save(&mut files, &entries, &keep);
         most = most.max(run_files(&disk).len());
-        for ((bucket, key), content) in &twin {
+        for ((bucket, key), content) in &model {
             assert_eq!(
                 answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
                 Some(content)
@@ -126,7 +126,7 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
         }
         for _ in 0..500 {
             let (bucket, key) = (rng.u32(0..6), key(&mut rng));
-            let expected = twin.get(&(bucket, key)).cloned();
+            let expected = model.get(&(bucket, key)).cloned();
             assert_eq!(answer(&files, bucket, &key, START_NS).unwrap(), expected);
         }
         if round % 4 == 3 {
@@ -141,7 +141,7 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     assert_eq!(files.ledger().bytes_of(bucket_owner(9)).unwrap(), 0);
     let named = files.ledger().runs().ids();
     let files = open(&disk.crash(Crash::KINDS[1]), &named);
-    for ((bucket, key), content) in &twin {
+    for ((bucket, key), content) in &model {
         assert_eq!(
             answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
             Some(content)

@@ -2,9 +2,9 @@
 
 mod answers;
 mod fixture;
+mod model;
 mod objects;
 mod run;
-mod twin;
 
 use super::format::moment_ns;
 use super::writer::{EntryPlace, Item, RunWriter};

@@ -72,7 +72,7 @@ fn the_stream_agrees_with_a_map_of_all_objects() {
     println!("TIDEWATCH_SEED={seed}");
     let (mut rng, disk) = (Rng::with_seed(seed), SimDisk::new(seed));
     let mut files = open(&disk, &[]);
-    let mut twin: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
+    let mut model: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
     let mut most_runs = 0;
     for round in 0..60_u32 {
         let mut changed: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
@@ -89,10 +89,10 @@ fn the_stream_agrees_with_a_map_of_all_objects() {
         let mut entries: Vec<_> = changed.iter().map(|(place, it)| object(*place, it)).collect();
         rng.shuffle(&mut entries);
         save(&mut files, &entries);
-        twin.extend(changed);
-        twin.retain(|_, payload| !payload.is_empty());
+        model.extend(changed);
+        model.retain(|_, payload| !payload.is_empty());
         most_runs = most_runs.max(files.ledger().stats().runs);
-        let expected: Vec<_> = twin.iter().map(|(place, it)| (*place, it.clone())).collect();
+        let expected: Vec<_> = model.iter().map(|(place, it)| (*place, it.clone())).collect();
         assert_eq!(all(&files).unwrap(), expected);
         if rng.u8(0..5) == 0 {
             merge(&mut files);

@@ -179,9 +179,9 @@ fn a_flipped_bit_is_detected_and_in_a_payload_loses_only_that_entry() {
 }
 
 /// Counts the reads of the file.
-struct Counted(Vec<u8>, Arc<AtomicU64>);
+struct CountingFile(Vec<u8>, Arc<AtomicU64>);
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountingFile {
     fn as_ref(&self) -> &[u8] {
         self.1.fetch_add(1, Ordering::Relaxed);
         &self.0
@@ -200,7 +200,7 @@ fn a_page_reads_few_entries_at_any_offset() {
                 (id(0, 1), at_ns, id(number as u32, number), false, vec![1])
             })
             .collect();
-        let file = Counted(encode(Stream::History, &entries), Arc::clone(&reads));
+        let file = CountingFile(encode(Stream::History, &entries), Arc::clone(&reads));
         Arc::new(open(file).unwrap())
     };
     let runs: Runs = (0..3).map(run).collect();

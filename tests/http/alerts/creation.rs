@@ -325,7 +325,7 @@ fn the_list_shows_the_rules_of_its_bucket() {
         list(&bucket).is_empty(),
         "spec: GET /api/buckets/:bucketId/alerts, none yet"
     );
-    let made = post(&bucket, &form_a(&source)).json();
+    let created = post(&bucket, &form_a(&source)).json();
     let listed = list(&bucket);
     assert_eq!(listed.len(), 1, "spec: 200 `{{alertRules: [...]}}`");
     for name in [
@@ -341,7 +341,7 @@ fn the_list_shows_the_rules_of_its_bucket() {
     ] {
         assert_eq!(
             listed[0].get(name),
-            made["alertRule"].get(name),
+            created["alertRule"].get(name),
             "spec: the list of rules shows `{name}`"
         );
         assert!(

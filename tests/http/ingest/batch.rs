@@ -6,12 +6,12 @@ use crate::scene::{self, UNKNOWN_ID, array, column, members};
 use crate::support::given::point;
 use crate::support::time::{MINUTE, SECOND, now_ns, timestamp};
 
-use super::single::mixed;
+use super::single::typed_source;
 
 #[test]
 fn a_whole_batch_is_201() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     for count in [1, 2, 999, 1000] {
         let entry = json!({"dataSourceId": source, "values": {"level": 1}});
         let answer = bucket
@@ -31,7 +31,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let elsewhere = other.source("elsewhere", &["level"]);
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let good = || json!({"dataSourceId": source, "values": {"level": 1}});
     let old = timestamp(now_ns() - 31 * 24 * 60 * MINUTE);
     let faulty = [
@@ -156,11 +156,11 @@ fn every_kind_of_fault_affects_only_its_entry() {
     );
 
     // All of them together, mixed with valid entries.
-    let mixed: Vec<Value> = faulty
+    let entries: Vec<Value> = faulty
         .iter()
         .flat_map(|(_, entry)| [entry.clone(), good()])
         .collect();
-    let answer = bucket.batch(&mixed).expect(207, sentence);
+    let answer = bucket.batch(&entries).expect(207, sentence);
     let indexes: Vec<Value> = (0..faulty.len()).map(|nth| json!(2 * nth)).collect();
     assert_eq!(
         column(&array(&answer, "/errors"), "/index"),
@@ -203,7 +203,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
 #[test]
 fn a_batch_of_many_faults_lists_each() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let entry = |nth: usize| match nth % 3 {
         0 => json!({"dataSourceId": source, "values": {"level": nth}}),
         1 => json!({"dataSourceId": source, "values": {"level": "x"}}),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use super::wire::{allowed, connect};
+use super::raw_connection::{allowed, connect};
 use crate::operation::metrics::Metrics;
 use crate::security::process::resident_bytes;
 use crate::support::process::{Server, Setup};

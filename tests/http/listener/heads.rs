@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use super::wire::{connect, read_answer, read_to_end};
+use super::raw_connection::{connect, read_answer, read_to_end};
 use crate::scene;
 
 const VALID: &str = "GET /health HTTP/1.1\r\nHost: test\r\n\r\n";

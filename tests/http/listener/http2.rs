@@ -28,7 +28,7 @@ const STREAMS: usize = 100_000;
 const GROWTH_BYTES_MAX: u64 = 32 << 20;
 
 /// A server with TLS.
-struct Served {
+struct TlsServer {
     _root: TempDir,
     server: LoggedServer,
     certificate: CertificateDer<'static>,
@@ -42,9 +42,9 @@ struct Frame {
 }
 
 /// A client that can violate the HTTP/2 protocol.
-struct Raw(StreamOwned<ClientConnection, TcpStream>);
+struct RawClient(StreamOwned<ClientConnection, TcpStream>);
 
-impl Served {
+impl TlsServer {
     fn start() -> Self {
         let root = TempDir::new().unwrap();
         let CertifiedKey { cert, signing_key } =
@@ -63,7 +63,7 @@ impl Served {
         }
     }
 
-    fn connect(&self) -> Raw {
+    fn connect(&self) -> RawClient {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -78,7 +78,7 @@ impl Served {
         let socket = TcpStream::connect(self.server.base.trim_start_matches("https://")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut raw = Raw(StreamOwned::new(connection, socket));
+        let mut raw = RawClient(StreamOwned::new(connection, socket));
         raw.0.write_all(PREFACE).unwrap();
         raw.0.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
         raw
@@ -92,7 +92,7 @@ impl Served {
     }
 }
 
-impl Raw {
+impl RawClient {
     fn read_frame(&mut self) -> io::Result<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
@@ -151,7 +151,7 @@ fn stream(nth: usize) -> u32 {
 
 #[test]
 fn requests_are_answered_over_http2() {
-    let served = Served::start();
+    let served = TlsServer::start();
     let mut client = served.connect();
     client
         .0
@@ -181,7 +181,7 @@ fn requests_are_answered_over_http2() {
 /// Regression: one connection opened 890,000 requests in eight seconds, which took 2.7 GiB.
 #[test]
 fn a_client_that_opens_too_many_requests_is_disconnected() {
-    let served = Served::start();
+    let served = TlsServer::start();
     let before = served.resident_bytes();
     for ends_them in [false, true] {
         let mut client = served.connect();
@@ -224,7 +224,7 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
 #[test]
 fn unfinished_requests_are_limited_to_a_hundred_per_connection() {
     const OPEN: usize = 100;
-    let served = Served::start();
+    let served = TlsServer::start();
     let mut client = served.connect();
     for nth in 0..=OPEN {
         let opened = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));

@@ -2,9 +2,9 @@
 //! key, so that any client can attack it.
 
 mod bodies;
+mod connection_limits;
 mod heads;
 mod http2;
 mod pipelining;
-mod places;
+mod raw_connection;
 mod stop;
-mod wire;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
-use super::wire::{connect, write_what_fits};
+use super::raw_connection::{connect, write_what_fits};
 use crate::scene;
 use crate::security::process::resident_bytes;
 use crate::support::waiting::until;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::wire::{connect, read_answer, read_to_end};
+use super::raw_connection::{connect, read_answer, read_to_end};
 use crate::scene;
 use crate::support::process::Server;
 use crate::support::waiting::until;

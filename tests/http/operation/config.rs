@@ -170,38 +170,38 @@ fn flags_win_over_environment_over_file_over_defaults() {
         file: bool,
         environment: bool,
         flag: bool,
-        made: &'static str,
+        created: &'static str,
     }
     let cases = [
         Case {
             file: false,
             environment: false,
             flag: false,
-            made: "data",
+            created: "data",
         },
         Case {
             file: true,
             environment: false,
             flag: false,
-            made: "of-file",
+            created: "of-file",
         },
         Case {
             file: true,
             environment: true,
             flag: false,
-            made: "of-environment",
+            created: "of-environment",
         },
         Case {
             file: true,
             environment: true,
             flag: true,
-            made: "of-flag",
+            created: "of-flag",
         },
         Case {
             file: false,
             environment: true,
             flag: true,
-            made: "of-flag",
+            created: "of-flag",
         },
     ];
     for case in cases {
@@ -221,15 +221,15 @@ fn flags_win_over_environment_over_file_over_defaults() {
         if case.flag {
             command.args(["--data-dir", "of-flag"]);
         }
-        let mut started = super::lifecycle::Started::of(&mut command);
-        let made: Vec<&str> = ["data", "of-file", "of-environment", "of-flag"]
+        let mut started = super::lifecycle::StartedServer::of(&mut command);
+        let created: Vec<&str> = ["data", "of-file", "of-environment", "of-flag"]
             .into_iter()
             .filter(|name| root.path().join(name).exists())
             .collect();
         started.end();
         assert_eq!(
-            made,
-            [case.made],
+            created,
+            [case.created],
             "contract 9: flags win over environment, environment over file, file over defaults"
         );
     }
@@ -244,7 +244,7 @@ fn the_shipped_config_file_is_accepted() {
         .arg("--config")
         .arg(&shipped)
         .args(["--listen", "127.0.0.1:0", "--data-dir", "data"]);
-    super::lifecycle::Started::of(&mut command).end();
+    super::lifecycle::StartedServer::of(&mut command).end();
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_damaged_block_is_reported_logged_and_counted() {
         .expect(200, "no query has read it yet");
     assert_eq!(ready["damagedBlocks"], Value::Null);
 
-    for asked in 1..=2 {
+    for count in 1..=2 {
         let refused = bucket.post_query(&json!({"limit": 10, "downsampling": false}));
         let body = refused.expect(500, "its rows do not read");
         let id = body["requestId"].as_str().unwrap_or_default().to_owned();
@@ -77,10 +77,10 @@ fn a_damaged_block_is_reported_logged_and_counted() {
             server.output_lines().into_iter().find(|line| line.contains(&id))
         });
         let at = format!("offset {}", MAGIC_BYTES + HEAD_BYTES);
-        for said in [segment.to_str().unwrap(), &at, &bucket.id, &source] {
-            assert!(line.contains(said), "{said} is not in: {line}");
+        for word in [segment.to_str().unwrap(), &at, &bucket.id, &source] {
+            assert!(line.contains(word), "{word} is not in: {line}");
         }
-        assert_eq!(metric(&server, "tidewatch_damaged_reads_total"), asked);
+        assert_eq!(metric(&server, "tidewatch_damaged_reads_total"), count);
         assert_eq!(metric(&server, "tidewatch_damaged_blocks"), 1, "it is one block");
     }
     let ready = server.client.get("/ready").send().expect(200, "writes are taken");

@@ -14,11 +14,11 @@ use crate::support::process::{command, run_to_end};
 use crate::support::time::{SECOND, now_ns};
 
 /// A server started by a command, killed when dropped.
-pub struct Started {
+pub struct StartedServer {
     child: Child,
 }
 
-impl Started {
+impl StartedServer {
     /// Starts it; returns when it prints its address.
     #[track_caller]
     pub fn of(command: &mut Command) -> Self {
@@ -64,7 +64,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         self.end();
     }
@@ -75,7 +75,7 @@ fn serve_is_the_default_command() {
     let root = tempfile::TempDir::new().unwrap();
     for arguments in [&["serve"][..], &[]] {
         let mut command = command(root.path());
-        Started::of(command.args(arguments).args(["--listen", "127.0.0.1:0"])).end();
+        StartedServer::of(command.args(arguments).args(["--listen", "127.0.0.1:0"])).end();
         assert!(
             root.path().join("data").is_dir(),
             "contract 9: storage.data_dir is `./data` by default"

@@ -324,7 +324,7 @@ fn sources_without_number_fields_are_not_downsampled() {
     let texts = bucket.source_with(&json!({
         "name": "texts", "schema": {"state": {"type": "string"}, "valid": {"type": "boolean"}},
     }));
-    let mixed = bucket.source_with(&json!({
+    let source = bucket.source_with(&json!({
         "name": "mixed", "schema": {"state": {"type": "string"}, "level": {"type": "number"}},
     }));
     let start = now_ns() / HOUR * HOUR;
@@ -334,17 +334,17 @@ fn sources_without_number_fields_are_not_downsampled() {
             .collect()
     };
     bucket.send(&of(&texts, json!({"state": "ebb", "valid": true})));
-    bucket.send(&of(&mixed, json!({"state": "ebb", "level": 2})));
+    bucket.send(&of(&source, json!({"state": "ebb", "level": 2})));
     let sentence = "contract 10: no number field selected: raw";
     assert_raw(
         &bucket.query(&json!({"filters": {"dataSourceIds": [texts]}})),
         sentence,
     );
     assert_raw(
-        &bucket.query(&json!({"filters": {"dataSourceIds": [mixed], "fields": ["state"]}})),
+        &bucket.query(&json!({"filters": {"dataSourceIds": [source], "fields": ["state"]}})),
         sentence,
     );
-    let averaged = bucket.query(&json!({"filters": {"dataSourceIds": [mixed]}}));
+    let averaged = bucket.query(&json!({"filters": {"dataSourceIds": [source]}}));
     assert!(applied(&averaged), "a source with a number field is downsampled");
     assert_eq!(
         members(&averaged["data"][0]["values"]),

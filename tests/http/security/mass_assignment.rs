@@ -75,7 +75,7 @@ fn attacker_members(foreign: &Ids, organization: &str) -> Map<String, Value> {
 }
 
 /// Removes members that differ between requests: ids, times, keys, names.
-fn without_own(value: &Value) -> Value {
+fn without_request_data(value: &Value) -> Value {
     let own = |text: &str| {
         let id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let moment = text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
@@ -84,11 +84,11 @@ fn without_own(value: &Value) -> Value {
     };
     match value {
         Value::String(text) if own(text) => json!("its own"),
-        Value::Array(values) => values.iter().map(without_own).collect(),
+        Value::Array(values) => values.iter().map(without_request_data).collect(),
         Value::Object(members) => {
             let members = members
                 .iter()
-                .map(|(name, value)| (name.clone(), without_own(value)));
+                .map(|(name, value)| (name.clone(), without_request_data(value)));
             Value::Object(members.collect())
         }
         other => other.clone(),
@@ -132,7 +132,7 @@ impl Scene {
             [Role::Operator] => request.bearer(OPERATOR_TOKEN).send(),
             _ => request.bearer(&self.account.token).send(),
         };
-        (answer.status, without_own(&answer.json()))
+        (answer.status, without_request_data(&answer.json()))
     }
 
     /// All data visible to an admin, without the additions of the requests.
@@ -144,7 +144,7 @@ impl Scene {
             self.bucket.id, self.source
         ));
         let state = json!({"organization": show("/api/organization"), "bucket": bucket, "source": source});
-        let mut state = without_own(&state);
+        let mut state = without_request_data(&state);
         for counts in ["/bucket/bucket/stats", "/source/dataSource/stats"] {
             *state.pointer_mut(counts).unwrap() = Value::Null;
         }

@@ -12,11 +12,11 @@
 //! | resources held by one organization | `tenants`: counts, texts, pending deliveries |
 //! | nesting | `nesting` |
 //! | slow clients | `general::slow`; thousands of them: `crowds` |
-//! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
+//! | addresses of webhooks (API7) | `webhooks::addresses`; names whose address changes are tested beside the code |
 //! | webhooks | `webhooks::signatures`, `retries`, `events` (no receiver delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
 //! | cookies, cross-site requests | `access::cookie`; programs send headers that no browser adds by itself; `operation::cors` |
-//! | floods of logins | `access::login` (limits); hashing has a small pool of its own; the bench shows ingest beside it |
+//! | floods of logins | `access::login` (limits); hashing has its own small pool; the bench measures ingest during it |
 //! | answers taken for pages | `sniffing` |
 //! | the dashboard | `operation::dashboard` (policy), `dashboard/tests/hostile.spec.ts`: markup as every name, in a browser |
 //! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |

@@ -107,20 +107,20 @@ fn use_keys(recorder: &RecordingClient, account: &Account, bucket: &Bucket) -> V
     let own = format!("/api/buckets/{}/keys", bucket.id);
     let make = |path: &str, kind: &str| {
         let body = json!({"name": kind, "type": kind});
-        let made = recorder.send(
+        let created = recorder.send(
             201,
             recorder.request("POST", path).bearer(&account.token).json(&body),
         );
-        (text(&made, "/apiKey/_id"), text(&made, "/apiKey/key"))
+        (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
     };
-    let mut made = vec![
+    let mut created = vec![
         make("/api/organization/keys", "admin"),
         make("/api/organization/keys", "integration"),
         make(&own, "write"),
         make(&own, "read"),
     ];
     let query = json!({"bucketId": bucket.id});
-    for (_, key) in &made {
+    for (_, key) in &created {
         recorder.send(
             200,
             recorder.request("POST", "/api/data/query").key(key).json(&query),
@@ -167,8 +167,8 @@ fn use_keys(recorder: &RecordingClient, account: &Account, bucket: &Bucket) -> V
     recorder.send(401, recorder.request("GET", "/api/buckets").key(&deleted));
     let made_up = format!("svc_a_{}", "p".repeat(43));
     recorder.send(401, recorder.request("GET", "/api/buckets").key(&made_up));
-    made.extend([(id, deleted), (String::new(), made_up)]);
-    made.into_iter().map(|(_, key)| key).collect()
+    created.extend([(id, deleted), (String::new(), made_up)]);
+    created.into_iter().map(|(_, key)| key).collect()
 }
 
 /// Secrets of webhooks: given, changed, generated, refused, used; returns the generated one.
@@ -187,7 +187,7 @@ fn use_webhooks(
     };
     let body = json!({"url": receiver.url(RECEIVER_PATH), "events": ["data.received"],
         "secret": WEBHOOK_SECRET, "retryConfig": {"maxRetries": 0}});
-    let made = admin(201, "POST", "/api/webhooks", body.clone());
+    let created = admin(201, "POST", "/api/webhooks", body.clone());
     let mut refused = body.clone();
     refused["secret"] = json!(REFUSED_WEBHOOK_SECRET);
     refused["events"] = json!(["nothing"]);
@@ -203,7 +203,7 @@ fn use_webhooks(
     };
     send();
     receiver.wait(RECEIVER_PATH, 2);
-    let one = format!("/api/webhooks/{}", text(&made, "/webhook/_id"));
+    let one = format!("/api/webhooks/{}", text(&created, "/webhook/_id"));
     admin(200, "PATCH", &one, json!({"secret": NEXT_WEBHOOK_SECRET}));
     send();
     receiver.wait(RECEIVER_PATH, 4);

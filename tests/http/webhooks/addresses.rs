@@ -77,8 +77,8 @@ const NOT_PUBLIC: &[&str] = &[
 fn addresses_that_are_not_public_are_400() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    let made = account.webhook(&json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"]}));
-    let path = format!("/api/webhooks/{}", text(&made, "/_id"));
+    let created = account.webhook(&json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"]}));
+    let path = format!("/api/webhooks/{}", text(&created, "/_id"));
     for url in NOT_PUBLIC {
         let sentence =
             format!("contract 7: a host that is a non-public address is refused when creating: {url}");

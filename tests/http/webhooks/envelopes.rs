@@ -39,7 +39,7 @@ fn minutes_ago() -> i64 {
 }
 
 /// A source with an older and a newer point, a rule with a block, and a receiver of its trigger.
-struct Fired {
+struct FiredRule {
     bucket: Bucket,
     account: Account,
     source: String,
@@ -48,14 +48,14 @@ struct Fired {
     _server: crate::support::process::Server,
 }
 
-fn fired() -> Fired {
+fn fired() -> FiredRule {
     let (server, account, bucket) = scene();
     let source = bucket.source("gauge", &["level", "depth"]);
     let newest_at = minutes_ago() + SECOND * 3 / 2;
     let mut newest = point(&source, newest_at, &json!({"level": 7.25, "depth": 3}));
     newest["metadata"] = json!({"by": "buoy 5"});
     bucket.send(&[newest, point(&source, newest_at - MINUTE, &json!({"level": 1}))]);
-    Fired {
+    FiredRule {
         bucket,
         account,
         source,
@@ -65,7 +65,7 @@ fn fired() -> Fired {
     }
 }
 
-impl Fired {
+impl FiredRule {
     fn rule(&self, text: &str) -> String {
         self.bucket.rule(&json!({
             "dataSourceId": self.source, "name": "high water", "naturalLanguageQuery": text,
@@ -236,7 +236,7 @@ fn data_received_of_a_single_point() {
         .iter()
         .enumerate()
     {
-        let made = bucket.single(sent).expect(201, "a point")["dataPoint"].clone();
+        let created = bucket.single(sent).expect(201, "a point")["dataPoint"].clone();
         let found = data(
             &receiver.wait("/", nth + 1)[nth],
             "data.received",
@@ -248,7 +248,7 @@ fn data_received_of_a_single_point() {
             json!({
                 "dataSourceId": source, "dataSourceName": "gauge",
                 "dataPoint": {
-                    "_id": made["_id"], "timestamp": sent["timestamp"], "values": made["values"],
+                    "_id": created["_id"], "timestamp": sent["timestamp"], "values": created["values"],
                     "metadata": metadata,
                 },
             }),

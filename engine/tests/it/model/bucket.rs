@@ -7,13 +7,13 @@ use engine::{ExpiredRows, Seal, SegmentPart, SeriesStats, Snapshot, Store};
 use fastrand::Rng;
 
 use super::{FIELDS, SECOND};
-use crate::twin::{Point, Twin, Value};
+use crate::naive::{NaiveStore, Point, Value};
 
 pub(super) struct Bucket {
     pub(super) ordinal: u32,
     pub(super) rng: Rng,
     pub(super) store: Store,
-    pub(super) twin: Twin,
+    pub(super) naive: NaiveStore,
     /// Log records that no segment covers: first sequence and rows.
     pub(super) log: Vec<(u64, Vec<u8>)>,
     pub(super) sources: Vec<u32>,
@@ -33,7 +33,7 @@ impl Bucket {
             ordinal,
             rng: Rng::with_seed(seed),
             store: Store::new(),
-            twin: Twin::default(),
+            naive: NaiveStore::default(),
             log: Vec::new(),
             sources: vec![1, 2, 3],
             next_sequence: 1,
@@ -107,8 +107,8 @@ impl Bucket {
                 writer.metadata(metadata);
             }
             writer.commit(timestamp_ns);
-            let sequence = self.next_sequence + self.twin_rows_pending();
-            self.twin.points.push(Point {
+            let sequence = self.next_sequence + self.naive_rows_pending();
+            self.naive.points.push(Point {
                 source,
                 timestamp_ns,
                 sequence,
@@ -126,8 +126,8 @@ impl Bucket {
     }
 
     /// Rows of the open request that the naive model already has.
-    fn twin_rows_pending(&self) -> u64 {
-        self.twin
+    fn naive_rows_pending(&self) -> u64 {
+        self.naive
             .points
             .iter()
             .rev()
@@ -165,7 +165,7 @@ impl Bucket {
         }
         let source = self.sources.swap_remove(self.rng.usize(0..self.sources.len()));
         let points = self
-            .twin
+            .naive
             .points
             .iter()
             .filter(|point| point.source == source)
@@ -174,7 +174,7 @@ impl Bucket {
         if self.cutoff_ns == i64::MIN && self.expired.is_empty() {
             assert_eq!(removed, points, "points of the source removed");
         }
-        self.twin.points.retain(|point| point.source != source);
+        self.naive.points.retain(|point| point.source != source);
         let next = self.sources.iter().max().unwrap().max(&source) + 1;
         self.sources.push(next);
     }
@@ -209,10 +209,10 @@ impl Bucket {
             };
             point.timestamp_ns < self.cutoff_ns || self.expired.iter().any(is_in)
         };
-        let points = std::mem::take(&mut self.twin.points);
+        let points = std::mem::take(&mut self.naive.points);
         let (gone, left): (Vec<Point>, Vec<Point>) = points.into_iter().partition(is_gone);
         self.gone.extend(gone.iter().map(|point| point.sequence));
-        self.twin.points = left;
+        self.naive.points = left;
     }
 
     pub(super) fn snapshot(&self, sources: &[u32]) -> Snapshot {
@@ -232,7 +232,7 @@ impl Bucket {
                 })
             };
             let times = self
-                .twin
+                .naive
                 .points
                 .iter()
                 .filter(|point| point.source == *source)

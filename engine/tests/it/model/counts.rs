@@ -7,7 +7,7 @@ use engine::query::HourCounts;
 
 use super::SECOND;
 use super::bucket::Bucket;
-use crate::twin::Point;
+use crate::naive::Point;
 
 impl Bucket {
     pub(super) fn check_counts(&mut self) {
@@ -25,7 +25,7 @@ impl Bucket {
                 point.source == series.source && (range_ns.0..=range_ns.1).contains(&point.timestamp_ns)
             };
             let mut rows = 0;
-            for point in self.twin.points.iter().filter(of_source) {
+            for point in self.naive.points.iter().filter(of_source) {
                 *expected
                     .entry(Unit::Hour.start_ns(point.timestamp_ns))
                     .or_insert(0) += 1;

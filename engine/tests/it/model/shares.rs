@@ -6,7 +6,7 @@ use engine::Aggregate;
 use engine::query::{Budget, GroupQuery, Grouping, Wanted};
 
 use super::bucket::Bucket;
-use crate::twin::{Question, Value};
+use crate::naive::{Filter, Value};
 
 /// The boolean field of the model.
 const FIELD: u16 = 3;
@@ -18,25 +18,25 @@ impl Bucket {
         let range_ns = self.range();
         let step = self.step();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
-        let filter = |text: Option<&str>| text == metadata;
+        let metadata_filter = |text: Option<&str>| text == metadata;
         let query = GroupQuery {
             range_ns,
             step: step.into(),
             fields: &[FIELD],
-            metadata: metadata.map(|_| &filter as _),
+            metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
         };
         let snapshot = self.snapshot(&self.sources);
         for series in &snapshot.series {
-            let question = Question {
+            let filter = Filter {
                 sources: &[series.source],
                 range_ns,
                 fields: Some(&[FIELD]),
                 metadata,
             };
             let values: Vec<(i64, bool)> = self
-                .twin
-                .rows(&question, false)
+                .naive
+                .rows(&filter, false)
                 .iter()
                 .filter_map(|point| match point.values.get(&FIELD) {
                     Some(Value::Boolean(value)) => Some((point.timestamp_ns, *value)),

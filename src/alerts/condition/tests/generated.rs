@@ -176,7 +176,7 @@ const OPENINGS: &[&str] = &[
     "please send me an alert as soon as the ",
     "alarm in case the reading of the ",
 ];
-/// Units of fields without a unit of their own.
+/// Units of fields that declare none.
 const UNITS: &[&str] = &[
     "",
     "°C",

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use disk::Disk;
 
 use super::super::live::rooms_of;
-use super::super::world::Live;
+use super::super::world::RunningRooms;
 use super::model::Condition;
 use super::steps::Storm;
-use super::{Hook, checkpoint, look, repair, start};
+use super::{Hook, checkpoint, compare, repair, start};
 use crate::bucket::BucketState;
 use crate::clock::{DAY_NS, MINUTE_NS};
 
@@ -34,7 +34,7 @@ fn files(storm: &Storm) -> BTreeMap<PathBuf, usize> {
 }
 
 /// Takes a checkpoint on a working disk.
-async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
+async fn take_checkpoint(storm: Storm, live: &mut RunningRooms) -> Storm {
     let (mut storm, outcome) = checkpoint(storm, live, &Hook::default()).await;
     outcome.expect("the disk is whole");
     storm.counts.checkpoints += 1;
@@ -42,7 +42,7 @@ async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
 }
 
 /// Number of rows in a bucket's store, including expired ones.
-async fn stored_rows(storm: &Storm, live: &Live, index: usize) -> u64 {
+async fn stored_rows(storm: &Storm, live: &RunningRooms, index: usize) -> u64 {
     let bucket = &storm.model.buckets[index];
     let sources: Vec<u32> = bucket.sources.iter().filter_map(|it| it.ordinal).collect();
     let id = bucket.id;
@@ -65,14 +65,14 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     repair(&mut storm, true);
     let mut live = start(&storm, storm.disk.clone()).unwrap_or_else(|error| panic!("{error}"));
     let rooms = rooms_of(&live);
-    look::settle(&mut storm.model, &rooms);
-    super::look(&mut storm, &rooms).await;
+    compare::settle(&mut storm.model, &rooms);
+    super::compare(&mut storm, &rooms).await;
     for bucket in &storm.model.buckets {
         assert_eq!(bucket.condition, Condition::None);
     }
     // Two checkpoints: afterwards, carried records are no longer in the log but in segments.
-    storm = checkpointed(storm, &mut live).await;
-    storm = checkpointed(storm, &mut live).await;
+    storm = take_checkpoint(storm, &mut live).await;
+    storm = take_checkpoint(storm, &mut live).await;
     let carried = storm.disk.files();
     let carried = carried.keys().find(|path| path.starts_with("data/carried"));
     assert_eq!(carried, None, "records are carried on of no bucket");
@@ -89,7 +89,7 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     let days = storm.model.buckets.iter().map(|bucket| bucket.days).max();
     let kept_ns = i64::from(days.unwrap_or(0) + 2) * DAY_NS;
     storm.world.clock.advance(latest_ns - storm.now_ns() + kept_ns);
-    super::look(&mut storm, &rooms).await;
+    super::compare(&mut storm, &rooms).await;
     let existing = storm.model.existing();
     // Nothing is deleted until a record agrees with the clock. Its rows go to a new bucket: in the existing ones they
     // would be merged with expired rows, and keep those until the next merge.
@@ -99,14 +99,14 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
             .send_one(&rooms, clock_bucket)
             .await
             .expect("the disk is whole");
-        storm = checkpointed(storm, &mut live).await;
+        storm = take_checkpoint(storm, &mut live).await;
         storm.world.clock.advance(61 * MINUTE_NS);
     }
     // The last checkpoint puts the last merge in force, which may have been written before the deletion.
     for _ in 0..2 {
-        storm = checkpointed(storm, &mut live).await;
+        storm = take_checkpoint(storm, &mut live).await;
     }
-    super::look(&mut storm, &rooms).await;
+    super::compare(&mut storm, &rooms).await;
     for index in &existing {
         let stored_rows = stored_rows(&storm, &live, *index).await;
         assert_eq!(

@@ -5,8 +5,8 @@
 //! A plain run takes a few rounds. `STORM_SECONDS=…` runs for that long with new seeds, each of which is printed;
 //! `TIDEWATCH_SEED=…` starts with that seed.
 
+mod compare;
 mod end;
-mod look;
 mod model;
 mod requests;
 mod steps;
@@ -21,9 +21,9 @@ use parking_lot::Mutex;
 
 use self::model::Condition;
 use self::steps::{Counts, Storm};
+use super::hooked_disk::HookedDisk;
 use super::live::{Rooms, rooms_of};
-use super::tap::Tap;
-use super::world::{Live, in_system};
+use super::world::{RunningRooms, in_system};
 use crate::clock::Clock;
 
 const ROUNDS: u64 = 3;
@@ -112,18 +112,18 @@ impl Hook {
     }
 }
 
-fn start(storm: &Storm, disk: impl Disk) -> Result<Live, String> {
-    Live::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
+fn start(storm: &Storm, disk: impl Disk) -> Result<RunningRooms, String> {
+    RunningRooms::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
 }
 
 /// Runs the server until it is killed.
 async fn run_process(mut storm: Storm, steps: &mut u32) -> Storm {
     let hook = Hook::default();
-    let tap = {
+    let hooked_disk = {
         let hook = hook.clone();
-        Tap::new(storm.disk.clone(), move |_| hook.before_operation())
+        HookedDisk::new(storm.disk.clone(), move |_| hook.before_operation())
     };
-    let started = start(&storm, tap);
+    let started = start(&storm, hooked_disk);
     let mut live = match started {
         Ok(live) => live,
         Err(error) => {
@@ -137,8 +137,8 @@ async fn run_process(mut storm: Storm, steps: &mut u32) -> Storm {
     if storm.model.buckets.is_empty() {
         set_up(&mut storm, &live).await;
     }
-    look::settle(&mut storm.model, &rooms);
-    look(&mut storm, &rooms).await;
+    compare::settle(&mut storm.model, &rooms);
+    compare(&mut storm, &rooms).await;
     let mut full_for: Option<u32> = None;
     while *steps > 0 {
         *steps -= 1;
@@ -186,7 +186,7 @@ async fn run_process(mut storm: Storm, steps: &mut u32) -> Storm {
             break;
         }
         if storm.rng().u8(0..6) == 0 {
-            look(&mut storm, &rooms).await;
+            compare(&mut storm, &rooms).await;
         }
     }
     storm.counts.merges += live.task.merges;
@@ -218,19 +218,19 @@ fn wait_for_room(rooms: &Rooms) {
     }
 }
 
-async fn set_up(storm: &mut Storm, live: &Live) {
+async fn set_up(storm: &mut Storm, live: &RunningRooms) {
     storm.world.set_up(&live.rooms).await.expect("the disk is whole");
     storm.add_world_to_model();
 }
 
-async fn look(storm: &mut Storm, rooms: &Rooms) {
+async fn compare(storm: &mut Storm, rooms: &Rooms) {
     let now_ns = storm.now_ns();
     storm.counts.comparisons += 1;
-    look::look(&mut storm.model, rooms, now_ns).await;
+    compare::compare(&mut storm.model, rooms, now_ns).await;
 }
 
 /// Takes a checkpoint and merges, sometimes with steps in the middle of them.
-async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, Result<(), String>) {
+async fn checkpoint(mut storm: Storm, live: &mut RunningRooms, hook: &Hook) -> (Storm, Result<(), String>) {
     let (now_ns, monotonic_ns) = (storm.now_ns(), storm.world.clock.monotonic_ns());
     let deletes_at_ns = storm.model.deletes_at_ns(now_ns, monotonic_ns);
     storm.model.may_remove(deletes_at_ns);
@@ -247,7 +247,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
                 for _ in 0..storm.rng().u32(1..4) {
                     let _ = storm.work(&rooms).await;
                 }
-                look(&mut storm, &rooms).await;
+                compare(&mut storm, &rooms).await;
             });
             *slot.lock() = Some(storm);
         };

@@ -7,7 +7,7 @@ use disk::sim::SimDisk;
 use fastrand::Rng;
 
 use super::super::live::{Rooms, rooms_of};
-use super::super::world::{Live, World};
+use super::super::world::{RunningRooms, World};
 use super::super::{live::Failure, model as plain};
 use super::model::{Bucket, Condition, Model, Sent, Source, UncertainChange};
 use crate::catalog::{self, Command};
@@ -82,7 +82,7 @@ impl Storm {
     }
 
     /// One step between checkpoints.
-    pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), ServiceError> {
+    pub(super) async fn step(&mut self, live: &mut RunningRooms) -> Result<(), ServiceError> {
         let rooms = rooms_of(live);
         match self.rng().u8(0..100) {
             0..8 => self.create(live).await,
@@ -238,7 +238,7 @@ impl Storm {
     }
 
     /// Creates a bucket with a source.
-    pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<usize, ServiceError> {
+    pub(super) async fn create_bucket(&mut self, live: &RunningRooms) -> Result<usize, ServiceError> {
         let created = self.world.create_bucket(&live.rooms).await;
         self.add_bucket_to_model();
         let index = self.model.buckets.len() - 1;
@@ -248,7 +248,7 @@ impl Storm {
     }
 
     /// Creates a bucket with a source, or another source.
-    async fn create(&mut self, live: &Live) -> Result<(), ServiceError> {
+    async fn create(&mut self, live: &RunningRooms) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let few = self.model.existing().len() < 4;
         match self.pick() {
@@ -257,7 +257,7 @@ impl Storm {
         }
     }
 
-    async fn create_source(&mut self, live: &Live, index: usize) -> Result<(), ServiceError> {
+    async fn create_source(&mut self, live: &RunningRooms, index: usize) -> Result<(), ServiceError> {
         let id = self.model.buckets[index].id;
         let created = self.world.create_source(&live.rooms, Some(id)).await;
         let source = {
@@ -271,15 +271,15 @@ impl Storm {
         };
         let sources = &mut self.model.buckets[index].sources;
         sources.push(source);
-        let doubt = UncertainChange::Source(index, sources.len() - 1);
-        self.created(index, created, doubt)
+        let uncertain = UncertainChange::Source(index, sources.len() - 1);
+        self.created(index, created, uncertain)
     }
 
     fn created(
         &mut self,
         index: usize,
         outcome: Result<(), Failure>,
-        doubt: UncertainChange,
+        uncertain: UncertainChange,
     ) -> Result<(), ServiceError> {
         match outcome {
             Ok(()) => {
@@ -288,7 +288,7 @@ impl Storm {
             }
             Err(Failure::Service(error)) => {
                 assert!(self.failing || self.full, "a creation is refused: {error:?}");
-                self.model.uncertain_changes.push(doubt);
+                self.model.uncertain_changes.push(uncertain);
                 Err(self.refused(index, error))
             }
             Err(Failure::Checkpoint(error)) => panic!("{error}"),
@@ -341,8 +341,8 @@ impl Storm {
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
         // `resume_unwind` prints no message.
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
-        let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
-        asked.expect_err("it is gone");
+        let result: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
+        result.expect_err("it is gone");
         self.model.buckets[index].condition = Condition::Apart;
         self.counts.set_apart += 1;
     }

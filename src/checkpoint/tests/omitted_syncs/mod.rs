@@ -19,11 +19,11 @@ use engine::Cache;
 use parking_lot::Mutex;
 use wal::{LogOptions, SyncPolicy};
 
-use self::disk::{Class, LeftOut};
+use self::disk::{Class, OmittingDisk};
 use super::crash::check_image;
+use super::hooked_disk::HookedDisk;
 use super::model::Model;
-use super::tap::Tap;
-use super::world::{Failure, Live, World, in_system, layout, options};
+use super::world::{Failure, RunningRooms, World, in_system, layout, options};
 use super::{exhaustive, seed};
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
@@ -45,14 +45,14 @@ const SEEDS: u64 = 12;
 
 /// The results of the power cuts of one run.
 #[derive(Default)]
-struct Seen {
+struct Results {
     moments: usize,
     images: usize,
     /// The first loss or refused start.
     found: Option<String>,
 }
 
-impl Seen {
+impl Results {
     /// Simulates a power cut now, of all kinds or of one kind in rotation.
     fn cut_power(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
         self.moments += 1;
@@ -76,7 +76,7 @@ impl Seen {
 struct Scenario {
     disk: SimDisk,
     world: World,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Results>>,
     class: Option<Class>,
     /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
@@ -95,7 +95,7 @@ impl Scenario {
 
     /// Starts the rooms on the files of the previous process, without a power cut. All that they have read counts as
     /// acknowledged from then on, because readers see it.
-    fn start(&mut self) -> (Live, LeftOut) {
+    fn start(&mut self) -> (RunningRooms, OmittingDisk) {
         let (seen, model, clock) = (
             Arc::clone(&self.seen),
             Arc::clone(&self.world.model),
@@ -103,7 +103,7 @@ impl Scenario {
         );
         let (class, all_kinds) = (self.class, self.class.is_some() || exhaustive());
         let left_out = Arc::clone(&self.left_out);
-        let tap = Tap::new(self.disk.clone(), move |disk| {
+        let hooked_disk = HookedDisk::new(self.disk.clone(), move |disk| {
             // Before the first omission, nothing can be missing.
             if class.is_none() || left_out.load(Ordering::SeqCst) > 0 {
                 let model = model.lock().clone();
@@ -111,7 +111,7 @@ impl Scenario {
             }
         });
         let left_out = Arc::clone(&self.left_out);
-        let left_out = LeftOut::new(Arc::new(tap), self.disk.clone(), class, left_out);
+        let left_out = OmittingDisk::new(Arc::new(hooked_disk), self.disk.clone(), class, left_out);
         let port: Arc<dyn Disk> = Arc::new(left_out.clone());
         let opened = open_with(&port, &layout(), LOG, Cache::new(1 << 20));
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
@@ -120,7 +120,7 @@ impl Scenario {
         let clock = Arc::clone(&self.world.clock) as Arc<dyn Clock>;
         let assembled = assemble(opened, port, layout(), options(), clock);
         let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
-        (Live::of(rooms, task), left_out)
+        (RunningRooms::of(rooms, task), left_out)
     }
 
     /// Simulates a power cut between two operations.
@@ -130,7 +130,7 @@ impl Scenario {
         self.seen.lock().cut_power(&self.disk, &model, now_ns, true);
     }
 
-    fn stop(&self, live: Live) {
+    fn stop(&self, live: RunningRooms) {
         live.stop();
         self.cut_power();
     }
@@ -157,7 +157,7 @@ impl Scenario {
     }
 
     /// Writes frames that fit on the disk only in part; smaller frames are written in their place.
-    async fn fill(&mut self, live: &Live) -> Result<(), Failure> {
+    async fn fill(&mut self, live: &RunningRooms) -> Result<(), Failure> {
         for _ in 0..8 {
             // Several sectors of a frame that is longer than the next one, which also takes several.
             self.world.rows = Some(120);
@@ -172,7 +172,7 @@ impl Scenario {
     }
 
     /// Ends the actor of a bucket, so that its records in the log are carried and the log is trimmed.
-    async fn carry_records(&mut self, live: &mut Live) -> Result<(), Failure> {
+    async fn carry_records(&mut self, live: &mut RunningRooms) -> Result<(), Failure> {
         // Several log files, which are removed one after another.
         self.world.rows = Some(60);
         for _ in 0..8 {
@@ -223,7 +223,7 @@ impl Scenario {
 fn power_cuts(seed: u64, class: Option<Class>) -> (Option<String>, usize, u64) {
     let mut scenario = Scenario::new(seed, class);
     in_system(async { scenario.run().await }).expect("the disk is whole but for the syncs that fail");
-    let Seen { images, found, .. } = std::mem::take(&mut *scenario.seen.lock());
+    let Results { images, found, .. } = std::mem::take(&mut *scenario.seen.lock());
     (found, images, scenario.left_out.load(Ordering::SeqCst))
 }
 

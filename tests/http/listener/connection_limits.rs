@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::wire::{connect, read_answer};
+use super::raw_connection::{connect, read_answer};
 use crate::operation::logged_server::LoggedServer;
 use crate::scene;
 use crate::support::client::Client;

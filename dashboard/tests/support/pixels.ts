@@ -1,7 +1,7 @@
 /** The pixels of a chart: tests find a line by its colour. */
 import type { Page } from "@playwright/test";
 
-export interface Ink {
+export interface Pixels {
   pixels: number;
   /** Pixels in the upper half of the plotting area. */
   upper: number;
@@ -13,7 +13,7 @@ export interface Ink {
 /** The colours of the first lines in the light theme. */
 export const LINE_COLOURS = ["#0b7a75", "#c8500a", "#2463b4"] as const;
 
-export function inkOf(page: Page, colour: string = LINE_COLOURS[0]): Promise<Ink> {
+export function measurePixels(page: Page, colour: string = LINE_COLOURS[0]): Promise<Pixels> {
   return page.evaluate((hex) => {
     const canvas = document.querySelector<HTMLCanvasElement>(".plot canvas");
     const over = document.querySelector<HTMLElement>(".plot .u-over");

@@ -45,7 +45,7 @@ pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
 }
 
 /// Asserts that rooms and model agree.
-pub(super) async fn look(model: &mut Model, rooms: &Rooms, now_ns: i64) {
+pub(super) async fn compare(model: &mut Model, rooms: &Rooms, now_ns: i64) {
     let there = rooms.catalog.read(|catalog| catalog.buckets().count());
     assert_eq!(there, model.existing().len(), "buckets");
     for index in model.existing() {
@@ -97,10 +97,10 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     );
     let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
     // Includes deleted sources, which have no rows.
-    let asked: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
+    let ordinals: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
     let snapshot = rooms
         .buckets
-        .snapshot(&bucket, asked)
+        .snapshot(&bucket, ordinals)
         .await
         .expect("it just answered");
     let mut seen: HashMap<u32, Place> = HashMap::new();

@@ -12,16 +12,16 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 
 #[derive(Clone)]
-pub(super) struct Travel {
+pub(super) struct AdvancingDisk {
     moments: Arc<Vec<SimDisk>>,
     /// The current state, and a generator for the speed of time.
     now: Arc<Mutex<(usize, Rng)>>,
 }
 
-impl Travel {
+impl AdvancingDisk {
     /// Starts at the given state.
     pub(super) fn new(moments: Arc<Vec<SimDisk>>, at: usize, seed: u64) -> Self {
-        Travel {
+        AdvancingDisk {
             moments,
             now: Arc::new(Mutex::new((at, Rng::with_seed(seed)))),
         }
@@ -44,7 +44,7 @@ impl Travel {
     }
 }
 
-impl Disk for Travel {
+impl Disk for AdvancingDisk {
     fn create(&self, _: &Path) -> io::Result<Box<dyn DiskFile>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -58,8 +58,8 @@ impl Disk for Travel {
             // No file of this name is written again.
             return Ok(file);
         }
-        Ok(Box::new(Growing {
-            travel: self.clone(),
+        Ok(Box::new(GrowingLogFile {
+            advancing_disk: self.clone(),
             path: path.to_owned(),
         }))
     }
@@ -96,22 +96,22 @@ impl Disk for Travel {
 }
 
 /// A log file that is still written while it is open, and keeps its bytes when it is removed.
-struct Growing {
-    travel: Travel,
+struct GrowingLogFile {
+    advancing_disk: AdvancingDisk,
     path: PathBuf,
 }
 
-impl Growing {
+impl GrowingLogFile {
     fn bytes(&self) -> Vec<u8> {
-        let now = self.travel.advance();
-        let mut earlier = self.travel.moments[..=now].iter().rev();
+        let now = self.advancing_disk.advance();
+        let mut earlier = self.advancing_disk.moments[..=now].iter().rev();
         earlier
             .find_map(|disk| disk.read(&self.path).ok())
             .unwrap_or_default()
     }
 }
 
-impl DiskFile for Growing {
+impl DiskFile for GrowingLogFile {
     fn write_all_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -22,33 +22,33 @@ pub struct Point {
 }
 
 #[derive(Default)]
-pub struct Twin {
+pub struct NaiveStore {
     pub points: Vec<Point>,
 }
 
-pub struct Question<'a> {
+pub struct Filter<'a> {
     pub sources: &'a [u32],
     pub range_ns: (i64, i64),
     pub fields: Option<&'a [u16]>,
     pub metadata: Option<&'a str>,
 }
 
-impl Twin {
-    fn matching<'t>(&'t self, question: &'t Question<'_>) -> impl Iterator<Item = &'t Point> {
+impl NaiveStore {
+    fn matching<'t>(&'t self, filter: &'t Filter<'_>) -> impl Iterator<Item = &'t Point> {
         self.points.iter().filter(move |point| {
-            question.sources.contains(&point.source)
-                && (question.range_ns.0..=question.range_ns.1).contains(&point.timestamp_ns)
-                && question
+            filter.sources.contains(&point.source)
+                && (filter.range_ns.0..=filter.range_ns.1).contains(&point.timestamp_ns)
+                && filter
                     .fields
                     .is_none_or(|fields| fields.iter().any(|field| point.values.contains_key(field)))
-                && question
+                && filter
                     .metadata
                     .is_none_or(|text| point.metadata.as_deref() == Some(text))
         })
     }
 
-    pub fn rows<'t>(&'t self, question: &'t Question<'_>, descending: bool) -> Vec<&'t Point> {
-        let mut rows: Vec<&Point> = self.matching(question).collect();
+    pub fn rows<'t>(&'t self, filter: &'t Filter<'_>, descending: bool) -> Vec<&'t Point> {
+        let mut rows: Vec<&Point> = self.matching(filter).collect();
         rows.sort_by_key(|point| (point.timestamp_ns, point.sequence));
         if descending {
             rows.reverse();
@@ -59,12 +59,12 @@ impl Twin {
     /// By cell and field: count, sum, min, max. Fields that are not numbers have only a count.
     pub fn groups(
         &self,
-        question: &Question<'_>,
+        filter: &Filter<'_>,
         step: LocalStep<'_>,
         fields: &[u16],
     ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();
-        for point in self.matching(question) {
+        for point in self.matching(filter) {
             let cell = cells
                 .entry(step.start_ns(point.timestamp_ns))
                 .or_insert_with(|| vec![(0, 0.0, f64::INFINITY, f64::NEG_INFINITY); fields.len()]);

@@ -28,7 +28,7 @@ struct World {
     owners: Vec<ObjectId>,
     next: u64,
     /// All entries, the newest version of each.
-    twin: BTreeMap<EntryKey, Vec<u8>>,
+    model: BTreeMap<EntryKey, Vec<u8>>,
     most_runs: usize,
 }
 
@@ -49,7 +49,7 @@ impl World {
             now_ns: START_NS,
             owners: (1..5).map(|owner| id(0, owner)).collect(),
             next: 5,
-            twin: BTreeMap::new(),
+            model: BTreeMap::new(),
             most_runs: 0,
         }
     }
@@ -64,7 +64,7 @@ impl World {
     fn put(&mut self, key: EntryKey, again: bool) {
         let payload = self.payload();
         self.tail.put(key, payload[..].into(), again);
-        self.twin.insert(key, payload);
+        self.model.insert(key, payload);
     }
 
     fn put_new(&mut self) {
@@ -86,7 +86,7 @@ impl World {
     fn put_again(&mut self) {
         for _ in 0..self.rng.usize(1..20) {
             let kept: Vec<EntryKey> = self
-                .twin
+                .model
                 .keys()
                 .filter(|key| self.is_kept(key))
                 .copied()
@@ -176,7 +176,7 @@ impl World {
             let listed = (key.stream, key.owner) == (stream, owner) && key.at_ns >= not_before_ns;
             listed.then(|| ((key.at_ns, key.id), payload.clone()))
         };
-        let mut expected: BTreeMap<_, _> = self.twin.iter().filter_map(of_owner).collect();
+        let mut expected: BTreeMap<_, _> = self.model.iter().filter_map(of_owner).collect();
         // Deliveries that become pending again, and new ones.
         let mut pending = Vec::new();
         for _ in 0..self.rng.usize(0..4) {
@@ -218,7 +218,7 @@ impl World {
             "offset {offset}, limit {limit}, of {}",
             expected.len()
         );
-        let any = self.rng.choice(self.twin.keys().copied().collect::<Vec<_>>());
+        let any = self.rng.choice(self.model.keys().copied().collect::<Vec<_>>());
         for entry in [any.map(|key| key.id), Some(id(1, 1))].into_iter().flatten() {
             let found = view
                 .get(entry, not_before_ns)

@@ -16,15 +16,19 @@ pub const ROUND: Duration = Duration::from_secs(4);
 pub const ROUNDS: usize = 5;
 
 /// Concurrent load; it runs until the flag is set.
-pub type Disturbance<'a> = dyn Fn(&Load, &AtomicBool) -> Outcome<()> + Sync + 'a;
+pub type ConcurrentLoad<'a> = dyn Fn(&Load, &AtomicBool) -> Outcome<()> + Sync + 'a;
 
-/// The slowdown of acknowledgements under so many threads of `disturbance`: the ratio of the p99 with and without it,
-/// as the median of alternating rounds, and a note on the measurement.
-pub fn slowdown(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<(f64, String)> {
+/// The slowdown of acknowledgements during the load on `threads` threads: the ratio of the p99 with and without it, as
+/// the median of alternating rounds, and a note on the measurement.
+pub fn slowdown(
+    load: &mut Load,
+    threads: usize,
+    concurrent_load: &ConcurrentLoad<'_>,
+) -> Outcome<(f64, String)> {
     let (mut ratios, mut quiet, mut busy) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let without = p99_ms(load, 0, disturbance)?;
-        let with = p99_ms(load, disturbers, disturbance)?;
+        let without = p99_ms(load, 0, concurrent_load)?;
+        let with = p99_ms(load, threads, concurrent_load)?;
         ratios.push(with / without);
         quiet.push(without);
         busy.push(with);
@@ -39,13 +43,13 @@ pub fn slowdown(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_
 }
 
 /// Latencies of batches that are due at a fixed rate, regardless of earlier answers; returns the p99.
-fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<f64> {
+fn p99_ms(load: &mut Load, threads: usize, concurrent_load: &ConcurrentLoad<'_>) -> Outcome<f64> {
     let each = BATCHES_A_SECOND * ROUND.as_secs() as usize / SENDERS;
     let requests: Vec<Vec<Vec<u8>>> = load.requests(each, BATCH).into_iter().take(SENDERS).collect();
     let (load, stop) = (&*load, &AtomicBool::new(false));
     thread::scope(|scope| {
-        let disturbers: Vec<_> = (0..disturbers)
-            .map(|_| scope.spawn(move || disturbance(load, stop)))
+        let threads: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(move || concurrent_load(load, stop)))
             .collect();
         let start = Instant::now() + Duration::from_millis(200);
         let interval = Duration::from_secs(1) / BATCHES_A_SECOND as u32;
@@ -71,7 +75,7 @@ fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> 
             took_ms.extend(sender.join().map_err(|_| "a sender panicked")??);
         }
         stop.store(true, Ordering::Relaxed);
-        for disturber in disturbers {
+        for disturber in threads {
             disturber.join().map_err(|_| "a disturber panicked")??;
         }
         Ok(quantile(&mut took_ms, 0.99))

@@ -91,7 +91,7 @@ struct Observed {
 
 /// The disk of one process; created for each start.
 #[derive(Clone)]
-pub(super) struct LeftOut {
+pub(super) struct OmittingDisk {
     below: Arc<dyn Disk>,
     /// The innermost disk, which injects faults.
     sim: SimDisk,
@@ -101,14 +101,14 @@ pub(super) struct LeftOut {
     observed: Arc<Observed>,
 }
 
-impl LeftOut {
+impl OmittingDisk {
     pub(super) fn new(
         below: Arc<dyn Disk>,
         sim: SimDisk,
         class: Option<Class>,
         left_out: Arc<AtomicU64>,
     ) -> Self {
-        LeftOut {
+        OmittingDisk {
             below,
             sim,
             class,
@@ -150,7 +150,7 @@ impl LeftOut {
     }
 
     fn file(&self, path: &Path, file: Box<dyn DiskFile>, created: bool) -> Box<dyn DiskFile> {
-        Box::new(LeftOutFile {
+        Box::new(OmittingFile {
             disk: self.clone(),
             path: path.to_owned(),
             file,
@@ -177,7 +177,7 @@ impl LeftOut {
     }
 }
 
-impl Disk for LeftOut {
+impl Disk for OmittingDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = self.below.create(path)?;
         self.record(path, NameChange::Created);
@@ -226,8 +226,8 @@ impl Disk for LeftOut {
     }
 }
 
-struct LeftOutFile {
-    disk: LeftOut,
+struct OmittingFile {
+    disk: OmittingDisk,
     path: PathBuf,
     file: Box<dyn DiskFile>,
     /// Whether the file was created through this handle.
@@ -240,7 +240,7 @@ struct LeftOutFile {
     failed: bool,
 }
 
-impl LeftOutFile {
+impl OmittingFile {
     fn class(&self) -> Option<Class> {
         let is_log = self.path.starts_with("data/log");
         match self.path.parent()?.to_str()? {
@@ -258,7 +258,7 @@ impl LeftOutFile {
     }
 }
 
-impl DiskFile for LeftOutFile {
+impl DiskFile for OmittingFile {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.truncated = false;
         let rewrites = self.class() == Some(Class::LogReopened);
