@@ -56,7 +56,7 @@ fn the_kept_corpus_passes() {
 
 /// Number of mutated inputs for each target.
 const MUTATIONS: usize = 2_000;
-/// Longer inputs take long and cover no more.
+/// Longer inputs take longer without covering more.
 const MUTATED_BYTES_MAX: usize = 1 << 16;
 
 #[test]

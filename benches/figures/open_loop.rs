@@ -21,7 +21,6 @@ const POLL_INTERVAL: Timespec = Timespec {
     tv_nsec: 500_000,
 };
 
-/// When requests are sent.
 #[derive(Clone, Copy)]
 pub enum Pace {
     /// Each connection sends its next request after an answer.

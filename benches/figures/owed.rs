@@ -55,9 +55,9 @@ struct WriteCosts {
 fn owed() -> Outcome<Vec<Measured>> {
     // Closed at once, so that connections to this address are refused.
     let refusing = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let (unresponsive_receiver, _connections) = unresponsive_receiver()?;
+    let (unresponsive, _connections) = unresponsive_receiver()?;
     let refused = measure(Some(refusing))?;
-    let waiting = measure(Some(unresponsive_receiver))?;
+    let waiting = measure(Some(unresponsive))?;
     let none = measure(None)?;
     Ok(vec![refused, waiting, none])
 }
@@ -80,19 +80,19 @@ fn measure(receiver: Option<SocketAddr>) -> Outcome<Measured> {
     if receiver.is_some() && pending < 0.99 * PENDING_DELIVERIES as f64 {
         return Err(format!("only {pending} deliveries are pending").into());
     }
-    let measure_writes = measure_writes(&mut load)?;
+    let costs = measure_writes(&mut load)?;
     let note = format!(
         "{} MB written, {} MB of them log, {} checkpoints, {} merges, {} attempts at deliveries; \
          {pending} pending before and {} after; batches of {BATCH} points on {CLIENTS} connections",
-        significant(measure_writes.bytes / 1e6),
-        significant(measure_writes.log_bytes / 1e6),
-        measure_writes.checkpoints,
-        measure_writes.merges,
-        measure_writes.attempts,
+        significant(costs.bytes / 1e6),
+        significant(costs.log_bytes / 1e6),
+        costs.checkpoints,
+        costs.merges,
+        costs.attempts,
         metric(&load.server, PENDING)?
     );
     Ok(Measured {
-        value: measure_writes.bytes / measure_writes.log_bytes,
+        value: costs.bytes / costs.log_bytes,
         note,
     })
 }

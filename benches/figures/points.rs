@@ -58,7 +58,6 @@ impl Series {
         Point { timestamp_ns, fields }
     }
 
-    /// Body of a batch.
     pub fn batch(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
         let entries: Vec<Vec<u8>> = (0..points).map(|_| self.entry(source)).collect();
         Self::batch_of(bucket, &entries)
@@ -92,7 +91,6 @@ impl Series {
         entry
     }
 
-    /// Body of a single point.
     pub fn single(&mut self, bucket: &str, source: &str) -> Vec<u8> {
         let mut body = format!(r#"{{"bucketId":"{bucket}","dataSourceId":"{source}"#).into_bytes();
         self.next().write_after_source(&mut body);

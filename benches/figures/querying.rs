@@ -85,7 +85,6 @@ pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
     opened(segment(points, interval_ns)?)
 }
 
-/// The bytes of a segment.
 fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     let mut series = Series::new(1, FIRST_NS, interval_ns);

@@ -115,7 +115,6 @@ impl Server {
         }
     }
 
-    /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> Outcome<f64> {
         self.status_bytes("VmRSS:")
     }

@@ -181,7 +181,6 @@ impl<'de> Visitor<'de> for Entry<'_, '_> {
     }
 }
 
-/// The name of a member.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Member {

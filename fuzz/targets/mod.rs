@@ -18,7 +18,6 @@ mod webhook_url;
 /// A name, which is also that of a binary and of a directory in `fuzz/corpus`, and the function that checks an input.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets, by name.
 pub const ALL: [Target; 10] = [
     ("block_columns", block_columns::check),
     ("catalog_objects", catalog_objects::check),

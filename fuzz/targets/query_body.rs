@@ -137,8 +137,8 @@ fn moment(data: &[u8]) {
         assert_eq!(timestamp::parse(text).ok(), bytes.as_ref().ok().copied());
     }
     if let Ok(timestamp_ns) = bytes {
-        let query_json = format_timestamp_ns(timestamp_ns);
-        assert_eq!(timestamp::parse(query_json.as_str()).ok(), Some(timestamp_ns));
+        let formatted = format_timestamp_ns(timestamp_ns);
+        assert_eq!(timestamp::parse(formatted.as_str()).ok(), Some(timestamp_ns));
     }
 }
 

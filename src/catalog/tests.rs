@@ -71,7 +71,7 @@ fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
     }
 }
 
-/// Every index agrees with the resources themselves.
+/// Asserts that every index agrees with the resources.
 fn check_indexes(catalog: &Catalog) {
     let mut sources = 0;
     for bucket in catalog.buckets() {

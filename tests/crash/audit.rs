@@ -181,7 +181,7 @@ pub fn retries(
     }
 }
 
-/// Grouped counts, sums and extremes equal those of the raw rows.
+/// Asserts that grouped counts, sums and extremes equal those of the raw rows.
 pub fn groups(places: &[Place], random: &mut fastrand::Rng, context: &str) {
     for place in places {
         let rows = rows(place);
@@ -265,7 +265,7 @@ fn instant(timestamp: &str) -> String {
     format!("{seconds}.{fraction:0<9}")
 }
 
-/// Acknowledged creations and deletions of sources hold.
+/// Asserts that acknowledged creations and deletions of sources have taken effect.
 pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &str) {
     for (id, deleted) in &mut ledger.created {
         let path = format!("/api/buckets/{}/sources/{id}", place.bucket.id);
@@ -281,7 +281,7 @@ pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &st
     }
 }
 
-/// The account is unchanged, and its token still works.
+/// Asserts that the account is unchanged and its token valid.
 pub fn account(account: &Account, context: &str) {
     let me = account.client.get("/api/auth/me").bearer(&account.token).send();
     let me = me.expect(
@@ -298,7 +298,7 @@ pub fn account(account: &Account, context: &str) {
     );
 }
 
-/// Hours of the last three weeks with points, printed to show the coverage of the test.
+/// Number of hours of the last three weeks with points, printed to show the coverage of the test.
 pub fn hours(places: &[Place]) -> usize {
     let bound = timestamp(now_ns() - 21 * 24 * HOUR);
     let body = json!({

@@ -297,7 +297,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
     triggered
 }
 
-/// Every trigger and acknowledged change is delivered at least once, always under the same unique id.
+/// Asserts that every trigger and acknowledged change is delivered at least once, always with the same unique id.
 fn audit_deliveries(
     account: &Account,
     receiver: &Receiver,

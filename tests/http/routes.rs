@@ -56,7 +56,6 @@ const fn route(
     }
 }
 
-/// The routes of the operator.
 pub const OPERATOR_ROUTES: &[Route] = &[
     route("GET", "/api/operator/organizations", None, OPERATOR, 200),
     route(

@@ -131,11 +131,11 @@ fn every_transition_of_the_table() {
         let mut at = Vec::new();
         let mut fired = 0;
         for outcome in cell.before {
-            at.push(now_text(&scene));
+            at.push(current_timestamp(&scene));
             fired += i32::from(scene.evaluator.evaluate(&rule, outcome)["triggered"] == true);
             scene.world.advance(INTERVAL);
         }
-        let now_text = now_text(&scene);
+        let now = current_timestamp(&scene);
         let evaluation = scene.evaluator.evaluate(&rule, cell.outcome);
         let what = format!("contract 6, the table: {:?}, then {}", cell.before, cell.outcome);
         assert_eq!(evaluation["previousState"], cell.previous, "{what}: {evaluation}");
@@ -143,12 +143,12 @@ fn every_transition_of_the_table() {
         assert_eq!(evaluation["triggered"], cell.triggered, "{what}: {evaluation}");
         let cleared = match cell.cleared {
             Cleared::Null => Value::Null,
-            Cleared::Now => json!(now_text),
+            Cleared::Now => json!(now),
             Cleared::AsOf(verdict) => json!(at[usize::try_from(verdict).unwrap()]),
         };
         assert_eq!(evaluation["conditionClearedAt"], cleared, "{what}: {evaluation}");
         assert_eq!(
-            evaluation["lastEvaluatedAt"], now_text,
+            evaluation["lastEvaluatedAt"], now,
             "contract 6: every accepted verdict sets `lastEvaluatedAt`"
         );
         let shown = scene.bucket.show(&rule);
@@ -164,12 +164,12 @@ fn every_transition_of_the_table() {
             "{what}: each firing is one trigger in the history"
         );
         if cell.triggered {
-            assert_eq!(shown["lastTriggeredAt"], now_text, "{what}: `lastTriggeredAt`");
+            assert_eq!(shown["lastTriggeredAt"], now, "{what}: `lastTriggeredAt`");
         }
     }
 }
 
-fn now_text(scene: &crate::world::Scene) -> String {
+fn current_timestamp(scene: &crate::world::Scene) -> String {
     use tidewatch::clock::Clock;
     timestamp(scene.world.clock.now_ns())
 }

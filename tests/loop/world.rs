@@ -61,12 +61,12 @@ impl World {
         world
     }
 
-    /// Lets time pass.
+    /// Advances the clock and elapsed time.
     pub fn advance(&self, seconds: i64) {
         self.clock.advance(seconds * SECOND);
     }
 
-    /// Sets the clock without any time passing.
+    /// Changes the clock without elapsed time.
     pub fn step(&self, seconds: i64) {
         self.clock.step(seconds * SECOND);
     }

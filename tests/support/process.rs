@@ -170,7 +170,7 @@ impl Server {
         )
     }
 
-    /// The output of the running server, line by line.
+    /// The lines that the running server has printed.
     pub fn output_lines(&self) -> Vec<String> {
         self.running.as_ref().map_or_else(Vec::new, Running::output_lines)
     }

@@ -86,7 +86,6 @@ pub fn committed() -> Vec<Source> {
     found
 }
 
-/// The Rust files.
 pub fn rust() -> Vec<Source> {
     let mut sources = committed();
     sources.retain(|source| source.path.ends_with(".rs"));

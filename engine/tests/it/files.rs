@@ -38,7 +38,6 @@ impl Files {
         self.files.keys().map(|id| self.open(*id)).collect()
     }
 
-    /// Numbers of all files.
     pub fn all(&self) -> Vec<u64> {
         self.files.keys().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Flipped bits.
+//! Damage by flipped bits: how it is reported and repaired.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
         assert_eq!(corrupted.files().remove(&path), whole_manifest, "bit {bit}");
         assert_eq!(points(&corrupted).unwrap(), 200, "bit {bit}");
     }
-    // Files of another version are left to its program.
+    // Files of another version are left unchanged.
     let newer = fork(&disk);
     let mut content = whole_manifest.unwrap().split_off(20);
     content[0] += 1;

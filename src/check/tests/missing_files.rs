@@ -1,4 +1,4 @@
-//! Missing files: reported, rebuilt where another file has the same data, dropped only by a repair.
+//! Missing files: reported, rebuilt where another file has the same data, removed from the manifest only by a repair.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

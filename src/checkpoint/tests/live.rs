@@ -132,7 +132,6 @@ impl RunningRooms {
     }
 }
 
-/// The failure of a step.
 #[derive(Debug)]
 pub(super) enum Failure {
     Service(ServiceError),

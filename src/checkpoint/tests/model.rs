@@ -20,7 +20,6 @@ pub(super) struct Row {
     pub(super) value: u32,
 }
 
-/// An ingest.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) bucket: u32,

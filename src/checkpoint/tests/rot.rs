@@ -70,17 +70,17 @@ fn read_all(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Li
 
 /// The buckets' answers to all keys.
 fn read_answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
-    let mut read_answers = Answers::new();
+    let mut answers = Answers::new();
     for state in &opened.buckets {
         let requests = model.requests.iter();
         for request in requests.filter(|request| request.bucket == state.ordinal) {
             if let Some(key) = request.key {
                 let found = state.idempotency.get(&key, now_ns).ok()?;
-                read_answers.insert((state.ordinal, key), found);
+                answers.insert((state.ordinal, key), found);
             }
         }
     }
-    Some(read_answers)
+    Some(answers)
 }
 
 type Answers = BTreeMap<(u32, Digest), Option<Answered>>;
@@ -211,7 +211,7 @@ fn a_missing_log_is_refused_when_the_mark_says_it_existed() {
     assert!(message.contains("log"), "{message}");
 }
 
-/// Regression: buckets missing in the catalog were taken for deleted and removed: a missing mount lost every point.
+/// Regression: buckets missing in the catalog were treated as deleted and removed: a missing mount lost every point.
 #[test]
 fn a_manifest_missing_with_its_log_is_refused_and_nothing_removed() {
     let (disk, ..) = directory(seed());

@@ -31,7 +31,7 @@ pub(super) struct World {
     pub(super) keys: bool,
     /// Rows of each ingest; random if `None`.
     pub(super) rows: Option<u32>,
-    /// Deleted buckets whose directories are still there.
+    /// Deleted buckets whose directories still exist.
     removals: Vec<u32>,
 }
 

@@ -129,7 +129,7 @@ struct Run {
 
 const TRIES: usize = 4;
 
-/// Plays all arrivals `(at, number, receiver)` to their end, checking the bounds at every step.
+/// Simulates all arrivals `(at, number, receiver)` to their end; asserts the bounds at every step.
 fn simulate(arrivals: &[(Duration, u64, u64)], behaviours: &[Behaviour], random_seed: u64) -> Run {
     let mut schedule = Schedule::default();
     let mut run = Run {
@@ -236,7 +236,7 @@ fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
 
 #[test]
 fn many_dead_receivers_do_not_block_live_ones() {
-    // More dead receivers than slots, queued first; a live one has a burst, then a steady stream.
+    // More unresponsive receivers than slots, queued first; another receiver has a burst, then a steady stream.
     let behaviours: Vec<_> = (0..1_001)
         .map(|receiver| {
             if receiver == 0 {
@@ -249,7 +249,7 @@ fn many_dead_receivers_do_not_block_live_ones() {
     let mut arrivals: Vec<_> = (1..1_001).map(|n| (ms(0), n, n)).collect();
     arrivals.extend((0..500).map(|n| (ms(1 + 10 * n), 10_000 + n, 0)));
     arrivals.sort();
-    // It has responded before: one delivery at the very start, before those to the dead receivers.
+    // It has responded before: one delivery at the very start, before those to unresponsive receivers.
     arrivals.insert(0, (ms(0), 9_999, 0));
     let run = simulate(&arrivals, &behaviours, 1);
     for n in 1..500 {

@@ -99,7 +99,6 @@ fn outcome(answer: Result<u16, String>) -> Outcome {
     }
 }
 
-/// The value of a header.
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     let header = request.headers.iter().find(|(known, _)| *known == name);
     header.map(|(_, value)| value.as_str())

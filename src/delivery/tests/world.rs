@@ -179,7 +179,6 @@ impl World {
         id(number)
     }
 
-    /// A new delivery.
     pub(super) fn delivery(&self, receiver: Receiver) -> Delivery {
         let now_ns = self.clock.now_ns();
         let body = |webhook_id: ObjectId| Body::whole(webhook_id.to_string().into_bytes());

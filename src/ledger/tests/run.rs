@@ -178,7 +178,6 @@ fn a_flipped_bit_is_detected_and_in_a_payload_loses_only_that_entry() {
     assert!(refused > 0 && unlisted > 0 && lost > 0);
 }
 
-/// Counts the reads of the file.
 struct CountingFile(Vec<u8>, Arc<AtomicU64>);
 
 impl AsRef<[u8]> for CountingFile {

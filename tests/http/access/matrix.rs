@@ -221,7 +221,7 @@ fn comparable(answer: &Answer, ids: &Ids) -> String {
     format!("{}\n{}\n\n{body}", answer.status, headers.join("\n"))
 }
 
-/// A caller cannot tell a foreign id, or a deleted one, from one that never named anything.
+/// A caller cannot distinguish foreign and deleted ids from ids that never existed.
 #[test]
 fn foreign_deleted_and_missing_ids_get_equal_answers() {
     let server = scene::server();

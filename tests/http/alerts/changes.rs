@@ -1,5 +1,5 @@
-//! PATCH and DELETE: which members change, and that a refused change has no effect. That runtime state is kept
-//! over intervals is tested with a simulated clock in `tests/loop`.
+//! PATCH and DELETE: which members change, and that a refused change has no effect. `tests/loop`
+//! tests with a simulated clock that runtime state is kept over intervals.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Numbers: finite IEEE doubles in, the same doubles out.
+//! Numbers: finite doubles are stored and returned unchanged.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Timestamps in and out.
+//! Timestamps: accepted spellings, their returned form, and refused ones.
 
 use serde_json::{Value, json};
 

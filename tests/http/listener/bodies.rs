@@ -1,4 +1,4 @@
-//! Unfinished bodies.
+//! Memory of unfinished request bodies.
 
 use std::io::Write;
 use std::net::TcpStream;

@@ -27,7 +27,6 @@ const STREAMS: usize = 100_000;
 /// Memory of the open requests of one connection, which all wait for their bodies.
 const GROWTH_BYTES_MAX: u64 = 32 << 20;
 
-/// A server with TLS.
 struct TlsServer {
     _root: TempDir,
     server: LoggedServer,

@@ -90,7 +90,6 @@ impl Drop for Demo {
     }
 }
 
-/// A logged-in visitor.
 struct Visitor {
     client: Client,
     token: String,

@@ -169,7 +169,7 @@ fn sealing() -> (Server, Bucket) {
     (server, bucket)
 }
 
-/// Minutes full of points.
+/// Minutes with many points.
 #[test]
 fn over_half_an_hour() {
     let from = now_ns() / HOUR * HOUR;

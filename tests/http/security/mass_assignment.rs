@@ -170,7 +170,7 @@ fn read_only_members_of_bodies_change_nothing() {
     let scene = scene_of(&server.client);
     let foreign = scene_of(&server.client);
     let foreign_ids = foreign.ids();
-    let attacker_members = attacker_members(&foreign_ids, &foreign.account.organization_id);
+    let attacker = attacker_members(&foreign_ids, &foreign.account.organization_id);
     let state_of_foreign = foreign.state();
     let routes = ROUTES.iter().chain(OPERATOR_ROUTES).chain(PUBLIC_ROUTES);
     for route in routes.filter(|route| route.body.is_some()) {
@@ -179,7 +179,7 @@ fn read_only_members_of_bodies_change_nothing() {
             .iter()
             .find(|(known, _)| *known == route_name)
             .map_or(&[][..], |(_, named)| named);
-        let mut more = attacker_members.clone();
+        let mut more = attacker.clone();
         more.retain(|name, _| !named.contains(&name.as_str()));
         let without = scene.send(route, &scene.ids(), &Map::new());
         let before = scene.state();

@@ -63,8 +63,8 @@ fn deliveries(account: &Account, of: &str) -> Vec<Value> {
 fn wait_until_ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
     until(&format!("{count} deliveries of {of} have ended"), || {
         let listed = deliveries(account, of);
-        let wait_until_ended = listed.iter().filter(|delivery| delivery["status"] != "pending");
-        (wait_until_ended.count() >= count).then_some(listed)
+        let ended = listed.iter().filter(|delivery| delivery["status"] != "pending");
+        (ended.count() >= count).then_some(listed)
     })
 }
 

@@ -72,7 +72,6 @@ impl Results {
     }
 }
 
-/// A run of the scenario.
 struct Scenario {
     disk: SimDisk,
     world: World,

@@ -77,7 +77,7 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     let apart = rooms.buckets.all_set_apart();
     let apart = apart.get(&bucket.ordinal);
     assert!(
-        model.condition != Condition::None || apart.is_none(),
+        model.condition != Condition::Healthy || apart.is_none(),
         "bucket {} is set apart: {apart:?}",
         bucket.ordinal
     );
@@ -85,13 +85,13 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
         Ok(stats) => stats,
         Err(error) => {
             assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
-            let expected = model.condition == Condition::Apart || apart.is_some();
+            let expected = model.condition == Condition::SetApart || apart.is_some();
             assert!(expected, "bucket {} has no trouble: {error:?}", bucket.ordinal);
             return;
         }
     };
     assert!(
-        model.condition != Condition::Apart && apart.is_none(),
+        model.condition != Condition::SetApart && apart.is_none(),
         "bucket {} answers, though it is set apart",
         bucket.ordinal
     );
@@ -182,10 +182,10 @@ fn compare_request(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, P
             assert_eq!(found, 0, "seen: {}", about());
             request.sent
         }
-        Sent::Open => match (first, missing) {
+        Sent::Unknown => match (first, missing) {
             (Some(number), None) => Sent::Stored(number),
             (None, Some(_)) => Sent::Absent,
-            (None, None) => Sent::Open,
+            (None, None) => Sent::Unknown,
             (Some(_), Some(row)) => panic!("a part is there, without {row:?}: {}", about()),
         },
     }
@@ -203,7 +203,7 @@ async fn compare_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     }
     for (key, requests) in keys {
         let found = rooms.buckets.answered(&bucket, key).await.expect("it answers");
-        if requests.iter().any(|it| it.sent == Sent::Open) {
+        if requests.iter().any(|it| it.sent == Sent::Unknown) {
             continue;
         }
         let stored = |request: &&&Request| matches!(request.sent, Sent::Stored(_));

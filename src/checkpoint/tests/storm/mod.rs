@@ -261,7 +261,7 @@ async fn checkpoint(mut storm: Storm, live: &mut RunningRooms, hook: &Hook) -> (
     storm.model.may_remove(deletes_at_ns);
     storm.deletes_at_ns = None;
     let mut buckets = storm.model.buckets.iter();
-    let troubled = buckets.any(|bucket| bucket.condition != Condition::None);
+    let troubled = buckets.any(|bucket| bucket.condition != Condition::Healthy);
     if let Err(error) = &outcome {
         assert!(
             storm.failing || storm.full || troubled,
@@ -281,13 +281,15 @@ fn crash(mut storm: Storm) -> Storm {
             let existing = storm.model.existing();
             storm.rng().choice(existing)
         };
-        if let Some(index) = picked.filter(|index| storm.model.buckets[*index].condition == Condition::None) {
+        if let Some(index) =
+            picked.filter(|index| storm.model.buckets[*index].condition == Condition::Healthy)
+        {
             let ordinal = storm.model.buckets[index].ordinal.expect("it exists");
             let manifest = PathBuf::from(format!("data/buckets/{ordinal:08}/manifest"));
             if storm.disk.files().contains_key(&manifest) {
                 storm.disk.flip_bit(&manifest, 30, 1);
                 storm.damaged.push(manifest);
-                storm.model.buckets[index].condition = Condition::Apart;
+                storm.model.buckets[index].condition = Condition::SetApart;
                 storm.counts.set_apart += 1;
             }
         }
@@ -304,7 +306,7 @@ fn crash(mut storm: Storm) -> Storm {
 /// Repairs all or most damaged manifests; every other trouble ends with the process.
 fn repair(storm: &mut Storm, all: bool) {
     for bucket in &mut storm.model.buckets {
-        bucket.condition = Condition::None;
+        bucket.condition = Condition::Healthy;
     }
     let damaged = std::mem::take(&mut storm.damaged);
     for manifest in damaged {
@@ -317,7 +319,7 @@ fn repair(storm: &mut Storm, all: bool) {
         };
         let mut buckets = storm.model.buckets.iter_mut();
         if let Some(bucket) = buckets.find(|bucket| of(bucket.ordinal)) {
-            bucket.condition = Condition::Apart;
+            bucket.condition = Condition::SetApart;
         }
         storm.damaged.push(manifest);
     }

@@ -30,7 +30,7 @@ pub(super) enum Sent {
     /// Refused: no row is visible before a restart.
     Refused,
     /// Refused before a restart: all rows or none are present.
-    Open,
+    Unknown,
     /// Refused before a restart, and not present.
     Absent,
 }
@@ -56,11 +56,11 @@ pub(super) struct Source {
 /// The condition of a bucket since the last start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    None,
+    Healthy,
     /// Its files cannot be written: it is set apart after some checkpoints.
     FilesBlocked,
     /// Its manifest is damaged, or its actor has panicked: it answers no requests.
-    Apart,
+    SetApart,
 }
 
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ impl Model {
         let known = self
             .buckets
             .iter()
-            .filter(|bucket| bucket.exists && bucket.condition != Condition::Apart);
+            .filter(|bucket| bucket.exists && bucket.condition != Condition::SetApart);
         let stored = known
             .flat_map(|bucket| &bucket.requests)
             .filter(|it| matches!(it.sent, Sent::Stored(_)));
@@ -203,7 +203,7 @@ impl Model {
         self.readings.clear();
         for bucket in &mut self.buckets {
             let refused = bucket.requests.iter_mut().filter(|it| it.sent == Sent::Refused);
-            refused.for_each(|request| request.sent = Sent::Open);
+            refused.for_each(|request| request.sent = Sent::Unknown);
         }
     }
 }

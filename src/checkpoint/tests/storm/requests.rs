@@ -106,7 +106,7 @@ impl Storm {
             let stored =
                 matches!(request.sent, Sent::Stored(_)) && request.at_ns > now_ns.saturating_sub(DAY_NS);
             must |= stored && !request.may_be_forgotten;
-            may |= stored || request.sent == Sent::Open;
+            may |= stored || request.sent == Sent::Unknown;
         }
         (must, may)
     }

@@ -43,7 +43,7 @@ pub(super) struct Storm {
     pub(super) deletes_at_ns: Option<i64>,
     /// Manifests with a flipped bit.
     pub(super) damaged: Vec<PathBuf>,
-    /// Deleted buckets whose directories are still there.
+    /// Deleted buckets whose directories still exist.
     removals: Vec<u32>,
     /// Number of rows sent so far, and so the value of the last.
     pub(super) rows: u32,
@@ -171,7 +171,7 @@ impl Storm {
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
         let condition = self.model.buckets[index].condition;
         assert!(
-            self.failing || self.full || condition != Condition::None,
+            self.failing || self.full || condition != Condition::Healthy,
             "bucket {index}: {error:?}"
         );
         error
@@ -186,7 +186,7 @@ impl Storm {
                 let shows = bucket.must_be_visible(row, now_ns);
                 let stored = matches!(request.sent, Sent::Stored(_));
                 least += u64::from(stored && shows == Some(true));
-                most += u64::from((stored || request.sent == Sent::Open) && shows != Some(false));
+                most += u64::from((stored || request.sent == Sent::Unknown) && shows != Some(false));
             }
         }
         least..=most
@@ -306,7 +306,7 @@ impl Storm {
             days: made.retention_days[0],
             sources: Vec::new(),
             requests: Vec::new(),
-            condition: Condition::None,
+            condition: Condition::Healthy,
         });
     }
 
@@ -327,7 +327,7 @@ impl Storm {
                 days: made.retention_days[0],
                 sources: sources.map(source).collect(),
                 requests: Vec::new(),
-                condition: Condition::None,
+                condition: Condition::Healthy,
             });
         }
     }
@@ -335,7 +335,7 @@ impl Storm {
     /// A bucket's actor panics.
     async fn panic(&mut self, rooms: &Rooms) {
         let Some(index) = self.pick() else { return };
-        if self.model.buckets[index].condition != Condition::None {
+        if self.model.buckets[index].condition != Condition::Healthy {
             return;
         }
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
@@ -343,7 +343,7 @@ impl Storm {
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
         let result: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
         result.expect_err("it is gone");
-        self.model.buckets[index].condition = Condition::Apart;
+        self.model.buckets[index].condition = Condition::SetApart;
         self.counts.set_apart += 1;
     }
 
@@ -353,7 +353,7 @@ impl Storm {
         let bucket = &mut self.model.buckets[index];
         let dir = format!("data/buckets/{:08}", bucket.ordinal.expect("it exists"));
         let files = self.disk.files();
-        if bucket.condition != Condition::None
+        if bucket.condition != Condition::Healthy
             || !files.contains_key(&PathBuf::from(format!("{dir}/manifest")))
         {
             return;
