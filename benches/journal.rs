@@ -1,6 +1,6 @@
-//! The log under the server, each bench a question:
-//! - group commit: how long do so many waiting records take when a sync takes a millisecond?
-//! - replay: how fast does the log of a crashed server come back into its buckets?
+//! Benchmarks of the log:
+//! - group commit: how long do waiting records take if a sync takes a millisecond?
+//! - replay: how fast is the log of a crashed server replayed into its buckets?
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]
 
@@ -21,7 +21,7 @@ use tidewatch::checkpoint::{self, Layout};
 use tidewatch::journal::{IngestRecord, JournalHandle, JournalOptions, JournalWriter};
 use wal::{Log, LogOptions, SyncPolicy};
 
-const SYNC_TAKES: Duration = Duration::from_millis(1);
+const SYNC_TIME: Duration = Duration::from_millis(1);
 const BUCKET: u32 = 1;
 const SECOND_NS: i64 = 1_000_000_000;
 const OPTIONS: JournalOptions = JournalOptions {
@@ -29,7 +29,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     tail_bytes_max: 1 << 40,
 };
 
-/// The real disk, but a sync takes a stated time and does nothing else.
+/// The real disk with syncs of a fixed duration that have no other effect.
 struct SlowDisk(StdDisk);
 
 struct SlowFile(Box<dyn DiskFile>);
@@ -88,7 +88,7 @@ impl DiskFile for SlowFile {
         self.0.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        thread::sleep(SYNC_TAKES);
+        thread::sleep(SYNC_TIME);
         Ok(())
     }
     fn truncate(&mut self, len: u64) -> io::Result<()> {
@@ -118,7 +118,7 @@ fn journal(disk: Arc<dyn Disk>, sync: SyncPolicy, data_dir: &Path) -> (JournalWr
     JournalWriter::start(log, CatalogHandle::new(Catalog::default()), OPTIONS, |_| ()).unwrap()
 }
 
-/// A request's rows of one source, the points of one second after the other from `first` on.
+/// A request with rows of one source, one a second from second `first`.
 fn record(first: usize, points: usize) -> IngestRecord {
     let mut rows = RowsWriter::new();
     for index in first..first + points {
@@ -135,7 +135,7 @@ fn record(first: usize, points: usize) -> IngestRecord {
     record
 }
 
-/// Returns when all of them are durable.
+/// Submits the records; returns when all of them are durable.
 fn commit(handle: &JournalHandle, records: impl Iterator<Item = IngestRecord>) {
     let (done, committed) = channel();
     let mut waiting = 0;

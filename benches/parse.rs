@@ -1,6 +1,6 @@
-//! Is a JSON scanner of our own worth its code? A body of 1,000 points of three number fields, as a sensor gateway
-//! sends it, is parsed into columns by `tidewatch::ingest` and by a visitor on `sonic-rs`, and into a tree by
-//! `serde_json::Value`, which would still have to be walked.
+//! Justifies our own JSON scanner: a body of 1,000 points with three number fields, as a sensor gateway sends it, is
+//! parsed into columns by `tidewatch::ingest` and by a visitor on `sonic-rs`, and into a tree by `serde_json::Value`,
+//! without the conversion to columns.
 
 mod sonic;
 

@@ -1,8 +1,8 @@
-//! Replays the fuzzing corpus, `fuzz/corpus`, through the fuzz targets, so that faults once found stay
-//! fixed and every known branch is covered without the fuzzer. `make fuzz` looks for more.
+//! Runs the fuzz targets on the saved corpus, `fuzz/corpus`, so that fixed faults stay fixed and every known branch is
+//! covered without the fuzzer. `make fuzz` searches for new inputs.
 //!
-//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input. Some
-//! further inputs are mutated from the corpus, differently in each run; `FUZZ_SEED` repeats those of another run.
+//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input.
+//! Further inputs are mutated from the corpus, differently in each run; `FUZZ_SEED` repeats those of another run.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"
@@ -15,7 +15,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// All, or the one of `FUZZ_TARGET`.
+/// All targets, or the one of `FUZZ_TARGET`.
 fn chosen_targets() -> impl Iterator<Item = targets::Target> {
     let chosen = env::var("FUZZ_TARGET").ok();
     let is_chosen = move |name: &str| chosen.as_deref().is_none_or(|chosen| chosen == name);
@@ -55,9 +55,9 @@ fn the_kept_corpus_passes() {
 }
 
 /// Number of mutated inputs for each target.
-const MADE: usize = 2_000;
-/// Longer inputs take long and cover no more.
-const MADE_BYTES_MAX: usize = 1 << 16;
+const MUTATIONS: usize = 2_000;
+/// Longer inputs take longer without covering more.
+const MUTATED_BYTES_MAX: usize = 1 << 16;
 
 #[test]
 fn inputs_mutated_from_the_corpus_pass() {
@@ -67,10 +67,10 @@ fn inputs_mutated_from_the_corpus_pass() {
     for (name, check) in chosen_targets() {
         let mut random = fastrand::Rng::with_seed(seed);
         let files = kept_inputs(name);
-        for nth in 0..MADE {
+        for nth in 0..MUTATIONS {
             let mut kept = || fs::read(&files[random.usize(..files.len())]).unwrap();
             let (one, other) = (kept(), kept());
-            let input = made_of(&one, &other, &mut random);
+            let input = mutate(&one, &other, &mut random);
             if catch_unwind(|| check(&input)).is_err() {
                 let file = corpus_of(name).join(format!("made-{seed}-{nth}"));
                 fs::write(&file, &input).unwrap();
@@ -86,7 +86,7 @@ fn inputs_mutated_from_the_corpus_pass() {
 }
 
 /// A mutated input: bits flipped, a part removed, duplicated or taken from the other input, or noise.
-fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
+fn mutate(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = one.to_vec();
     for _ in 0..random.usize(1..=4) {
         let mut place = |len: usize| random.usize(..=len);
@@ -110,12 +110,12 @@ fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
                 input.splice(part.start..part.start, noise);
             }
         }
-        input.truncate(MADE_BYTES_MAX);
+        input.truncate(MUTATED_BYTES_MAX);
     }
     input
 }
 
-/// A target that no binary runs, or a binary that no test replays, would be forgotten.
+/// A target without a binary, or a binary without a target, would not be tested.
 #[test]
 fn every_target_has_a_binary_and_vice_versa() {
     let binaries = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/binaries");

@@ -1,5 +1,5 @@
-//! House rules that no compiler checks: allowed imports, length of files, forbidden content.
-//! Reads the sources as text; a message names the file and the rule.
+//! Rules of the project that no compiler checks: allowed imports, length of files, forbidden content. Sources are read
+//! as text; a message names the file and the rule.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"

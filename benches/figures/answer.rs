@@ -1,23 +1,23 @@
-//! How an answer is framed: by its length, or in chunks.
+//! Framing of an HTTP answer: by length or in chunks.
 
 use std::ops::Range;
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 const LINE_END: &[u8] = b"\r\n";
 
-/// What the head of an answer says.
+/// The parsed head of an answer.
 #[derive(Clone, Copy)]
 pub struct Head {
     pub status: u16,
-    /// Whether the connection ends with the answer.
+    /// Whether the server closes the connection after the answer.
     pub closes: bool,
     body_start: usize,
-    /// `None`: it comes in chunks.
+    /// `None` if the body is chunked.
     body_len: Option<usize>,
 }
 
 impl Head {
-    /// The head of what has come; `None` while it is not whole.
+    /// Parses the head; `None` while it is incomplete.
     pub fn read(received: &[u8]) -> Option<Self> {
         let end = find(received, HEAD_END)?;
         let head = std::str::from_utf8(&received[..end]).ok()?.to_ascii_lowercase();
@@ -34,7 +34,7 @@ impl Head {
         })
     }
 
-    /// Where the answer ends; `None` while it is not whole.
+    /// Offset of the end of the answer; `None` while it is incomplete.
     pub fn end(&self, received: &[u8]) -> Option<usize> {
         match self.body_len {
             Some(len) => Some(self.body_start + len).filter(|end| received.len() >= *end),
@@ -54,13 +54,13 @@ impl Head {
         }
     }
 
-    /// Bytes that have to be there before the answer can be whole.
-    pub fn least(&self) -> usize {
+    /// The least number of bytes that a complete answer can have.
+    pub fn length_min(&self) -> usize {
         self.body_start + self.body_len.unwrap_or(0)
     }
 
-    /// Where the body is of an answer that is whole, brought together.
-    pub fn gather(&self, received: &mut [u8]) -> Range<usize> {
+    /// Joins the chunks of a complete answer; returns the range of its body.
+    pub fn join_chunks(&self, received: &mut [u8]) -> Range<usize> {
         if let Some(len) = self.body_len {
             return self.body_start..self.body_start + len;
         }
@@ -75,7 +75,7 @@ impl Head {
     }
 }
 
-/// The content of the chunk that begins there; it may reach behind what has come.
+/// Range of the content of the chunk that begins at `at`; it may extend beyond the received bytes.
 fn chunk_at(received: &[u8], at: usize) -> Option<Range<usize>> {
     let line = received.get(at..)?;
     let line = &line[..find(line, LINE_END)?];

@@ -1,4 +1,4 @@
-//! What queries cost those who did not ask them: their memory, and the waiting of a neighbour.
+//! The cost of queries to others: memory of the server, and latency of another organization's queries.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,24 +11,24 @@ use crate::Outcome;
 use crate::client::{Connection, request};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const MEMORY: Experiment = Experiment {
     figures: &[Figure {
-        what: "memory of grouped queries over 60,000 sparse points of 256 fields, of a query's budget",
-        bar: Bar::AtMost(100.0),
+        what: "peak memory of grouped queries over 60,000 sparse points of 256 fields, share of a query's budget",
+        required: Requirement::AtMost(100.0),
         unit: "%",
     }],
     run: memory,
 };
 
-pub const NEIGHBOUR: Experiment = Experiment {
+pub const OTHER_ORGANIZATION: Experiment = Experiment {
     figures: &[Figure {
-        what: "a small query while a neighbour queues 1,000 scans, against alone",
-        bar: Bar::AtMost(10.0),
+        what: "latency of a small query while another organization queues 1,000 scans, against without",
+        required: Requirement::AtMost(10.0),
         unit: "× time",
     }],
-    run: neighbour,
+    run: other_organization,
 };
 
 const BUDGET: usize = 128 << 20;
@@ -54,7 +54,7 @@ fn memory() -> Outcome<Vec<Measured>> {
         .pointer("/dataSource/_id")
         .and_then(Value::as_str)
         .ok_or("no source id")?;
-    // Half a minute apart, within the age that batches may have.
+    // Half a minute apart, within the age limit of batches.
     let first_ns = days_ago_ns(25)?;
     for from in (0..WIDE_POINTS).step_by(1_000) {
         let entries = (from..from + 1_000).map(|point| {
@@ -63,7 +63,7 @@ fn memory() -> Outcome<Vec<Measured>> {
             json!({"dataSourceId": source, "timestamp": at.as_str(), "values": {field: point}})
         });
         let body = json!({"bucketId": bucket, "dataPoints": entries.collect::<Vec<_>>()});
-        connection.done(&account.batch(body.to_string().as_bytes()))?;
+        connection.send_ok(&account.batch(body.to_string().as_bytes()))?;
     }
     server.settle()?;
     let before = server.resident_bytes()?;
@@ -71,7 +71,7 @@ fn memory() -> Outcome<Vec<Measured>> {
         for offset in [0, 10_000] {
             let body = json!({"bucketId": bucket, "aggregation": "avg", "groupBy": "minute",
                 "limit": limit, "offset": offset});
-            connection.done(&account.query(&body))?;
+            connection.send_ok(&account.query(&body))?;
         }
     }
     let grown = server.resident_bytes()? - before;
@@ -86,9 +86,9 @@ fn memory() -> Outcome<Vec<Measured>> {
     }])
 }
 
-fn neighbour() -> Outcome<Vec<Measured>> {
+fn other_organization() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
-    // Places for all scans, and as many for others.
+    // Half of the queue's places are for one organization: enough for all scans.
     let places = (2 * SCANS).to_string();
     let server = Server::start(&dir.path().join("data"), &[("query.queue_max", &places)])?;
     let (small, small_bucket) = filled(&server, "small", 1_000)?;
@@ -100,42 +100,42 @@ fn neighbour() -> Outcome<Vec<Measured>> {
         let mut took = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
             let began = Instant::now();
-            connection.done(&page)?;
+            connection.send_ok(&page)?;
             took.push(began.elapsed().as_secs_f64() * 1e3);
         }
         Ok(median(&mut took))
     };
     let alone = timed_ms()?;
-    // No point has such metadata: each scan reads all of them.
+    // No point has this metadata, so each scan reads all points.
     let scan = large.query(
         &json!({"bucketId": large_bucket, "filters": {"metadata": {"none": 1}},
         "downsampling": false}),
     );
     let stop = AtomicBool::new(false);
-    let (beside, waiting) = thread::scope(|scope| {
+    let (concurrent, waiting) = thread::scope(|scope| {
         let scanners: Vec<_> = (0..SCANS)
             .map(|_| scope.spawn(|| scan_on(server.address, &scan, &stop)))
             .collect();
         let measured = queued(&server).and_then(|waiting| Ok((timed_ms()?, waiting)));
         stop.store(true, Ordering::Relaxed);
-        // Those that still wait are told by their time limit, or answered.
+        // Queries that still wait end at their time limit or are answered.
         for scanner in scanners {
             scanner.join().map_err(|_| "a scanner panicked")??;
         }
         measured
     })?;
     let note = format!(
-        "a page of 10 rows, median of {ROUNDS}: {} ms alone, {} ms while {waiting} scans of {SCANNED_POINTS} points wait",
+        "a page of 10 rows, median of {ROUNDS}: {} ms without scans, {} ms while {waiting} scans of {SCANNED_POINTS} points are queued",
         significant(alone),
-        significant(beside)
+        significant(concurrent)
     );
     Ok(vec![Measured {
-        value: beside / alone,
+        value: concurrent / alone,
         note,
     }])
 }
 
-/// An organization with a source of so many points.
+/// An organization with a source of this many points.
 fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, String)> {
     let mut account = Account::sign_up(server, name)?;
     let bucket = account.bucket("plant")?;
@@ -143,27 +143,27 @@ fn filled(server: &Server, name: &str, points: usize) -> Outcome<(Account, Strin
     let mut series = Series::new(1, days_ago_ns(20)?, SECOND_NS);
     let mut connection = Connection::open(server.address)?;
     for _ in 0..points / 1_000 {
-        connection.done(&account.batch(&series.batch(&bucket, &source, 1_000)))?;
+        connection.send_ok(&account.batch(&series.batch(&bucket, &source, 1_000)))?;
     }
     Ok((account, bucket))
 }
 
-/// Asks once, then again and again while the others are measured; a refusal is an answer, too.
+/// Sends the scan in a loop until `stop` is set; refusals are expected.
 fn scan_on(address: SocketAddr, scan: &[u8], stop: &AtomicBool) -> Outcome<()> {
     let mut connection = Connection::open(address)?;
     while !stop.load(Ordering::Relaxed) {
-        connection.ask(scan)?;
+        connection.send(scan)?;
     }
     Ok(())
 }
 
-/// Waits until most scans wait for a thread; answers how many do.
+/// Waits until most of the scans are queued; returns how many are.
 fn queued(server: &Server) -> Outcome<u64> {
     let mut connection = Connection::open(server.address)?;
     let metrics = request("GET", "/metrics", "x-of: bench", b"");
     let began = Instant::now();
     loop {
-        let text = String::from_utf8_lossy(connection.done(&metrics)?).into_owned();
+        let text = String::from_utf8_lossy(connection.send_ok(&metrics)?).into_owned();
         let length = text
             .lines()
             .find_map(|line| line.strip_prefix("tidewatch_query_queue_length "))

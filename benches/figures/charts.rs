@@ -1,4 +1,4 @@
-//! What an open page asks: charts of a range, and whether anything has changed. Both cost what they show.
+//! Requests of an open page: charts of a range, and the poll for changes. The cost of both depends on what they show.
 
 use std::time::Instant;
 
@@ -9,25 +9,25 @@ use crate::Outcome;
 use crate::client::{Connection, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const CHARTS: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "chart of 1,000 steps over 100,000 points, with 10× the points beside its range",
-            bar: Bar::AtMost(1.3),
+            what: "chart of 1,000 steps over 100,000 points, 10× more points outside of the range",
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
-        // Steps between a minute and an hour are put together from minutes.
+        // Steps between a minute and an hour are combined from minute rollups.
         Figure {
-            what: "chart of 1,000 steps over 10× the points",
-            bar: Bar::Shown,
+            what: "chart of 1,000 steps, 10× more points in the range",
+            required: Requirement::Shown,
             unit: "× time",
         },
-        // Read row by row, as rollups do not know what held from one value to the next.
+        // Read row by row: rollups do not record how long a state lasted.
         Figure {
-            what: "chart of the time a boolean was true, over 10× the values",
-            bar: Bar::Shown,
+            what: "chart of the share of time that a boolean was true, 10× more values",
+            required: Requirement::Shown,
             unit: "× time",
         },
     ],
@@ -36,8 +36,8 @@ pub const CHARTS: Experiment = Experiment {
 
 pub const CHANGES: Experiment = Experiment {
     figures: &[Figure {
-        what: "asking whether anything has changed, with 10× the data sources",
-        bar: Bar::AtMost(1.3),
+        what: "GET /api/changes, 10× more data sources",
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: changes,
@@ -45,18 +45,18 @@ pub const CHANGES: Experiment = Experiment {
 
 const POINTS: usize = 100_000;
 const TENFOLD: usize = 10 * POINTS;
-/// A value each ten seconds.
+/// One value every ten seconds.
 const STATES: usize = 10_000;
 const ROUNDS: usize = 101;
 
-/// Median times of requests, taken in turns, in milliseconds.
-fn in_turns<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
+/// Median times of the requests in milliseconds, measured in alternation.
+fn alternate_ms<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
     let mut connection = Connection::open(server.address)?;
     let mut took = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {
         for (took, request) in took.iter_mut().zip(requests) {
             let began = Instant::now();
-            connection.done(request)?;
+            connection.send_ok(request)?;
             took.push(began.elapsed().as_secs_f64() * 1e3);
         }
     }
@@ -102,14 +102,14 @@ fn charts() -> Outcome<Vec<Measured>> {
         chart(&states, TENFOLD),
         chart(&more_states, TENFOLD),
     ];
-    let [alone, beside, tenfold, true_time, more_true_time] =
-        in_turns(&server, charts.each_ref().map(Vec::as_slice))?;
+    let [alone, concurrent, tenfold, true_time, more_true_time] =
+        alternate_ms(&server, charts.each_ref().map(Vec::as_slice))?;
     Ok(vec![
         Measured {
-            value: beside / alone,
+            value: concurrent / alone,
             note: format!(
                 "{} against {} ms, over HTTP",
-                significant(beside),
+                significant(concurrent),
                 significant(alone)
             ),
         },
@@ -142,15 +142,15 @@ fn state(source: &str, at_ns: i64, on: bool) -> Vec<u8> {
 fn changes() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     let server = Server::start(&dir.path().join("data"), &[])?;
-    let asked = [("small", 100), ("large", 1_000)].map(|(name, sources)| -> Outcome<Vec<u8>> {
+    let polls = [("small", 100), ("large", 1_000)].map(|(name, sources)| -> Outcome<Vec<u8>> {
         let mut account = Account::sign_up(&server, name)?;
         let bucket = account.bucket("sources")?;
         account.sources(&bucket, sources)?;
         Ok(request("GET", "/api/changes", &account.bearer, b""))
     });
-    let [small, large] = asked;
+    let [small, large] = polls;
     let (small, large) = (small?, large?);
-    let [small, large] = in_turns(&server, [&small, &large])?;
+    let [small, large] = alternate_ms(&server, [&small, &large])?;
     Ok(vec![Measured {
         value: large / small,
         note: format!(

@@ -1,4 +1,4 @@
-//! What a checkpoint costs by what was touched since the last one.
+//! The cost of a checkpoint by the number of buckets changed since the last one.
 
 use std::path::Path;
 
@@ -6,28 +6,28 @@ use crate::Outcome;
 use crate::client::{drive, request};
 use crate::fleet::{Filler, Fleet};
 use crate::ingest::CLIENTS;
-use crate::metrics::{CHECKPOINTS, DISK_SYNCS, LOG_SYNCS, Metrics, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, DISK_SYNCS, LOG_SYNCS, Metrics, metric, wait_for_merges};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const SYNCS: Experiment = Experiment {
     figures: &[
-        // A segment, a run of each stream that has something new, the manifest: files are shared by all buckets, so that
-        // their number is no factor at all.
+        // A checkpoint writes one segment, one run for each stream with changes, and the manifest. All buckets share
+        // these files, so their number has no effect.
         Figure {
-            what: "syncs of a checkpoint, 10,000 buckets touched against 1",
-            bar: Bar::AtMost(1.0),
+            what: "syncs of a checkpoint, 10,000 changed buckets against 1",
+            required: Requirement::AtMost(1.0),
             unit: "×",
         },
         Figure {
-            what: "time of a checkpoint, 10,000 buckets touched against 1",
-            bar: Bar::Shown,
+            what: "duration of a checkpoint, 10,000 changed buckets against 1",
+            required: Requirement::Shown,
             unit: "×",
         },
         Figure {
-            what: "time of a checkpoint with one bucket touched, of 10,000 against of 1,000",
-            bar: Bar::AtMost(2.0),
+            what: "duration of a checkpoint with 1 changed bucket, 10,000 buckets against 1,000",
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
     ],
@@ -37,34 +37,34 @@ pub const SYNCS: Experiment = Experiment {
 const BUCKETS: usize = 10_000;
 const FEW_BUCKETS: usize = BUCKETS / 10;
 const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "8388608");
-/// The rest, up to the checkpoint, is sent while syncs are counted.
+/// The remaining part of the log, up to the checkpoint, is sent while syncs are counted.
 const FILLED_BYTES: f64 = 8_388_608.0 * 0.96;
 const ROUNDS: usize = 5;
 const SECONDS: &str = "tidewatch_checkpoint_seconds_total";
 
-/// What checkpoints took, with one bucket touched and with all.
+/// Checkpoints with one changed bucket and with all buckets changed.
 #[derive(Default)]
 struct Rounds {
-    one: Taken,
-    all: Taken,
+    one: Costs,
+    all: Costs,
 }
 
-/// What several checkpoints took, one by one.
+/// The costs of several checkpoints.
 #[derive(Default)]
-struct Taken {
+struct Costs {
     syncs: Vec<f64>,
     milliseconds: Vec<f64>,
 }
 
-impl Taken {
-    fn push(&mut self, took: Took) {
+impl Costs {
+    fn push(&mut self, took: Cost) {
         self.syncs.push(took.syncs);
         self.milliseconds.push(took.milliseconds);
     }
 }
 
-/// What one checkpoint took.
-struct Took {
+/// The cost of one checkpoint.
+struct Cost {
     syncs: f64,
     milliseconds: f64,
 }
@@ -82,8 +82,8 @@ fn syncs() -> Outcome<Vec<Measured>> {
     server.stop()?;
     let Rounds { mut one, mut all } = rounds(&data_dir, &mut fleet, 1)?;
     let note = format!(
-        "{:?} against {:?} syncs of files and directories, less those that tidewatch_log_syncs_total counts; the least of \
-         {ROUNDS} rounds taken in turns, for now and then a new file of the log or a merge of the ledger falls into one",
+        "{:?} against {:?} syncs of files and directories, without those of tidewatch_log_syncs_total; the least of \
+         {ROUNDS} alternating rounds, since some include a new file of the log or a merge of the ledger",
         all.syncs, one.syncs
     );
     let mut few_ms = few.one.milliseconds;
@@ -110,8 +110,8 @@ fn syncs() -> Outcome<Vec<Measured>> {
     ])
 }
 
-/// Takes checkpoints with one bucket touched and with all of them, in turns. The log is filled by this account, each time
-/// another one.
+/// Takes checkpoints with one changed bucket and with all buckets changed, in alternation. Account `filling` fills the
+/// log.
 fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds> {
     let server = Server::start(data_dir, &[CHECKPOINT_BYTES])?;
     let account = fleet.accounts.remove(filling).on(&server)?;
@@ -120,7 +120,7 @@ fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds>
     filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     let mut rounds = Rounds::default();
     for round in 0..ROUNDS {
-        touch(&server, fleet, round)?;
+        send_round(&server, fleet, round)?;
         rounds.all.push(checkpoint(&server, &mut filler)?);
         rounds.one.push(checkpoint(&server, &mut filler)?);
     }
@@ -128,8 +128,8 @@ fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds>
     Ok(rounds)
 }
 
-/// A point for each bucket.
-fn touch(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
+/// Sends one point to each bucket.
+fn send_round(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
     let first_ns = days_ago_ns(20)? + round as i64 * 60 * SECOND_NS;
     let requests = fleet.buckets.iter().map(|bucket| {
         let body = Series::new(round as u64, first_ns, SECOND_NS).single(&bucket.id, &bucket.sources[0]);
@@ -141,10 +141,10 @@ fn touch(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
     drive(server.address, &clients).map(drop)
 }
 
-/// Fills the log and counts around its checkpoint.
-fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Took> {
+/// Fills the log until a checkpoint is taken, and measures that checkpoint.
+fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Cost> {
     filler.fill(server, FILLED_BYTES)?;
-    merges_stand_still(server)?;
+    wait_for_merges(server)?;
     let before = Metrics::of(server)?;
     let done = before.get(CHECKPOINTS)?;
     filler.until_checkpoint(server, done)?;
@@ -153,10 +153,10 @@ fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Took> {
         return Err("more than one checkpoint was counted".into());
     }
     let delta = |name: &str| -> Outcome<f64> { Ok(after.get(name)? - before.get(name)?) };
-    let took = Took {
+    let took = Cost {
         syncs: delta(DISK_SYNCS)? - delta(LOG_SYNCS)?,
         milliseconds: delta(SECONDS)? * 1e3,
     };
-    merges_stand_still(server)?;
+    wait_for_merges(server)?;
     Ok(took)
 }

@@ -1,5 +1,5 @@
-//! The load: kept-alive connections that send requests made beforehand, so that the client takes as little of the
-//! shared cores as it can.
+//! The load generator: keep-alive connections that send prepared requests, so that the client uses little of the cores
+//! it shares with the server.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,18 +16,19 @@ use crate::answer::Head;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Threads that all connections of a load share: one alone would wait where a server's worker is slow to read.
+/// Threads shared by all connections of a load. A single thread would block while one worker of the server is slow to
+/// read.
 const THREADS: usize = 4;
 
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
-    /// The head of the answer that is being read.
+    /// The head of the answer in progress.
     head: Option<Head>,
 }
 
-/// The bytes of a request.
+/// Encodes a request.
 pub fn request(method: &str, path: &str, credential: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: bench\r\n{credential}\r\ncontent-type: application/json\r\n\
@@ -50,21 +51,21 @@ impl Connection {
         })
     }
 
-    /// Sends a request, which must succeed; answers the body.
-    pub fn done(&mut self, request: &[u8]) -> Outcome<&[u8]> {
-        let (status, body) = self.ask(request)?;
+    /// Sends a request that must succeed; returns the body.
+    pub fn send_ok(&mut self, request: &[u8]) -> Outcome<&[u8]> {
+        let (status, body) = self.send(request)?;
         succeeded(status, body)?;
         Ok(body)
     }
 
-    /// Sends a request; answers status and body.
-    pub fn ask(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
+    /// Sends a request; returns status and body.
+    pub fn send(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
         self.stream.write_all(request)?;
         while !self.receive()? {}
         self.take()
     }
 
-    /// Reads what has come; the answer once it is whole.
+    /// Reads available bytes; returns the answer once it is complete.
     fn advance(&mut self) -> Outcome<Option<(u16, &[u8])>> {
         if self.receive()? {
             self.take().map(Some)
@@ -73,9 +74,9 @@ impl Connection {
         }
     }
 
-    /// Reads once; whether the answer is whole.
+    /// Reads once; returns whether the answer is complete.
     fn receive(&mut self) -> Outcome<bool> {
-        let wanted = self.head.map_or(0, |head| head.least()).max(self.filled + 1);
+        let wanted = self.head.map_or(0, |head| head.length_min()).max(self.filled + 1);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted.max(2 * self.filled), 0);
         }
@@ -88,18 +89,18 @@ impl Connection {
         Ok(self.head.is_some_and(|head| head.end(received).is_some()))
     }
 
-    /// The whole answer, and room for the next.
+    /// Takes the complete answer out of the buffer.
     fn take(&mut self) -> Outcome<(u16, &[u8])> {
         let head = self.head.take().ok_or("no answer was read")?;
-        let body = head.gather(&mut self.buffer[..self.filled]);
+        let body = head.join_chunks(&mut self.buffer[..self.filled]);
         self.filled = 0;
         Ok((head.status, &self.buffer[body]))
     }
 
-    /// The same for a request that is answered with JSON.
+    /// Sends a request that is answered with JSON, which must succeed.
     pub fn json(&mut self, method: &str, path: &str, credential: &str, body: &Value) -> Outcome<Value> {
         let request = request(method, path, credential, body.to_string().as_bytes());
-        Ok(serde_json::from_slice(self.done(&request)?)?)
+        Ok(serde_json::from_slice(self.send_ok(&request)?)?)
     }
 }
 
@@ -110,10 +111,10 @@ fn succeeded(status: u16, body: &[u8]) -> Outcome<()> {
     }
 }
 
-/// Has each client send its requests one after the other, all clients at once; all must succeed. Answers the time
-/// from the first request to the last answer.
+/// Sends each client's requests in sequence, all clients concurrently; all must succeed. Returns the time from the
+/// first request to the last answer.
 ///
-/// A client is a connection, not a thread: a thread for each would make the server pay for waking it at every answer.
+/// A client is a connection, not a thread: with a thread for each, the server would pay for waking it at every answer.
 pub fn drive(address: SocketAddr, clients: &[Vec<Vec<u8>>]) -> Outcome<Duration> {
     let shares: Vec<&[Vec<Vec<u8>>]> = clients.chunks(clients.len().div_ceil(THREADS)).collect();
     let start = Barrier::new(shares.len() + 1);

@@ -1,4 +1,4 @@
-//! What a body costs before it meets the log: reading it, and allocations on its way into the store.
+//! CPU cost of a body before it reaches the log: parsing it, and allocations on its way into the store.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tidewatch::journal::IngestRecord;
 use crate::Outcome;
 use crate::points::{BATCH, FIELDS, SECOND_NS, Series};
 use crate::sonic;
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const PARSE: Experiment = Experiment {
     figures: &[Figure {
-        what: "parse of a 1,000-point body into columns against a visitor on sonic-rs",
-        bar: Bar::AtLeast(1.5),
+        what: "parsing a 1,000-point body into columns, against a visitor on sonic-rs",
+        required: Requirement::AtLeast(1.5),
         unit: "× faster",
     }],
     run: parse,
@@ -27,9 +27,9 @@ pub const PARSE: Experiment = Experiment {
 
 pub const ALLOCATIONS: Experiment = Experiment {
     figures: &[Figure {
-        what: "allocations per point in a 1,000-point request",
-        bar: Bar::AtMost(0.05),
-        unit: "",
+        what: "allocations per point of a 1,000-point request",
+        required: Requirement::AtMost(0.05),
+        unit: "allocations",
     }],
     run: allocations,
 };
@@ -80,7 +80,7 @@ fn lookup(source: &Arc<Source>) -> impl FnMut(ObjectId) -> Option<SourceView> {
     }
 }
 
-/// Reads a body as the server does; all its points must be in order.
+/// Parses a body as the server does; all points must be valid.
 fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut RowsWriter) -> Outcome<()> {
     match parse_batch(body, NOW_NS, &mut lookup(source), scratch, rows) {
         Ok(Batch::Ready(outcome)) if outcome.errors.is_empty() && rows.rows() as usize == BATCH => Ok(()),
@@ -104,7 +104,7 @@ fn parse() -> Outcome<Vec<Measured>> {
     }
     let (columns, sonic) = (median(&mut columns_us), median(&mut sonic_us));
     let note = format!(
-        "{} KB; our scanner {} µs, sonic-rs {} µs (medians of {ROUNDS}, taken in turns)",
+        "{} KB; our scanner {} µs, sonic-rs {} µs (medians of {ROUNDS} alternating rounds)",
         body.len() / 1_000,
         significant(columns),
         significant(sonic)
@@ -140,7 +140,7 @@ fn allocations() -> Outcome<Vec<Measured>> {
         let first_sequence = (index * BATCH) as u64 + 1;
         let application = allocation_counter::measure(|| applied = store.apply(&encoded, first_sequence));
         applied.map_err(|error| format!("{error:?}"))?;
-        // The first half warms the buffers that are kept.
+        // The first half fills the reused buffers.
         if index >= REQUESTS {
             parsing += parsed.count_total;
             recording += recorded.count_total;
@@ -151,8 +151,8 @@ fn allocations() -> Outcome<Vec<Measured>> {
     }
     let a_request = |count: u64| significant(count as f64 / REQUESTS as f64);
     let note = format!(
-        "parse → record → apply, one source, {REQUESTS} requests in order, with what the store seals meanwhile; a request: parse {}, \
-         record {}, apply {}; a request that seals nothing {} a point; transport is not in it",
+        "parse → record → apply, one source, {REQUESTS} requests in order, including the store's sealing; per request: parse {}, \
+         record {}, apply {}; {} a point for requests without sealing; transport excluded",
         a_request(parsing),
         a_request(recording),
         a_request(applying),

@@ -1,4 +1,4 @@
-//! What a bucket that is set apart costs the others.
+//! The cost of a bucket that is set apart to the other buckets.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +10,20 @@ use crate::client::{Connection, drive, request};
 use crate::metrics::{CHECKPOINTS, LOG_TAIL, Metrics, SEGMENTS, metric};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const DAMAGE: Experiment = Experiment {
     figures: &[
-        // Its records are carried on once for each checkpoint; nothing of it is in the way of an ingest.
+        // Its records are carried on once for each checkpoint, which does not affect ingests.
         Figure {
-            what: "ingest of others while one bucket's part of a segment is damaged, server CPU a point",
-            bar: Bar::AtMost(1.1),
+            what: "server CPU per point ingested into other buckets, with a bucket set apart against without",
+            required: Requirement::AtMost(1.1),
             unit: "×",
         },
-        // One checkpoint's worth may wait while another comes in, as without a damaged bucket.
+        // As without a damaged bucket, the log of one checkpoint may wait while that of the next is written.
         Figure {
-            what: "longest log while one bucket's part of a segment is damaged, of storage.checkpoint_bytes",
-            bar: Bar::AtMost(2.0),
+            what: "greatest length of the log with a bucket set apart, against storage.checkpoint_bytes",
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
     ],
@@ -31,13 +31,13 @@ pub const DAMAGE: Experiment = Experiment {
 };
 
 const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "4194304");
-/// Connections, each with a source.
+/// Connections, each with its own source.
 const CLIENTS: usize = 4;
-/// Requests of a client in a round: several checkpoints' worth of log.
+/// Requests of each client in a round; together they fill the log for several checkpoints.
 const EACH: usize = 250;
-/// The first only warms up.
+/// The first round only warms up.
 const ROUNDS: usize = 8;
-/// The end of a segment: offset of the table, its rows, its checksum, the end magic.
+/// The end of a segment: offset of the table, its rows, its checksum, end magic.
 const TRAILER_BYTES: usize = 24;
 
 /// A server with two buckets, one of which may be damaged.
@@ -62,19 +62,19 @@ impl Scene {
         let ids = account.sources(&bucket, CLIENTS)?.into_iter().enumerate();
         let series = |seed: usize| Series::new(seed as u64, first_ns, SECOND_NS);
         let mut sources: Vec<_> = ids.map(|(seed, id)| (id, series(seed))).collect();
-        // Made later, it has the greater ordinal and the last entries of a segment.
+        // Created later, it has the greater ordinal and so the last entries of a segment.
         let other = account.bucket("other")?;
         let (of_other, mut other_series) = (account.source(&other, "other")?, series(CLIENTS));
         let mut connection = Connection::open(server.address)?;
         let mut fill = |connection: &mut Connection| -> Outcome<()> {
             let (source, series) = &mut sources[0];
-            connection.done(&account.batch(&series.batch(&bucket, source, BATCH)))?;
-            connection.done(&account.batch(&other_series.batch(&other, &of_other, BATCH)))?;
+            connection.send_ok(&account.batch(&series.batch(&bucket, source, BATCH)))?;
+            connection.send_ok(&account.batch(&other_series.batch(&other, &of_other, BATCH)))?;
             Ok(())
         };
         fill(&mut connection)?;
         server.stop()?;
-        // The log has something of both, too, which has to be carried on where the bucket does not open.
+        // The log must also have records of both: those of a bucket that does not open are carried on.
         let server = Server::start(&data_dir, &[CHECKPOINT_BYTES])?;
         fill(&mut Connection::open(server.address)?)?;
         server.kill()?;
@@ -101,10 +101,10 @@ impl Scene {
     /// Status of an ingest into the other bucket.
     fn status_of_other(&self) -> Outcome<u16> {
         let mut connection = Connection::open(self.server.address)?;
-        Ok(connection.ask(&self.to_other)?.0)
+        Ok(connection.send(&self.to_other)?.0)
     }
 
-    /// Processor time of a point in µs.
+    /// CPU time of a point in µs.
     fn cost_us(&mut self) -> Outcome<f64> {
         let (account, bucket) = (&self.account, &self.bucket);
         let of_client = |(source, series): &mut (String, Series)| {
@@ -143,7 +143,7 @@ fn damage() -> Outcome<Vec<Measured>> {
     }
     let (mut ratios, mut costs, mut longest) = (Vec::new(), [Vec::new(), Vec::new()], [0.0f64; 2]);
     for round in 0..ROUNDS {
-        // Who goes first alternates, so that a machine that grows slower favours neither.
+        // The order alternates, so that a machine that becomes slower favours neither.
         let mut of_round = [0.0; 2];
         for turn in [round % 2, 1 - round % 2] {
             let scene = if turn == 0 { &mut whole } else { &mut damaged };
@@ -163,7 +163,7 @@ fn damage() -> Outcome<Vec<Measured>> {
     let [least, most] = [0.0, 1.0].map(|share| significant(quantile(&mut ratios, share)));
     let note = format!(
         "{} against {} µs on two servers, {CLIENTS} connections, {EACH} batches of {BATCH} points each a round, median of \
-         the ratios of {} rounds taken in turns ({least} to {most}); the damaged bucket answers 503; {apart_after} set apart at \
+         the ratios of {} alternating rounds ({least} to {most}); the damaged bucket answers 503; {apart_after} set apart at \
          the end, {} against {} segments",
         significant(damaged_us),
         significant(whole_us),
@@ -173,7 +173,7 @@ fn damage() -> Outcome<Vec<Measured>> {
     );
     let checkpoint_bytes: f64 = CHECKPOINT_BYTES.1.parse()?;
     let log_note = format!(
-        "looked at after each round, {} checkpoints of {} MiB; {} × beside a whole one",
+        "measured after each round, {} checkpoints of {} MiB; {} × without a damaged bucket",
         metrics.get(CHECKPOINTS)?,
         checkpoint_bytes / f64::from(1 << 20),
         significant(longest[0] / checkpoint_bytes)

@@ -1,4 +1,4 @@
-//! Webhooks: how many deliveries a second one receiver gets, and whether a dead one delays it.
+//! Webhook deliveries: throughput to one receiver, and the delay caused by an unresponsive one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,27 +11,27 @@ use crate::client::{Connection, drive};
 use crate::ingest::CLIENTS;
 use crate::rules::{create, rule, verdict};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const DELIVERIES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "deliveries a second to one local receiver, durable",
-            bar: Bar::Shown,
-            unit: "",
+            what: "durable webhook deliveries to one local receiver",
+            required: Requirement::Shown,
+            unit: "/s",
         },
         Figure {
-            what: "verdict to delivery, beside a dead receiver against without",
-            bar: Bar::AtMost(1.3),
+            what: "latency from verdict to delivery, with an unresponsive receiver against without",
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
     ],
     run: deliveries,
 };
 
-/// Triggers of each client, at once.
+/// Triggers of each client in the throughput measurement.
 const TRIGGERS: usize = 150;
-/// Triggers one after the other, with and without the dead receiver in turns.
+/// Rounds of single triggers, alternating with and without the unresponsive receiver.
 const ROUNDS: usize = 8;
 const TRIGGERS_OF_ROUND: usize = 50;
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ fn rate(
     Ok(Measured {
         value: rules.len() as f64 / (last - started).as_secs_f64(),
         note: format!(
-            "{} triggers by {CLIENTS} connections ({} ms), each signed, sent and its attempt recorded durably, on cores \
+            "{} triggers by {CLIENTS} connections ({} ms), each delivery signed, sent and its attempt recorded durably, on cores \
              shared with evaluators and receiver; {} µs of server CPU for verdict and delivery",
             rules.len(),
             significant(verdicts_took.as_secs_f64() * 1e3),
@@ -91,31 +91,31 @@ fn delay(
     rules: &[String],
     arrivals: &Receiver<Instant>,
 ) -> Outcome<Measured> {
-    let (dead, _connections) = silent()?;
-    let dead = account.webhook(dead)?;
+    let (unresponsive, _connections) = unresponsive_receiver()?;
+    let unresponsive = account.webhook(unresponsive)?;
     let mut connection = Connection::open(server.address)?;
     let mut took = [Vec::new(), Vec::new()];
     for (round, rules) in rules.chunks(TRIGGERS_OF_ROUND).enumerate() {
-        let beside = round % 2;
-        account.set_webhook(&dead, ["paused", "active"][beside])?;
+        let concurrent = round % 2;
+        account.set_webhook(&unresponsive, ["paused", "active"][concurrent])?;
         for rule in rules {
             let request = verdict(account, rule, "met");
             let sent = Instant::now();
-            connection.done(&request)?;
+            connection.send_ok(&request)?;
             let arrived = arrivals.recv_timeout(ARRIVES_WITHIN)?;
-            took[beside].push((arrived - sent).as_secs_f64() * 1e6);
+            took[concurrent].push((arrived - sent).as_secs_f64() * 1e6);
         }
     }
-    let [without, beside] = took.each_mut().map(|times| median(times));
+    let [without, concurrent] = took.each_mut().map(|times| median(times));
     let [without_p99, beside_p99] = took.each_mut().map(|times| quantile(times, 0.99));
     Ok(Measured {
-        value: beside / without,
+        value: concurrent / without,
         note: format!(
-            "medians of {} triggers each, one at a time, the dead one accepts connections and never answers, with up to \
+            "medians of {} triggers each, one at a time; the unresponsive receiver accepts connections and never answers, with up to \
              {} deliveries waiting for it; {} against {} µs, p99 {} against {} µs",
             took[0].len(),
             took[1].len(),
-            significant(beside),
+            significant(concurrent),
             significant(without),
             significant(beside_p99),
             significant(without_p99)
@@ -123,7 +123,7 @@ fn delay(
     })
 }
 
-/// Answers every request with 200 and tells when its body was read.
+/// A receiver that answers every request with 200 and reports the time at which its body was read.
 fn receiver() -> Outcome<(SocketAddr, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -162,8 +162,8 @@ fn answer_all(stream: TcpStream, arrived: &Sender<Instant>) -> Option<()> {
     }
 }
 
-/// Accepts connections, which stay open, and never reads from them; they end with the answered channel.
-pub fn silent() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
+/// A receiver that accepts connections and never reads from them; they close when the returned channel is dropped.
+pub fn unresponsive_receiver() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (accepted, connections) = channel();

@@ -1,4 +1,4 @@
-//! Group commit on a slow disk: how many requests one sync acknowledges.
+//! Group commit on a slow disk: requests acknowledged by one sync.
 
 use std::fs;
 use std::process::Command;
@@ -9,19 +9,19 @@ use crate::client::drive;
 use crate::ingest::CLIENTS;
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const SLOW_SYNC: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "acknowledgements per fdatasync when it takes 5 ms, 64 clients, 1 bucket",
-            bar: Bar::AtLeast(32.0),
-            unit: "",
+            what: "acknowledgements per fdatasync of 5 ms, 64 clients, 1 bucket",
+            required: Requirement::AtLeast(32.0),
+            unit: "requests",
         },
         Figure {
-            what: "acknowledgements per fdatasync when it takes 5 ms, 64 clients, 64 buckets",
-            bar: Bar::AtLeast(32.0),
-            unit: "",
+            what: "acknowledgements per fdatasync of 5 ms, 64 clients, 64 buckets",
+            required: Requirement::AtLeast(32.0),
+            unit: "requests",
         },
     ],
     run: slow_sync,
@@ -31,12 +31,12 @@ const REQUESTS_EACH: usize = 100;
 
 fn slow_sync() -> Outcome<Vec<Measured>> {
     if Command::new("strace").arg("-V").output().is_err() {
-        return Err("strace is not installed: it is what makes fdatasync slow and counts it".into());
+        return Err("strace is not installed: it delays fdatasync and counts the calls".into());
     }
     let dir = data_root()?;
     let trace = dir.path().join("syncs");
-    let trace_path = trace.to_str().ok_or("a path that is no text")?;
-    // A tracer that the server is not a child of; only fdatasync stops for it.
+    let trace_path = trace.to_str().ok_or("a path that is not UTF-8")?;
+    // strace as a separate process that is not the server's parent; only fdatasync stops for it.
     let tool = [
         "strace",
         "-D",
@@ -107,7 +107,7 @@ fn now_s() -> Outcome<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
-/// A line is the thread, the time at which the call began, and the call.
+/// Each line of the trace has the thread, the start time of the call, and the call.
 fn syncs_between(trace: &str, from_s: f64, until_s: f64) -> usize {
     let began = |line: &str| -> Option<f64> {
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! How many files a data directory gets, and how many of them are mapped, with many buckets and many checkpoints.
+//! Number of files in a data directory, and of mapped files, with many buckets and many checkpoints.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,21 +12,22 @@ use crate::ingest::CLIENTS;
 use crate::metrics::{CHECKPOINTS, FAILED_CHECKPOINTS, metric};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root, files_below};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
-// Files grow with the logarithm of the data, not with buckets or checkpoints: a few for each size class of segments, and
-// for each of the ledger's five streams. 200 leaves a process far from 65,530 mappings and 1,024 open files.
+// The number of files grows with the logarithm of the data, not with buckets or checkpoints: a few for each size class
+// of segments and for each of the ledger's five streams. 200 leaves a process far from 65,530 mappings and 1,024 open
+// files.
 pub const FILES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "mapped files of the data directory, 10,000 buckets × 50 checkpoints with keys",
-            bar: Bar::AtMost(200.0),
-            unit: "",
+            what: "mapped files, 10,000 buckets × 50 checkpoints with idempotency keys",
+            required: Requirement::AtMost(200.0),
+            unit: "files",
         },
         Figure {
-            what: "files in the data directory, 10,000 buckets × 50 checkpoints with keys",
-            bar: Bar::AtMost(200.0),
-            unit: "",
+            what: "files in the data directory, 10,000 buckets × 50 checkpoints with idempotency keys",
+            required: Requirement::AtMost(200.0),
+            unit: "files",
         },
     ],
     run: files,
@@ -35,14 +36,14 @@ pub const FILES: Experiment = Experiment {
 const BUCKETS: usize = 10_000;
 const CHECKPOINTS_WANTED: f64 = 50.0;
 const CHECKPOINTS_OF_A_START: f64 = 10.0;
-/// About the log of a round.
+/// About as much log as a round writes.
 const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "4194304");
 /// Keys of each round that are sent again after each restart.
 const REPEATED: usize = 8;
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A request with a key, and its first answer.
-struct Kept {
+/// A request with an idempotency key, and its first answer.
+struct RepeatableRequest {
     request: Vec<u8>,
     answer: Vec<u8>,
 }
@@ -56,13 +57,13 @@ fn files() -> Outcome<Vec<Measured>> {
     fleet.create(&server, BUCKETS, 1)?;
     server.stop()?;
     let created_s = began.elapsed().as_secs_f64();
-    let mut most = Most::default();
+    let mut most = Maxima::default();
     let (mut server, mut round, mut kept) = (Server::start(&data_dir, &[CHECKPOINT_BYTES])?, 0, Vec::new());
     let (mut done, mut starts, mut slowest_ready_s) = (0.0, 0, 0.0f64);
     loop {
         let of_start = rounds(&server, &data_dir, &fleet, &mut round, &mut kept, &mut most)?;
         done += of_start;
-        // In turns in order and not, so that both what a stop and what a crash leaves behind is opened.
+        // Stops and crashes alternate, so that the files left by both are opened.
         match starts % 2 {
             0 => server.kill()?,
             _ => server.stop()?,
@@ -75,10 +76,10 @@ fn files() -> Outcome<Vec<Measured>> {
             break;
         }
     }
-    most.look(&server, &data_dir)?;
+    most.observe(&server, &data_dir)?;
     let note = format!(
-        "greatest number seen, looked at every {LOOK_EVERY:?}; {done} checkpoints in {round} rounds of a point for each \
-         bucket, each under its own Idempotency-Key; {starts} restarts, SIGKILL and SIGTERM in turns, up to {} s to \
+        "greatest number observed, polled every {POLL_INTERVAL:?}; {done} checkpoints in {round} rounds of a point for each \
+         bucket, each under its own Idempotency-Key; {starts} restarts, alternating SIGKILL and SIGTERM, at most {} s to \
          ready, each answered {REPEATED} keys of each round as before; buckets created in {} s, all in {} s",
         significant(slowest_ready_s),
         significant(created_s),
@@ -94,22 +95,22 @@ fn files() -> Outcome<Vec<Measured>> {
     ])
 }
 
-/// Rounds until this start of the server has done its checkpoints; answers how many it did.
+/// Runs rounds until this process of the server has taken its checkpoints; returns their number.
 fn rounds(
     server: &Server,
     data_dir: &Path,
     fleet: &Fleet,
     round: &mut u64,
-    kept: &mut Vec<Kept>,
-    most: &mut Most,
+    kept: &mut Vec<RepeatableRequest>,
+    most: &mut Maxima,
 ) -> Outcome<f64> {
     let stop = &AtomicBool::new(false);
     let most = &*most;
     thread::scope(|scope| {
         let looking = scope.spawn(move || -> Outcome<()> {
             while !stop.load(Ordering::Relaxed) {
-                most.look(server, data_dir)?;
-                thread::sleep(LOOK_EVERY);
+                most.observe(server, data_dir)?;
+                thread::sleep(POLL_INTERVAL);
             }
             Ok(())
         });
@@ -134,8 +135,8 @@ fn rounds(
     })
 }
 
-/// A point for each bucket.
-fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<Kept>) -> Outcome<()> {
+/// Sends one point to each bucket.
+fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<RepeatableRequest>) -> Outcome<()> {
     let first_ns = days_ago_ns(20)? + round as i64 * 60 * SECOND_NS;
     let requests = fleet.buckets.iter().enumerate().map(|(index, bucket)| {
         let body = Series::new(round, first_ns, SECOND_NS).single(&bucket.id, &bucket.sources[0]);
@@ -146,19 +147,19 @@ fn send_round(server: &Server, fleet: &Fleet, round: u64, kept: &mut Vec<Kept>) 
     let mut connection = Connection::open(server.address)?;
     for place in 0..REPEATED {
         let request = requests.swap_remove(place * requests.len() / REPEATED);
-        let answer = connection.done(&request)?.to_vec();
-        kept.push(Kept { request, answer });
+        let answer = connection.send_ok(&request)?.to_vec();
+        kept.push(RepeatableRequest { request, answer });
     }
     let each = requests.len().div_ceil(CLIENTS);
     let clients: Vec<Vec<Vec<u8>>> = requests.chunks(each).map(<[_]>::to_vec).collect();
     drive(server.address, &clients).map(drop)
 }
 
-/// Sends what was kept once more: the first answers must come back.
-fn repeat(server: &Server, kept: &[Kept]) -> Outcome<()> {
+/// Sends the kept requests again; the first answers must be repeated.
+fn repeat(server: &Server, kept: &[RepeatableRequest]) -> Outcome<()> {
     let mut connection = Connection::open(server.address)?;
     for (index, kept) in kept.iter().enumerate() {
-        let answer = connection.done(&kept.request)?;
+        let answer = connection.send_ok(&kept.request)?;
         if answer != kept.answer {
             return Err(format!(
                 "key {index} of {} was answered {} first, and {} after a restart",
@@ -172,15 +173,15 @@ fn repeat(server: &Server, kept: &[Kept]) -> Outcome<()> {
     Ok(())
 }
 
-/// The greatest numbers seen.
+/// The greatest numbers observed.
 #[derive(Default)]
-struct Most {
+struct Maxima {
     maps: AtomicUsize,
     files: AtomicUsize,
 }
 
-impl Most {
-    fn look(&self, server: &Server, data_dir: &Path) -> Outcome<()> {
+impl Maxima {
+    fn observe(&self, server: &Server, data_dir: &Path) -> Outcome<()> {
         self.maps
             .fetch_max(server.mappings_below(data_dir)?, Ordering::Relaxed);
         self.files.fetch_max(files_below(data_dir), Ordering::Relaxed);

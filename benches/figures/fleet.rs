@@ -1,6 +1,6 @@
-//! Many buckets and sources, and what brings a checkpoint about.
+//! Many buckets and sources, and load that makes checkpoints due.
 //!
-//! Organizations decide one command at a time each: several that create at once share a sync.
+//! An organization's commands are decided one at a time, so several organizations create concurrently and share syncs.
 
 use std::ops::Range;
 use std::thread;
@@ -16,7 +16,7 @@ use crate::server::{Account, Server};
 const ORGANIZATIONS: usize = 32;
 
 pub struct Bucket {
-    /// Its place among the accounts.
+    /// Index of its account.
     pub account: usize,
     pub id: String,
     pub sources: Vec<String>,
@@ -36,7 +36,7 @@ impl Fleet {
         })
     }
 
-    /// Creates so many more buckets with so many sources each, all organizations at once.
+    /// Creates this many more buckets with this many sources each, in all organizations concurrently.
     pub fn create(&mut self, server: &Server, buckets: usize, sources: usize) -> Outcome<()> {
         let before = self.buckets.len();
         let created: Vec<Outcome<Vec<Bucket>>> = thread::scope(|scope| {
@@ -112,7 +112,7 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// With a bucket of its own.
+    /// Creates a bucket for the filler.
     pub fn of(server: &Server, account: &mut Account) -> Outcome<Self> {
         let bucket = account.bucket("filler")?;
         Ok(Filler {
@@ -127,10 +127,10 @@ impl Filler {
     pub fn send(&mut self) -> Outcome<()> {
         let body = self.series.batch(&self.bucket, &self.source, BATCH);
         let request = request("POST", "/api/data/batch", &self.credential, &body);
-        self.connection.done(&request).map(drop)
+        self.connection.send_ok(&request).map(drop)
     }
 
-    /// Sends until the log is so long, which must be less than what orders a checkpoint.
+    /// Sends until the log has this length, which must be less than `storage.checkpoint_bytes`.
     pub fn fill(&mut self, server: &Server, log_bytes: f64) -> Outcome<()> {
         while metric(server, LOG_TAIL)? < log_bytes {
             self.send()?;
@@ -138,7 +138,7 @@ impl Filler {
         Ok(())
     }
 
-    /// Sends until one more checkpoint is done than were counted before.
+    /// Sends until the number of checkpoints exceeds `before`.
     pub fn until_checkpoint(&mut self, server: &Server, before: f64) -> Outcome<()> {
         while metric(server, CHECKPOINTS)? <= before {
             self.send()?;

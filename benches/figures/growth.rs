@@ -1,25 +1,25 @@
-//! What a series keeps in memory when it gets a point now and then, over many checkpoints.
+//! Memory of a series with occasional points, over many checkpoints.
 
 use crate::Outcome;
 use crate::client::drive;
 use crate::fleet::{Filler, Fleet};
-use crate::metrics::{CHECKPOINTS, SEGMENTS, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, SEGMENTS, metric, wait_for_merges};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const GROWTH: Experiment = Experiment {
     figures: &[
-        // As of an idle series: what a checkpoint leaves behind is 40 bytes for each block in a file, and merges keep the
-        // blocks few.
+        // The same limit as for an idle series: a checkpoint leaves 40 bytes for each block in a file, and merges keep
+        // the number of blocks low.
         Figure {
-            what: "memory a series after ten checkpoints, 100,000 series",
-            bar: Bar::AtMost(1_024.0),
+            what: "memory per series after ten checkpoints, 100,000 series",
+            required: Requirement::AtMost(1_024.0),
             unit: "B",
         },
         Figure {
-            what: "memory a series grows by from the second to the tenth of these checkpoints",
-            bar: Bar::Shown,
+            what: "growth of memory per series from the second to the tenth of these checkpoints",
+            required: Requirement::Shown,
             unit: "B",
         },
     ],
@@ -27,7 +27,7 @@ pub const GROWTH: Experiment = Experiment {
 };
 
 const SERIES: usize = 100_000;
-/// Each organization has one.
+/// Series of each organization's single bucket.
 const SERIES_OF_A_BUCKET: usize = 3_125;
 const TEN: usize = 10;
 /// More than the log of a round.
@@ -39,7 +39,7 @@ fn growth() -> Outcome<Vec<Measured>> {
     let server = Server::start(&data_dir, &[CHECKPOINT_BYTES])?;
     let mut fleet = Fleet::sign_up(&server)?;
     let mut filler = Filler::of(&server, &mut fleet.accounts[0])?;
-    // What the process needs once for all is there before.
+    // Memory that the process allocates once is allocated before the measurement.
     filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     server.settle()?;
     let before = server.anonymous_bytes()?;
@@ -50,14 +50,14 @@ fn growth() -> Outcome<Vec<Measured>> {
         let done = metric(&server, CHECKPOINTS)?;
         send_round(&server, &fleet, round)?;
         filler.until_checkpoint(&server, done.max(metric(&server, CHECKPOINTS)?))?;
-        merges_stand_still(&server)?;
+        wait_for_merges(&server)?;
         counted += metric(&server, CHECKPOINTS)? - done;
         seen.push((server.anonymous_bytes()? - before) / SERIES as f64);
     }
     let shown: Vec<String> = seen.iter().map(|bytes| format!("{bytes:.0}")).collect();
     let last = seen[TEN - 1];
     let note = format!(
-        "RssAnon beyond {} MB before the series were made, after each checkpoint: {} B; {counted} checkpoints, {} \
+        "RssAnon per series after each checkpoint, without the {} MB before the series were created: {} B; {counted} checkpoints, {} \
          segments at the end",
         significant(before / 1e6),
         shown.join(", "),
@@ -71,12 +71,12 @@ fn growth() -> Outcome<Vec<Measured>> {
         Measured { value: last, note },
         Measured {
             value: last - seen[1],
-            note: format!("after a restart {} MB in all", significant(restarted / 1e6)),
+            note: format!("{} MB in total after a restart", significant(restarted / 1e6)),
         },
     ])
 }
 
-/// A point for each series.
+/// Sends one point to each series.
 fn send_round(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
     let first_ns = days_ago_ns(20)? + round as i64 * 3_600 * SECOND_NS;
     let of_bucket = |bucket: &crate::fleet::Bucket| {

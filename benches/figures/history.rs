@@ -1,4 +1,4 @@
-//! Points that arrive in any order: once merged, a query finds them in as few blocks as those that came in order.
+//! Points that arrive in any order: after merges, a query reads as few blocks as for points that arrived in order.
 
 use fastrand::Rng;
 use serde_json::json;
@@ -7,18 +7,18 @@ use tidewatch::timestamp::format_timestamp_ns;
 use crate::Outcome;
 use crate::client::{Connection, drive};
 use crate::fleet::Filler;
-use crate::metrics::{CHECKPOINTS, MERGES, Metrics, SEGMENTS, merges_stand_still, metric};
+use crate::metrics::{CHECKPOINTS, MERGES, Metrics, SEGMENTS, metric, wait_for_merges};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured};
+use crate::table::{Experiment, Figure, Measured, Requirement};
 
 pub const HISTORY: Experiment = Experiment {
     figures: &[
-        // Each file may cut a block at either end of the range.
+        // Each file may have a block that the range cuts at either end.
         Figure {
-            what: "blocks opened by a grouped query on shuffled history, beyond those of history in order",
-            bar: Bar::AtMost(2.0),
-            unit: "",
+            what: "additional blocks read by a grouped query if points arrived out of order",
+            required: Requirement::AtMost(2.0),
+            unit: "blocks",
         },
     ],
     run: history,
@@ -29,7 +29,7 @@ const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "1048576");
 const CHECKPOINTS_WITH_POINTS: usize = 16;
 const CHECKPOINTS_WITHOUT: usize = 16;
 const OPENED: &str = "tidewatch_query_blocks_opened_total";
-/// The second day of nearly six, cut within an hour at both ends.
+/// The second of nearly six days, with both ends within an hour.
 const FROM_S: i64 = 86_400 + 1_234;
 const TO_S: i64 = 2 * 86_400 + 1_234;
 
@@ -50,7 +50,7 @@ fn history() -> Outcome<Vec<Measured>> {
     Rng::with_seed(1).shuffle(&mut others);
     let each = POINTS / CHECKPOINTS_WITH_POINTS;
     for (entries, others) in entries.chunks(each).zip(others.chunks(each)) {
-        // In turns, so that both are in the same segments.
+        // Sent in alternation, so that both sources are in the same segments.
         let (one, other) = (
             requests(&account, &ordered, entries),
             requests(&account, &shuffled, others),
@@ -59,11 +59,11 @@ fn history() -> Outcome<Vec<Measured>> {
         drive(server.address, &[in_turns.collect()])?;
         filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     }
-    // Segments with points are merged once enough of their size are there.
+    // Segments with points are merged once enough of similar size exist.
     for _ in 0..CHECKPOINTS_WITHOUT {
         filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
     }
-    merges_stand_still(&server)?;
+    wait_for_merges(&server)?;
     let queried = [(&ordered, &sources[0]), (&shuffled, &sources[1])];
     let [in_order, in_disorder] = queried.map(|(bucket, source)| -> Outcome<(f64, Vec<u8>)> {
         let moment = |seconds: i64| {
@@ -80,14 +80,14 @@ fn history() -> Outcome<Vec<Measured>> {
             "filters": {"dataSourceIds": [source], "startTime": range[0], "endTime": range[1]}}),
         );
         let before = metric(&server, OPENED)?;
-        let answer = Connection::open(server.address)?.done(&query)?.to_vec();
+        let answer = Connection::open(server.address)?.send_ok(&query)?.to_vec();
         Ok((metric(&server, OPENED)? - before, answer))
     });
     let (in_order, in_disorder) = (in_order?, in_disorder?);
     let metrics = Metrics::of(&server)?;
     let note = format!(
         "{} against {} blocks for the hours of one day of 5.8 ({POINTS} points, one a second, in batches of {BATCH}, \
-         shuffled with seed 1 over all of it), after {} checkpoints and {} merges; {} segments, of which the smaller may hold neither",
+         shuffled with seed 1 over all of it), after {} checkpoints and {} merges; {} segments, of which the smaller ones may contain neither",
         in_disorder.0,
         in_order.0,
         metrics.get(CHECKPOINTS)?,

@@ -1,4 +1,4 @@
-//! Ingest over HTTP: what a point and a request cost the server, and what durability costs the throughput.
+//! Ingest over HTTP: CPU cost of a point and of a request, and the effect of durability on throughput.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use crate::Outcome;
 use crate::client::{drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const BATCHES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "server CPU per ingested point, 1,000 a request, durable, everything on",
-            bar: Bar::AtMost(0.7),
+            what: "server CPU per ingested point, durable, batches of 1,000",
+            required: Requirement::AtMost(0.7),
             unit: "µs",
         },
         Figure {
             what: "ingest throughput, durable against wal.sync=never, 64 clients, batches of 1,000",
-            bar: Bar::AtLeast(85.0),
+            required: Requirement::AtLeast(85.0),
             unit: "%",
         },
     ],
@@ -30,12 +30,12 @@ pub const SINGLES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per single-point request, 64 connections, durable",
-            bar: Bar::AtMost(20.0),
+            required: Requirement::AtMost(20.0),
             unit: "µs",
         },
         Figure {
             what: "ingest throughput, durable against wal.sync=never, 64 clients, single points",
-            bar: Bar::AtLeast(85.0),
+            required: Requirement::AtLeast(85.0),
             unit: "%",
         },
     ],
@@ -43,12 +43,12 @@ pub const SINGLES: Experiment = Experiment {
 };
 
 pub const CLIENTS: usize = 64;
-/// The first only warms up.
+/// The first round only warms up.
 const ROUNDS: usize = 6;
-/// Less log than the default before a checkpoint, so that checkpoints fall into the measured time.
+/// Below the default, so that checkpoints occur within the measured time.
 pub const CHECKPOINT_BYTES: &str = "8388608";
 
-/// A server with one bucket and a source for each client.
+/// A server with one bucket and one source for each client.
 pub struct Load {
     pub server: Server,
     pub account: Account,
@@ -62,7 +62,7 @@ impl Load {
         Self::start_under(&[], settings)
     }
 
-    /// The same under a tool, as [`Server::start_under`].
+    /// Starts the server under a tool, as [`Server::start_under`] does.
     pub fn start_under(tool: &[&str], settings: &[(&str, &str)]) -> Outcome<Self> {
         let dir = data_root()?;
         let server = Server::start_under(tool, &dir.path().join("data"), settings)?;
@@ -82,13 +82,13 @@ impl Load {
         })
     }
 
-    /// Kills the server; answers what it left behind.
+    /// Kills the server; returns its data directory.
     pub fn crash(self) -> Outcome<TempDir> {
         self.server.kill()?;
         Ok(self.dir)
     }
 
-    /// Each client's next requests.
+    /// The next requests of each client.
     pub fn requests(&mut self, each: usize, points: usize) -> Vec<Vec<Vec<u8>>> {
         let (account, bucket) = (&self.account, &self.bucket);
         let of_client = |(source, series): &mut (String, Series)| {
@@ -101,7 +101,7 @@ impl Load {
         self.sources.iter_mut().map(of_client).collect()
     }
 
-    /// A request of each client that may be sent again and again.
+    /// One request for each client that can be sent repeatedly.
     pub fn requests_of_now(&mut self, points: usize) -> Vec<Vec<u8>> {
         let (account, bucket) = (&self.account, &self.bucket);
         let of_client = |(source, series): &mut (String, Series)| {
@@ -110,11 +110,11 @@ impl Load {
         self.sources.iter_mut().map(of_client).collect()
     }
 
-    /// The same as most agents send them: compressed by gzip.
-    pub fn packed_requests_of_now(&mut self, points: usize) -> Outcome<Vec<Vec<u8>>> {
+    /// The same requests compressed by gzip, as most agents send them.
+    pub fn gzip_requests_of_now(&mut self, points: usize) -> Outcome<Vec<Vec<u8>>> {
         let (account, bucket) = (&self.account, &self.bucket);
         let of_client = |(source, series): &mut (String, Series)| {
-            account.packed_batch(&series.batch_of_now(bucket, source, points))
+            account.gzip_batch(&series.batch_of_now(bucket, source, points))
         };
         self.sources.iter_mut().map(of_client).collect()
     }
@@ -136,7 +136,7 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
             durable.server.settle()?;
             used_before = durable.server.cpu_seconds()?;
         }
-        // Who goes first alternates, so that a machine that grows slower favours neither.
+        // The order alternates, so that a machine that becomes slower favours neither.
         let durable_first = round % 2 == 0;
         let mut took = [Duration::ZERO; 2];
         for turn in [durable_first, !durable_first] {
@@ -157,11 +157,11 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
     let [durable_rate, relaxed_rate] = rates.map(|mut rates| median(&mut rates));
     let cpu_note = format!(
         "{CLIENTS} connections, one bucket, {CLIENTS} sources; {used:.2} s for {counted} {unit}s, rollups, sealing and \
-         checkpoints (every {CHECKPOINT_BYTES} B of log) included; an answered GET /health cost {} µs meanwhile",
+         checkpoints (every {CHECKPOINT_BYTES} B of log) included; a GET /health took {} µs of CPU",
         significant(transport_us)
     );
     let throughput_note = format!(
-        "{} against {} thousand {unit}s a second on cores shared with the client, median of {} rounds taken in turns",
+        "{} against {} thousand {unit}s a second on cores shared with the client, median of {} alternating rounds",
         significant(durable_rate / 1e3),
         significant(relaxed_rate / 1e3),
         ROUNDS - 1
@@ -178,7 +178,7 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
     ])
 }
 
-/// Processor time of a request that does nothing, on as many connections: what transport alone costs here.
+/// CPU time of a request without work, over as many connections: the cost of transport alone.
 fn transport_us(server: &Server) -> Outcome<f64> {
     let request = request("GET", "/health", "x-of: bench", b"");
     let clients = vec![vec![request; 500]; CLIENTS];

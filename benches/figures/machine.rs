@@ -1,4 +1,4 @@
-//! The machine, and the floor that its disk sets: figures of two runs compare only where these agree.
+//! The machine and the latency of its disk: figures of two runs are comparable only if these agree.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::server::data_root;
 use crate::table::quantile;
 
-/// Syncs measured for the floor.
+/// Number of measured syncs.
 const SYNCS: u64 = 300;
 const SYNC_BYTES: usize = 4_096;
 
@@ -28,7 +28,7 @@ pub fn describe() -> Outcome<()> {
     Ok(())
 }
 
-/// How long the disk takes to make 4 KiB last, right now.
+/// Latency of writing and syncing 4 KiB, measured now.
 pub fn disk_floor() -> Outcome<String> {
     let dir = data_root()?;
     let file = File::create(dir.path().join("floor"))?;

@@ -1,17 +1,17 @@
-//! `make bench`: what the project promises of itself, measured in one run and printed as one table.
+//! `make bench`: the performance figures that the project promises, measured in one run and printed as a table.
 //!
-//! Most figures are taken of the release binary, driven over HTTP from this process and this machine; the client's
-//! processor time is never counted, the server's is read from `/proc`. Ratios are of rounds that alternate within the
-//! run. Words behind `--` choose the rows whose names contain one of them.
+//! Most figures are measured on the release binary, driven over HTTP by this process on the same machine. The client's
+//! CPU time is never counted; the server's is read from `/proc`. Ratios compare rounds that alternate within the run.
+//! Arguments after `--` select the rows whose names contain one of them.
 
 mod analytics;
 mod answer;
-mod beside;
 mod budget;
 mod charts;
 mod checkpoints;
 mod client;
 mod computing;
+mod concurrent;
 mod damage;
 mod deliveries;
 mod durability;
@@ -45,17 +45,17 @@ use std::time::Instant;
 
 use table::{Experiment, Table};
 
-/// Why something could not be measured, for people.
+/// The error of a measurement is a readable message.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const EXPERIMENTS: &[Experiment] = &[
     computing::PARSE,
     computing::ALLOCATIONS,
-    querying::TOUCHED,
+    querying::ROWS_READ,
     querying::HOURLY,
     querying::MINUTELY,
     querying::TENFOLD,
-    querying::BREADTH,
+    querying::MANY_SOURCES,
     analytics::BUCKET,
     analytics::OVERVIEW,
     ingest::BATCHES,
@@ -76,10 +76,10 @@ const EXPERIMENTS: &[Experiment] = &[
     charts::CHANGES,
     scans::SCANS,
     budget::MEMORY,
-    budget::NEIGHBOUR,
+    budget::OTHER_ORGANIZATION,
     logins::LOGINS,
     overload::INGEST,
-    overload::PACKED,
+    overload::GZIP_INGEST,
     overload::QUERIES,
     rules::RULES,
     deliveries::DELIVERIES,

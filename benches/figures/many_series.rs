@@ -1,4 +1,4 @@
-//! A restart with many buckets and many series: what has to be known of each before the first request.
+//! Restart with many buckets and many series.
 
 use std::time::Instant;
 
@@ -9,19 +9,19 @@ use crate::ingest::CLIENTS;
 use crate::metrics::{Metrics, SEGMENTS};
 use crate::points::{SECOND_NS, Series, days_ago_ns};
 use crate::server::{Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, quantile, significant};
 
 pub const MANY_SERIES: Experiment = Experiment {
     figures: &[
-        // Whoever restarts a server for an upgrade has clients that try again for about as long.
+        // Clients retry for about as long while a server is restarted for an upgrade.
         Figure {
-            what: "restart with 10,000 buckets and 1,000,000 series, time to ready",
-            bar: Bar::AtMost(2.0),
+            what: "time to ready after a restart, 10,000 buckets and 1,000,000 series",
+            required: Requirement::AtMost(2.0),
             unit: "s",
         },
         Figure {
-            what: "restart with 10,000 buckets and 1,000,000 series, resident memory a series",
-            bar: Bar::Shown,
+            what: "memory per series after a restart, 10,000 buckets and 1,000,000 series",
+            required: Requirement::Shown,
             unit: "B",
         },
     ],
@@ -37,7 +37,7 @@ fn many_series() -> Outcome<Vec<Measured>> {
     let began = Instant::now();
     let dir = data_root()?;
     let data_dir = dir.path().join("data");
-    // What it takes to create them is not what is measured.
+    // The cost of creating the series is not part of the measurement.
     let server = Server::start(&data_dir, &[("wal.sync", "never")])?;
     let mut fleet = Fleet::sign_up(&server)?;
     fleet.create(&server, BUCKETS, SOURCES)?;
@@ -69,7 +69,7 @@ fn many_series() -> Outcome<Vec<Measured>> {
         .collect();
     let [least, most] = [0.0, 1.0].map(|share| significant(quantile(&mut ready_s, share)));
     let note = format!(
-        "median of {RESTARTS} ({least} to {most}), from the start of the process, after a stop by SIGTERM; {} s of CPU; of the time {}; the \
+        "median of {RESTARTS} ({least} to {most}), from the start of the process, after a stop by SIGTERM; {} s of CPU; of this time: {}; the \
          rest starts actors and the API; {segments} segments; {SOURCES} sources a bucket, one point each; created in {} \
          s, filled after {} s, all in {} s",
         significant(median(&mut cpu_s)),
@@ -91,7 +91,7 @@ fn many_series() -> Outcome<Vec<Measured>> {
     ])
 }
 
-/// A point for each series.
+/// Sends one point to each series.
 fn send_points(server: &Server, fleet: &Fleet) -> Outcome<()> {
     let first_ns = days_ago_ns(20)?;
     let request = |bucket: &Bucket| {

@@ -1,4 +1,4 @@
-//! What a series costs in memory when nothing happens to it.
+//! Memory of an idle series.
 
 use std::thread;
 
@@ -8,18 +8,18 @@ use crate::Outcome;
 use crate::client::{Connection, request};
 use crate::points::{FIELDS, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const IDLE_SERIES: Experiment = Experiment {
     figures: &[Figure {
-        what: "memory per idle series (10,000 against 110,000)",
-        bar: Bar::AtMost(1_024.0),
+        what: "memory per idle series, from 10,000 to 110,000 series",
+        required: Requirement::AtMost(1_024.0),
         unit: "B",
     }],
     run: idle_series,
 };
 
-/// Organizations decide one command at a time each: several share a sync.
+/// An organization's commands are decided one at a time; several organizations share syncs.
 const ORGANIZATIONS: usize = 20;
 const FEW: usize = 10_000;
 const MANY: usize = 110_000;
@@ -65,7 +65,7 @@ fn idle_series() -> Outcome<Vec<Measured>> {
     server.settle()?;
     let sealed = server.resident_bytes()?;
     let note = format!(
-        "VmRSS {} → {} MB live: sources made over HTTP in {ORGANIZATIONS} organizations, one point each, not yet \
+        "VmRSS {} → {} MB live: sources created over HTTP in {ORGANIZATIONS} organizations, one point each, not yet \
          sealed; after a restart, all sealed, {} MB",
         significant(few / 1e6),
         significant(many / 1e6),
@@ -77,7 +77,7 @@ fn idle_series() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// Makes sources and gives each one point.
+/// Creates sources and sends one point to each.
 fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usize]) -> Outcome<()> {
     let mut connection = Connection::open(server.address)?;
     let number = json!({"type": "number"});
@@ -90,7 +90,7 @@ fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usiz
     let mut points = Vec::new();
     for index in indexes {
         let body = json!({"name": format!("source {index}"), "schema": schema}).to_string();
-        let answer = connection.done(&request("POST", &path, &account.credential, body.as_bytes()))?;
+        let answer = connection.send_ok(&request("POST", &path, &account.credential, body.as_bytes()))?;
         let answer: serde_json::Value = serde_json::from_slice(answer)?;
         let id = answer
             .pointer("/dataSource/_id")
@@ -98,6 +98,6 @@ fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usiz
             .ok_or("no source id")?;
         points.push(series.entry(id));
     }
-    connection.done(&account.batch(&Series::batch_of(bucket, &points)))?;
+    connection.send_ok(&account.batch(&Series::batch_of(bucket, &points)))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the server says of itself at `/metrics`.
+//! The server's metrics, from `/metrics`.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ pub const LOG_BYTES: &str = "tidewatch_log_bytes_total";
 pub const LOG_SYNCS: &str = "tidewatch_log_syncs_total";
 pub const DISK_SYNCS: &str = "tidewatch_disk_syncs_total";
 
-const MERGES_STAND_STILL_FOR: Duration = Duration::from_millis(700);
+const IDLE_TIME: Duration = Duration::from_millis(700);
 
-/// All of it, at one moment.
+/// The whole text of one request.
 pub struct Metrics(String);
 
 impl Metrics {
     pub fn of(server: &Server) -> Outcome<Self> {
         let mut connection = Connection::open(server.address)?;
-        let text = connection.done(&request("GET", "/metrics", "x-of: bench", b""))?;
+        let text = connection.send_ok(&request("GET", "/metrics", "x-of: bench", b""))?;
         Ok(Metrics(String::from_utf8(text.to_vec())?))
     }
 
-    /// The value of a sample, whose labels are part of the name.
+    /// The value of a sample; its name includes the labels.
     pub fn get(&self, name: &str) -> Outcome<f64> {
         let found = self
             .0
@@ -37,16 +37,16 @@ impl Metrics {
     }
 }
 
-/// One value of this moment.
+/// The current value of one sample.
 pub fn metric(server: &Server, name: &str) -> Outcome<f64> {
     Metrics::of(server)?.get(name)
 }
 
-/// Waits until no merge of segments has ended for a while, and the server does nothing more for itself.
-pub fn merges_stand_still(server: &Server) -> Outcome<()> {
+/// Waits until no merge of segments has ended for a while and the server has no background work.
+pub fn wait_for_merges(server: &Server) -> Outcome<()> {
     let mut before = metric(server, MERGES)?;
     loop {
-        std::thread::sleep(MERGES_STAND_STILL_FOR);
+        std::thread::sleep(IDLE_TIME);
         server.settle()?;
         let now = metric(server, MERGES)?;
         if now == before {

@@ -1,5 +1,5 @@
-//! A crowd: requests that fall due at a fixed rate, whatever became of those before. Clients of a loop wait for their
-//! answers and so never send more than the server takes; a crowd does not wait, and overloads it.
+//! Open-loop load: requests are due at a fixed rate, regardless of earlier answers. Closed-loop clients wait for their
+//! answers and so never send more than the server accepts; an open loop does not wait, and can overload it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,75 +13,74 @@ use crate::Outcome;
 use crate::answer::Head;
 use crate::table::quantile;
 
-/// Answers may take so long after the last request was due.
-const PATIENCE: Duration = Duration::from_secs(40);
-/// Between two looks at what is due.
-const NAP: Timespec = Timespec {
+/// Time limit for answers after the last request was due.
+const TIME_LIMIT: Duration = Duration::from_secs(40);
+/// Interval of polling for due requests.
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000,
 };
 
-/// When requests are sent.
 #[derive(Clone, Copy)]
 pub enum Pace {
-    /// Each connection sends its next request when it has an answer.
+    /// Each connection sends its next request after an answer.
     Loop,
-    /// So many fall due each second, whatever became of those before.
+    /// So many are due each second, regardless of earlier answers.
     PerSecond(f64),
 }
 
-/// What became of the requests.
+/// Results of the requests.
 #[derive(Default)]
 pub struct Tally {
-    /// Answered 200 or 201, and how long after they were due.
+    /// Latencies, from when the request was due, of requests answered 200 or 201.
     pub accepted_ms: Vec<f64>,
     /// Answered 503.
     pub refused: u64,
-    /// Answered otherwise, or their connection ended without an answer.
+    /// Answered otherwise, or the connection ended without an answer.
     pub failed: u64,
-    /// Not sent because all connections waited for answers.
+    /// Not sent because all connections were waiting for answers.
     pub unsent: u64,
-    /// Most connections that waited for an answer at one time.
+    /// The greatest number of connections waiting for an answer at one time.
     pub waiting_max: usize,
 }
 
-struct Crowd<'a> {
+struct OpenLoop<'a> {
     address: SocketAddr,
     requests: &'a [Vec<u8>],
     pace: Pace,
     began: Instant,
-    /// How many have fallen due.
+    /// Number of requests due so far.
     due_count: u32,
     poll: OwnedFd,
-    callers: Vec<Option<Caller<'a>>>,
-    /// Numbers of connections that wait for nothing; the last used is used again first.
+    connections: Vec<Option<Connection<'a>>>,
+    /// Indexes of idle connections; the one used last is reused first.
     idle: Vec<usize>,
-    /// Numbers that have no connection.
+    /// Indexes without an open connection.
     ended: Vec<usize>,
-    /// How many wait for an answer.
+    /// Number of connections waiting for an answer.
     waiting: usize,
     tally: Tally,
 }
 
-/// A connection with its request.
-struct Caller<'a> {
+/// A connection and its request.
+struct Connection<'a> {
     stream: TcpStream,
-    /// Whether a request was given to it and not yet answered.
+    /// Whether it has a request without an answer.
     waits: bool,
     due: Instant,
     unsent: &'a [u8],
     received: Vec<u8>,
 }
 
-/// What came of a connection.
+/// Outcome of one step of a connection.
 enum Progress {
     Waits,
     Answered { status: u16, closes: bool },
     Ended,
 }
 
-/// Sends the requests over and over on up to so many connections.
-pub fn offer(
+/// Sends the requests repeatedly over at most `connections` connections.
+pub fn run_load(
     address: SocketAddr,
     requests: &[Vec<u8>],
     pace: Pace,
@@ -89,14 +88,14 @@ pub fn offer(
     connections_max: usize,
 ) -> Outcome<Tally> {
     let began = Instant::now();
-    let mut crowd = Crowd {
+    let mut open_loop = OpenLoop {
         address,
         requests,
         pace,
         began,
         due_count: 0,
         poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-        callers: (0..connections_max).map(|_| None).collect(),
+        connections: (0..connections_max).map(|_| None).collect(),
         idle: Vec::new(),
         ended: (0..connections_max).rev().collect(),
         waiting: 0,
@@ -107,21 +106,21 @@ pub fn offer(
     loop {
         let now = Instant::now();
         if now < end {
-            crowd.send_due(now)?;
-        } else if crowd.waiting == 0 || now > end + PATIENCE {
+            open_loop.send_due(now)?;
+        } else if open_loop.waiting == 0 || now > end + TIME_LIMIT {
             break;
         }
-        epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&NAP))?;
+        epoll::wait(&open_loop.poll, spare_capacity(&mut events), Some(&POLL_INTERVAL))?;
         for event in events.drain(..) {
-            crowd.advance(event.data.u64() as usize)?;
+            open_loop.advance(event.data.u64() as usize)?;
         }
     }
-    crowd.tally.failed += crowd.waiting as u64;
-    Ok(crowd.tally)
+    open_loop.tally.failed += open_loop.waiting as u64;
+    Ok(open_loop.tally)
 }
 
-impl<'a> Crowd<'a> {
-    /// Sends what is due by now.
+impl<'a> OpenLoop<'a> {
+    /// Sends the requests that are due by now.
     fn send_due(&mut self, now: Instant) -> Outcome<()> {
         loop {
             let due = match self.pace {
@@ -149,7 +148,7 @@ impl<'a> Crowd<'a> {
             Some(number) => number,
             None => self.open()?,
         };
-        let caller = self.callers[number]
+        let caller = self.connections[number]
             .as_mut()
             .ok_or("an idle connection has ended")?;
         (caller.waits, caller.due, caller.unsent) = (true, due, request);
@@ -170,7 +169,7 @@ impl<'a> Crowd<'a> {
             epoll::EventData::new_u64(number as u64),
             flags,
         )?;
-        self.callers[number] = Some(Caller {
+        self.connections[number] = Some(Connection {
             stream,
             waits: false,
             due: Instant::now(),
@@ -181,7 +180,7 @@ impl<'a> Crowd<'a> {
     }
 
     fn advance(&mut self, number: usize) -> Outcome<()> {
-        let Some(caller) = self.callers[number].as_mut() else {
+        let Some(caller) = self.connections[number].as_mut() else {
             return Ok(());
         };
         let progress = caller.advance()?;
@@ -207,7 +206,7 @@ impl<'a> Crowd<'a> {
         self.waiting -= usize::from(waited);
         if ends {
             self.idle.retain(|idle| *idle != number);
-            self.callers[number] = None;
+            self.connections[number] = None;
             self.ended.push(number);
         } else {
             caller.waits = false;
@@ -217,14 +216,14 @@ impl<'a> Crowd<'a> {
     }
 }
 
-impl Caller<'_> {
-    /// Writes and reads as much as goes without waiting.
+impl Connection<'_> {
+    /// Writes and reads without blocking.
     fn advance(&mut self) -> Outcome<Progress> {
         while !self.unsent.is_empty() {
             match self.stream.write(self.unsent) {
                 Ok(written) => self.unsent = &self.unsent[written..],
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // The answer may have come before the end: a refused body need not be read.
+                // The answer may precede the end of the connection: a refused body need not be read.
                 Err(_) => self.unsent = &[],
             }
         }
@@ -241,7 +240,7 @@ impl Caller<'_> {
                 && head.end(&self.received).is_some()
             {
                 self.received.clear();
-                // What was refused before it was read cannot be followed by another request.
+                // After a request that was refused before all of it was read, the connection cannot be reused.
                 let closes = head.closes || !self.unsent.is_empty();
                 return Ok(Progress::Answered {
                     status: head.status,
@@ -253,7 +252,7 @@ impl Caller<'_> {
 }
 
 impl Tally {
-    /// How long the slowest hundredth of the accepted requests took, in milliseconds from when they were due.
+    /// The p99 of accepted requests in milliseconds from when they were due.
     pub fn p99_ms(&mut self) -> f64 {
         quantile(&mut self.accepted_ms, 0.99)
     }

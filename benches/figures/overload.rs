@@ -1,5 +1,5 @@
-//! Twice as much as the server can take, for a minute. The server has one core to itself and the crowd the other, so
-//! that what is measured is what the server does, not how the two share a core.
+//! Overload: requests at twice the server's capacity for a minute. Server and clients have one core each, so that the
+//! result does not depend on how they share a core.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,31 +10,31 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::ingest::Load;
-use crate::open_loop::{Pace, Tally, offer};
+use crate::open_loop::{Pace, Tally, run_load};
 use crate::points::BATCH;
 use crate::server::Server;
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
-/// Throughput, memory and recovery of one kind of load.
+/// The rows of one kind of load: throughput, memory and recovery.
 macro_rules! figures {
     ($load:literal) => {
         &[
             Figure {
                 what: concat!(
                     $load,
-                    ": throughput at twice the capacity for a minute, of the peak"
+                    ": throughput at twice the capacity for a minute, share of the peak"
                 ),
-                bar: Bar::AtLeast(90.0),
+                required: Requirement::AtLeast(90.0),
                 unit: "%",
             },
             Figure {
-                what: concat!($load, ": memory at its highest, of its budget"),
-                bar: Bar::AtMost(100.0),
+                what: concat!($load, ": peak memory, share of the budget"),
+                required: Requirement::AtMost(100.0),
                 unit: "%",
             },
             Figure {
-                what: concat!($load, ": from its end until the server is itself again"),
-                bar: Bar::AtMost(5.0),
+                what: concat!($load, ": recovery time to the earlier latency"),
+                required: Requirement::AtMost(5.0),
                 unit: "s",
             },
         ]
@@ -50,11 +50,11 @@ pub const INGEST: Experiment = Experiment {
     },
 };
 
-pub const PACKED: Experiment = Experiment {
+pub const GZIP_INGEST: Experiment = Experiment {
     figures: figures!("overload, gzip ingest"),
     run: || {
         let mut load = start()?;
-        let requests = load.packed_requests_of_now(BATCH)?;
+        let requests = load.gzip_requests_of_now(BATCH)?;
         measure(&load.server, &requests)
     },
 };
@@ -70,20 +70,20 @@ pub const QUERIES: Experiment = Experiment {
     },
 };
 
-/// Memory for points, bodies and mailboxes: small enough that a minute could exceed it many times.
+/// Memory for points, bodies and mailboxes: small enough to be exceeded many times in a minute.
 const MEMORY_BYTES_MAX: &str = "268435456";
 const SERVER_CORE: usize = 0;
-const CROWD_CORE: usize = 1;
-/// Connections that find out the peak.
-const LOOPS: usize = 64;
-/// Connections that the crowd may have open.
-const CROWD: usize = 6_000;
-/// As long as the overload: less would leave out of the peak some of the sealing and merging that its points are owed.
+const CLIENT_CORE: usize = 1;
+/// Closed-loop connections that measure the peak.
+const PEAK_CLIENTS: usize = 64;
+/// The greatest number of open-loop connections.
+const CONNECTIONS_MAX: usize = 6_000;
+/// As long as the overload: a shorter peak would not include all of the sealing and merging that its points cause.
 const PEAK_SPAN: Duration = OVERLOAD_SPAN;
 const OVERLOAD_SPAN: Duration = Duration::from_secs(60);
 const PROBE_SPAN: Duration = Duration::from_millis(500);
-/// The server is itself again when it is as quick as before, within this factor.
-const AGAIN: f64 = 2.0;
+/// The server has recovered when its latency is within this factor of the earlier one.
+const RECOVERED_FACTOR: f64 = 2.0;
 
 fn start() -> Outcome<Load> {
     let core = SERVER_CORE.to_string();
@@ -95,49 +95,50 @@ fn start() -> Outcome<Load> {
 
 fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     thread::scope(|scope| {
-        let crowd = scope.spawn(|| {
+        let load_thread = scope.spawn(|| {
             let mut core = CpuSet::new();
-            core.set(CROWD_CORE);
+            core.set(CLIENT_CORE);
             sched_setaffinity(None, &core)?;
             overload(server, requests)
         });
-        crowd.join().map_err(|_| "the crowd panicked")?
+        load_thread.join().map_err(|_| "the load thread panicked")?
     })
 }
 
 fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     let address = server.address;
-    // The first only warms up.
-    offer(address, requests, Pace::Loop, PEAK_SPAN / 24, LOOPS)?;
+    // The first run only warms up.
+    run_load(address, requests, Pace::Loop, PEAK_SPAN / 24, PEAK_CLIENTS)?;
     server.settle()?;
     let base_bytes = server.anonymous_bytes()?;
-    let peak = offer(address, requests, Pace::Loop, PEAK_SPAN, LOOPS)?;
+    let peak = run_load(address, requests, Pace::Loop, PEAK_SPAN, PEAK_CLIENTS)?;
     let peak_rate = peak.accepted_ms.len() as f64 / PEAK_SPAN.as_secs_f64();
     server.settle()?;
-    // Half of what it can take: what is asked of it before and after.
+    // Half of the peak rate, before and after the overload.
     let usual = Pace::PerSecond(peak_rate / 2.0);
     let mut before_ms = Vec::new();
     for _ in 0..8 {
-        before_ms.push(offer(address, requests, usual, PROBE_SPAN, LOOPS)?.p99_ms());
+        before_ms.push(run_load(address, requests, usual, PROBE_SPAN, PEAK_CLIENTS)?.p99_ms());
     }
     let before_ms = median(&mut before_ms);
     let (mut tally, highest_bytes) = watch_memory(server, || {
-        offer(
+        run_load(
             address,
             requests,
             Pace::PerSecond(2.0 * peak_rate),
             OVERLOAD_SPAN,
-            CROWD,
+            CONNECTIONS_MAX,
         )
     })?;
     let ended = Instant::now();
     let again = loop {
-        let mut probe = offer(address, requests, usual, PROBE_SPAN, LOOPS)?;
-        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= AGAIN * before_ms {
+        let mut probe = run_load(address, requests, usual, PROBE_SPAN, PEAK_CLIENTS)?;
+        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= RECOVERED_FACTOR * before_ms
+        {
             break ended.elapsed().saturating_sub(PROBE_SPAN);
         }
         if ended.elapsed() > Duration::from_secs(60) {
-            return Err(format!("a minute later still slower than {before_ms} ms").into());
+            return Err(format!("still slower than {before_ms} ms a minute after the overload").into());
         }
     };
     let rate = tally.accepted_ms.len() as f64 / OVERLOAD_SPAN.as_secs_f64();
@@ -145,12 +146,12 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
     Ok(vec![
         Measured {
             value: 100.0 * rate / peak_rate,
-            note: tell(&mut tally, rate, peak_rate),
+            note: describe(&mut tally, rate, peak_rate),
         },
         Measured {
             value: 100.0 * (highest_bytes - base_bytes) / budget_bytes,
             note: format!(
-                "{} MiB beyond the {} MiB that the server takes anyway, against storage.memory_bytes_max",
+                "{} MiB above the {} MiB before the load, against storage.memory_bytes_max",
                 significant((highest_bytes - base_bytes) / 1_048_576.0),
                 significant(base_bytes / 1_048_576.0)
             ),
@@ -158,18 +159,18 @@ fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
         Measured {
             value: again.as_secs_f64(),
             note: format!(
-                "all of half a peak's requests are accepted again, p99 within {AGAIN} times the {} ms of before",
+                "until all requests at half of the peak rate are accepted, with a p99 of at most {RECOVERED_FACTOR} times the earlier {} ms",
                 significant(before_ms)
             ),
         },
     ])
 }
 
-fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
+fn describe(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
     format!(
-        "the server on one core, the crowd on the other; peak {} a second ({LOOPS} clients, {PEAK_SPAN:?}), offered twice \
+        "the server on one core, the clients on the other; peak {} a second ({PEAK_CLIENTS} clients, {PEAK_SPAN:?}), offered twice \
          that: {} a second accepted (p99 {} ms after they were due), {} refused with 503, {} failed otherwise, {} never \
-         sent as all {CROWD} connections waited (at most {})",
+         sent as all {CONNECTIONS_MAX} connections waited (at most {})",
         significant(peak_rate),
         significant(rate),
         significant(tally.p99_ms()),
@@ -180,7 +181,7 @@ fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
     )
 }
 
-/// Runs something; answers with it the most memory that the server had meanwhile.
+/// Runs `run`; returns its result with the server's peak memory meanwhile.
 fn watch_memory<T>(server: &Server, run: impl FnOnce() -> Outcome<T>) -> Outcome<(T, f64)> {
     let done = &AtomicBool::new(false);
     thread::scope(|scope| {

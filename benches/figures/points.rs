@@ -1,4 +1,4 @@
-//! The points of all figures: what a few sensors of a plant would send. No constants, no noise.
+//! The points of all figures, resembling a few sensors of a plant: neither constant nor random.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ pub const SECOND_NS: i64 = 1_000_000_000;
 /// Points of a large request.
 pub const BATCH: usize = 1_000;
 
-/// One source's points, one after the other.
+/// Points of one source, in order.
 pub struct Series {
     random: fastrand::Rng,
     hundredths: i32,
@@ -25,7 +25,7 @@ pub struct Series {
     interval_ns: i64,
 }
 
-/// A point: timestamp, and each field as digits and their decimals.
+/// A point: timestamp, and for each field its digits and number of decimals.
 #[derive(Clone, Copy)]
 pub struct Point {
     pub timestamp_ns: i64,
@@ -58,13 +58,12 @@ impl Series {
         Point { timestamp_ns, fields }
     }
 
-    /// Body of a batch.
     pub fn batch(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
         let entries: Vec<Vec<u8>> = (0..points).map(|_| self.entry(source)).collect();
         Self::batch_of(bucket, &entries)
     }
 
-    /// Body of a batch of entries.
+    /// Body of a batch of these entries.
     pub fn batch_of(bucket: &str, entries: &[Vec<u8>]) -> Vec<u8> {
         let mut body = format!(r#"{{"bucketId":"{bucket}","dataPoints":["#).into_bytes();
         body.extend_from_slice(&entries.join(&b','));
@@ -72,7 +71,8 @@ impl Series {
         body
     }
 
-    /// Body of a batch of points that happen when it arrives: it may be sent again and again.
+    /// Body of a batch of points without timestamps: the server uses the time of arrival, so that it can be sent
+    /// repeatedly.
     pub fn batch_of_now(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
         let entries: Vec<Vec<u8>> = (0..points)
             .map(|_| {
@@ -87,33 +87,32 @@ impl Series {
     /// The next point as an entry of a batch.
     pub fn entry(&mut self, source: &str) -> Vec<u8> {
         let mut entry = format!(r#"{{"dataSourceId":"{source}"#).into_bytes();
-        self.next().write_rest(&mut entry);
+        self.next().write_after_source(&mut entry);
         entry
     }
 
-    /// Body of a single point.
     pub fn single(&mut self, bucket: &str, source: &str) -> Vec<u8> {
         let mut body = format!(r#"{{"bucketId":"{bucket}","dataSourceId":"{source}"#).into_bytes();
-        self.next().write_rest(&mut body);
+        self.next().write_after_source(&mut body);
         body
     }
 }
 
 impl Point {
-    /// A field's value.
+    /// The value of a field.
     pub fn value(&self, field: usize) -> f64 {
         let (digits, decimals) = self.fields[field];
         digits as f64 / 10f64.powi(decimals.into())
     }
 
-    /// From behind the source's id to the end.
-    fn write_rest(&self, body: &mut Vec<u8>) {
+    /// Writes the part of a point after the source's id.
+    fn write_after_source(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(br#"","timestamp":""#);
         body.extend_from_slice(tidewatch::timestamp::format_timestamp_ns(self.timestamp_ns).as_bytes());
         self.write_values(body);
     }
 
-    /// From behind a text to the end.
+    /// Writes the values and the end of a point.
     fn write_values(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(br#"","values":{"#);
         for (index, name) in FIELDS.iter().enumerate() {
@@ -126,7 +125,7 @@ impl Point {
     }
 }
 
-/// A whole minute so many days ago: batches take nothing older than 30 days.
+/// A whole minute this many days ago: batches accept points of at most 30 days.
 pub fn days_ago_ns(days: i64) -> Outcome<i64> {
     let now_s = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?;
     Ok((now_s / 60 * 60 - days * 86_400) * SECOND_NS)

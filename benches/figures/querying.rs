@@ -1,4 +1,4 @@
-//! Grouped queries within the engine, over a segment read back.
+//! Grouped queries within the engine, over a segment read from bytes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,21 +11,21 @@ use engine::{
 
 use crate::Outcome;
 use crate::points::{BATCH, SECOND_NS, Series};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
-pub const TOUCHED: Experiment = Experiment {
+pub const ROWS_READ: Experiment = Experiment {
     figures: &[Figure {
-        what: "rows touched by a grouped query, per cell of the answer, beyond 2 edge blocks",
-        bar: Bar::AtMost(60.0),
+        what: "rows and cells read by a grouped query per cell of the answer, without 2 edge blocks",
+        required: Requirement::AtMost(60.0),
         unit: "rows",
     }],
-    run: touched,
+    run: rows_read,
 };
 
 pub const HOURLY: Experiment = Experiment {
     figures: &[Figure {
-        what: "hourly average over 1,000,000 points, inside the server",
-        bar: Bar::AtMost(0.2),
+        what: "hourly average over 1,000,000 points, within the engine",
+        required: Requirement::AtMost(0.2),
         unit: "ms",
     }],
     run: hourly,
@@ -35,12 +35,12 @@ pub const MINUTELY: Experiment = Experiment {
     figures: &[
         Figure {
             what: "average by minute over 100,000 points at 1 Hz, within the engine",
-            bar: Bar::AtMost(0.345),
+            required: Requirement::AtMost(0.345),
             unit: "ms",
         },
         Figure {
-            what: "average by minute over 100,000 points at 1 Hz, within the engine, asked for the first time",
-            bar: Bar::AtMost(0.45),
+            what: "average by minute over 100,000 points at 1 Hz, within the engine, first query",
+            required: Requirement::AtMost(0.45),
             unit: "ms",
         },
     ],
@@ -50,26 +50,26 @@ pub const MINUTELY: Experiment = Experiment {
 pub const TENFOLD: Experiment = Experiment {
     figures: &[Figure {
         what: "grouped query with 10× more points in the range, same rows in the answer, within the engine",
-        bar: Bar::AtMost(1.3),
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: tenfold,
 };
 
-pub const BREADTH: Experiment = Experiment {
+pub const MANY_SOURCES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "a bucket's actor for a snapshot, 100,000 sources against 1,000",
-            bar: Bar::AtMost(1.5),
+            what: "snapshot of a bucket, 100,000 sources against 1,000, within the engine",
+            required: Requirement::AtMost(1.5),
             unit: "× time",
         },
         Figure {
-            what: "query of an empty range, bucket of 100,000 sources against 1,000, within the engine",
-            bar: Bar::AtMost(100.0),
+            what: "query of an empty range, 100,000 sources against 1,000, within the engine",
+            required: Requirement::AtMost(100.0),
             unit: "× time",
         },
     ],
-    run: breadth,
+    run: many_sources,
 };
 
 const BUCKET: u32 = 1;
@@ -80,12 +80,11 @@ const SPAN_NS: i64 = POINTS as i64 * SECOND_NS;
 const ALL: (i64, i64) = (FIRST_NS, FIRST_NS + SPAN_NS);
 const ROUNDS: usize = 201;
 
-/// A source's points in one segment, opened again.
+/// The points of a source in one reopened segment.
 pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
     opened(segment(points, interval_ns)?)
 }
 
-/// The bytes of a segment.
 fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     let mut series = Series::new(1, FIRST_NS, interval_ns);
@@ -109,7 +108,7 @@ fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
     Ok(Arc::new(bytes))
 }
 
-/// A store with a segment, of which nothing is remembered.
+/// A store with this segment and an empty cache.
 fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
     let file = SegmentFile::open(1, segment).map_err(|error| format!("{error:?}"))?;
     let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
@@ -118,7 +117,7 @@ fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
     Ok(opened.snapshot([SOURCE]))
 }
 
-fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
+fn run_query(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
     let query = GroupQuery {
         range_ns,
         step: unit.into(),
@@ -131,7 +130,7 @@ fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]
 
 fn timed_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<f64> {
     let started = Instant::now();
-    let groups = std::hint::black_box(ask(series, range_ns, unit, fields)?);
+    let groups = std::hint::black_box(run_query(series, range_ns, unit, fields)?);
     let took = started.elapsed();
     if groups.starts_ns.is_empty() {
         return Err("an empty answer".into());
@@ -146,14 +145,14 @@ fn median_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: 
     Ok(median(&mut took))
 }
 
-fn touched() -> Outcome<Vec<Measured>> {
+fn rows_read() -> Outcome<Vec<Measured>> {
     let snapshot = sealed(POINTS, SECOND_NS)?;
     let mut random = fastrand::Rng::with_seed(1);
     let mut worst = (f64::MIN, String::new());
     for unit in [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month] {
         for _ in 0..100 {
             let (one, other) = (random.i64(ALL.0..ALL.1), random.i64(ALL.0..ALL.1));
-            let groups = ask(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
+            let groups = run_query(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
             let (rows, cells) = (groups.touched.rows, groups.touched.cells);
             let beyond = (rows + cells) as f64 - 2.0 * BLOCK_ROWS_MAX as f64;
             let of_a_cell = beyond.max(0.0) / groups.starts_ns.len().max(1) as f64;
@@ -168,8 +167,8 @@ fn touched() -> Outcome<Vec<Measured>> {
         }
     }
     let note = format!(
-        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; both raw rows and rollup cells count; \
-         for instance {}",
+        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; raw rows and rollup cells are both counted; \
+         for example {}",
         worst.1
     );
     Ok(vec![Measured { value: worst.0, note }])
@@ -188,7 +187,7 @@ fn hourly() -> Outcome<Vec<Measured>> {
     )?;
     let daily = median_us(series, ALL, Unit::Day, &[0])?;
     let note = format!(
-        "median of {ROUNDS}, one field; three fields {} µs; ends that cut hours and minutes {} µs; daily {} µs",
+        "median of {ROUNDS}, one field; three fields {} µs; range that begins and ends within a minute {} µs; daily {} µs",
         significant(three),
         significant(ragged),
         significant(daily)
@@ -199,8 +198,7 @@ fn hourly() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// A minute has 60 points: too few for a rollup on disk. The first question reads each point, and its minutes are
-/// remembered.
+/// A minute has 60 points, too few for a rollup on disk. The first query reads each point and caches the minutes.
 fn minutely() -> Outcome<Vec<Measured>> {
     let points = POINTS / 10;
     let segment = segment(points, SECOND_NS)?;
@@ -246,13 +244,13 @@ fn tenfold() -> Outcome<Vec<Measured>> {
         ));
     }
     let note = format!(
-        "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} taken in turns, the worse of: {}",
+        "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} alternating queries, the worse of: {}",
         notes.join(", ")
     );
     Ok(vec![Measured { value: worst, note }])
 }
 
-/// A store with a row of each of so many sources.
+/// A store with one row of each of `sources` sources.
 fn wide(sources: u32) -> Outcome<Store> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     for source in 0..sources {
@@ -266,7 +264,7 @@ fn wide(sources: u32) -> Outcome<Store> {
     Ok(store)
 }
 
-/// The time of one of many repetitions, in nanoseconds.
+/// Mean time of one of many repetitions in nanoseconds.
 fn each_ns(mut work: impl FnMut()) -> f64 {
     const TIMES: u32 = 100;
     let started = Instant::now();
@@ -274,7 +272,7 @@ fn each_ns(mut work: impl FnMut()) -> f64 {
     started.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
 }
 
-fn breadth() -> Outcome<Vec<Measured>> {
+fn many_sources() -> Outcome<Vec<Measured>> {
     let stores = [wide(1_000)?, wide(100_000)?];
     let (mut views, mut empty) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let behind = (FIRST_NS + SPAN_NS, i64::MAX);
@@ -292,7 +290,7 @@ fn breadth() -> Outcome<Vec<Measured>> {
         Measured {
             value: many / few,
             note: format!(
-                "{} against {} ns, medians of {ROUNDS} taken in turns",
+                "{} against {} ns, medians of {ROUNDS} alternating queries",
                 significant(many),
                 significant(few)
             ),

@@ -1,4 +1,4 @@
-//! Restarts: time to ready against the data that is sealed, and replay against live ingest.
+//! Restarts: time to ready by the amount of sealed data, and the speed of replay compared with ingest.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use crate::client::drive;
 use crate::ingest::{CLIENTS, Load};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const READY: Experiment = Experiment {
     figures: &[Figure {
-        what: "time to ready with 10× the sealed data, same log tail",
-        bar: Bar::AtMost(1.3),
+        what: "time to ready after a restart, 10× more sealed data, same log tail",
+        required: Requirement::AtMost(1.3),
         unit: "× time",
     }],
     run: ready,
@@ -20,8 +20,8 @@ pub const READY: Experiment = Experiment {
 
 pub const REPLAY: Experiment = Experiment {
     figures: &[Figure {
-        what: "replay of the log against live ingest",
-        bar: Bar::AtLeast(3.0),
+        what: "replay of the log at a restart, against live ingest",
+        required: Requirement::AtLeast(3.0),
         unit: "× faster",
     }],
     run: replay,
@@ -31,10 +31,10 @@ const SOURCES: usize = 10;
 const SEALED_BATCHES: usize = 30;
 const TAIL_BATCHES: usize = 20;
 const RESTARTS: usize = 9;
-/// No checkpoint comes between: as long as the log may get by default.
+/// Prevents checkpoints: the log may reach the default length.
 const NO_CHECKPOINT: (&str, &str) = ("storage.checkpoint_bytes", "268435456");
 
-/// Leaves behind sealed points and a log tail of one size.
+/// Creates a data directory with sealed points and a log tail of constant size.
 fn fill(data_dir: &Path, sealed_batches: usize) -> Outcome<()> {
     let server = Server::start(data_dir, &[])?;
     let mut account = Account::sign_up(&server, "plant")?;
@@ -75,7 +75,7 @@ fn ready() -> Outcome<Vec<Measured>> {
     let points = SOURCES * SEALED_BATCHES * BATCH;
     let note = format!(
         "{} ms with {} sealed points, {} ms with {points}, from the start of the process; {} points in the tail; \
-         medians of {RESTARTS} taken in turns",
+         medians of {RESTARTS} alternating restarts",
         significant(more_ms),
         10 * points,
         significant(less_ms),

@@ -1,4 +1,4 @@
-//! The evaluators' side: what a due poll costs by the number of rules there are, and how many verdicts are taken.
+//! Requests of evaluators: the cost of a poll for due rules by the number of rules, and the throughput of verdicts.
 
 use std::time::{Duration, Instant};
 
@@ -9,34 +9,34 @@ use crate::client::{Connection, drive, request};
 use crate::ingest::CLIENTS;
 use crate::points::FIELDS;
 use crate::server::{Account, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const RULES: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "server CPU per due poll that lists 100 rules, of 100",
-            bar: Bar::Shown,
+            what: "server CPU per poll that lists 100 due rules, 100 rules in total",
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
-            what: "server CPU per due poll that lists 100 rules, of 10,000",
-            bar: Bar::Shown,
+            what: "server CPU per poll that lists 100 due rules, 10,000 rules in total",
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
-            what: "server CPU per due poll that lists 100 rules, of 100,000",
-            bar: Bar::Shown,
+            what: "server CPU per poll that lists 100 due rules, 100,000 rules in total",
+            required: Requirement::Shown,
             unit: "µs",
         },
         Figure {
-            what: "due poll with 1,000× more rules, as many listed",
-            bar: Bar::AtMost(1.3),
+            what: "poll of due rules, 1,000× more rules, as many listed",
+            required: Requirement::AtMost(1.3),
             unit: "× CPU",
         },
         Figure {
-            what: "verdicts a second, durable, 64 connections",
-            bar: Bar::Shown,
-            unit: "",
+            what: "durable verdicts, 64 connections",
+            required: Requirement::Shown,
+            unit: "/s",
         },
     ],
     run: rules,
@@ -45,7 +45,7 @@ pub const RULES: Experiment = Experiment {
 const COUNTS: [usize; 3] = [100, 10_000, 100_000];
 const LISTED: usize = 100;
 const POLLS: usize = 4_000;
-/// Of each connection.
+/// Verdicts of each connection.
 const VERDICTS: usize = 500;
 
 /// The request that creates a rule for evaluators.
@@ -67,14 +67,14 @@ pub fn rule(account: &Account, bucket: &str, source: &str) -> Vec<u8> {
     )
 }
 
-/// The request that brings a rule its verdict.
+/// The request that posts a verdict on a rule.
 pub fn verdict(account: &Account, rule: &str, outcome: &str) -> Vec<u8> {
     let body = json!({"outcome": outcome, "evidence": {"currentValue": 81.5, "threshold": 80}});
     let path = format!("/api/evaluations/{rule}/verdict");
     request("POST", &path, &account.credential, body.to_string().as_bytes())
 }
 
-/// Creates rules on as many connections as there are clients.
+/// Creates rules over several connections.
 pub fn create(server: &Server, request: &[u8], count: usize) -> Outcome<()> {
     let of_client = |client| vec![request.to_vec(); count / CLIENTS + usize::from(client < count % CLIENTS)];
     let clients: Vec<_> = (0..CLIENTS.min(count)).map(of_client).collect();
@@ -98,7 +98,7 @@ fn rules() -> Outcome<Vec<Measured>> {
         measured.push(Measured {
             value: cpu_us,
             note: format!(
-                "{POLLS} polls on one connection, {} µs each from request to answer",
+                "{POLLS} polls on one connection, latency {} µs each",
                 significant(took.as_secs_f64() * 1e6 / POLLS as f64)
             ),
         });
@@ -112,14 +112,14 @@ fn rules() -> Outcome<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Processor time of a poll in microseconds, and the time that all took.
+/// CPU time of a poll in microseconds, and the total time of all polls.
 fn polls(server: &Server, poll: &[u8]) -> Outcome<(f64, Duration)> {
     let mut connection = Connection::open(server.address)?;
-    connection.done(poll)?;
+    connection.send_ok(poll)?;
     server.settle()?;
     let (used_before, started) = (server.cpu_seconds()?, Instant::now());
     for _ in 0..POLLS {
-        connection.done(poll)?;
+        connection.send_ok(poll)?;
     }
     let took = started.elapsed();
     Ok(((server.cpu_seconds()? - used_before) * 1e6 / POLLS as f64, took))
@@ -142,7 +142,7 @@ fn verdicts(server: &Server, account: &mut Account, bucket: &str) -> Outcome<Mea
     Ok(Measured {
         value: rules.len() as f64 / took.as_secs_f64(),
         note: format!(
-            "{} verdicts with evidence, each of another rule, {} µs of server CPU each",
+            "{} verdicts with evidence, one for each rule, {} µs of server CPU each",
             rules.len(),
             significant(used * 1e6 / rules.len() as f64)
         ),

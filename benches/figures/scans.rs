@@ -1,19 +1,19 @@
-//! Readers beside writers: acknowledgements at a fixed rate while full scans of the same bucket loop.
+//! Reads concurrent with ingest: acknowledgements at a fixed rate during full scans of the same bucket.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::beside::{ROUND, ROUNDS, slowdown};
 use crate::client::Connection;
+use crate::concurrent::{ROUND, ROUNDS, slowdown};
 use crate::ingest::Load;
-use crate::table::{Bar, Experiment, Figure, Measured, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const SCANS: Experiment = Experiment {
     figures: &[Figure {
-        what: "ingest p99 of a bucket while eight full raw scans of it loop",
-        bar: Bar::AtMost(2.0),
+        what: "ingest p99 during eight full raw scans of the bucket, against without",
+        required: Requirement::AtMost(2.0),
         unit: "× p99",
     }],
     run: scans,
@@ -35,7 +35,7 @@ fn scans() -> Outcome<Vec<Measured>> {
     Ok(vec![Measured { value, note }])
 }
 
-/// Reads the bucket from end to end, again and again.
+/// Scans the whole bucket in a loop.
 fn scan(load: &Load, stop: &AtomicBool, pages: &AtomicU64) -> Outcome<()> {
     let mut connection = Connection::open(load.server.address)?;
     let mut cursor: Option<String> = None;
@@ -44,14 +44,14 @@ fn scan(load: &Load, stop: &AtomicBool, pages: &AtomicU64) -> Outcome<()> {
         if let Some(cursor) = cursor.take() {
             body["cursor"] = Value::from(cursor);
         }
-        let answer = connection.done(&load.account.query(&body))?;
+        let answer = connection.send_ok(&load.account.query(&body))?;
         cursor = next_cursor(answer);
         pages.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// The cursor at the end of a page, found without reading the page.
+/// The cursor at the end of a page, found without parsing the page.
 fn next_cursor(page: &[u8]) -> Option<String> {
     let end = std::str::from_utf8(&page[page.len().saturating_sub(400)..]).ok()?;
     let (_, cursor) = end.rsplit_once(r#""nextCursor":""#)?;

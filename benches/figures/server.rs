@@ -1,4 +1,4 @@
-//! The release binary as a child process, and what `/proc` says of it.
+//! The release binary as a child process, and its measurements in `/proc`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,15 +21,15 @@ use crate::client::{Connection, request};
 use crate::points::FIELDS;
 
 const START_WITHIN: Duration = Duration::from_secs(60);
-/// Linux tells processor times in this unit.
+/// The unit of processor times in `/proc`.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Of all accounts.
+/// The password of all accounts.
 pub const PASSWORD: &str = "correct horse battery";
-/// Name and address of the usual one.
+/// Name of the usual account.
 pub const NAME: &str = "plant";
 
-/// A directory on the disk that the build lies on: `/tmp` may be memory.
+/// A directory on the disk of the build directory: `/tmp` may be in memory.
 pub fn data_root() -> Outcome<TempDir> {
     Ok(TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?)
 }
@@ -37,17 +37,17 @@ pub fn data_root() -> Outcome<TempDir> {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// From its start to a `/ready` that says so.
+    /// Time from the start of the process until `/ready` answers 200.
     pub ready_after: Duration,
 }
 
 impl Server {
-    /// Starts the server on a data directory and returns when it is ready. `settings` are config keys and values.
+    /// Starts the server on a data directory; returns when it is ready. `settings` are config keys and values.
     pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Outcome<Self> {
         Self::start_under(&[], data_dir, settings)
     }
 
-    /// The same under a tool that becomes neither parent nor group of the server.
+    /// Starts the server under a tool that becomes neither its parent nor its process group.
     pub fn start_under(tool: &[&str], data_dir: &Path, settings: &[(&str, &str)]) -> Outcome<Self> {
         let words: Vec<&str> = tool
             .iter()
@@ -77,10 +77,10 @@ impl Server {
             .stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn()?;
-        let (said, addresses) = channel();
+        let (address_sender, addresses) = channel();
         if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
-            follow(out, said.clone());
-            follow(err, said);
+            follow(out, address_sender.clone());
+            follow(err, address_sender);
         }
         let mut server = Server {
             child,
@@ -88,21 +88,21 @@ impl Server {
             ready_after: Duration::ZERO,
         };
         server.address = wait_for_address(&addresses)?;
-        Connection::open(server.address)?.done(&request("GET", "/ready", "x-of: bench", b""))?;
+        Connection::open(server.address)?.send_ok(&request("GET", "/ready", "x-of: bench", b""))?;
         server.ready_after = started.elapsed();
         Ok(server)
     }
 
-    /// Processor time used until now, in seconds, by all threads, in user and kernel mode.
+    /// CPU time so far in seconds, of all threads, in user and kernel mode.
     pub fn cpu_seconds(&self) -> Outcome<f64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Behind the name, which may hold anything, the 12th and 13th fields.
+        // After the name, which may contain anything, the 12th and 13th fields.
         let (_, fields) = stat.rsplit_once(')').ok_or("an unreadable /proc/<pid>/stat")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / TICKS_A_SECOND)
     }
 
-    /// Waits until the server does nothing more for itself, so that work put off is counted too.
+    /// Waits until the server has no background work, so that deferred work is counted too.
     pub fn settle(&self) -> Outcome<()> {
         let mut before = self.cpu_seconds()?;
         loop {
@@ -115,12 +115,11 @@ impl Server {
         }
     }
 
-    /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> Outcome<f64> {
         self.status_bytes("VmRSS:")
     }
 
-    /// Resident memory that is no mapped file, in bytes.
+    /// Resident memory without mapped files, in bytes.
     pub fn anonymous_bytes(&self) -> Outcome<f64> {
         self.status_bytes("RssAnon:")
     }
@@ -134,24 +133,24 @@ impl Server {
         Ok(kibibytes.trim().parse::<f64>()? * 1_024.0)
     }
 
-    /// Mappings of files below a directory.
+    /// Number of mappings of files below a directory.
     pub fn mappings_below(&self, dir: &Path) -> Outcome<usize> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.child.id()))?;
         let dir = format!("{}/", dir.canonicalize()?.display());
         Ok(maps.lines().filter(|line| line.contains(&dir)).count())
     }
 
-    /// Bytes that the process has handed to the system to write: to files, and the little that its answers are.
+    /// Bytes passed to the system for writing: to files, and a few for its answers.
     ///
-    /// What `/proc` calls `write_bytes` will not do: where the file system keeps large pages, it counts up to 128 KiB for
-    /// each small frame that is written over room in the log, of which the disk gets 4 KiB.
+    /// `write_bytes` of `/proc` is unsuitable: on a file system with large pages, it counts up to 128 KiB for each
+    /// small frame written into preallocated room of the log, although only 4 KiB reach the disk.
     pub fn written_bytes(&self) -> Outcome<f64> {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id()))?;
         let bytes = io.lines().find_map(|line| line.strip_prefix("wchar:"));
         Ok(bytes.ok_or("no wchar in /proc/<pid>/io")?.trim().parse()?)
     }
 
-    /// SIGTERM, and the end of the process, which seals and closes everything.
+    /// Sends SIGTERM and waits for the process, which seals and closes everything.
     pub fn stop(mut self) -> Outcome<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let status = self.child.wait()?;
@@ -162,7 +161,7 @@ impl Server {
         }
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     pub fn kill(mut self) -> Outcome<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -172,19 +171,19 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Errors mean that it has ended already.
+        // Errors mean that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, String>>) {
+fn follow(output: impl Read + Send + 'static, address_sender: Sender<Result<SocketAddr, String>>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             if let Some((_, address)) = line.split_once("listening on http://") {
                 let address = address.split(|c: char| c.is_whitespace() || c == '\u{1b}').next();
-                // Whoever started it may have given up.
-                let _ = said.send(address.unwrap_or_default().parse().map_err(|_| line));
+                // The receiver is dropped if the caller has timed out.
+                let _ = address_sender.send(address.unwrap_or_default().parse().map_err(|_| line));
             } else if line.contains("WARN") || line.contains("ERROR") || line.starts_with("tidewatch:") {
                 eprintln!("server: {line}");
             }
@@ -193,17 +192,17 @@ fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, St
 }
 
 fn wait_for_address(addresses: &Receiver<Result<SocketAddr, String>>) -> Outcome<SocketAddr> {
-    let said = addresses
+    let address = addresses
         .recv_timeout(START_WITHIN)
         .map_err(|_| "the server did not say where it listens")?;
-    Ok(said.map_err(|line| format!("no address in: {line}"))?)
+    Ok(address.map_err(|line| format!("no address in: {line}"))?)
 }
 
-/// An organization with its credential as a header line.
+/// An organization and its credential as a header line.
 pub struct Account {
     connection: Connection,
     pub credential: String,
-    /// Of whoever signed up, as a header line.
+    /// The bearer token of its user, as a header line.
     pub bearer: String,
 }
 
@@ -224,7 +223,7 @@ impl Account {
         })
     }
 
-    /// The same account on a server that was started again.
+    /// The same account on a restarted server.
     pub fn on(self, server: &Server) -> Outcome<Self> {
         Ok(Account {
             connection: Connection::open(server.address)?,
@@ -252,7 +251,7 @@ impl Account {
         text(&answer, "/dataSource/_id")
     }
 
-    /// A source of one boolean field, `on`.
+    /// Creates a source with one boolean field, `on`.
     pub fn states(&mut self, bucket: &str, name: &str) -> Outcome<String> {
         let body = json!({"name": name, "schema": {"on": {"type": "boolean"}}});
         let path = format!("/api/buckets/{bucket}/sources");
@@ -266,7 +265,7 @@ impl Account {
             .collect()
     }
 
-    /// A webhook that hears of triggers.
+    /// Creates a webhook for triggers.
     pub fn webhook(&mut self, receiver: SocketAddr) -> Outcome<String> {
         self.webhook_of(receiver, &["alert.triggered"])
     }
@@ -294,7 +293,7 @@ impl Account {
             let limit = (count - ids.len()).min(1_000);
             let path = format!("/api/buckets/{bucket}/alerts?limit={limit}&offset={}", ids.len());
             let request = request("GET", &path, &self.credential, b"");
-            let answer: serde_json::Value = serde_json::from_slice(self.connection.done(&request)?)?;
+            let answer: serde_json::Value = serde_json::from_slice(self.connection.send_ok(&request)?)?;
             let listed = answer["alertRules"]
                 .as_array()
                 .filter(|listed| !listed.is_empty());
@@ -309,8 +308,8 @@ impl Account {
         request("POST", "/api/data/batch", &self.credential, body)
     }
 
-    /// The batch compressed by gzip at its default level, as most agents send theirs.
-    pub fn packed_batch(&self, body: &[u8]) -> Outcome<Vec<u8>> {
+    /// A batch compressed by gzip at its default level, as most agents send it.
+    pub fn gzip_batch(&self, body: &[u8]) -> Outcome<Vec<u8>> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(body)?;
         let headers = format!("{}\r\ncontent-encoding: gzip", self.credential);
@@ -338,7 +337,7 @@ fn text(value: &serde_json::Value, pointer: &str) -> Outcome<String> {
         .to_owned())
 }
 
-/// Files below a directory. Some may come and go meanwhile.
+/// Number of files below a directory. Files may appear and disappear meanwhile.
 pub fn files_below(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let counts = entries.map(|entry| match entry.file_type() {
@@ -348,7 +347,7 @@ pub fn files_below(dir: &Path) -> usize {
     counts.sum()
 }
 
-/// Bytes of all files below a directory: their lengths, and what the file system gave them.
+/// Total size of all files below a directory: their lengths, and their allocated bytes.
 pub fn bytes_below(dir: &Path) -> Outcome<(u64, u64)> {
     let mut sum = (0, 0);
     for entry in fs::read_dir(dir)? {

@@ -1,4 +1,4 @@
-//! What a million points take on disk once sealed, and how fast they answer over HTTP afterwards.
+//! Disk usage of a million sealed points, and the latency of queries over them.
 
 use std::time::Instant;
 
@@ -8,23 +8,23 @@ use crate::Outcome;
 use crate::client::{Connection, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, bytes_below, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const DISK: Experiment = Experiment {
     figures: &[
         Figure {
-            what: "disk, whole data directory after sealing, 1,000,000 points, rollups included",
-            bar: Bar::AtMost(1.2),
-            unit: "B a point",
+            what: "disk usage of the data directory, 1,000,000 sealed points with rollups",
+            required: Requirement::AtMost(1.2),
+            unit: "B/point",
         },
         Figure {
             what: "grouped query with 10× more points in the range, same rows in the answer, over HTTP",
-            bar: Bar::AtMost(1.3),
+            required: Requirement::AtMost(1.3),
             unit: "× time",
         },
         Figure {
-            what: "the last 1,000 points of three fields, over HTTP",
-            bar: Bar::AtMost(0.4),
+            what: "query of the last 1,000 points of three fields, over HTTP",
+            required: Requirement::AtMost(0.4),
             unit: "ms",
         },
     ],
@@ -63,7 +63,7 @@ fn disk() -> Outcome<Vec<Measured>> {
     for _ in 0..QUERIES {
         for (query, took_ms) in queries.iter().zip(&mut took_ms) {
             let started = Instant::now();
-            connection.done(query)?;
+            connection.send_ok(query)?;
             took_ms.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }
@@ -76,7 +76,7 @@ fn disk() -> Outcome<Vec<Measured>> {
     );
     let time_note = format!(
         "hourly average of three fields over the same 11.6 days: {} ms for {POINTS} points, {} ms for a tenth of \
-         them, medians of {QUERIES} taken in turns",
+         them, medians of {QUERIES} alternating queries",
         significant(dense_ms),
         significant(sparse_ms)
     );
@@ -93,7 +93,7 @@ fn disk() -> Outcome<Vec<Measured>> {
     ])
 }
 
-/// The newest rows of a source as they are.
+/// The newest raw rows of a source.
 fn last(server: &Server, account: &Account, bucket: &str, source: &str) -> Outcome<Measured> {
     let mut connection = Connection::open(server.address)?;
     let query = account.query(
@@ -106,12 +106,12 @@ fn last(server: &Server, account: &Account, bucket: &str, source: &str) -> Outco
     for _ in 0..QUERIES {
         for (request, took_ms) in [(&query, &mut took_ms), (&health, &mut bare_ms)] {
             let started = Instant::now();
-            bytes = connection.done(request)?.len().max(bytes);
+            bytes = connection.send_ok(request)?.len().max(bytes);
             took_ms.push(started.elapsed().as_secs_f64() * 1e3);
         }
     }
     let note = format!(
-        "median of {QUERIES}, {} KB each, with {} µs of server CPU; taken in turns with GET /health, which took {} ms",
+        "median of {QUERIES}, {} KB each, with {} µs of server CPU; alternating with GET /health, which took {} ms",
         significant(bytes as f64 / 1e3),
         significant((server.cpu_seconds()? - before) * 1e6 / QUERIES as f64),
         significant(median(&mut bare_ms))
@@ -122,7 +122,7 @@ fn last(server: &Server, account: &Account, bucket: &str, source: &str) -> Outco
     })
 }
 
-/// Sends a source's points in order, one batch after the other.
+/// Sends the points of a source in order, one batch after another.
 fn fill(
     server: &Server,
     account: &Account,

@@ -1,31 +1,31 @@
-//! The table: what each row is, what it is held against, and how it is printed.
+//! The table: its rows, their required values, and how it is printed.
 
 use crate::Outcome;
 
-/// One row before it is measured.
+/// A row of the table before it is measured.
 pub struct Figure {
     pub what: &'static str,
-    pub bar: Bar,
+    pub required: Requirement,
     pub unit: &'static str,
 }
 
-/// What a figure is held against.
+/// The required value of a figure.
 #[derive(Clone, Copy)]
-pub enum Bar {
+pub enum Requirement {
     AtLeast(f64),
     AtMost(f64),
-    /// Nothing: it is there to be known.
+    /// None: the figure is informative.
     Shown,
 }
 
-/// What one experiment measured for one row.
+/// The result of an experiment for one row.
 pub struct Measured {
     pub value: f64,
-    /// How it was measured, and what else was seen.
+    /// How it was measured, and further observations.
     pub note: String,
 }
 
-/// Rows that are measured together; `run` answers one value for each of them.
+/// Rows that are measured together; `run` returns a result for each.
 pub struct Experiment {
     pub figures: &'static [Figure],
     pub run: fn() -> Outcome<Vec<Measured>>,
@@ -37,20 +37,20 @@ pub struct Table {
     notes: Vec<String>,
 }
 
-impl Bar {
+impl Requirement {
     fn holds(self, value: f64) -> bool {
         match self {
-            Bar::AtLeast(least) => value >= least,
-            Bar::AtMost(most) => value <= most,
-            Bar::Shown => true,
+            Requirement::AtLeast(least) => value >= least,
+            Requirement::AtMost(most) => value <= most,
+            Requirement::Shown => true,
         }
     }
 
     fn describe(self, unit: &str) -> String {
         match self {
-            Bar::AtLeast(least) => format!("≥ {least} {unit}"),
-            Bar::AtMost(most) => format!("≤ {most} {unit}"),
-            Bar::Shown => String::from("–"),
+            Requirement::AtLeast(least) => format!("≥ {least} {unit}"),
+            Requirement::AtMost(most) => format!("≤ {most} {unit}"),
+            Requirement::Shown => String::from("–"),
         }
     }
 }
@@ -68,24 +68,24 @@ impl Table {
         for (figure, measured) in experiment.figures.iter().zip(measured) {
             let (value, verdict, note) = match measured {
                 Ok(Measured { value, note }) => {
-                    let verdict = match figure.bar {
-                        Bar::Shown => "",
-                        bar if bar.holds(value) => "pass",
-                        _ => "MISS",
+                    let verdict = match figure.required {
+                        Requirement::Shown => "",
+                        required if required.holds(value) => "pass",
+                        _ => "FAIL",
                     };
                     (format!("{} {}", significant(value), figure.unit), verdict, note)
                 }
                 Err(reason) => (String::from("–"), "NOT MEASURED", reason),
             };
-            let bar = figure.bar.describe(figure.unit);
+            let required = figure.required.describe(figure.unit);
             self.rows
-                .push([figure.what.to_owned(), value, bar, verdict.to_owned()]);
+                .push([figure.what.to_owned(), value, required, verdict.to_owned()]);
             self.notes.push(note);
         }
     }
 
     pub fn print(&self) {
-        let head = ["what", "measured", "at least", "verdict"].map(str::to_owned);
+        let head = ["figure", "measured", "required", "result"].map(str::to_owned);
         let mut widths = head.clone().map(|cell| cell.chars().count());
         for row in &self.rows {
             widths
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// Three significant digits.
+/// Formats with three significant digits.
 pub fn significant(value: f64) -> String {
     let digits = if value == 0.0 {
         0
@@ -120,7 +120,7 @@ pub fn significant(value: f64) -> String {
     format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
 }
 
-/// The value below which a share of the values lies; sorts them.
+/// The quantile at `share`; sorts the values.
 pub fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

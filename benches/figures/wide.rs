@@ -1,5 +1,5 @@
-//! What the shape of a batch and those who hear of it cost an ingest: a thousand sources in a batch, as collectors send
-//! them, against one; and a webhook for `data.received`.
+//! Cost of an ingest by the shape of the batch and by its subscribers: a batch with a thousand sources, as collectors
+//! send it, compared with one source; and a webhook for `data.received`.
 
 use std::sync::mpsc::Receiver;
 
@@ -7,62 +7,62 @@ use tempfile::TempDir;
 
 use crate::Outcome;
 use crate::client::drive;
-use crate::deliveries::silent;
+use crate::deliveries::unresponsive_receiver;
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const WIDE: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU per ingested point, batches of 1,000 sources against batches of one",
-            bar: Bar::AtMost(2.0),
+            required: Requirement::AtMost(2.0),
             unit: "×",
         },
         Figure {
-            what: "server CPU per ingested point, data.received heard against not, batches of one source",
-            bar: Bar::AtMost(1.3),
+            what: "server CPU per ingested point, with a webhook for data.received against without, batches of one source",
+            required: Requirement::AtMost(1.3),
             unit: "×",
         },
         Figure {
-            what: "server CPU per ingested point, data.received heard against not, batches of 1,000 sources",
-            bar: Bar::AtMost(1.3),
+            what: "server CPU per ingested point, with a webhook for data.received against without, batches of 1,000 sources",
+            required: Requirement::AtMost(1.3),
             unit: "×",
         },
     ],
     run: wide,
 };
 
-/// As one collector sends them.
+/// One connection, like one collector.
 const CLIENTS: usize = 1;
-/// Requests of a client in a round.
+/// Requests of each client in a round.
 const EACH: usize = 400;
-/// The first only warms up.
+/// The first round only warms up.
 const ROUNDS: usize = 6;
 
-/// What is sent, and whether somebody hears of it.
+/// The shape of the batches, and whether a webhook is subscribed.
 #[derive(Clone, Copy, PartialEq)]
 struct Turn {
     wide: bool,
-    heard: bool,
+    subscribed: bool,
 }
 
 const TURNS: [Turn; 4] = [
     Turn {
         wide: false,
-        heard: false,
+        subscribed: false,
     },
     Turn {
         wide: true,
-        heard: false,
+        subscribed: false,
     },
     Turn {
         wide: false,
-        heard: true,
+        subscribed: true,
     },
     Turn {
         wide: true,
-        heard: true,
+        subscribed: true,
     },
 ];
 
@@ -78,7 +78,7 @@ struct Scene {
     webhook: String,
     /// One source for each client.
     narrow: Sources,
-    /// A thousand for each.
+    /// A thousand sources for each client.
     wide: Sources,
     _connections: Receiver<std::net::TcpStream>,
     _dir: TempDir,
@@ -90,8 +90,8 @@ impl Scene {
         let settings = [("webhooks.allow_private_networks", "true")];
         let server = Server::start(&dir.path().join("data"), &settings)?;
         let mut account = Account::sign_up(&server, NAME)?;
-        // A receiver that never answers: what is measured is what an event costs, not what an HTTP request does.
-        let (address, connections) = silent()?;
+        // A receiver that never answers: the cost of an event is measured, not that of an HTTP request.
+        let (address, connections) = unresponsive_receiver()?;
         let webhook = account.webhook_of(address, &["data.received"])?;
         let narrow = Self::sources(&mut account, "narrow", 1)?;
         let wide = Self::sources(&mut account, "wide", BATCH)?;
@@ -134,10 +134,10 @@ impl Scene {
         clients.iter_mut().map(of_client).collect()
     }
 
-    /// Processor time of a point in µs.
+    /// CPU time of a point in µs.
     fn cost_us(&mut self, turn: Turn) -> Outcome<f64> {
         let requests = self.requests(turn.wide);
-        let status = if turn.heard { "active" } else { "paused" };
+        let status = if turn.subscribed { "active" } else { "paused" };
         self.account.set_webhook(&self.webhook, status)?;
         self.server.settle()?;
         let before = self.server.cpu_seconds()?;
@@ -151,7 +151,7 @@ fn wide() -> Outcome<Vec<Measured>> {
     let mut scene = Scene::start()?;
     let mut costs = [const { Vec::new() }; TURNS.len()];
     for round in 0..ROUNDS {
-        // Who goes first alternates, so that a machine that grows slower favours none.
+        // The order rotates, so that a machine that becomes slower favours none.
         for place in 0..TURNS.len() {
             let turn = (place + round) % TURNS.len();
             let cost_us = scene.cost_us(TURNS[turn])?;
@@ -164,7 +164,7 @@ fn wide() -> Outcome<Vec<Measured>> {
     let measured = |value_us: f64, against_us: f64| Measured {
         value: value_us / against_us,
         note: format!(
-            "{} against {} µs, {CLIENTS} connection, {EACH} requests of {BATCH} points a round, medians of {} rounds taken in turns; the receiver never answers",
+            "{} against {} µs, {CLIENTS} connection, {EACH} requests of {BATCH} points a round, medians of {} alternating rounds; the receiver never answers",
             significant(value_us),
             significant(against_us),
             ROUNDS - 1

@@ -1,7 +1,8 @@
-//! The rival of the JSON scanner in `tidewatch::ingest`: the same columns, written by a `serde` visitor on `sonic-rs`.
+//! Parses bodies with `sonic-rs`, for comparison with the JSON scanner of `tidewatch::ingest`: a `serde` visitor writes
+//! the same columns.
 //!
-//! It makes the same checks, but stops at the first fault instead of collecting all of them with their paths, and
-//! expects `bucketId` before `dataPoints`. A product on `sonic-rs` would need more than this.
+//! It makes the same checks, but stops at the first fault instead of collecting all faults with their paths, and
+//! expects `bucketId` before `dataPoints`. A complete implementation on `sonic-rs` would do more work.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -52,7 +53,7 @@ struct Batch<'s> {
 struct Seen {
     text: [u8; 24],
     view: SourceView,
-    /// For each position in `values`: the field that the previous entry of the source had there.
+    /// For each position in `values`, the field of the previous entry of the same source.
     order: Vec<u16>,
 }
 
@@ -138,7 +139,7 @@ impl<'de> Visitor<'de> for Entry<'_, '_> {
                 Member::DataSourceId => source = Some(map.next_value_seed(SourceOf(&mut *batch, bucket_id))?),
                 Member::Timestamp => timestamp_ns = map.next_value_seed(Timestamp(batch.now_ns))?,
                 Member::Values => {
-                    // Values before their source probably belong to the previous entry's source.
+                    // Values that precede their source probably belong to the previous entry's source.
                     let index = source.unwrap_or(batch.last);
                     let seen = batch
                         .seen
@@ -180,7 +181,6 @@ impl<'de> Visitor<'de> for Entry<'_, '_> {
     }
 }
 
-/// The name of a member.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Member {
@@ -194,7 +194,7 @@ enum Member {
     Unknown,
 }
 
-/// The index of an entry's source in `seen`.
+/// Returns the index of an entry's source in `seen`.
 struct SourceOf<'b, 's>(&'b mut Batch<'s>, ObjectId);
 
 impl<'de> DeserializeSeed<'de> for SourceOf<'_, '_> {
@@ -250,7 +250,7 @@ impl Visitor<'_> for SourceOf<'_, '_> {
     }
 }
 
-/// A timestamp; `null` is the given one.
+/// A timestamp; `null` becomes the given one.
 struct Timestamp(i64);
 
 impl<'de> DeserializeSeed<'de> for Timestamp {
@@ -347,7 +347,7 @@ impl<'de> Visitor<'de> for Values<'_> {
     }
 }
 
-/// A declared field, by its name.
+/// A declared field by its name.
 struct FieldOf<'b> {
     schema: &'b Schema,
     order: &'b mut [u16],
@@ -389,14 +389,14 @@ impl<'b> Visitor<'_> for FieldOf<'b> {
     }
 }
 
-/// The digits of a number; nothing for `null`.
+/// The text of a number; `None` for `null`.
 struct RawText;
 
 impl<'de> DeserializeSeed<'de> for RawText {
     type Value = Option<&'de str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        // What `LazyValue` does, without a copy of the slice: the fastest way to the text of a value.
+        // Does what `LazyValue` does without copying the slice: the fastest access to the text of a value.
         deserializer.deserialize_newtype_struct("$sonic_rs::LazyValue", self)
     }
 }
@@ -417,7 +417,7 @@ impl<'de> Visitor<'de> for RawText {
     }
 }
 
-/// The nearest double and the decimals as written, of a well-formed number.
+/// The nearest double and the number of decimals of a well-formed number.
 fn number(raw: &str) -> (f64, u8) {
     const POWERS: [f64; 20] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,

@@ -1,8 +1,8 @@
-/** Every page, in both themes, by the rules of WCAG 2.2 AA that a machine can check; and by keyboard alone. */
+/** Accessibility of every page in both themes: automatic checks of WCAG 2.2 AA, and use by keyboard alone. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import { call, makeWorld, pagesOf, signUp } from "./support/api";
-import { expect, open, settled, test, visit } from "./support/test";
+import { call, createWorld, pagesOf, signUp } from "./support/api";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 async function violations(page: Page): Promise<string[]> {
   const result = await new AxeBuilder({ page })
@@ -18,29 +18,29 @@ for (const colorScheme of ["light", "dark"] as const) {
     test.setTimeout(240_000);
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     const found: Record<string, string[]> = {};
-    const look = async (name: string) => {
+    const checkPage = async (name: string) => {
       const faults = await violations(page);
-      // Something may have moved while axe measured colours; what is wrong with the page is wrong again.
-      const again = faults.length > 0 ? await violations(page) : [];
-      const lasting = faults.filter((fault) => again.includes(fault));
-      if (lasting.length > 0) found[name] = lasting;
+      // Elements may have moved while axe measured colours; real violations are found again.
+      const secondRun = faults.length > 0 ? await violations(page) : [];
+      const confirmed = faults.filter((fault) => secondRun.includes(fault));
+      if (confirmed.length > 0) found[name] = confirmed;
     };
     for (const hash of ["#/login", "#/signup"]) {
       await page.goto(`${service.url}/${hash}`);
       await expect(page.locator("h1")).toBeVisible();
-      // Whether sign-up is open is asked meanwhile, and its answer moves what axe looks at.
+      // The page requests whether sign-up is open; the answer changes the layout under test.
       await page.waitForLoadState("networkidle");
-      await look(hash);
+      await checkPage(hash);
     }
     const account = await signUp(service.url);
     await open(page, account);
-    await look("guide");
+    await checkPage("guide");
     for (const hash of ["#/explore", "#/buckets", "#/rules", "#/webhooks"]) {
       await visit(page, hash);
-      await look(`empty ${hash}`);
+      await checkPage(`empty ${hash}`);
     }
-    const world = await makeWorld(account);
-    // Of one of each kind; lists as long as that have a bar above them.
+    const world = await createWorld(account);
+    // More objects of one kind, so that their lists have a search bar.
     for (let number = 0; number < 6; number++) {
       const path = `/api/buckets/${world.bucketId}/sources`;
       await call(account, "POST", path, { name: `Fan ${number}`, schema: { rpm: { type: "number" } } });
@@ -51,7 +51,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       await page.setViewportSize(viewport);
       for (const [name, hash] of Object.entries(pagesOf(world, "vibration"))) {
         await visit(page, hash);
-        await look(`${name}, ${size}`);
+        await checkPage(`${name}, ${size}`);
       }
     }
     await page.setViewportSize(SIZES.desk);
@@ -68,18 +68,18 @@ for (const colorScheme of ["light", "dark"] as const) {
     for (const [hash, name] of dialogs) {
       await visit(page, hash);
       await page.getByRole("button", { name, exact: true }).click();
-      await look(`${hash} ${name}`);
+      await checkPage(`${hash} ${name}`);
       await page.keyboard.press("Escape");
     }
-    // A form with its faults, the question on leaving it, what is shown once, and a page that is behind.
+    // A form with faults, the confirmation before leaving it, a secret that is shown once, and an outdated page.
     await visit(page, `#/rules/new?bucket=${world.bucketId}`);
     for (const kind of ["Threshold", "Range", "Change", "No data", "Outlier", "Own evaluator"]) {
       await page.getByRole("button", { name: kind }).click();
       await page.getByRole("button", { name: "Create rule" }).click();
-      await look(kind);
+      await checkPage(kind);
     }
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Buckets" }).click();
-    await look("leaving");
+    await checkPage("leaving");
     await page.getByRole("button", { name: "Leave and lose it" }).click();
     await visit(page, `${bucket}/keys`);
     await page.getByRole("button", { name: "New key" }).click();
@@ -87,11 +87,11 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.getByRole("button", { name: "Make key" }).click();
     await page.locator(".secret-value code").waitFor();
     await page.keyboard.press("Escape");
-    await look("shown once");
+    await checkPage("shown once");
     await page.keyboard.press("Escape");
     await page.route("**/api/**", (route) => route.abort());
     await page.getByText(/Not up to date/).waitFor();
-    await look("behind");
+    await checkPage("behind");
     expect(found).toEqual({});
   });
 }
@@ -117,7 +117,7 @@ test("log in by keyboard", async ({ page, service }) => {
 
 test("the explorer by keyboard", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const hash = `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`;
   await open(page, account, hash);
   const chart = page.getByRole("group", { name: /^Chart of/ });
@@ -128,7 +128,7 @@ test("the explorer by keyboard", async ({ page, service }) => {
   await expect(page.locator(".legend caption")).not.toHaveText(newest);
   await page.keyboard.press("+");
   await expect.poll(() => page.url()).toContain("from=");
-  await settled(page);
+  await waitUntilSettled(page);
   await page.keyboard.press("-");
   await page.goBack();
   await page.goBack();
@@ -137,7 +137,7 @@ test("the explorer by keyboard", async ({ page, service }) => {
   await field.focus();
   await page.keyboard.press("Space");
   await expect.poll(() => page.url()).toContain("running");
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".legend")).toContainText("Pump 1 · running");
 });
 
@@ -165,7 +165,7 @@ test("no page is wider than a phone", async ({ page, service }) => {
   test.setTimeout(120_000);
   await page.setViewportSize({ width: 360, height: 780 });
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account);
   for (const [name, hash] of Object.entries(pagesOf(world, "vibration"))) {
     await visit(page, hash);

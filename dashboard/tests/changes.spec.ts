@@ -1,6 +1,6 @@
-/** What can be changed, and that each change says its outcome. */
-import { call, makeWorld, signUp } from "./support/api";
-import { expect, open, settled, test, visit } from "./support/test";
+/** Changes of objects, and the message after each. */
+import { call, createWorld, signUp } from "./support/api";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 test("the password: a wrong one is said, the right one keeps the session", async ({ page, service }) => {
   const account = await signUp(service.url);
@@ -18,7 +18,7 @@ test("the password: a wrong one is said, the right one keeps the session", async
 
 test("a rule is paused, resumed and changed, and keeps its state", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/rules/${world.ruleId}`);
   await page.getByRole("button", { name: "Pause" }).click();
   await expect(page.getByText("not judged while paused")).toBeVisible();
@@ -34,7 +34,7 @@ test("a rule is paused, resumed and changed, and keeps its state", async ({ page
 
 test("a source gains a field and keeps the others", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/buckets/${world.bucketId}/sources/${world.sourceId}/edit`);
   await expect(page.getByLabel("Name of vibration")).toBeDisabled();
   await page.getByLabel("Unit of vibration").fill("");
@@ -51,7 +51,7 @@ test("a source gains a field and keeps the others", async ({ page, service }) =>
 
 test("a deleted key is refused at once", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, "#/organization");
   await page.getByRole("button", { name: "Delete key edge gateway" }).click();
   await page.getByRole("button", { name: "Delete key", exact: true }).click();
@@ -62,12 +62,12 @@ test("a deleted key is refused at once", async ({ page, service }) => {
 
 test("theme and time zone are this browser's, and stay", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
   await page.getByRole("button", { name: "Local" }).click();
   await page.getByRole("button", { name: "Dark theme" }).click();
   await page.reload();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await expect(page.getByRole("columnheader", { name: /^Time \(UTC\+0[12]:00\)/ })).toBeVisible();
 });

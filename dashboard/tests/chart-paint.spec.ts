@@ -1,10 +1,10 @@
-/** A chart of many lines is costly to paint: once for each answer, and not before it is here. */
-import { makeSource, send, signUp } from "./support/api";
-import { expect, open, settled, test } from "./support/test";
+/** A chart of many lines is painted once for each answer, and not before the answer has arrived. */
+import { createSource, send, signUp } from "./support/api";
+import { expect, open, waitUntilSettled, test } from "./support/test";
 
 test("another range is drawn once, when its answer is here", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   await send(
     account,
@@ -12,7 +12,7 @@ test("another range is drawn once, when its answer is here", async ({ page, serv
     Array.from({ length: 3000 }, (_, n) => ({ at: now - n * 60_000, values: { v: n % 9 } })),
   );
   await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
-  // Each drawing begins with a clear canvas.
+  // Each drawing begins by clearing the canvas.
   await page.evaluate(() => {
     const counted = window as unknown as { drawings: number };
     counted.drawings = 0;
@@ -35,7 +35,7 @@ test("another range is drawn once, when its answer is here", async ({ page, serv
   await expect(page.getByText("Loading the points…")).toBeVisible();
   expect(await drawings()).toBe(0);
   release();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".chart-note")).toContainText("over 30 d");
   await expect.poll(drawings).toBe(1);
 });

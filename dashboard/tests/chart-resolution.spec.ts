@@ -1,8 +1,8 @@
-/** What is drawn is about a value for each pixel, to the end of the range, and the text under the chart says so. */
+/** A chart draws about one value per pixel up to the end of the range, and the text below it states the resolution. */
 import { readFileSync } from "node:fs";
-import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
-import { inkOf } from "./support/ink";
-import { expect, open, settled, test, visit } from "./support/test";
+import { createSource, send, signUp, type Account, type SourceRef } from "./support/api";
+import { measurePixels } from "./support/pixels";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -24,8 +24,8 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
   for (const name of ["One", "Two", "Three"]) {
     const bucketId = sources[0]?.bucketId;
     const schema = { v: { type: "number" } };
-    const source = await makeSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
-    // Its average interval is minutes; what is looked at is seconds.
+    const source = await createSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
+    // The average interval of the source is minutes, the displayed points are seconds apart.
     await send(account, source, [{ at: now - 20 * DAY, values: { v: 1 } }]);
     const hour = Array.from({ length: 3600 }, (_, n) => ({
       at: now - n * SECOND,
@@ -39,7 +39,7 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
   expect(await valuesDrawn(drawn.innerText())).toBeGreaterThanOrEqual(700);
   await expect(page.locator(".chart-note")).toContainText(/averaged by 5 s of 10,\d{3} points; the band is min to max/);
   await expect(page.locator(".legend tbody tr").first()).toContainText("99");
-  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+  await expect.poll(async () => (await measurePixels(page)).to).toBeGreaterThan(0.98);
   await visit(page, hashOf(sources, "r=1h&by=raw"));
   await expect(page.locator(".remarks")).toContainText("the newest 10,000 are shown");
   await page.setViewportSize({ width: 390, height: 844 });
@@ -48,8 +48,8 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
 });
 
 test("groups by hour reach to the newest point", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
-  // The range ends fifty minutes into an hour, whose group begins far from its end.
+  const source = await createSource(account, { v: { type: "number" } });
+  // The range ends fifty minutes into an hour, whose group begins long before the end.
   const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
   await send(
     account,
@@ -58,11 +58,11 @@ test("groups by hour reach to the newest point", async ({ page }) => {
   );
   const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
   await open(page, account, hashOf([source], `${range}&by=hour`));
-  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+  await expect.poll(async () => (await measurePixels(page)).to).toBeGreaterThan(0.98);
 });
 
 test("a day by hour has 24 hours, and a point at its end is the next day's", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const midnight = Math.floor(Date.now() / DAY) * DAY;
   const minutes = Array.from({ length: 30 * 60 }, (_, n) => ({ at: midnight - n * MINUTE, values: { v: 1 } }));
   await send(account, source, minutes);
@@ -88,7 +88,7 @@ test("a day by hour has 24 hours, and a point at its end is the next day's", asy
 });
 
 test("a switch over a day is the share of the time that it was true", async ({ page }) => {
-  const source = await makeSource(account, { running: { type: "boolean" } });
+  const source = await createSource(account, { running: { type: "boolean" } });
   const now = Date.now();
   const steps = Array.from({ length: 8000 }, (_, n) => ({
     at: now - n * 10 * SECOND,
@@ -97,7 +97,7 @@ test("a switch over a day is the share of the time that it was true", async ({ p
   await send(account, source, steps);
   await open(page, account, hashOf([source], "r=24h", "running"));
   await expect(page.locator(".chart-note")).toContainText("of 8,000 points");
-  await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(100);
+  await expect.poll(async () => (await measurePixels(page)).pixels).toBeGreaterThan(100);
   await page.locator(".plot").focus();
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
@@ -105,7 +105,7 @@ test("a switch over a day is the share of the time that it was true", async ({ p
 });
 
 test("the greatest and the least have the steps that averages have", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const now = Date.now();
   const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: now - n * MINUTE, values: { v: n % 5 } }));
   await send(account, source, minutes);
@@ -124,7 +124,7 @@ test("the greatest and the least have the steps that averages have", async ({ pa
   await page.getByRole("button", { name: "Save what is shown" }).click();
   const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n");
   expect(rows[0]).toBe("timestamp,source,source_id,v");
-  // All five minutes but those at the ends have a 0, and an average of 2.
+  // All groups of five minutes except those at the ends have a 0 and an average of 2.
   expect(rows.slice(2, -1).every((row) => row.endsWith(",0"))).toBe(true);
   await visit(page, hashOf([source], "r=6h&agg=max"));
   await expect(note).toContainText("360 points as they came");
@@ -133,14 +133,14 @@ test("the greatest and the least have the steps that averages have", async ({ pa
 test("a switch of more points than an answer holds is a share of the whole range, whatever is chosen", async ({
   page,
 }) => {
-  const source = await makeSource(account, { running: { type: "boolean" }, v: { type: "number" } });
+  const source = await createSource(account, { running: { type: "boolean" }, v: { type: "number" } });
   const now = Date.now();
   const steps = Array.from({ length: 30_000 }, (_, n) => ({
     at: now - n * 20 * SECOND,
     values: { running: n % 4 === 0, ...(n % 1000 === 0 ? { v: n } : {}) },
   }));
   await send(account, source, steps);
-  const ink = async () => (await inkOf(page)).from;
+  const ink = async () => (await measurePixels(page)).from;
   for (const chosen of ["by=hour", "by=raw", "agg=max", "agg=sum&by=day"]) {
     await open(page, account, hashOf([source], `r=7d&${chosen}`, "running"));
     await expect(page.locator(".chart-note")).toContainText(/averaged by (15 min|5 min|minute) of 30,000 points/);
@@ -166,19 +166,19 @@ test.describe("in Los Angeles", () => {
   test.use({ timezoneId: "America/Los_Angeles" });
 
   test("days are those of the place, and a value stands within its day", async ({ page }) => {
-    const source = await makeSource(account, { v: { type: "number" } });
+    const source = await createSource(account, { v: { type: "number" } });
     const midnight = Math.floor(Date.now() / DAY) * DAY;
     const hours = Array.from({ length: 240 }, (_, n) => ({ at: midnight - n * HOUR - MINUTE, values: { v: n } }));
     await send(account, source, hours);
     await open(page, account, hashOf([source], "r=30d&by=day&agg=max"));
-    const asked = page.waitForRequest((request) => request.postDataJSON()?.groupBy === "day");
+    const dayRequest = page.waitForRequest((request) => request.postDataJSON()?.groupBy === "day");
     await page.getByRole("button", { name: "Local" }).click();
-    expect((await asked).postDataJSON().timezone).toBe("America/Los_Angeles");
-    await settled(page);
+    expect((await dayRequest).postDataJSON().timezone).toBe("America/Los_Angeles");
+    await waitUntilSettled(page);
     await expect(page.locator(".chart-note")).toContainText("the greatest value of each day");
     await page.locator(".plot").focus();
     await page.keyboard.press("Home");
-    // The oldest point is of the evening before, by the clock of the place; its day is drawn around noon.
+    // The oldest point is of the previous evening in local time; its day is drawn around noon.
     const oldest = new Date(midnight - 239 * HOUR - MINUTE).toLocaleDateString("sv-SE", {
       timeZone: "America/Los_Angeles",
     });
@@ -187,7 +187,7 @@ test.describe("in Los Angeles", () => {
   });
 
   test("counts are in plain words", async ({ page }) => {
-    const source = await makeSource(account, { v: { type: "number" } });
+    const source = await createSource(account, { v: { type: "number" } });
     await send(account, source, [{ at: Date.now() - HOUR, values: { v: 1 } }]);
     await open(page, account, hashOf([source], "r=7d&agg=count&by=day"));
     await expect(page.locator(".chart-note")).toContainText("1 value, the number of points of each day");

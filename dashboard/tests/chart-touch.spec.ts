@@ -1,11 +1,11 @@
-/** The chart under fingers: two stretch the range, one moves it, and the page still scrolls. */
+/** Touch gestures on the chart: pinching zooms, dragging moves the range, and the page still scrolls. */
 import type { CDPSession, Page } from "@playwright/test";
-import { makeWorld, signUp } from "./support/api";
-import { expect, open, settled, test } from "./support/test";
+import { createWorld, signUp } from "./support/api";
+import { expect, open, waitUntilSettled, test } from "./support/test";
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 
-/** Fingers that go from places to others; places are shares of the plotting area's width. */
+/** Moves fingers between positions, which are fractions of the plotting area's width. */
 async function gesture(page: Page, touch: CDPSession, from: number[], to: number[]): Promise<void> {
   const area = page.locator(".u-over");
   await area.scrollIntoViewIfNeeded();
@@ -24,14 +24,14 @@ async function gesture(page: Page, touch: CDPSession, from: number[], to: number
   await send("touchEnd", []);
 }
 
-const spanIn = (page: Page): { from: number; to: number } => {
+const rangeOf = (page: Page): { from: number; to: number } => {
   const search = new URLSearchParams(page.url().split("?")[1]);
   return { from: Date.parse(search.get("from") ?? ""), to: Date.parse(search.get("to") ?? "") };
 };
 
 test("a pinch zooms, a drag moves, and neither goes beyond now", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const hour = 3_600_000;
   const start = new Date(Date.now() - 2 * hour).toISOString();
   const end = new Date(Date.now() - hour).toISOString();
@@ -40,26 +40,26 @@ test("a pinch zooms, a drag moves, and neither goes beyond now", async ({ page, 
   const touch = await page.context().newCDPSession(page);
 
   await gesture(page, touch, [0.4, 0.6], [0.1, 0.9]);
-  await expect.poll(() => spanIn(page).from).toBeGreaterThan(before.from + hour / 4);
-  const zoomed = spanIn(page);
+  await expect.poll(() => rangeOf(page).from).toBeGreaterThan(before.from + hour / 4);
+  const zoomed = rangeOf(page);
   expect(zoomed.to - zoomed.from).toBeGreaterThan(hour / 5);
   expect(zoomed.to - zoomed.from).toBeLessThan(hour / 3);
-  await settled(page);
+  await waitUntilSettled(page);
 
   await gesture(page, touch, [0.2], [0.7]);
-  await expect.poll(() => spanIn(page).from).toBeLessThan(zoomed.from - 60_000);
-  const moved = spanIn(page);
+  await expect.poll(() => rangeOf(page).from).toBeLessThan(zoomed.from - 60_000);
+  const moved = rangeOf(page);
   expect(Math.abs(moved.to - moved.from - (zoomed.to - zoomed.from))).toBeLessThan(5000);
-  await settled(page);
+  await waitUntilSettled(page);
 
   await gesture(page, touch, [0.05, 0.95], [0.49, 0.51]);
-  await expect.poll(() => spanIn(page).from).toBeLessThan(moved.from - hour);
-  expect(spanIn(page).to).toBeLessThanOrEqual(Date.now() + 1000);
+  await expect.poll(() => rangeOf(page).from).toBeLessThan(moved.from - hour);
+  expect(rangeOf(page).to).toBeLessThanOrEqual(Date.now() + 1000);
 });
 
 test("all of the toolbar is inside the screen", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
   for (const button of await page.locator(".toolbar button, .toolbar select").all()) {
     const box = (await button.boundingBox())!;

@@ -1,11 +1,11 @@
-/** Dialogs and notices: focus, what is shown once, and that nothing lies over what can be pressed. */
+/** Dialogs and notices: focus, secrets shown once, and that nothing covers a control. */
 import { chromium, type Locator, type Page } from "@playwright/test";
-import { call, makeWorld, signUp } from "./support/api";
-import { expect, logInAs, open, settled, test, visit } from "./support/test";
+import { call, createWorld, signUp } from "./support/api";
+import { expect, logInAs, open, waitUntilSettled, test, visit } from "./support/test";
 
 test("a dialog begins at its first field, one that deletes at Cancel", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account);
   const bucket = `#/buckets/${world.bucketId}`;
   const dialogs: [string, string, Locator][] = [
@@ -31,7 +31,7 @@ test("a dialog begins at its first field, one that deletes at Cancel", async ({ 
 test("Escape does not take away a key that is shown this once", async ({ page, context, service }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   const make = async () => {
     await page.getByRole("button", { name: "New key" }).click();
@@ -73,8 +73,8 @@ test("a dialog that was filled in asks before it closes, and is back after a log
   await expect(page.getByRole("heading", { level: 1, name: "Plant" })).toBeVisible();
 });
 
-/** Buttons and links that a notice lies over. */
-const covered = (page: Page) =>
+/** Buttons and links that are covered by a notice. */
+const coveredControls = (page: Page) =>
   page.evaluate(() => {
     const notice = document.querySelector(".notice")!.getBoundingClientRect();
     return [...document.querySelectorAll("button, a, input, select")]
@@ -89,7 +89,7 @@ const covered = (page: Page) =>
 
 test("a notice lies over nothing that can be pressed", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   for (let count = 0; count < 8; count++) await call(account, "POST", `/api/webhooks/${world.webhookId}/test`);
   await open(page, account, `#/webhooks/${world.webhookId}`);
   for (const size of [
@@ -99,12 +99,12 @@ test("a notice lies over nothing that can be pressed", async ({ page, service })
     await page.setViewportSize(size);
     await page.getByRole("button", { name: "Redeliver" }).and(page.locator(":enabled")).first().click();
     await expect(page.getByText("Queued once more.").first()).toBeVisible();
-    expect(await covered(page), `${size.width}`).toEqual([]);
+    expect(await coveredControls(page), `${size.width}`).toEqual([]);
   }
 });
 
 test("a backdrop reaches the right edge", async ({ service }) => {
-  // The test browser has no scroll bars unless it is asked for them.
+  // The test browser has no scroll bars by default.
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
@@ -117,7 +117,7 @@ test("a backdrop reaches the right edge", async ({ service }) => {
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.goto(`${account.url}/#/buckets?new=1`);
-      await settled(page);
+      await waitUntilSettled(page);
       await expect(page.getByRole("dialog")).toBeVisible();
       const png = (await page.screenshot()).toString("base64");
       const colours = await page.evaluate(async (data) => {

@@ -1,12 +1,12 @@
-/** Many sources and rules: all that was found is picked at once, and rules' histories are read only when one fires. */
-import { call, makeSource, makeWorld, signUp } from "./support/api";
+/** Many sources and rules: all matches are selected together, and a rule's history is read only when it fires. */
+import { call, createSource, createWorld, signUp } from "./support/api";
 import { expect, open, test } from "./support/test";
 
 test("all found fields are picked at once, as many as a view holds", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const { bucketId } = await makeSource(account, { level: { type: "number" } }, { name: "Tank 0" });
+  const { bucketId } = await createSource(account, { level: { type: "number" } }, { name: "Tank 0" });
   const names = Array.from({ length: 29 }, (_, n) => (n < 4 ? `Pump ${n}` : `Tank ${n}`));
-  for (const name of names) await makeSource(account, { level: { type: "number" } }, { name, bucketId });
+  for (const name of names) await createSource(account, { level: { type: "number" } }, { name, bucketId });
   await open(page, account, "#/explore");
   const search = page.getByPlaceholder("Find a source or field");
   await search.fill("pump");
@@ -20,7 +20,7 @@ test("all found fields are picked at once, as many as a view holds", async ({ pa
 
 test("a trigger is marked when its rule fires, and no history is read without one", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const histories: string[] = [];
   page.on("request", (request) => {
     if (request.url().includes("/history")) histories.push(request.url());
@@ -53,6 +53,6 @@ test("a trigger is marked when its rule fires, and no history is read without on
   await call(account, "POST", verdict, { outcome: "met", evidence: {} }, world.integrationKey);
   await page.clock.fastForward(11_000);
   await expect(page.getByText("2 triggers of alert rules marked.")).toBeVisible();
-  // The rule that fired; the other one has not fired since it was read.
+  // Of the rule that fired; the other one has not fired since it was read.
   expect(histories.slice(1).every((url) => url.includes(made.alertRule._id))).toBe(true);
 });

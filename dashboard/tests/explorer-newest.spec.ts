@@ -1,5 +1,5 @@
-/** "Newest values" are the newest points themselves, in every view. */
-import { call, makeSource, send, signUp } from "./support/api";
+/** "Newest values" are the values of the newest points in every view. */
+import { call, createSource, send, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 const SECOND = 1000;
@@ -9,15 +9,15 @@ test("a grouped view names the newest point of each line and its time, and live 
   service,
 }) => {
   const account = await signUp(service.url);
-  const quick = await makeSource(account, { v: { type: "number", unit: "bar" } }, { name: "Quick" });
-  const slow = await makeSource(account, { v: { type: "number" } }, { name: "Slow", bucketId: quick.bucketId });
+  const quick = await createSource(account, { v: { type: "number", unit: "bar" } }, { name: "Quick" });
+  const slow = await createSource(account, { v: { type: "number" } }, { name: "Slow", bucketId: quick.bucketId });
   const now = Math.floor(Date.now() / SECOND) * SECOND;
   await send(
     account,
     quick,
     Array.from({ length: 400 }, (_, n) => ({ at: now - (400 - n) * SECOND, values: { v: n === 399 ? 56.4 : 10 } })),
   );
-  // Far behind the latest fifty points of both.
+  // Older than the latest fifty points of both sources.
   await send(account, slow, [{ at: now - 7000 * SECOND, values: { v: 7.25 } }]);
   const fields = [quick, slow].map(({ bucketId, sourceId }) => `f=${bucketId}.${sourceId}.v`).join("&");
   await open(page, account, `#/explore?${fields}&r=6h&by=hour&live=1`);
@@ -28,7 +28,7 @@ test("a grouped view names the newest point of each line and its time, and live 
   await expect(lines.nth(1)).toContainText("7.25");
   await expect(lines.nth(1)).toContainText(clock(now - 7000 * SECOND));
   await visit(page, `#/explore?${fields}&r=6h&by=day&agg=sum`);
-  // All points of the day, or of both where a midnight is among them.
+  // All points of the day, or of two days if the range includes midnight.
   await expect(lines.nth(0).locator(".legend-value")).toHaveText(/^\d+(\.\d)? bar$/);
   await expect(lines.nth(0).locator(".legend-value")).not.toHaveText("56.4 bar");
   await expect(lines.nth(0).locator(".legend-time")).toHaveText(new Date(now - SECOND).toISOString().slice(0, 10));

@@ -1,8 +1,8 @@
-/** Choosing the range: typed words and times, zooming that leaves the chart where it is, and names that say what is read. */
+/** Choosing the range: typed words and times, zooming without moving the chart, and correct labels. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import { makeSource, makeWorld, send, signUp, POINTS, type Account, type World } from "./support/api";
-import { expect, open, settled, test, visit } from "./support/test";
+import { createSource, createWorld, send, signUp, POINTS, type Account, type World } from "./support/api";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const MINUTE = 60_000;
 
@@ -10,12 +10,12 @@ let account: Account;
 let world: World;
 test.beforeAll(async ({ service }) => {
   account = await signUp(service.url);
-  world = await makeWorld(account);
+  world = await createWorld(account);
 });
 
 const hashOf = (rest: string) => `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&${rest}`;
 
-async function type(page: Page, from: string, to: string): Promise<void> {
+async function typeRange(page: Page, from: string, to: string): Promise<void> {
   await page.getByLabel(/^From \(/).fill(from);
   await page.getByLabel(/^To \(/).fill(to);
   await page.getByRole("button", { name: "Show", exact: true }).click();
@@ -25,21 +25,21 @@ test("relative ranges, days and words are typed, stay in the address, and can be
   await open(page, account, hashOf("r=24h"));
   await page.getByRole("button", { name: "from–to" }).click();
   await expect(page.getByLabel(/^From \(/)).toHaveValue("now-24h");
-  await type(page, "now-6h", "now");
+  await typeRange(page, "now-6h", "now");
   await expect.poll(() => page.url()).toContain("from=now-6h&to=now");
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.getByTestId("chart-points")).toHaveText(`${POINTS} points`);
   await page.getByRole("button", { name: "Live" }).click();
   await expect(page.getByText("· following")).toBeVisible();
   await expect(page.getByLabel(/^From \(/)).toHaveValue("now-6h");
 
-  await type(page, "2026-03-01", "");
+  await typeRange(page, "2026-03-01", "");
   await expect.poll(() => page.url()).toContain("from=2026-03-01T00%3A00%3A00.000Z&to=2026-03-02T00%3A00%3A00.000Z");
-  await type(page, "yesterday", "");
+  await typeRange(page, "yesterday", "");
   await expect.poll(() => page.url()).toContain("from=yesterday&to=yesterday");
-  // The boxes are filled again when the range has changed.
+  // The inputs are filled again after the range has changed.
   await expect(page.getByLabel(/^To \(/)).toHaveValue("yesterday");
-  await type(page, "soon", "");
+  await typeRange(page, "soon", "");
   await expect(page.locator(".fault")).toContainText("Write a time as 2026-01-31 14:30, a day, now-6h");
 });
 
@@ -67,7 +67,7 @@ test("zooming leaves the chart where it is and says the range; zooming out ends 
   const plot = page.locator(".u-over");
   const before = (await plot.boundingBox())!;
   await page.getByRole("button", { name: "Zoom in" }).click();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".chart-note")).toContainText(/over 3 h: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
   expect((await plot.boundingBox())!.y).toBe(before.y);
   for (let times = 0; times < 5; times++) await page.getByRole("button", { name: "Zoom out" }).click();
@@ -77,34 +77,34 @@ test("zooming leaves the chart where it is and says the range; zooming out ends 
 });
 
 test("keys zoom about the cursor and move the range", async ({ page }) => {
-  const source = await makeSource(account, { v: { type: "number" } });
+  const source = await createSource(account, { v: { type: "number" } });
   const newest = Math.floor(Date.now() / MINUTE) * MINUTE - 90 * MINUTE;
   const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: newest - n * MINUTE, values: { v: n } }));
   await send(account, source, minutes);
   await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
-  const spanAsked = () => {
+  const requestedSpan = () => {
     const search = new URLSearchParams(page.url().split("?")[1]);
     return ["from", "to"].map((edge) => Date.parse(search.get(edge) ?? "")) as [number, number];
   };
-  const hours = () => Math.round(((spanAsked()[1] - spanAsked()[0]) / MINUTE) * 100) / 6000;
+  const hours = () => Math.round(((requestedSpan()[1] - requestedSpan()[0]) / MINUTE) * 100) / 6000;
   await page.locator(".plot").focus();
   await page.keyboard.press("End");
   for (const length of [12, 6, 3]) {
     await page.keyboard.press("+");
     await expect.poll(hours).toBe(length);
-    await settled(page);
+    await waitUntilSettled(page);
   }
-  const [from, to] = spanAsked();
+  const [from, to] = requestedSpan();
   expect(from).toBeLessThan(newest);
   expect(to).toBeGreaterThan(newest);
   expect(to - newest).toBeLessThan(15 * MINUTE);
-  // The chart of points is another one than that of averages, and has the cursor where it was.
+  // The chart of points replaces that of averages and keeps the cursor's position.
   const clock = new Date(newest).toISOString().slice(0, 16).replace("T", " ");
   await expect(page.locator(".legend caption")).toContainText(clock);
   await page.keyboard.press("[");
-  await expect.poll(spanAsked).toEqual([from - 90 * MINUTE, to - 90 * MINUTE]);
+  await expect.poll(requestedSpan).toEqual([from - 90 * MINUTE, to - 90 * MINUTE]);
   await page.keyboard.press("]");
-  await expect.poll(spanAsked).toEqual([from, to]);
+  await expect.poll(requestedSpan).toEqual([from, to]);
   await expect(page.locator("#plot-keys")).toContainText("[ ] move the range earlier and later");
 });
 
@@ -115,11 +115,11 @@ test("a key pressed right after another moves on from the range of the first", a
   await page.locator(".plot").evaluate(async (plot) => {
     for (const key of ["[", "[", "]"]) {
       plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-      // What the key changed is rendered in a microtask; no other event comes before that.
+      // The key's change is rendered in a microtask, before any other event.
       await Promise.resolve();
     }
   });
-  await settled(page);
+  await waitUntilSettled(page);
   expect(page.url()).toContain("from=2026-03-01T09%3A30%3A00.000Z&to=2026-03-01T10%3A30%3A00.000Z");
 });
 
@@ -135,7 +135,7 @@ test("a text typed right after Show stays in its box", async ({ page }) => {
     box.dispatchEvent(new InputEvent("input", { bubbles: true }));
   });
   await expect.poll(() => page.url()).toContain("from=now-6h");
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.getByLabel(/^From \(/)).toHaveValue("yesterday");
 });
 

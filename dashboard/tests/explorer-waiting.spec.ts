@@ -1,14 +1,14 @@
-/** A server that is slow or gone: the page says so, comes to an end, and goes on by itself where it can. */
-import { call, makeWorld, signUp } from "./support/api";
+/** A server that is slow or unreachable: the page shows it, stops waiting, and resumes by itself where possible. */
+import { call, createWorld, signUp } from "./support/api";
 import { expect, logInAs, open, test } from "./support/test";
 
 const QUERY = "**/api/data/query";
 
 test("a slow answer has a word, an end, and another try", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await page.clock.install();
-  // The server has taken the question and says nothing.
+  // The server accepts the request and does not answer.
   await page.route(QUERY, () => undefined);
   await logInAs(page, account);
   await page.goto(`${account.url}/#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
@@ -24,7 +24,7 @@ test("a slow answer has a word, an end, and another try", async ({ page, service
 
 test("a live view that cannot follow says so, and follows again by itself", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await page.clock.install();
   await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h&live=1`);
   await expect(page.getByText("· following")).toBeVisible();

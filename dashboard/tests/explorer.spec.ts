@@ -1,7 +1,7 @@
-/** The explorer's promises: no spike hidden, few calls, live, and files that hold what was asked. */
+/** The explorer: spikes stay visible, few requests are sent, live updates, and complete downloads. */
 import { readFileSync } from "node:fs";
-import { call, makeSource, makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
-import { expect, open, settled, test, visit } from "./support/test";
+import { call, createSource, createWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const hashOf = (world: World, rest: string, fields = ["vibration"]) =>
   `#/explore?${fields.map((field) => `f=${world.bucketId}.${world.sourceId}.${field}`).join("&")}&${rest}`;
@@ -20,7 +20,7 @@ async function sendMinutes(account: Account, world: World, minutes: number): Pro
 
 test("a spike among averages is seen in the band", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await sendMinutes(account, world, 20_000);
   const queries: string[] = [];
   page.on("request", (request) => {
@@ -31,7 +31,7 @@ test("a spike among averages is seen in the band", async ({ page, service }) => 
     "averaged by 30 min of 20,120 points; the band is min to max",
   );
   await expect(page.locator(".legend tbody tr")).toContainText("99");
-  // One call for averages and band together, one for the table.
+  // One request for averages and band together, one for the table.
   expect(queries).toHaveLength(2);
   await visit(page, hashOf(world, "r=1h"));
   await expect(page.locator(".chart-note")).toContainText("as they came");
@@ -39,7 +39,7 @@ test("a spike among averages is seen in the band", async ({ page, service }) => 
 
 test("drag zooms, and Back comes back without a call", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, hashOf(world, "r=6h"));
   const box = (await page.locator(".u-over").boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.7, box.y + 80);
@@ -47,7 +47,7 @@ test("drag zooms, and Back comes back without a call", async ({ page, service })
   await page.mouse.move(box.x + box.width * 0.9, box.y + 80, { steps: 5 });
   await page.mouse.up();
   await expect.poll(() => page.url()).toContain("from=");
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.getByTestId("chart-points")).not.toHaveText(`${POINTS} points`);
   await page.goBack();
   await expect(page.getByTestId("chart-points")).toHaveText(`${POINTS} points`);
@@ -55,7 +55,7 @@ test("drag zooms, and Back comes back without a call", async ({ page, service })
 
 test("live follows new points", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, hashOf(world, "r=15m"));
   await page.getByRole("button", { name: "Live" }).click();
   await expect(page.getByText("following")).toBeVisible();
@@ -71,7 +71,7 @@ test("live follows new points", async ({ page, service }) => {
 
 test("live goes on with the groups it began with", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await sendMinutes(account, world, 20_000);
   await open(page, account, hashOf(world, "r=30d&live=1"));
   const groups = Number.parseInt((await page.getByTestId("chart-points").innerText()).replace(",", ""), 10);
@@ -88,7 +88,7 @@ test("live goes on with the groups it began with", async ({ page, service }) => 
 
 test("switches are lines, texts are in the table", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, hashOf(world, "r=6h", ["vibration", "running", "mode"]));
   await expect(page.locator(".legend tbody tr")).toHaveCount(2);
   await expect(page.locator(".legend")).toContainText("true");
@@ -103,7 +103,7 @@ test("switches are lines, texts are in the table", async ({ page, service }) => 
 test("fields that a chart has no lines for are said to be left out", async ({ page, service }) => {
   const account = await signUp(service.url);
   const names = Array.from({ length: 30 }, (_, index) => `f${index}`);
-  const source = await makeSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
+  const source = await createSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
   const fields = names.map((name) => `f=${source.bucketId}.${source.sourceId}.${name}`);
   await open(page, account, `#/explore?${fields.join("&")}&r=24h`);
   await expect(page.locator(".legend tbody tr")).toHaveCount(24);
@@ -115,7 +115,7 @@ test("fields that a chart has no lines for are said to be left out", async ({ pa
 
 test("CSV of every point, and the query as curl", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await sendMinutes(account, world, 11_000);
   await open(page, account, hashOf(world, "r=30d"));
   await page.getByRole("button", { name: "As curl" }).click();
@@ -133,16 +133,16 @@ test("CSV of every point, and the query as curl", async ({ page, service }) => {
 
 test("a view is its address", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, hashOf(world, "r=6h"));
   await page.getByLabel("Aggregation").selectOption("max");
   await page.getByLabel("Grouping", { exact: true }).selectOption("hour");
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".chart-note")).toContainText("the greatest value of each hour");
   const address = page.url();
   await page.goto("about:blank");
   await page.goto(address);
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".chart-note")).toContainText("the greatest value of each hour");
   await expect(page.getByLabel("Aggregation")).toHaveValue("max");
 });

@@ -1,6 +1,6 @@
-/** What the page costs: counted where it can be, else measured and reported. Times are never judged here. */
+/** The cost of the page: requests and bytes are checked, times are only reported. */
 import type { Page } from "@playwright/test";
-import { call, makeSource, makeWorld, pagesOf, send, signUp } from "./support/api";
+import { call, createSource, createWorld, pagesOf, send, signUp } from "./support/api";
 import { startService } from "./support/service";
 import { expect, open, test, visit } from "./support/test";
 
@@ -11,24 +11,24 @@ const report = (what: string, value: string) => console.log(`figure: ${what}: ${
 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** Runs in the page: clicks, and tells how long it takes until another view stands there and a frame has been made. */
+/** Runs in the page: clicks, and returns the time in ms until another view is displayed and painted. */
 function clickToPainted(button: Node): Promise<number> {
   const shown = () => document.querySelector(".chart-note")?.textContent?.split(" · ")[0];
   const before = shown();
   const began = performance.now();
   (button as HTMLButtonElement).click();
   return new Promise((resolve) => {
-    const look = () => {
+    const checkView = () => {
       const now = shown();
       const isPainted = now !== undefined && now !== before;
-      requestAnimationFrame(isPainted ? () => resolve(performance.now() - began) : look);
+      requestAnimationFrame(isPainted ? () => resolve(performance.now() - began) : checkView);
     };
-    look();
+    checkView();
   });
 }
 
-/** Bytes that came over the wire, heads included, from now on. */
-async function received(page: Page): Promise<() => number> {
+/** Counts the bytes received over the network from now on, including response heads. */
+async function countReceived(page: Page): Promise<() => number> {
   const session = await page.context().newCDPSession(page);
   let bytes = 0;
   session.on("Network.loadingFinished", (event) => {
@@ -40,8 +40,8 @@ async function received(page: Page): Promise<() => number> {
 
 test("a first visit with a chart is small", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
-  const bytes = await received(page);
+  const world = await createWorld(account);
+  const bytes = await countReceived(page);
   await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
   report("first visit, compressed, with a chart", `${Math.round(bytes() / 1000)} KB`);
   expect(bytes()).toBeLessThanOrEqual(FIRST_VISIT_BYTES_MAX);
@@ -51,7 +51,7 @@ test("open pages use nothing of the Free plan", async ({ page }) => {
   const service = await startService("Free");
   try {
     const account = await signUp(service.url);
-    const world = await makeWorld(account);
+    const world = await createWorld(account);
     const used = async () => {
       const { overview } = await call<{ overview: { usage: { apiCallsThisMonth: number } } }>(
         account,
@@ -74,7 +74,7 @@ test("open pages use nothing of the Free plan", async ({ page }) => {
 test("ranges of 13 lines are painted", async ({ page, service }) => {
   const account = await signUp(service.url);
   const names = Array.from({ length: 13 }, (_, n) => `f${n}`);
-  const source = await makeSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
+  const source = await createSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
   const now = Date.now();
   // Half a day at 1 s: more than half a million values.
   const points = Array.from({ length: 43_200 }, (_, n) => ({

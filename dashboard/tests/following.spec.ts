@@ -1,10 +1,10 @@
-/** An open page learns what others have done, on every plan; and says when it cannot. */
+/** An open page shows changes made by other clients, on every plan, and shows when it cannot. */
 import type { Service } from "./support/service";
 import { startService } from "./support/service";
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { expect, open, test } from "./support/test";
 
-/** Every open page knows by then. The clock of the page is turned, so that no test waits for it. */
+/** The time by which every open page shows a change. The page's clock is advanced, so that no test waits for it. */
 const KNOWN_MS = 10_000;
 
 test.describe("on the Free plan", () => {
@@ -16,7 +16,7 @@ test.describe("on the Free plan", () => {
 
   test("a rule that fires is seen on every open page, and in its title", async ({ context }) => {
     const account = await signUp(service.url);
-    const world = await makeWorld(account);
+    const world = await createWorld(account);
     const key = world.integrationKey;
     const { alertRule } = await call<{ alertRule: { _id: string } }>(account, "POST", "/api/alerts", {
       bucketId: world.bucketId,
@@ -69,7 +69,7 @@ test("while the server does not answer the page says since when, and comes back 
 
 test("counts follow what is made, here and elsewhere", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await page.clock.install();
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   const keys = page.locator(".figure", { hasText: "Keys" });
@@ -103,30 +103,30 @@ test("a server that is slower than the page asks is waited for, and one that han
   );
   await page.clock.install();
   await open(page, account, `#/buckets/${bucketId}/sources/${dataSource._id}`);
-  const held: (() => void)[] = [];
-  const asked = `**/api/buckets/${bucketId}/sources/${dataSource._id}`;
-  await page.route(asked, async (route) => {
-    await new Promise<void>((resolve) => held.push(resolve));
-    // Given up by the page in the meantime, where the second half of this test is.
+  const pending: (() => void)[] = [];
+  const sourceUrl = `**/api/buckets/${bucketId}/sources/${dataSource._id}`;
+  await page.route(sourceUrl, async (route) => {
+    await new Promise<void>((resolve) => pending.push(resolve));
+    // The page has cancelled the request by the second half of this test.
     await route.continue().catch(() => undefined);
   });
   await call(account, "POST", "/api/data", { bucketId, dataSourceId: dataSource._id, values: { t: 1 } });
-  // Asked each two seconds, answered after twenty.
+  // Requested every two seconds, answered after twenty.
   await page.clock.runFor(2000);
-  await expect.poll(() => held.length).toBe(1);
+  await expect.poll(() => pending.length).toBe(1);
   await page.clock.runFor(18_000);
-  held[0]!();
+  pending[0]!();
   await expect(page.getByText("The first point is in.")).toBeVisible();
-  expect(held).toHaveLength(1);
-  // What never comes is an error in the end, which does not take away what is there, and is tried again.
+  expect(pending).toHaveLength(1);
+  // A missing answer becomes an error that keeps the displayed data and is retried.
   await page.goto("about:blank");
-  held.length = 0;
+  pending.length = 0;
   await page.goto(`${account.url}/#/buckets/${bucketId}/sources/${dataSource._id}`);
-  await expect.poll(() => held.length).toBe(1);
+  await expect.poll(() => pending.length).toBe(1);
   await page.clock.runFor(36_000);
   await expect(page.getByText("The server did not answer within 35 seconds.")).toBeVisible();
   await page.clock.runFor(6000);
-  await expect.poll(() => held.length).toBe(2);
-  held.forEach((answer) => answer());
+  await expect.poll(() => pending.length).toBe(2);
+  pending.forEach((answer) => answer());
   await expect(page.getByRole("heading", { level: 1, name: "Boiler" })).toBeVisible();
 });

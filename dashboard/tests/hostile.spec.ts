@@ -1,5 +1,5 @@
-/** Names and values that are markup, script or far too long: shown as the text they are, everywhere. */
-import { makeWorld, pagesOf, signUp } from "./support/api";
+/** Names and values that are markup, script or far too long are shown as text everywhere. */
+import { createWorld, pagesOf, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>`;
@@ -12,7 +12,7 @@ for (const [kind, text] of [
   test(`${kind} as every name`, async ({ page, service }) => {
     test.setTimeout(120_000);
     const account = await signUp(service.url, text, text);
-    const world = await makeWorld(account, {
+    const world = await createWorld(account, {
       bucket: text,
       source: text,
       field: text,
@@ -45,8 +45,8 @@ for (const [kind, text] of [
 
 test("a URL that is not http is no link", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
-  // Only another client could store such a URL; the server refuses it, so its answer is changed on the way.
+  const world = await createWorld(account);
+  // The server refuses such a URL, so its answer is modified on the way.
   await page.route(`**/api/webhooks/${world.webhookId}`, async (route) => {
     const response = await route.fetch();
     const body = (await response.json()) as { webhook: { url: string } };

@@ -1,5 +1,5 @@
-/** A limited plan: what it has left is shown. */
-import { call, makeWorld, signUp } from "./support/api";
+/** A limited plan: the page shows the remaining quota. */
+import { call, createWorld, signUp } from "./support/api";
 import { startService } from "./support/service";
 import { expect, open, test, visit } from "./support/test";
 
@@ -7,12 +7,12 @@ test("the Free plan says what is left of it", async ({ page }) => {
   const service = await startService("Free");
   try {
     const account = await signUp(service.url);
-    const world = await makeWorld(account);
+    const world = await createWorld(account);
     await open(page, account);
     await expect(page.getByRole("meter", { name: "API calls this month" })).toBeVisible();
     await expect(page.getByRole("meter", { name: "Buckets" })).toHaveAttribute("aria-valuetext", "1 of 3");
     await visit(page, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=15m&live=1`);
-    // The page's own calls do not count: live follows as on every plan.
+    // The page's own requests do not count: live updates work as on every plan.
     const value = { bucketId: world.bucketId, dataSourceId: world.sourceId, values: { vibration: 41.5 } };
     await call(account, "POST", "/api/data", value);
     await expect(page.locator(".legend-value")).toHaveText("41.5 mm/s");

@@ -1,5 +1,5 @@
-/** Long lists are found through, and a phone shows what matters without moving anything aside. */
-import { call, makeWorld, pagesOf, signUp } from "./support/api";
+/** Search in long lists; on a phone, lists show the important columns without scrolling sideways. */
+import { call, createWorld, pagesOf, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 const MANY = 60;
@@ -9,7 +9,7 @@ test("fleets: search, order and pages of sources and rules, and an Activity of b
   service,
 }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const { bucketId, sourceId } = world;
   const evaluation = {
     kind: "threshold",
@@ -54,10 +54,10 @@ test.describe("on a phone", () => {
 
   test("no column lies outside the screen, and fingers meet what they press", async ({ page, service }) => {
     const account = await signUp(service.url);
-    const world = await makeWorld(account);
+    const world = await createWorld(account);
     await open(page, account);
     for (const [name, hash] of Object.entries(pagesOf(world, "vibration"))) {
-      // The explorer's own tests look at it.
+      // The explorer has its own tests.
       if (name.startsWith("explorer")) continue;
       await visit(page, hash);
       const found = await page.evaluate(() => {

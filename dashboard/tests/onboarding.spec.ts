@@ -1,10 +1,10 @@
-/** First minutes: an empty server, and the way from there to a chart. */
+/** The first steps: from an empty server to a chart. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Page } from "@playwright/test";
-import { call, makeWorld, signUp } from "./support/api";
+import { call, createWorld, signUp } from "./support/api";
 import { startService } from "./support/service";
-import { expect, open, settled, test, visit } from "./support/test";
+import { expect, open, waitUntilSettled, test, visit } from "./support/test";
 
 const run = promisify(execFile);
 const CLICKS_MAX = 15;
@@ -38,7 +38,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     clicks++;
     await page.getByLabel("Name of field 1").fill("temperature");
     clicks++;
-    // The field that is added is the one to type into.
+    // The added field gets the focus.
     await page.getByRole("button", { name: "Add a field" }).click();
     await expect(page.getByLabel("Name of field 2")).toBeFocused();
     await page.keyboard.type("pressure");
@@ -52,7 +52,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     const command = await send.innerText();
     await page.getByRole("button", { name: "Copy" }).first().click();
     clicks++;
-    // "Copied" is said of what was copied.
+    // The message names what was copied.
     await page.getByRole("button", { name: "Python" }).click();
     await expect(page.getByRole("button", { name: "Copied" })).toHaveCount(0);
     await expect(page.locator("pre").first()).toContainText("svc_w_");
@@ -60,17 +60,17 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await run("sh", ["-c", command]);
     await expect(page.getByText("The first point is in.")).toBeVisible({ timeout: 6000 });
     await expect(page.locator(".figure", { hasText: "Points" })).toContainText("1");
-    // Who goes back instead is still shown the last step.
+    // After going back, the last step is still shown.
     await visit(page, "#/");
     await expect(page.locator(".step.next")).toContainText("See it on a chart");
     await page.goBack();
     await click("Explore", "link");
-    await settled(page);
+    await waitUntilSettled(page);
     expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
     await visit(page, "#/");
     await expect(page.getByText("Getting started")).toHaveCount(0);
 
-    // The server is no longer empty, and its sign-up is open.
+    // The server is no longer empty, and sign-up is open.
     await page.getByRole("button", { name: "Log out" }).click();
     await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
     await expect.poll(() => focused(page)).toContain("Email");
@@ -99,37 +99,37 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
     { name: "Boiler", schema: { t: { type: "number" } } },
   );
   await call(account, "POST", `/api/buckets/${bucket._id}/keys`, { name: "k", type: "write" });
-  const asked: string[] = [];
+  const requests: string[] = [];
   page.on("request", (request) => {
     const { pathname } = new URL(request.url());
-    if (pathname.startsWith("/api/")) asked.push(pathname);
+    if (pathname.startsWith("/api/")) requests.push(pathname);
   });
   await page.clock.install();
   await open(page, account);
   await expect(page.locator(".step.next")).toContainText("Send a point");
   const source = `/api/buckets/${bucket._id}/sources/${dataSource._id}`;
-  const waits = () => asked.filter((path) => path === source).length;
-  await expect.poll(waits).toBe(1);
-  asked.length = 0;
+  const polls = () => requests.filter((path) => path === source).length;
+  await expect.poll(polls).toBe(1);
+  requests.length = 0;
   for (let second = 0; second < 9; second += 3) {
     await page.clock.runFor(3000);
-    await expect.poll(waits).toBe(second / 3 + 1);
+    await expect.poll(polls).toBe(second / 3 + 1);
   }
-  // One request each three seconds, and the feed of changes beside it.
-  expect(asked.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
+  // One request every three seconds, and the feed of changes.
+  expect(requests.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
   const hide = (hidden: boolean) =>
     page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { value, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));
     }, hidden);
   await hide(true);
-  asked.length = 0;
+  requests.length = 0;
   await page.clock.runFor(60_000);
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
   await call(account, "POST", "/api/data", { bucketId: bucket._id, dataSourceId: dataSource._id, values: { t: 1 } });
   await hide(false);
-  // What others have changed is asked for at once.
-  await expect.poll(() => asked).toContain("/api/changes");
+  // Changes by other clients are requested at once.
+  await expect.poll(() => requests).toContain("/api/changes");
   await page.clock.runFor(3000);
   await expect(page.locator(".step.next")).toContainText("See it on a chart");
   await page.getByRole("button", { name: "Hide the guide" }).click();
@@ -138,7 +138,7 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
 
 test("a key made among the keys is in the commands too", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("gateway");
@@ -151,6 +151,6 @@ test("a key made among the keys is in the commands too", async ({ page, service 
     await expect(page.locator("pre").first()).toContainText(key);
   }
   await page.reload();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator("pre").first()).toContainText("YOUR-WRITE-KEY");
 });

@@ -1,5 +1,5 @@
-/** Rules: what cannot fire is not saved, words and parameters are one, and a rule that nobody can judge is seen. */
-import { call, makeWorld, signUp, type Account, type World } from "./support/api";
+/** Rules: the editor refuses one that cannot fire, and shows its condition in words; one without verdicts is marked. */
+import { call, createWorld, signUp, type Account, type World } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 interface Stored {
@@ -32,7 +32,7 @@ async function addRule(account: Account, world: World, part: object): Promise<st
 
 test("the form takes only what can fire, and its words are made of the parameters", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Shakes");
   const create = page.getByRole("button", { name: "Create rule" });
@@ -56,7 +56,7 @@ test("the form takes only what can fire, and its words are made of the parameter
     evaluation: { kind: "threshold", parameters: { operator: "lte", value: 5.5 }, inputs: [{ field: "vibration" }] },
   });
 
-  // Booleans have no order, and their value is one of two.
+  // Booleans have no order, and their values are true and false.
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Field", { exact: true }).selectOption("running");
   await expect(page.getByLabel("Operator").locator("option")).toHaveText(["choose one", "= is", "≠ is not"]);
@@ -69,7 +69,7 @@ test("the form takes only what can fire, and its words are made of the parameter
     parsedCondition: { field: "running", operator: "eq", value: false },
   });
 
-  // Only numbers lie in a range.
+  // Ranges are for numbers only.
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByRole("button", { name: "Range" }).click();
   await page.getByLabel("Field", { exact: true }).selectOption("");
@@ -81,7 +81,7 @@ test("the form takes only what can fire, and its words are made of the parameter
 
 test("words of another client that say something else are shown as such, and made anew", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const id = await addRule(account, world, {});
   await open(page, account, `#/rules/${id}`);
   await expect(page.getByText("vibration is above 500 mm/s")).toBeVisible();
@@ -94,10 +94,10 @@ test("words of another client that say something else are shown as such, and mad
 
 test("an inconclusive rule and one that no evaluator answers are not green", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const id = await addRule(account, world, { parameters: { operator: ">", value: 5 } });
   await call(account, "POST", `/api/evaluations/${id}/verdict`, { outcome: "inconclusive" }, world.integrationKey);
-  // Twelve minutes pass in which nobody judges.
+  // Twelve minutes pass without a verdict.
   await page.route(/\/api\/(buckets\/[^/]*\/alerts|alerts\/[^/]*$)/, async (route) => {
     const response = await route.fetch();
     const body = (await response.json()) as { alertRules?: Record<string, unknown>[] };
@@ -107,15 +107,15 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
     await route.fulfill({ response, json: body });
   });
   await open(page, account, "#/rules");
-  const odd = page.getByRole("row", { name: /Odd/ });
-  await expect(odd).toContainText("inconclusive");
-  await expect(odd.locator(".pill.ok")).toHaveCount(0);
+  const oddRow = page.getByRole("row", { name: /Odd/ });
+  await expect(oddRow).toContainText("inconclusive");
+  await expect(oddRow.locator(".pill.ok")).toHaveCount(0);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("no evaluator has answered for 12 min");
   await visit(page, "#/");
   const troubled = page.getByRole("region", { name: "Rules that need attention" });
   await expect(troubled.getByRole("row", { name: /Odd/ })).toContainText("inconclusive");
   await expect(troubled.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("firing");
-  // The editor does not take over what the evaluator does not know.
+  // The editor does not accept a condition that the evaluator does not support.
   await page.goto(`${account.url}/#/rules/${id}/edit`);
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Choose how it is compared.")).toBeVisible();
@@ -123,7 +123,7 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
 
 test("a rule that clears is armed by time alone, and the page knows", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await call(account, "PATCH", `/api/alerts/${world.ruleId}`, {
     evaluation: {
       kind: "auto",
@@ -134,7 +134,7 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
       parameters: {},
     },
   });
-  // A second verdict is due after a minute only: the server's answer is taken back by that much.
+  // A second verdict is due only after a minute, so the server's answer is moved back by that time.
   const cleared = new Date().toISOString();
   let over = false;
   await page.route(/\/api\/buckets\/[^/]*\/alerts/, async (route) => {

@@ -1,5 +1,5 @@
-/** Sessions end when they should and not before, and what was typed outlives them. */
-import { call, makeWorld, signUp } from "./support/api";
+/** Sessions end when they should and not earlier, and typed input survives their end. */
+import { call, createWorld, signUp } from "./support/api";
 import { expect, logInAs, open, test } from "./support/test";
 
 test("logging out ends the session on the server", async ({ page, service }) => {
@@ -12,7 +12,7 @@ test("logging out ends the session on the server", async ({ page, service }) => 
 
 test("what was typed into a rule is there again after the next log-in", async ({ page, context, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Shakes");
   await page.getByLabel("Field", { exact: true }).selectOption("vibration");
@@ -28,14 +28,14 @@ test("what was typed into a rule is there again after the next log-in", async ({
   await expect(page.getByLabel("Value (mm/s)")).toHaveValue("5.5");
   await page.getByRole("button", { name: "Create rule" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Shakes" })).toBeVisible();
-  // Saved is saved: the next new rule begins empty, and nothing is asked on the way.
+  // After saving, the next new rule begins empty, and there is no confirmation.
   await page.goto(`${account.url}/#/rules/new?bucket=${world.bucketId}`);
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("");
 });
 
 test("leaving a changed form asks, by a link, by Back and by logging out", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, "#/buckets");
   await page.evaluate((to) => (location.hash = to), `#/buckets/${world.bucketId}/sources/${world.sourceId}/edit`);
   const description = page.getByLabel("Description", { exact: true });
@@ -83,7 +83,7 @@ test("a session older than an hour is renewed while a page is open, and no page 
   service,
 }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const other = await context.newPage();
   await context.clock.install();
   for (const one of [page, other]) {
@@ -97,12 +97,12 @@ test("a session older than an hour is renewed while a page is open, and no page 
   }
   const ends = () => page.evaluate(() => Date.parse(localStorage.getItem("tidewatch.session-ends") ?? ""));
   const endsBefore = await ends();
-  // The clock is that of both pages, and whichever of them comes first renews for the other.
+  // Both pages share the clock; the first of them to renew the session renews it for the other.
   const renewed = context.waitForEvent("response", (response) => response.url().endsWith("/api/auth/renew"));
   await page.clock.runFor(61_000);
   const answer = await renewed;
   expect(answer.status()).toBe(200);
-  // A token says whole seconds: one that is renewed in the second of its log-in is the same token.
+  // A token has whole seconds: renewed in the second of its log-in, it is the same token.
   expect(await answer.headerValue("set-cookie")).toContain("tidewatch_session=");
   await expect.poll(ends).toBeGreaterThan(endsBefore);
   let again = 0;

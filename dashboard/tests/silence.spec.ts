@@ -1,10 +1,10 @@
-/** A source that has stopped sending does not look healthy. */
-import { call, makeWorld, signUp } from "./support/api";
+/** A source that has stopped sending is marked as silent. */
+import { call, createWorld, signUp } from "./support/api";
 import { expect, open, test, visit } from "./support/test";
 
 test("a source that has fallen silent says since when, and stands first", async ({ page, service }) => {
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   const { bucketId } = world;
   const { dataSource } = await call<{ dataSource: { _id: string } }>(
     account,
@@ -35,7 +35,7 @@ test("a source that has fallen silent says since when, and stands first", async 
   await expect(rows.nth(1)).toContainText(since);
   await visit(page, `#/buckets/${bucketId}/sources/${dataSource._id}`);
   await expect(page.locator(".figure", { hasText: "Status" })).toContainText(since);
-  // It is seen where it happens, and where it ends, without a reload.
+  // The mark is shown and removed without a reload.
   await call(account, "POST", "/api/data", { bucketId, dataSourceId: dataSource._id, values: { temperature: 21 } });
   await page.clock.runFor(10_000);
   await expect(page.locator(".figure", { hasText: "Status" })).toContainText("active");

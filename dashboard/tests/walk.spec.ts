@@ -1,6 +1,6 @@
-/** The whole way, as somebody goes it for the first time. */
+/** A walk through the whole dashboard as a first-time user. */
 import { call, startReceiver, type Account } from "./support/api";
-import { expect, settled, test } from "./support/test";
+import { expect, waitUntilSettled, test } from "./support/test";
 
 test("from sign-up to a delivered trigger", async ({ page, service }) => {
   const receiver = await startReceiver();
@@ -54,7 +54,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   }));
   await call(account, "POST", "/api/data/batch", { bucketId, dataPoints }, key);
   await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.getByTestId("chart-points")).toHaveText("40 points");
   await expect(page.locator(".plot canvas")).toBeVisible();
   await expect(page.locator(".legend")).toContainText("Boiler · temperature");
@@ -101,11 +101,11 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   expect(JSON.parse(receiver.bodies[0]!)).toMatchObject({ event: "alert.triggered", data: { alertId: ruleId } });
 
   await page.reload();
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.locator(".figures").first()).toContainText("firing");
   await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText('"currentValue":59');
   await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
-  await settled(page);
+  await waitUntilSettled(page);
   await expect(page.getByText("1 trigger of alert rules marked.")).toBeVisible();
   await expect(page.getByRole("region", { name: "Triggers in this range" })).toContainText("Boiler runs hot");
 
@@ -168,10 +168,10 @@ test("no script can read what proves a session, and another page of the browser 
 });
 
 test("deleting a bucket takes its name", async ({ page, service }) => {
-  const { signUp, makeWorld } = await import("./support/api");
+  const { signUp, createWorld } = await import("./support/api");
   const { open } = await import("./support/test");
   const account = await signUp(service.url);
-  const world = await makeWorld(account);
+  const world = await createWorld(account);
   await open(page, account, `#/buckets/${world.bucketId}`);
   await page.getByRole("button", { name: "Delete" }).click();
   const confirm = page.getByRole("button", { name: "Delete for good" });

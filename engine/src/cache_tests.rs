@@ -1,4 +1,4 @@
-//! The cache is bounded and changes no answer, and what a series costs without it is little.
+//! The cache is bounded and changes no answer, and a series without cached data takes little memory.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const STEP_NS: i64 = 10 * SECOND_NS;
 const ROWS_PER_BLOCK: i64 = 1_500;
 const BLOCKS: i64 = 60;
 
-/// Segments of one block each, some hours long, with a field in every row and one in every third.
+/// Segments of one block each, several hours long, with a common field and another in every third row.
 fn segments() -> Vec<SharedBytes> {
     let mut store = Store::new();
     let segment = |block: i64| {
@@ -39,8 +39,8 @@ fn segments() -> Vec<SharedBytes> {
     (0..BLOCKS).map(segment).collect()
 }
 
-/// Answers to questions about a range, as text.
-fn answers(store: &Store, range_ns: (i64, i64)) -> String {
+/// Answers to queries over a range, as text.
+fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
     let snapshot = store.snapshot([0]);
     let series = &snapshot.series[0];
     let stop = || false;
@@ -80,7 +80,7 @@ fn answers(store: &Store, range_ns: (i64, i64)) -> String {
     text
 }
 
-/// Summaries and levels that were kept for good once grew with everything that was ever asked.
+/// Regression: cached summaries and levels were never released.
 #[test]
 fn a_small_cache_changes_no_result_and_keeps_its_bound() {
     let seed = fastrand::u64(..);
@@ -107,8 +107,8 @@ fn a_small_cache_changes_no_result_and_keeps_its_bound() {
             }
         };
         assert_eq!(
-            answers(&little, range_ns),
-            answers(&much, range_ns),
+            run_queries(&little, range_ns),
+            run_queries(&much, range_ns),
             "{range_ns:?}"
         );
         assert!(small.bytes() <= small.bytes_max(), "{small:?}");
@@ -117,7 +117,7 @@ fn a_small_cache_changes_no_result_and_keeps_its_bound() {
     assert!(large.bytes() > 4 * small.bytes_max(), "{large:?}");
 }
 
-/// The bound holds for all stores and threads together, and at every moment.
+/// The bound holds for all stores and threads together at every moment.
 #[test]
 fn all_stores_share_one_bound() {
     let segments = segments();
@@ -131,7 +131,7 @@ fn all_stores_share_one_bound() {
                 }
                 for block in 0..BLOCKS {
                     let start_ns = block * ROWS_PER_BLOCK * STEP_NS;
-                    answers(&store, (start_ns, start_ns + 2 * ROWS_PER_BLOCK * STEP_NS));
+                    run_queries(&store, (start_ns, start_ns + 2 * ROWS_PER_BLOCK * STEP_NS));
                     assert!(cache.bytes() <= cache.bytes_max(), "{cache:?}");
                 }
             });
@@ -145,7 +145,7 @@ fn an_entry_for_a_block_is_small() {
     assert!(size_of::<Series>() <= 64, "{}", size_of::<Series>());
 }
 
-/// Each further segment in which a source had a block once cost it 600 bytes.
+/// Regression: each further segment in which a source had a block took 600 bytes.
 #[test]
 fn a_source_with_a_block_in_ten_segments_takes_less_than_a_kibibyte() {
     const SOURCES: u32 = 5_000;

@@ -1,4 +1,4 @@
-//! What the store holds in memory: counted as it is, and bounded whatever the rows carry.
+//! Memory of the store: counted exactly, and bounded for all kinds of rows.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{BLOCK_ROWS_MAX, Store};
 
 const TEXT_BYTES: usize = 10_000;
 
-/// Rows that begin at `first`, a nanosecond apart, each with a text of its own.
+/// Applies rows from sequence `first`, a nanosecond apart, each with a different text.
 fn apply_texts(store: &mut Store, source: u32, first: u64, rows: u64) {
     let mut writer = RowsWriter::new();
     for row in first..first + rows {
@@ -60,8 +60,8 @@ fn metadata(store: &Store) -> Vec<String> {
     page.rows.iter().map(text).collect()
 }
 
-/// The count once left texts out: rows with ten kilobytes of metadata each counted as 25 bytes, and the memory was no
-/// bound for them.
+/// Regression: texts were not counted. Rows with ten kilobytes of metadata each counted as 25 bytes, so that the memory
+/// was unbounded.
 #[test]
 fn texts_count_until_they_are_saved_or_deleted() {
     let mut store = Store::new();
@@ -106,7 +106,7 @@ fn large_texts_fill_a_block_before_its_rows_do() {
         files.insert(id, checkpoint(&mut store, id));
     }
     assert!(metadata(&store).starts_with(&expected), "also from a segment");
-    // Small enough to be merged, and overlapping: they are written anew.
+    // Small enough to be merged, and overlapping, so that their blocks are rewritten.
     let merge = begin_merge(&mut store, &files).unwrap();
     let merged = part(5, &write_merge(&merge)).verify().unwrap();
     assert!(
@@ -115,7 +115,7 @@ fn large_texts_fill_a_block_before_its_rows_do() {
     );
 }
 
-/// A text that all rows share is one in memory: it must not make blocks small.
+/// A text shared by all rows is stored once in memory: it must not make blocks small.
 #[test]
 fn repeated_texts_do_not_count_towards_a_full_block() {
     let mut store = Store::new();
@@ -135,7 +135,7 @@ fn repeated_texts_do_not_count_towards_a_full_block() {
     assert_eq!(blocks.len(), 1, "{blocks:?}");
 }
 
-/// Whatever is done to the store, in whatever order, the running count is what its rows and blocks really take.
+/// After any sequence of operations, the running count equals the memory of rows and blocks.
 #[test]
 fn the_count_equals_the_memory_held() {
     let seed = fastrand::u64(..);
@@ -183,8 +183,8 @@ fn the_count_equals_the_memory_held() {
     }
 }
 
-/// A file that was copied over another has rows twice. Two runs of which each waited for the other's equal row never ended,
-/// and held a thread of the queries for good.
+/// A file copied over another has rows twice. Regression: two runs waited for each other's equal row forever, and
+/// blocked a query thread.
 #[test]
 fn a_scan_ends_even_with_rows_doubled_by_damage() {
     let mut store = Store::new();

@@ -1,5 +1,4 @@
-//! Views are of one moment whatever is written while they are held, and what they pass over by bounds holds nothing of
-//! the range.
+//! A view shows one moment despite concurrent writes, and data that it skips by bounds has no rows in the range.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::{
     Store, Unit, View,
 };
 
-/// Ordinals of the sources: within a page, across pages, across groups, and some far off.
+/// Ordinals of the sources: within a page, across pages, across groups, and some far apart.
 const SOURCES: [u32; 12] = [
     0,
     1,
@@ -27,14 +26,14 @@ const SOURCES: [u32; 12] = [
     70_001,
     3_000_000_000,
 ];
-/// Takes most of the rows, so that blocks are filled.
+/// Has most of the rows, so that its blocks fill.
 const BUSY: u32 = 32;
 
-/// What a store must hold.
+/// The expected content of a store.
 #[derive(Clone, Default)]
 struct Model {
     rows: BTreeMap<u32, BTreeSet<Position>>,
-    /// Blocks from before may be gone.
+    /// Older blocks may have been removed.
     cutoff_ns: i64,
 }
 
@@ -75,7 +74,7 @@ fn rows_of(series: &[SeriesSnapshot], range_ns: (i64, i64)) -> Vec<(u32, Positio
     rows
 }
 
-/// Rows of a series within a range by its groups.
+/// Number of rows of a series within a range, counted by a grouped query.
 fn grouped_rows(series: &SeriesSnapshot, range_ns: (i64, i64)) -> u64 {
     let query = GroupQuery {
         range_ns,
@@ -133,7 +132,7 @@ fn check(view: &View, model: &Model, range_ns: (i64, i64), expired: &Arc<[Expire
     }
 }
 
-/// A store with what is on its way, and its model.
+/// A store, its pending operations and its model.
 struct World {
     random: fastrand::Rng,
     store: Store,
@@ -184,7 +183,7 @@ impl World {
         }
     }
 
-    /// Saves, and lets go of what lies before a later cutoff.
+    /// Writes a checkpoint, and removes rows before a later cutoff.
     fn expire(&mut self) {
         self.seals.clear();
         self.segment += 1;
@@ -227,7 +226,7 @@ impl World {
                 let source = self.random.choice(SOURCES).unwrap();
                 self.store.remove_source(source);
                 self.model.rows.remove(&source);
-                // Elsewhere ordinals are never given again, so that a merge has nothing to bring back.
+                // A server never reuses ordinals, so a merge cannot restore these rows there.
                 self.merge = None;
             }
             15 | 16 => self.save(),
@@ -240,7 +239,7 @@ impl World {
     fn range_ns(&mut self) -> (i64, i64) {
         match self.random.u8(..4) {
             0 => (i64::MIN, i64::MAX),
-            // The last rows.
+            // The latest rows.
             1 => (self.now_ns - self.random.i64(0..20), i64::MAX),
             _ => {
                 let (one, other) = (self.random.i64(0..=self.now_ns), self.random.i64(0..=self.now_ns));
@@ -293,7 +292,7 @@ fn views_are_consistent_and_bounds_skip_no_requested_row() {
     }
 }
 
-/// One after the other, so that a failure names what a view saw.
+/// Views are checked one after the other, so that a failure identifies the view.
 #[test]
 fn a_view_does_not_see_later_changes() {
     let mut world = World {
@@ -354,7 +353,7 @@ fn a_view_does_not_see_later_changes() {
     );
 }
 
-/// What had expired once made every question look at all blocks of that time, and write those anew that were cut.
+/// Regression: after expiry, every query looked at all blocks of that time and rewrote those that the cutoff cut.
 #[test]
 fn a_query_of_the_last_rows_reads_no_earlier_block() {
     const ROWS: u64 = 1_000;

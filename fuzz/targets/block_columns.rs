@@ -1,5 +1,5 @@
-//! Arbitrary rows through memory, blocks and a segment file: they are read back bit for bit, and a grouped query answers
-//! what a look at all of them answers.
+//! Arbitrary rows through memory, blocks and a segment file: they round-trip bit for bit, and a grouped query answers
+//! as computed from all rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ const SECOND_NS: i64 = 1_000_000_000;
 const BUCKET: u32 = 3;
 const FIELDS: u16 = 5;
 const SOURCES: u8 = 3;
-/// Enough for blocks with rollups of every level, and for inputs that are read in a moment.
+/// Enough for blocks with rollups of every level, and for fast inputs.
 const ROWS_MAX: usize = 500;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// One row, whatever its time.
+    /// One row with any time.
     Row(u8, i64, Vec<(u8, Scalar)>, Option<String>),
-    /// Rows that follow each other: source, how many, distance, first value and by how much each is greater.
+    /// A sequence of rows: source, count, distance, first value, increment.
     Run(u8, u8, Distance, i16, i8, u8),
-    /// The rows since are a record of the log.
+    /// Ends a log record with the rows since the last one.
     Record,
-    /// What the log has goes to a segment.
+    /// Writes the rows in the log to a segment.
     Checkpoint,
 }
 
@@ -69,7 +69,7 @@ struct Bucket {
     store: Store,
     writer: RowsWriter,
     rows: Vec<Row>,
-    /// Rows that the store has.
+    /// Number of rows applied to the store.
     applied: usize,
     files: u64,
     clock_ns: i64,
@@ -91,11 +91,11 @@ pub fn check(data: &[u8]) {
         bucket.take(step);
     }
     bucket.apply();
-    bucket.is_read_back();
-    bucket.groups_are_right(unit, bounds);
+    bucket.check_rows();
+    bucket.check_groups(unit, bounds);
     bucket.checkpoint();
-    bucket.is_read_back();
-    bucket.groups_are_right(unit, bounds);
+    bucket.check_rows();
+    bucket.check_groups(unit, bounds);
 }
 
 impl Bucket {
@@ -149,7 +149,7 @@ impl Bucket {
         });
     }
 
-    /// Writes a value of the kind that the field has: numbers in 0, 1 and 4, booleans in 2, texts in 3.
+    /// Writes a value of the field's type: numbers in 0, 1 and 4, booleans in 2, texts in 3.
     fn write(&mut self, field: u16, scalar: &Scalar) -> Value {
         match field {
             2 => {
@@ -167,7 +167,7 @@ impl Bucket {
             }
             _ => {
                 let (value, decimals) = match scalar {
-                    // What is not finite is refused before it comes here.
+                    // Non-finite values are refused by the parsers.
                     Scalar::Number(value) if value.is_finite() => (*value, NOT_DECIMAL),
                     Scalar::Decimal(mantissa, decimals) => {
                         let decimals = decimals % 12;
@@ -206,7 +206,7 @@ impl Bucket {
         self.store.finish_checkpoint(checkpoint, Some(part), i64::MIN);
     }
 
-    fn is_read_back(&self) {
+    fn check_rows(&self) {
         let snapshot = self.store.snapshot(0..u32::from(SOURCES));
         let page = rows_of(&snapshot, usize::MAX, None).unwrap();
         let mut expected: Vec<&Row> = self.rows.iter().filter(|row| !row.values.is_empty()).collect();
@@ -241,7 +241,7 @@ impl Bucket {
         }
     }
 
-    fn groups_are_right(&self, unit: Unit, (one, other): (i64, i64)) {
+    fn check_groups(&self, unit: Unit, (one, other): (i64, i64)) {
         let range_ns = (one.min(other), one.max(other));
         let fields: Vec<u16> = (0..FIELDS).collect();
         for series in &self.store.snapshot(0..u32::from(SOURCES)).series {

@@ -1,6 +1,6 @@
-//! Fixed-width integers at a place in bytes, for the targets that make checksums right.
+//! Fixed-width integers at an offset, for the targets that correct checksums.
 
-/// The integer of `N` bytes, at most 8; the place is within the bytes.
+/// The integer of `N` bytes, at most 8, at an offset within the bytes.
 pub fn number_at<const N: usize>(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number[..N].copy_from_slice(&bytes[at..at + N]);

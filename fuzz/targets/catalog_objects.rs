@@ -1,7 +1,7 @@
-//! What the catalog is read from: objects of runs, commands and ingests of the log, a whole snapshot of an older program,
-//! and the manifest. Each is read or refused, and what was read gives the same when it is written and read again.
+//! All inputs of the catalog: objects of runs, commands and ingests of the log, whole snapshots of older programs, and
+//! the manifest. Each is parsed or refused, and a parsed one round-trips.
 //!
-//! The first byte of an input chooses what the rest is.
+//! The first byte of an input selects its kind.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// Objects, each its key, the length of its content in two bytes, and its content.
+/// Objects: for each its key, the length of its content in two bytes, and its content.
 fn objects(mut data: &[u8]) {
     let mut loader = CatalogLoader::new();
     while let Some((key, rest)) = data.split_first_chunk::<KEY_BYTES>() {
@@ -39,7 +39,7 @@ fn objects(mut data: &[u8]) {
         }
     }
     if let Ok(catalog) = loader.finish() {
-        comes_back(&catalog);
+        check_round_trip(&catalog);
     }
 }
 
@@ -58,8 +58,8 @@ fn key_of(bytes: &[u8; KEY_BYTES]) -> ObjectKey {
     }
 }
 
-/// What a checkpoint writes of a catalog is a catalog of which one writes the same.
-fn comes_back(catalog: &Catalog) {
+/// A checkpoint of a catalog loads as a catalog with the same checkpoint.
+fn check_round_trip(catalog: &Catalog) {
     let written = |catalog: &Catalog| {
         let frozen = catalog.freeze();
         let changes = frozen.changes_since(&Frozen::default());
@@ -94,7 +94,7 @@ fn snapshot(data: &[u8]) {
     }
 }
 
-/// The content of a manifest in its frame, or, where the first byte says so, the whole file.
+/// The content of a manifest in its frame, or the whole file, by the first byte.
 fn manifest(data: &[u8]) {
     let Some((frame, content)) = data.split_first() else {
         return;

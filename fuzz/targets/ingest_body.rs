@@ -1,7 +1,7 @@
-//! Bodies of points: what is JSON to serde_json is JSON to the scanner, and the values of what is accepted are those that
-//! serde_json reads.
+//! Bodies of points: the scanner accepts the same JSON as serde_json, and accepted values equal those that serde_json
+//! reads.
 //!
-//! The body is read as a batch and as a single point.
+//! The body is parsed as a batch and as a single point.
 
 use std::sync::{Arc, LazyLock};
 
@@ -72,8 +72,8 @@ pub fn check(body: &[u8]) {
     let mut rows = RowsWriter::new();
     let batch = parse_batch(body, NOW_NS, &mut view, &mut Scratch::new(), &mut rows);
     let point = parse_point(body);
-    agrees(&tree, matches!(batch, Err(BodyFault::Malformed(_))));
-    agrees(&tree, matches!(point, Err(BodyFault::Malformed(_))));
+    check_syntax(&tree, matches!(batch, Err(BodyFault::Malformed(_))));
+    check_syntax(&tree, matches!(point, Err(BodyFault::Malformed(_))));
     let tree = tree.unwrap_or_default();
     match batch {
         Ok(Batch::Ready(outcome)) => {
@@ -87,7 +87,7 @@ pub fn check(body: &[u8]) {
                 let failed =
                     |index: &usize| outcome.errors.iter().any(|error| error.index as usize == *index);
                 let written = (0..entries.len()).filter(|index| !failed(index));
-                are_those(&rows, written.map(|index| &entries[index]));
+                check_rows(&rows, written.map(|index| &entries[index]));
             }
         }
         _ => assert_eq!(rows.rows(), 0),
@@ -102,20 +102,24 @@ pub fn check(body: &[u8]) {
             point.source_id.to_string(),
             tree["dataSourceId"].as_str().unwrap().to_lowercase()
         );
-        are_those(&rows, [&tree].into_iter());
+        check_rows(&rows, [&tree].into_iter());
         let mut echo = Vec::new();
         point.write_values(&mut echo);
         let echoed: Map<String, Value> = serde_json::from_slice(&echo).unwrap();
         let sent = tree["values"].as_object().unwrap();
         let present: Vec<_> = sent.iter().filter(|(_, value)| !value.is_null()).collect();
         assert_eq!(echoed.len(), present.len());
-        assert!(present.iter().all(|(name, value)| same(&echoed[*name], value)));
+        assert!(
+            present
+                .iter()
+                .all(|(name, value)| same_value(&echoed[*name], value))
+        );
     }
 }
 
-/// Whether a body is JSON is told alike. A number beyond all doubles is a fault of its point, not of the body, and none in
-/// metadata.
-fn agrees(tree: &serde_json::Result<Value>, malformed: bool) {
+/// Both parsers agree on whether a body is JSON. A number beyond the range of doubles is a fault of its point, not of
+/// the body, and no fault in metadata.
+fn check_syntax(tree: &serde_json::Result<Value>, malformed: bool) {
     match tree {
         Ok(tree) => assert!(!malformed, "{tree}"),
         Err(error) if error.to_string().starts_with("number out of range") => {}
@@ -123,20 +127,20 @@ fn agrees(tree: &serde_json::Result<Value>, malformed: bool) {
     }
 }
 
-fn same(one: &Value, other: &Value) -> bool {
+fn same_value(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one.to_bits() == other.to_bits() || (one == 0.0 && other == 0.0),
         _ => one == other,
     }
 }
 
-/// The rows are these entries, in order.
-fn are_those<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
+/// Asserts that the rows are these entries, in order.
+fn check_rows<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
     let mut encoded = Vec::new();
     rows.encode(&mut encoded);
     let mut store = Store::new();
     store.apply(&encoded, 0).unwrap();
-    let page = all(&store);
+    let page = all_rows(&store);
     let mut places: Vec<Option<(u32, u32)>> = vec![None; page.rows.len()];
     for (run, row) in &page.rows {
         let sequence = page.runs[*run as usize].columns.sequences[*row as usize];
@@ -145,16 +149,16 @@ fn are_those<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
     let mut found = places.into_iter();
     for entry in entries {
         let (run, row) = found.next().flatten().unwrap();
-        is_that(&page, run as usize, row as usize, entry);
+        check_row(&page, run as usize, row as usize, entry);
     }
     assert_eq!(found.next(), None);
 }
 
-fn all(store: &Store) -> Page {
+fn all_rows(store: &Store) -> Page {
     rows_of(&store.snapshot([1, 2]), 1_000, None).unwrap()
 }
 
-fn is_that(page: &Page, run: usize, row: usize, entry: &Value) {
+fn check_row(page: &Page, run: usize, row: usize, entry: &Value) {
     let (source, columns) = (page.runs[run].source, &page.runs[run].columns);
     let view = &SOURCES[source as usize - 1];
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Bearer tokens: no text is one without a signature by the server's secret, and of what is signed only what the server
-//! itself would have said is taken.
+//! Bearer tokens: a text is accepted only with a signature by the server's secret, and only with claims that the server
+//! issues.
 //!
 //! An input without a zero byte is a token. One with a zero byte is a header and claims, which are signed here.
 
@@ -41,7 +41,7 @@ pub fn check(data: &[u8]) {
     if TOKENS.verify(&right, NOW_NS).is_err() {
         return;
     }
-    // A member that the server does not read may hold a string that is no text, such as half of a surrogate pair.
+    // A member that the server ignores may be a string that is not valid Unicode, such as half of a surrogate pair.
     let (Ok(header), Ok(claims)) = (
         serde_json::from_slice::<Value>(header),
         serde_json::from_slice::<Value>(claims),

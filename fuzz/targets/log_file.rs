@@ -1,8 +1,8 @@
-//! A log of one file of arbitrary bytes, or of a valid file with changes whose checksums were made right again: it is
-//! checked, opened and repaired without a panic, and opens after the repair.
+//! A log of one file of arbitrary bytes, or of a valid file with changes whose checksums were corrected: it is checked,
+//! opened and repaired without a panic, and opens after the repair.
 //!
-//! The first byte of an input says how the rest is used: bit 0 makes the checksums right, bits 1 and 2 choose the record
-//! that the owner of the log has elsewhere, bit 3 puts a valid file before this one.
+//! The first byte of an input has options: bit 0 corrects the checksums, bits 1 and 2 choose the sequence from which
+//! the owner of the log reads, bit 3 puts a valid file before this one.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -32,10 +32,10 @@ pub fn check(data: &[u8]) {
     let disk = SimDisk::new(1);
     let mut first_sequence = 1;
     if flags & 8 != 0 {
-        first_sequence = begin(&disk);
+        first_sequence = write_first_file(&disk);
     }
     if flags & 1 != 0 {
-        make_checksums_right(&mut file, first_sequence);
+        correct_checksums(&mut file, first_sequence);
     }
     let path = path(first_sequence);
     if let Some(flip) = flip_of_file(path.file_name().unwrap(), &file) {
@@ -61,11 +61,11 @@ pub fn check(data: &[u8]) {
         open(&disk, from).unwrap();
     }
     drop(opened);
-    goes_on(&disk, from);
+    check_append(&disk, from);
 }
 
-/// A log that opened takes a record and has it after the next opening, with all it had.
-fn goes_on(disk: &SimDisk, from: u64) {
+/// An opened log accepts a record, and still has it and all earlier ones when reopened.
+fn check_append(disk: &SimDisk, from: u64) {
     let (mut log, _, before) = open(disk, from).unwrap();
     let sequence = log.append(&[b"goes on"]).unwrap();
     log.sync().unwrap();
@@ -77,8 +77,8 @@ fn goes_on(disk: &SimDisk, from: u64) {
     assert!(check_log(disk, dir()).unwrap().is_sound());
 }
 
-/// A valid first file of two records; answers the first sequence of the file behind it.
-fn begin(disk: &SimDisk) -> u64 {
+/// Writes a valid first file of two records; returns the first sequence of the following file.
+fn write_first_file(disk: &SimDisk) -> u64 {
     let (mut log, ..) = open(disk, 0).unwrap();
     log.append(&[b"one", b"two"]).unwrap();
     log.sync().unwrap();
@@ -107,8 +107,8 @@ fn path(first_sequence: u64) -> PathBuf {
     dir().join(format!("{first_sequence:020}.log"))
 }
 
-/// Writes the checksums of header and frames as they would be for what stands there (wal/FORMAT.md).
-fn make_checksums_right(file: &mut [u8], first_sequence: u64) {
+/// Corrects the checksums of header and frames for the present content (wal/FORMAT.md).
+fn correct_checksums(file: &mut [u8], first_sequence: u64) {
     let Some(header) = file.get_mut(..FILE_HEADER_BYTES) else {
         return;
     };

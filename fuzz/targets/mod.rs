@@ -1,5 +1,5 @@
-//! What each fuzz target checks, as a function of the input's bytes that panics where its property does not hold. Free of
-//! any fuzzer: `fuzz/binaries` gives these functions to libFuzzer, `tests/fuzz.rs` the inputs that are kept.
+//! The fuzz targets: functions of the input's bytes that panic if a property is violated. They are independent of the
+//! fuzzer: `fuzz/binaries` passes them to libFuzzer, `tests/fuzz.rs` runs them on the saved inputs.
 
 mod block_columns;
 mod bytes;
@@ -15,10 +15,9 @@ mod run_file;
 mod segment;
 mod webhook_url;
 
-/// A name, which is that of a binary and of a directory in `fuzz/corpus`, and what checks an input.
+/// A name, which is also that of a binary and of a directory in `fuzz/corpus`, and the function that checks an input.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets, by name.
 pub const ALL: [Target; 10] = [
     ("block_columns", block_columns::check),
     ("catalog_objects", catalog_objects::check),

@@ -1,7 +1,7 @@
-//! What strangers ask with: bodies of queries, cursors, timestamps and conditions of rules are read or refused, and what
-//! was read reads the same when it is written and read again.
+//! Bodies of queries, cursors, timestamps and conditions of rules: each is parsed or refused, and a parsed one
+//! round-trips.
 //!
-//! The first byte of an input chooses what the rest is.
+//! The first byte of an input selects its kind.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use tidewatch::ingest::timestamp;
 use tidewatch::service::query::{Cursor, QueryInput, unit_name};
 use tidewatch::timestamp::format_timestamp_ns;
 
-/// A machine's fields, with units and without, and names that look like words of the grammar.
+/// Fields of a machine, with and without units, some named like words of the grammar.
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     let fields = [
         ("temperature", FieldType::Number, Some("°C")),
@@ -53,10 +53,10 @@ fn query(data: &[u8]) {
         return;
     };
     let Ok(input) = read_query(&body) else { return };
-    let again = read_query(&written(&input)).unwrap();
+    let again = read_query(&query_json(&input)).unwrap();
     assert_eq!(format!("{again:?}"), format!("{input:?}"));
     if input.grouping.is_none() && input.offset == 0 {
-        // The next page of the same question.
+        // The next page of the same query.
         let cursor = Cursor {
             position: (-1, data.len() as u64),
             fingerprint: input.fingerprint(),
@@ -65,16 +65,16 @@ fn query(data: &[u8]) {
             cursor: Some(cursor),
             ..input
         };
-        let read = read_query(&written(&next)).unwrap();
+        let read = read_query(&query_json(&next)).unwrap();
         assert_eq!(read.cursor, Some(cursor));
     }
 }
 
-/// The body that asks this.
-fn written(input: &QueryInput) -> Value {
+/// The body of this query.
+fn query_json(input: &QueryInput) -> Value {
     let bound = |ns: Option<i64>| ns.map(|ns| format_timestamp_ns(ns).as_str().to_owned());
     let names: Vec<&str> = input.fields.iter().map(|field| field.name.as_str()).collect();
-    // A name that came twice left a gap in the numbering.
+    // A duplicate name left a gap in the numbering.
     let places = input.fields.iter().map(|field| field.index);
     let mut fields =
         vec![names.first().copied().unwrap_or_default(); places.max().map_or(0, |last| last + 1)];
@@ -137,8 +137,8 @@ fn moment(data: &[u8]) {
         assert_eq!(timestamp::parse(text).ok(), bytes.as_ref().ok().copied());
     }
     if let Ok(timestamp_ns) = bytes {
-        let written = format_timestamp_ns(timestamp_ns);
-        assert_eq!(timestamp::parse(written.as_str()).ok(), Some(timestamp_ns));
+        let formatted = format_timestamp_ns(timestamp_ns);
+        assert_eq!(timestamp::parse(formatted.as_str()).ok(), Some(timestamp_ns));
     }
 }
 
@@ -168,17 +168,17 @@ fn rule(text: &str) {
         _ => false,
     };
     assert!(fits && (change || !condition.percent), "{text:?}: {condition:?}");
-    if let Some(said) = said(&condition) {
-        let again = condition::parse(&said, &SCHEMA);
+    if let Some(condition_text) = condition_text(&condition) {
+        let again = condition::parse(&condition_text, &SCHEMA);
         assert!(
             again.as_ref() == Ok(&condition),
-            "{text:?}: {said:?} is {again:?}, not {condition:?}"
+            "{text:?}: {condition_text:?} is {again:?}, not {condition:?}"
         );
     }
 }
 
-/// The condition in plain words; `None` of one that has no short numbers or a text that quotes do not hold.
-fn said(condition: &ParsedCondition) -> Option<String> {
+/// The condition as text; `None` if it has long numbers or a text that cannot be quoted.
+fn condition_text(condition: &ParsedCondition) -> Option<String> {
     let number = |value: f64| {
         let shown = value.to_string();
         (shown.len() <= 20).then_some(shown)

@@ -1,5 +1,5 @@
-//! The rows of a log record, from arbitrary bytes: an error, or a store that is read whole and that a checkpoint writes
-//! to a segment with as many rows.
+//! The rows of a log record from arbitrary bytes: an error, or a store that can be read completely and that a
+//! checkpoint writes to a segment with the same number of rows.
 
 use std::sync::Arc;
 

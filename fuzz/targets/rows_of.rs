@@ -1,9 +1,9 @@
-//! What a query of everything finds.
+//! Rows of a query over a whole store.
 
 use engine::query::{MetadataFilter, Page, ScanQuery, Selection, scan};
 use engine::{EngineError, Snapshot};
 
-/// The first rows of all sources, with all fields, in order of time; those whose metadata a filter takes.
+/// The first rows of all sources with all fields, ordered by time, whose metadata passes the filter.
 pub fn rows_of(
     snapshot: &Snapshot,
     limit: usize,

@@ -1,7 +1,7 @@
-//! A run file of arbitrary bytes, or of a valid file with changes whose checksums were made right again: opening,
-//! verifying and salvaging it neither panic nor allocate far beyond its length, and what is salvaged is sound.
+//! A run file of arbitrary bytes, or of a valid file with changes whose checksums were corrected: opening, verifying
+//! and salvaging it neither panic nor allocate far beyond its length, and salvaged entries are valid.
 //!
-//! The first byte of an input says how the rest is used: bit 0 makes the checksums right.
+//! The first byte of an input has options: bit 0 corrects the checksums.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub fn check(data: &[u8]) {
     };
     let mut file = file.to_vec();
     if flags & 1 != 0 {
-        make_checksums_right(&mut file);
+        correct_checksums(&mut file);
     }
-    // Damages and lost entries are listed, each in some hundred bytes for an entry of 40.
+    // Damages and lost entries are listed with some hundred bytes each, for an entry of 40 bytes.
     bounded(file.len(), 64, || read(&file));
 }
 
@@ -59,9 +59,8 @@ fn read(file: &[u8]) {
     assert_eq!(again, sound);
 }
 
-/// Writes the checksums of payloads, blocks, tables and footer as they would be for what stands there
-/// (src/ledger/FORMAT.md).
-fn make_checksums_right(file: &mut [u8]) {
+/// Corrects the checksums of payloads, blocks, tables and footer for the present content (src/ledger/FORMAT.md).
+fn correct_checksums(file: &mut [u8]) {
     if file.len() < HEADER_BYTES + FOOTER_BYTES {
         return;
     }

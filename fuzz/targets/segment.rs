@@ -1,9 +1,8 @@
-//! A segment file of arbitrary bytes, or of a valid file with changes whose checksums were made right again: opening,
-//! reading and salvaging it do not panic, what is salvaged opens and is sound, and where checksums are wrong nothing far
-//! beyond the file's length is allocated.
+//! A segment file of arbitrary bytes, or of a valid file with changes whose checksums were corrected: opening, reading
+//! and salvaging it do not panic, a salvaged file opens and is valid, and with wrong checksums nothing far beyond the
+//! file's length is allocated.
 //!
-//! The first byte of an input says how the rest is used: bit 0 makes the checksums right, the others choose the unit of
-//! grouped queries.
+//! The first byte of an input has options: bit 0 corrects the checksums, the others choose the unit of grouped queries.
 
 use std::sync::Arc;
 
@@ -28,8 +27,8 @@ pub fn check(data: &[u8]) {
     let mut file = file.to_vec();
     let unit = Unit::ALL[usize::from(flags >> 1) % Unit::ALL.len()];
     if flags & 1 != 0 {
-        make_checksums_right(&mut file);
-        // A length under a right checksum is believed: a dictionary of texts may have a gibibyte.
+        correct_checksums(&mut file);
+        // Lengths with a valid checksum are trusted: a dictionary of texts may take a gibibyte.
         read(file, unit);
     } else {
         bounded(file.len(), PER_BYTE, || read(file, unit));
@@ -86,8 +85,8 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
     let _ = rows_of(&snapshot, 100, Some(&has_text));
 }
 
-/// Writes the checksums of blocks, entries and table as they would be for what stands there (engine/FORMAT.md).
-fn make_checksums_right(file: &mut [u8]) {
+/// Corrects the checksums of blocks, entries and table for the present content (engine/FORMAT.md).
+fn correct_checksums(file: &mut [u8]) {
     if file.len() < MAGIC_BYTES + TRAILER_BYTES {
         return;
     }
@@ -97,7 +96,7 @@ fn make_checksums_right(file: &mut [u8]) {
         let Some(block) = file.get_mut(at + HEAD_BYTES..end) else {
             break;
         };
-        make_block_right(block);
+        correct_block(block);
         at = end;
     }
     let trailer = file.len() - TRAILER_BYTES;
@@ -119,7 +118,7 @@ fn make_checksums_right(file: &mut [u8]) {
     set_u32(file, trailer + 12, checksum);
 }
 
-fn make_block_right(block: &mut [u8]) {
+fn correct_block(block: &mut [u8]) {
     if block.len() < 8 {
         return;
     }

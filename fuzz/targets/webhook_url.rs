@@ -1,5 +1,4 @@
-//! URLs of webhooks: one that is taken names no address that is refused, in no spelling, and is taken again as it is
-//! kept.
+//! URLs of webhooks: an accepted URL names no refused address in any spelling, and its stored form is accepted again.
 //!
 //! The first byte of an input says whether private networks are allowed.
 
@@ -9,17 +8,17 @@ use std::sync::{Arc, LazyLock};
 
 use tidewatch::delivery::{Guard, Lookup, Place, Resolve};
 
-/// Knows no name.
-struct Nobody;
+/// Resolves no name.
+struct NoNames;
 
-impl Resolve for Nobody {
+impl Resolve for NoNames {
     fn lookup<'a>(&'a self, _: &'a str, _: u16) -> Lookup<'a> {
         Box::pin(async { Err(io::Error::other("no such name")) })
     }
 }
 
-static PUBLIC: LazyLock<Guard> = LazyLock::new(|| Guard::new(false, Arc::new(Nobody)));
-static PRIVATE: LazyLock<Guard> = LazyLock::new(|| Guard::new(true, Arc::new(Nobody)));
+static PUBLIC: LazyLock<Guard> = LazyLock::new(|| Guard::new(false, Arc::new(NoNames)));
+static PRIVATE: LazyLock<Guard> = LazyLock::new(|| Guard::new(true, Arc::new(NoNames)));
 
 pub fn check(data: &[u8]) {
     let Some((flags, text)) = data.split_first() else {
@@ -48,12 +47,12 @@ pub fn check(data: &[u8]) {
 }
 
 fn is_local(name: &str) -> bool {
-    // A name may end with one dot; no resolver takes one with more.
+    // A name may end with one dot; no resolver accepts more.
     let name = name.strip_suffix('.').unwrap_or(name);
     name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
 }
 
-/// Whether nothing may be sent there, by the words of the standard library and apart from the tables of the guard.
+/// Whether sending to the address is forbidden, by the standard library and independently of the guard's tables.
 fn is_refused(address: IpAddr, allow_private: bool) -> bool {
     match address {
         IpAddr::V4(v4) => is_refused_v4(v4, allow_private),
@@ -80,8 +79,8 @@ fn is_refused_v4(address: Ipv4Addr, allow_private: bool) -> bool {
     address.is_link_local() || !allow_private && private
 }
 
-/// The address that a resolver in the manner of `inet_aton` reads in a name: one to four numbers, decimal, octal or
-/// hexadecimal, the last of which fills what is left.
+/// The address that `inet_aton` reads in a name: one to four numbers, decimal, octal or hexadecimal, of which the last
+/// fills the remaining bytes.
 fn loose_address(name: &str) -> Option<Ipv4Addr> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let mut parts: Vec<u64> = Vec::new();
@@ -92,7 +91,7 @@ fn loose_address(name: &str) -> Option<Ipv4Addr> {
             (None, Some(digits)) if !digits.is_empty() => u64::from_str_radix(digits, 8),
             _ => lower.parse(),
         };
-        // The standard library takes a sign, which no resolver does.
+        // The standard library accepts a sign, resolvers do not.
         parts.push(number.ok().filter(|_| !part.contains('+'))?);
     }
     let (last, first) = parts.split_last()?;

@@ -1,4 +1,4 @@
-//! Backups of both versions, and what they are made of.
+//! Backups of both versions, and their contents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ fn restored(name: &str) -> SimDisk {
     let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
     disk.create_dir_all(&layout().data_dir).unwrap();
     restore_to(&from, &fixture(name), &disk, &layout()).unwrap_or_else(|error| panic!("{error}"));
-    // A power cut right after the restore.
+    // A power cut immediately after the restore.
     disk.crash(Crash::KINDS[1])
 }
 
-/// Points present after a start.
+/// Number of points after a start.
 fn points(disk: &SimDisk) -> u64 {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
@@ -47,8 +47,9 @@ fn points(disk: &SimDisk) -> u64 {
     points
 }
 
-/// Version 1 is of a server of that time, killed behind checkpoints, with one account. Version 2 is of the same
-/// directory, converted by a start: `TIDEWATCH_WRITE_FIXTURES=1` writes it, once, while the version is the present one.
+/// The backup of version 1 is of a server of that version with one account, killed after checkpoints. That of version 2
+/// is of the same directory converted by a start; `TIDEWATCH_WRITE_FIXTURES=1` writes it, once, while the version is
+/// the current one.
 #[test]
 fn backups_of_all_versions_are_restored() {
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
@@ -83,7 +84,7 @@ fn a_directory_of_format_1_is_backed_up_after_conversion() {
     collect(&port, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Nothing else has what a damaged directory of a bucket holds.
+/// The content of a damaged directory of a bucket exists nowhere else.
 #[test]
 fn a_backup_includes_a_bucket_that_could_not_be_converted() {
     let disk = restored("backup-1.tar");

@@ -1,8 +1,8 @@
 //! The catalog as a state machine: a snapshot and later commands give the same state as all commands.
 
 mod alerts;
-mod author;
 mod calls;
+mod commands;
 mod fan_out;
 mod fixture;
 mod holdings;
@@ -12,7 +12,7 @@ mod written;
 
 use std::sync::Arc;
 
-use author::Author;
+use commands::CommandGenerator;
 
 use super::*;
 use crate::clock::DAY_NS;
@@ -56,7 +56,7 @@ fn password(byte: u8) -> PasswordHash {
     }
 }
 
-/// A key of the organization that a test begins with, or of a bucket.
+/// A key of the test's organization, or of a bucket.
 fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
     Key {
         id: id(id_of_key),
@@ -71,7 +71,7 @@ fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
     }
 }
 
-/// Every index agrees with the resources themselves.
+/// Asserts that every index agrees with the resources.
 fn check_indexes(catalog: &Catalog) {
     let mut sources = 0;
     for bucket in catalog.buckets() {
@@ -131,8 +131,8 @@ fn check_indexes(catalog: &Catalog) {
 fn a_snapshot_and_later_commands_equal_all_commands() {
     for seed in 0..40 {
         println!("seed {seed}");
-        let mut author = Author::new(seed);
-        let commands: Vec<Command> = (0..400).map(|_| author.next()).collect();
+        let mut generator = CommandGenerator::new(seed);
+        let commands: Vec<Command> = (0..400).map(|_| generator.next()).collect();
         let mut whole = Catalog::default();
         commands.iter().for_each(|command| whole.apply(command));
         check_indexes(&whole);
@@ -256,7 +256,7 @@ fn growing_retention_revives_no_points_and_admits_later_ones() {
         deliveries: Vec::new(),
         fan_out: None,
     };
-    let look = |catalog: &Catalog, day: i64| {
+    let cutoffs_at = |catalog: &Catalog, day: i64| {
         let bucket = catalog.bucket(id(3)).unwrap();
         let expired = bucket.expired_at(day * DAY_NS);
         let expired: Vec<_> = expired
@@ -267,24 +267,28 @@ fn growing_retention_revives_no_points_and_admits_later_ones() {
             expired,
         )
     };
-    assert_eq!(look(&catalog, 100), (70, vec![]));
+    assert_eq!(cutoffs_at(&catalog, 100), (70, vec![]));
     catalog.apply(&change(10, 100, 5));
     assert_eq!(
-        look(&catalog, 100),
+        cutoffs_at(&catalog, 100),
         (90, vec![]),
         "a shorter retention hides more than that"
     );
     catalog.apply(&change(30, 105, 8));
-    assert_eq!(look(&catalog, 105), (75, vec![(95, 8)]));
-    assert_eq!(look(&catalog, 120), (90, vec![(95, 8)]));
-    assert_eq!(look(&catalog, 125), (95, vec![]), "the retention has caught up");
+    assert_eq!(cutoffs_at(&catalog, 105), (75, vec![(95, 8)]));
+    assert_eq!(cutoffs_at(&catalog, 120), (90, vec![(95, 8)]));
+    assert_eq!(
+        cutoffs_at(&catalog, 125),
+        (95, vec![]),
+        "the retention has caught up"
+    );
     catalog.apply(&change(40, 106, 9));
-    assert_eq!(look(&catalog, 106), (66, vec![(95, 8), (76, 9)]));
+    assert_eq!(cutoffs_at(&catalog, 106), (66, vec![(95, 8), (76, 9)]));
     let catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap())
         .unwrap()
         .catalog;
     assert_eq!(
-        look(&catalog, 106),
+        cutoffs_at(&catalog, 106),
         (66, vec![(95, 8), (76, 9)]),
         "across a snapshot"
     );

@@ -1,9 +1,9 @@
-//! Every form that is read and every one that is not, and a round trip over the whole range.
+//! All accepted and refused forms of timestamps, and a round trip over the whole range.
 
 use super::*;
 use crate::timestamp::format_timestamp_ns;
 
-/// Text, and the same moment as the API writes it.
+/// A text, and the same time in the form of the API.
 const READ: &[(&str, &str)] = &[
     ("2026-01-01T00:00:01Z", "2026-01-01T00:00:01Z"),
     ("2026-01-01t00:00:01z", "2026-01-01T00:00:01Z"),

@@ -13,14 +13,14 @@ use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Outcomes by request.
-type Told = (u8, Result<(), JournalError>);
+/// The outcome of a request.
+type Outcome = (u8, Result<(), JournalError>);
 
 struct World {
     writer: JournalWriter,
     journal: JournalHandle,
-    tell: Sender<Told>,
-    told: Receiver<Told>,
+    outcome_sender: Sender<Outcome>,
+    outcomes: Receiver<Outcome>,
 }
 
 impl World {
@@ -31,26 +31,26 @@ impl World {
         let (log, _) = opened.unwrap_or_else(|_| panic!("an empty log opens"));
         let catalog = CatalogHandle::new(Catalog::default());
         let (writer, journal) = JournalWriter::start(log, catalog, options, progress).unwrap();
-        let (tell, told) = channel();
+        let (outcome_sender, outcomes) = channel();
         World {
             writer,
             journal,
-            tell,
-            told,
+            outcome_sender,
+            outcomes,
         }
     }
 
-    fn roomy() -> Self {
-        Self::new(roomy(), |_| ())
+    fn with_room() -> Self {
+        Self::new(large_options(), |_| ())
     }
 
-    /// Stops the thread between two groups until the answer is dropped.
+    /// Blocks the thread between two groups until the returned sender is dropped.
     fn hold(&self) -> Sender<()> {
         let (go_on, held) = channel::<()>();
         let (here, reached) = channel();
         let control = move |_: &mut Log| {
             here.send(()).unwrap();
-            // Fails when the test lets go.
+            // Fails when the test drops the sender.
             let _ = held.recv();
         };
         self.journal.queue.control(Box::new(control)).unwrap();
@@ -59,18 +59,18 @@ impl World {
     }
 
     fn submit(&self, number: u8) {
-        let tell = self.tell.clone();
-        let then = move |outcome| tell.send((number, outcome)).unwrap();
+        let outcome_sender = self.outcome_sender.clone();
+        let then = move |outcome| outcome_sender.send((number, outcome)).unwrap();
         self.journal.submit_command(command(), then);
     }
 
-    fn next_outcome(&self) -> Told {
-        self.told
+    fn next_outcome(&self) -> Outcome {
+        self.outcomes
             .recv_timeout(PATIENCE)
             .expect("every waiting request gets its outcome")
     }
 
-    /// Everything that comes is refused at once.
+    /// Asserts that every request is refused immediately.
     fn assert_ended(&self) {
         self.submit(0);
         assert!(matches!(self.next_outcome(), (0, Err(JournalError::Panicked))));
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-fn roomy() -> JournalOptions {
+fn large_options() -> JournalOptions {
     JournalOptions {
         queue_bytes_max: 1 << 20,
         tail_bytes_max: 1 << 30,
@@ -96,7 +96,7 @@ fn command() -> Command {
 
 #[test]
 fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
-    let world = World::roomy();
+    let world = World::with_room();
     let held = world.hold();
     world.submit(1);
     let panics = |_| panic!("as the test wants it");
@@ -104,8 +104,8 @@ fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
     world.submit(2);
     drop(held);
     for number in [1, 2] {
-        let (told, outcome) = world.next_outcome();
-        assert_eq!(told, number);
+        let (outcomes, outcome) = world.next_outcome();
+        assert_eq!(outcomes, number);
         outcome.expect("it is durable");
     }
     world.assert_ended();
@@ -113,14 +113,14 @@ fn a_panicking_completion_ends_the_journal_but_fails_no_other() {
 
 #[test]
 fn a_panicking_control_fails_the_requests_queued_after_it() {
-    let world = World::roomy();
+    let world = World::with_room();
     let held = world.hold();
     world.submit(1);
     let panics = |_: &mut Log| panic!("as the test wants it");
     world.journal.queue.control(Box::new(panics)).unwrap();
-    let (asker, answer) = channel::<()>();
-    let asks = move |_: &mut Log| asker.send(()).unwrap();
-    world.journal.queue.control(Box::new(asks)).unwrap();
+    let (sender, answer) = channel::<()>();
+    let sends = move |_: &mut Log| sender.send(()).unwrap();
+    world.journal.queue.control(Box::new(sends)).unwrap();
     drop(held);
     assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
     let answered = answer.recv_timeout(PATIENCE);
@@ -134,7 +134,7 @@ fn a_panicking_control_fails_the_requests_queued_after_it() {
 
 #[test]
 fn a_thread_that_ends_between_two_groups_fails_the_queue() {
-    let world = World::new(roomy(), |_| panic!("as the test wants it"));
+    let world = World::new(large_options(), |_| panic!("as the test wants it"));
     world.submit(1);
     let (_, outcome) = world.next_outcome();
     outcome.expect("it was durable before");
@@ -143,13 +143,13 @@ fn a_thread_that_ends_between_two_groups_fails_the_queue() {
 
 #[test]
 fn a_journal_that_refuses_is_not_ready_and_gives_the_reason() {
-    let mut options = roomy();
+    let mut options = large_options();
     options.tail_bytes_max = 0;
     let world = World::new(options, |_| ());
     let why = world.journal.readiness().unwrap_err();
     assert!(why.contains("waits for a checkpoint"), "{why}");
 
-    options = roomy();
+    options = large_options();
     options.queue_bytes_max = 10;
     let mut world = World::new(options, |_| ());
     world.journal.readiness().unwrap();

@@ -13,7 +13,7 @@ fn organization(number: u8) -> ObjectId {
     ObjectId::from_bytes([number; 12])
 }
 
-/// Sends a request on its way without waiting for its answer.
+/// Starts a request without waiting for its answer.
 async fn begin<F: Future>(request: &mut Pin<Box<F>>) {
     std::future::poll_fn(|context| {
         let _ = request.as_mut().poll(context);
@@ -22,8 +22,8 @@ async fn begin<F: Future>(request: &mut Pin<Box<F>>) {
     .await;
 }
 
-/// A query that needs a long turn, says when it has it, and then waits to be released.
-fn long_one(
+/// A query that needs a long turn, reports its start, and then waits to be released.
+fn long_query(
     started: Sender<u8>,
     name: u8,
     released: Receiver<()>,
@@ -38,8 +38,8 @@ fn long_one(
     }
 }
 
-/// Until so many queries have had their short turn and wait for a long one.
-fn until_waiting_long(pool: &QueryPool, count: usize) {
+/// Waits until `count` queries have had their short turn and wait for a long one.
+fn wait_for_long_queries(pool: &QueryPool, count: usize) {
     while pool.0.shared.queue.lock().turns.waiting_long() != count {
         std::thread::yield_now();
     }
@@ -89,12 +89,12 @@ fn a_small_query_does_not_wait_for_scans() {
         let mut scans = Vec::new();
         for name in 0..20 {
             let (release, released) = channel::<()>();
-            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(organization(1), long_query(started.clone(), name, released)));
             begin(&mut scan).await;
             scans.push((scan, release));
         }
         is_started.recv().unwrap();
-        // The only thread for scans is taken, and none of them ends before this one has its answer.
+        // The only thread for scans is occupied, and no scan ends before this query is answered.
         assert_eq!(pool.run(organization(2), answer_only(7)).await.unwrap(), 7);
         assert_eq!(
             pool.run(organization(1), answer_only(8)).await.unwrap(),
@@ -117,13 +117,13 @@ fn scans_of_organizations_take_turns() {
         for name in [10, 11, 12, 13, 20, 30] {
             let (release, released) = channel::<()>();
             let by = organization(name / 10);
-            let mut scan = Box::pin(pool.run(by, long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(by, long_query(started.clone(), name, released)));
             begin(&mut scan).await;
-            // Each has had its short turn before the next comes, so that the order is known.
+            // Each query has had its short turn before the next starts, so that the order is known.
             if name == 10 {
                 assert_eq!(is_started.recv().unwrap(), 10);
             }
-            until_waiting_long(&pool, scans.len());
+            wait_for_long_queries(&pool, scans.len());
             scans.push((scan, release));
         }
         let mut order = vec![10];
@@ -144,17 +144,17 @@ fn one_organization_cannot_fill_the_queue() {
     let (started, is_started) = channel();
     block_on(async {
         let mut scans = Vec::new();
-        // One runs, four wait: half of the places.
+        // One runs and four wait: half of the queue.
         for name in 0..5 {
             let (release, released) = channel::<()>();
-            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            let mut scan = Box::pin(pool.run(organization(1), long_query(started.clone(), name, released)));
             begin(&mut scan).await;
             if name == 0 {
                 is_started.recv().unwrap();
             }
             scans.push((scan, release));
         }
-        until_waiting_long(&pool, 4);
+        wait_for_long_queries(&pool, 4);
         let refused = pool.run(organization(1), answer_only(9)).await.unwrap_err();
         assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
         assert_eq!(pool.run(organization(2), answer_only(9)).await.unwrap(), 9);

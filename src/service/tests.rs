@@ -20,8 +20,8 @@ use super::{Caller, Credential, Service};
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
 use crate::checkpoint::start_on;
+use crate::checkpoint::tests::hooked_disk::HookedDisk;
 use crate::checkpoint::tests::live::{in_system, layout, options};
-use crate::checkpoint::tests::tap::Tap;
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::config::Config;
 use crate::delivery::{self, Deliveries};
@@ -29,10 +29,10 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
 
-/// Far more turns than a task needs until it waits.
+/// Far more polls than a task needs until it waits.
 const TURNS: usize = 64;
 
-/// Stops the journal's thread at the disk while it is closed.
+/// Blocks the journal's thread at the disk while it is closed.
 #[derive(Default)]
 struct Gate {
     is_closed: Mutex<bool>,
@@ -41,7 +41,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn pass(&self) {
+    fn wait_if_closed(&self) {
         if thread::current().name() != Some("journal") {
             return;
         }
@@ -70,11 +70,13 @@ struct World {
 }
 
 impl World {
-    /// A service with an account, over a disk that can be held.
+    /// A service with an account, over a disk that can be blocked.
     async fn new() -> Self {
         let gate = Arc::new(Gate::default());
         let at_gate = Arc::clone(&gate);
-        let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.pass()));
+        let disk = Arc::new(HookedDisk::new(SimDisk::new(1), move |_| {
+            at_gate.wait_if_closed()
+        }));
         let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
         let rooms = start_on(disk, layout(), options(), Arc::clone(&clock)).await;
@@ -127,7 +129,7 @@ impl World {
         }
     }
 
-    /// Begins `first`, drops it while its sync is held, begins `second`, and lets the disk go on.
+    /// Starts `first`, drops it while its sync is blocked, starts `second`, and unblocks the disk.
     async fn drop_first_then_run<T: 'static>(
         &self,
         first: impl Future<Output = Result<T, ServiceError>> + 'static,
@@ -142,7 +144,7 @@ impl World {
         for _ in 0..TURNS {
             yield_now().await;
         }
-        // A password is hashed by now, and what waits for it goes as far as it comes.
+        // Waits until a password has been hashed, so that its request can continue to the journal.
         self.service.passwords.run(|_| ()).await.unwrap();
         for _ in 0..TURNS {
             yield_now().await;

@@ -1,4 +1,4 @@
-//! Invariants after a restart, after any kind of end.
+//! Invariants after a restart that follows any kind of end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -33,9 +33,9 @@ pub fn number(row: &Value) -> u64 {
         .unwrap_or_else(|| panic!("every point of this test has a number: {row}"))
 }
 
-/// Every acknowledged point once and as sent, every unanswered request whole or not at all, nothing else, ids as
-/// they were. Unanswered requests that are there count as acknowledged from now on; the others are forgotten, unless
-/// they carry a key and are sent again.
+/// Every acknowledged point is present exactly once and as sent, every unanswered request completely or not at all,
+/// nothing else is present, and ids are unchanged. Unanswered requests that are present count as acknowledged from now
+/// on; the others are forgotten, unless they have a key and are sent again.
 pub fn points(places: &[Place], ledger: &mut Ledger, context: &str) {
     let mut found: HashMap<u64, (usize, Value)> = HashMap::new();
     let mut ids: HashSet<(usize, String)> = HashSet::new();
@@ -87,7 +87,7 @@ pub fn points(places: &[Place], ledger: &mut Ledger, context: &str) {
     }
 }
 
-/// Takes the unanswered requests that are there out of the ledger; those that are not there stay only with a key.
+/// Removes the unanswered requests that are present from the ledger; absent ones stay only with a key.
 fn settle(ledger: &mut Ledger, is_there: impl Fn(u64) -> bool, context: &str) -> Vec<(Operation, usize)> {
     let mut there = Vec::new();
     let mut retried = Vec::new();
@@ -138,8 +138,8 @@ fn assert_as_sent(sent: &Sent, bucket: usize, row: &Value, places: &[Place], con
     );
 }
 
-/// A client without an answer retries with its key: exactly one of both is stored. A client with an answer gets
-/// the same one again.
+/// Requests without an answer are retried with their key: exactly one execution is stored. Requests with an answer are
+/// repeated and get the same answer.
 pub fn retries(
     client: &Client,
     places: &[Place],
@@ -181,7 +181,7 @@ pub fn retries(
     }
 }
 
-/// Grouped counts, sums and extremes equal those of the raw rows.
+/// Asserts that grouped counts, sums and extremes equal those of the raw rows.
 pub fn groups(places: &[Place], random: &mut fastrand::Rng, context: &str) {
     for place in places {
         let rows = rows(place);
@@ -258,14 +258,14 @@ fn groups_of(answer: &Value) -> Vec<(Group, u64)> {
         .collect()
 }
 
-/// Timestamps of one form compare as texts once their fractions have one length.
+/// Pads the fraction of a timestamp, so that timestamps of one form compare as texts.
 fn instant(timestamp: &str) -> String {
     let digits = timestamp.trim_end_matches('Z');
     let (seconds, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     format!("{seconds}.{fraction:0<9}")
 }
 
-/// Acknowledged creations and deletions of sources hold.
+/// Asserts that acknowledged creations and deletions of sources have taken effect.
 pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &str) {
     for (id, deleted) in &mut ledger.created {
         let path = format!("/api/buckets/{}/sources/{id}", place.bucket.id);
@@ -281,7 +281,7 @@ pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &st
     }
 }
 
-/// The account is unchanged, and its token still works.
+/// Asserts that the account is unchanged and its token valid.
 pub fn account(account: &Account, context: &str) {
     let me = account.client.get("/api/auth/me").bearer(&account.token).send();
     let me = me.expect(
@@ -298,7 +298,7 @@ pub fn account(account: &Account, context: &str) {
     );
 }
 
-/// Hours of the last three weeks with points, printed to show the coverage of the test.
+/// Number of hours of the last three weeks with points, printed to show the coverage of the test.
 pub fn hours(places: &[Place]) -> usize {
     let bound = timestamp(now_ns() - 21 * 24 * HOUR);
     let body = json!({

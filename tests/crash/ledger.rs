@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use crate::support::given::{Bucket, point};
 
-/// A point that was sent. Its number is unique over the whole test and stands in the field `number`.
+/// A sent point. Its number, the value of the field `number`, is unique in the whole test.
 #[derive(Clone)]
 pub struct Sent {
     pub number: u64,
     pub bucket: usize,
     pub source: usize,
     pub at: i64,
-    /// Bytes of text in its metadata, so that few points make the log long.
+    /// Bytes of text in its metadata, so that few points make a long log.
     pub ballast: usize,
 }
 
 impl Sent {
-    /// Different for every point; `None` for one without ballast.
+    /// Different for every point; `None` without ballast.
     pub fn metadata(&self) -> Option<Value> {
         (self.ballast > 0).then(|| json!({"of": self.number, "ballast": "x".repeat(self.ballast)}))
     }
@@ -29,7 +29,7 @@ impl Sent {
 pub struct Operation {
     pub points: Vec<Sent>,
     pub batch: bool,
-    /// A batch with an entry that must be refused among the good ones.
+    /// Whether the batch has a faulty entry among valid ones.
     pub faulty: bool,
     pub idempotency_key: Option<String>,
     pub body: String,
@@ -96,17 +96,17 @@ pub struct Place {
 
 #[derive(Default)]
 pub struct Ledger {
-    /// By number: what must be there.
+    /// Points that must be present, by number.
     pub acknowledged: HashMap<u64, Sent>,
-    /// Acknowledged requests with a key, and the answer's text.
+    /// Acknowledged requests with a key, and the text of the answer.
     pub replayable: Vec<(Operation, String)>,
-    /// Requests without an answer: each is there whole or not at all.
+    /// Requests without an answer: each is present completely or not at all.
     pub unknown: Vec<Operation>,
-    /// By number: the id a point was seen with.
+    /// The observed ids of points, by number.
     pub ids: HashMap<u64, String>,
     /// All acknowledged requests in order, if they are recorded.
     pub history: Option<Vec<Operation>>,
-    /// Sources created, with whether their deletion was acknowledged (`None`: it was asked for without an answer).
+    /// Created sources, with whether their deletion was acknowledged (`None`: requested, without an answer).
     pub created: HashMap<String, Option<bool>>,
 }
 

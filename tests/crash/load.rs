@@ -18,13 +18,13 @@ pub struct Load<'a> {
     pub ledger: &'a Mutex<Ledger>,
     /// The next unused number of a point.
     pub numbers: &'a AtomicU64,
-    /// Of each point.
+    /// Bytes of ballast in each point.
     pub ballast: usize,
     /// Requests answered so far.
     pub answered: AtomicU64,
 }
 
-/// Sends the request with its key; `None` without an answer that decides its outcome.
+/// Sends the request with its key; `None` if no answer decides its outcome.
 pub fn send(client: &Client, admin: &str, operation: &Operation) -> Option<Answer> {
     let mut request = client.post(operation.path()).key(admin);
     if let Some(key) = &operation.idempotency_key {
@@ -35,7 +35,7 @@ pub fn send(client: &Client, admin: &str, operation: &Operation) -> Option<Answe
 }
 
 impl Load<'_> {
-    /// One writer: sends requests one after another until one gets no answer.
+    /// Runs one writer: sends requests one after another until one gets no answer.
     pub fn write(&self, mut random: fastrand::Rng) {
         loop {
             let operation = self.operation(&mut random);
@@ -59,7 +59,7 @@ impl Load<'_> {
         }
     }
 
-    /// Singles and batches over all buckets, one in three late, one in four with a key.
+    /// Single points and batches over all buckets, one in three late, one in four with a key.
     fn operation(&self, random: &mut fastrand::Rng) -> Operation {
         let batch = random.bool();
         let count = if batch { random.u64(1..40) } else { 1 };
@@ -84,7 +84,7 @@ impl Load<'_> {
         Operation::new(points, batch, faulty, key, self.places)
     }
 
-    /// Creates sources and deletes half of them again, until the server is gone.
+    /// Creates sources and deletes half of them, until the server is killed.
     pub fn churn(&self, mut random: fastrand::Rng) {
         let place = &self.places[0];
         let path = format!("/api/buckets/{}/sources", place.bucket.id);

@@ -1,6 +1,6 @@
-//! Killing the server: acknowledged data is present exactly once after every kind of end, and nothing is partial.
+//! Kills of the server: after every kind of end, acknowledged data is present exactly once, and no request is partial.
 //!
-//! `CRASH_ROUNDS` sets how many times the main test kills (12), `CRASH_SEED` repeats a run; the seed is printed.
+//! `CRASH_ROUNDS` sets the number of kills in the main test (12); `CRASH_SEED` repeats a run, whose seed is printed.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"

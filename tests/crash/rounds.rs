@@ -1,4 +1,4 @@
-//! SIGKILL under concurrent load, many rounds on one data directory.
+//! SIGKILL under concurrent load, in many rounds on one data directory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::support::process::{Server, Setup, command, run_to_end};
 
 const ROUNDS: u64 = 12;
 
-/// Time limit of a round: one that exceeds it has found a bug.
+/// Time limit of a round; exceeding it is a failure.
 const LOAD_WITHIN: Duration = Duration::from_secs(60);
 
 pub fn from_environment(name: &str) -> Option<u64> {
@@ -37,33 +37,33 @@ pub fn places(account: &Account) -> Vec<Place> {
         .collect()
 }
 
-/// Under load, so that a second process that touched anything would show in the audit.
+/// Runs under load, so that changes made by a second process are detected by the audit.
 fn assert_second_process_refused(server: &Server) {
     let mut second = command(&server.data_dir());
     second
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(server.data_dir());
-    let (status, said) = run_to_end(&mut second, Duration::from_secs(20));
+    let (status, output) = run_to_end(&mut second, Duration::from_secs(20));
     let pid = server.pid().to_string();
     assert!(
-        !status.success() && said.contains(&pid),
-        "contract 9: a second process refuses and names {pid}: {said}"
+        !status.success() && output.contains(&pid),
+        "contract 9: a second process refuses and names {pid}: {output}"
     );
 }
 
 /// Kills during logging and replay.
 #[test]
 fn acknowledged_points_survive_sigkill_under_load() {
-    survive(Setup::unlimited(), 0);
+    check_kills(Setup::unlimited(), 0);
 }
 
-/// Kills also during sealing, merging and trimming, which the server does all the time.
+/// Kills also during sealing, merging and trimming, which are frequent here.
 #[test]
 fn acknowledged_points_survive_sigkill_while_they_are_sealed() {
-    survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);
+    check_kills(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);
 }
 
-fn survive(setup: Setup, ballast: usize) {
+fn check_kills(setup: Setup, ballast: usize) {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     let rounds = from_environment("CRASH_ROUNDS").unwrap_or(ROUNDS);
     println!("CRASH_SEED={seed} CRASH_ROUNDS={rounds}");
@@ -108,13 +108,13 @@ fn survive(setup: Setup, ballast: usize) {
             "round {round}: {answered} answers within {LOAD_WITHIN:?}, waited for {until}"
         );
 
-        // Recovery itself is killed now and then, at any moment of it.
+        // Recovery is sometimes killed, too, at any moment.
         for _ in 0..[0, 0, 1, 2][random.usize(..4)] {
             server.launch_and_kill(Duration::from_micros(random.u64(0..60_000)));
         }
         server.launch();
         if random.u8(..4) == 0 {
-            // In order this time: the next kill finds everything sealed but what comes after.
+            // An orderly stop: at the next kill, all but the newest points are sealed.
             assert!(server.stop().success(), "contract 9: SIGTERM: exit 0");
             server.launch();
         }
@@ -129,7 +129,7 @@ fn survive(setup: Setup, ballast: usize) {
         audit::sources(&client, &places[0], &mut ledger, &context);
     }
 
-    // A stop in order, after all the disorder, changes nothing either, nor does another configuration.
+    // After all kills, an orderly stop and another configuration change nothing either.
     assert!(server.stop().success(), "contract 9: SIGTERM: exit 0");
     server.configure(Setup::unlimited());
     server.launch();

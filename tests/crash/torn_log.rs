@@ -1,6 +1,6 @@
 //! Files after a crash or a disk failure: a torn end is cut, damage before the end is refused.
 //!
-//! Points carry a text that is found again in the log as it is, so that these tests know nothing of its format.
+//! Points have a text that is found in the log verbatim, so that these tests are independent of its format.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// One request for each, so that each is acknowledged for itself.
+    /// Sends one request for each point, so that each is acknowledged separately.
     fn write(&self, numbers: std::ops::Range<i64>) {
         for nth in numbers {
             let body = json!({
@@ -71,7 +71,7 @@ impl Scene {
             .collect()
     }
 
-    /// The file of the data directory that holds this marker, and where.
+    /// The file of the data directory that contains this marker, and its offset.
     fn find(&self, nth: i64) -> (PathBuf, u64) {
         let needle = marker(nth);
         for file in files(&self.server.data_dir()) {
@@ -147,24 +147,24 @@ fn damage_before_the_end_is_refused_naming_the_file() {
     open.write_at(b"X", at + 3).unwrap();
     let name = file.file_name().unwrap().to_string_lossy().into_owned();
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["check"]] {
-        let (status, said) = run_to_end(&mut scene.start_again(arguments), WITHIN);
+        let (status, output) = run_to_end(&mut scene.start_again(arguments), WITHIN);
         let sentence = "design: corruption is refused, file and offset are said";
-        assert!(!status.success(), "{sentence} ({arguments:?}): {said}");
+        assert!(!status.success(), "{sentence} ({arguments:?}): {output}");
         assert!(
-            said.contains(&name),
-            "{sentence} ({arguments:?}), `{name}` is not in: {said}"
+            output.contains(&name),
+            "{sentence} ({arguments:?}), `{name}` is not in: {output}"
         );
         assert!(
-            !said.contains("panicked"),
-            "corruption must not panic ({arguments:?}): {said}"
+            !output.contains("panicked"),
+            "corruption must not panic ({arguments:?}): {output}"
         );
     }
     // The refused start altered nothing: with the byte restored, all points are present.
     open.write_at(&marker(7).as_bytes()[3..4], at + 3).unwrap();
-    let (status, said) = run_to_end(&mut scene.start_again(&["check"]), WITHIN);
+    let (status, output) = run_to_end(&mut scene.start_again(&["check"]), WITHIN);
     assert!(
         status.success(),
-        "`tidewatch check` finds no fault in a sound directory: {said}"
+        "`tidewatch check` finds no fault in a sound directory: {output}"
     );
     scene.server.launch();
     assert_eq!(

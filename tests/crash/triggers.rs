@@ -19,50 +19,51 @@ use crate::support::watch::{Evaluator, evaluation};
 
 const ROUNDS: u64 = 20;
 const RULES_PER_ROUND: usize = 6;
-/// Each evaluates every rule of the round.
+/// Each evaluator evaluates every rule of the round.
 const EVALUATORS: usize = 4;
 const OUTCOMES: [&str; 4] = ["met", "met", "not_met", "inconclusive"];
 
 /// The answers to the only verdict of a rule.
 #[derive(Default)]
-struct Told {
-    /// The answer of the verdict that counted, if it came through.
+struct RuleAnswers {
+    /// The answer of the accepted verdict, if it was received.
     accepted: Option<Value>,
-    /// Outcomes that 409 gave as recorded.
+    /// Outcomes that 409 answers named as recorded.
     recorded: HashSet<String>,
 }
 
 #[derive(Default)]
 struct Ledger {
-    /// By rule.
-    told: BTreeMap<String, Told>,
+    /// Answers by rule.
+    answers: BTreeMap<String, RuleAnswers>,
     /// Numbers of acknowledged changes of the bucket.
     changes: Vec<u64>,
 }
 
 impl Ledger {
     #[track_caller]
-    fn note(&mut self, rule: &str, answer: &Answer, context: &str) {
-        let told = self.told.entry(rule.to_owned()).or_default();
+    fn record(&mut self, rule: &str, answer: &Answer, context: &str) {
+        let answers = self.answers.entry(rule.to_owned()).or_default();
         let body = answer.json();
         let evaluation = body["evaluation"].clone();
         match answer.status {
             200 => {
-                let twice = told.accepted.replace(evaluation);
+                let twice = answers.accepted.replace(evaluation);
                 assert!(
                     twice.is_none(),
                     "contract 6: a verdict is accepted once per due interval: {answer} ({context})"
                 );
             }
             409 => {
-                told.recorded.insert(text(&evaluation, "/outcome"));
+                answers.recorded.insert(text(&evaluation, "/outcome"));
             }
             _ => panic!("contract 6: a verdict is 200 or 409: {answer} ({context})"),
         }
     }
 }
 
-/// Fails the first attempts of most deliveries, in all ways, by their ids alone: a repeated run repeats it.
+/// A receiver that fails the first attempts of most deliveries in different ways, which depend only on the delivery's
+/// id: a repeated run has the same failures.
 fn failing_first() -> Receiver {
     let seen: Mutex<HashMap<String, usize>> = Mutex::default();
     Receiver::answering(move |request, _| {
@@ -82,7 +83,7 @@ fn failing_first() -> Receiver {
     })
 }
 
-/// The id that tells deliveries apart: in the envelope, or in the header of a rule's own URL.
+/// The id of a delivery: in the envelope, or in the header of a rule's own URL.
 fn delivery_id(request: &Received) -> String {
     match request.header("x-webhook-id") {
         Some(id) if request.path == "/rules" => id.to_owned(),
@@ -101,7 +102,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// One evaluator: every rule of the round in its own order, until the server is gone.
+    /// One evaluator: posts verdicts on the rules of the round in random order, until the server is killed.
     fn evaluate(&self, mut random: fastrand::Rng) {
         let mut order: Vec<&String> = self.rules.iter().collect();
         random.shuffle(&mut order);
@@ -116,12 +117,12 @@ impl Round<'_> {
             if answer.status == 503 {
                 return;
             }
-            self.ledger.lock().unwrap().note(rule, &answer, &self.context);
+            self.ledger.lock().unwrap().record(rule, &answer, &self.context);
             self.answered.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Changes of the bucket, until the server is gone or enough are made.
+    /// Changes the bucket, until the server is killed or enough changes are made.
     fn change(&self) {
         for _ in 0..4 {
             let number = self.changes.fetch_add(1, Ordering::SeqCst);
@@ -182,7 +183,7 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
                 (answered >= until_answered).then_some(())
             });
             if between_attempts && !ledger.lock().unwrap().changes.is_empty() {
-                // At least one attempt was made: failed deliveries wait for the next.
+                // At least one attempt was made; failed deliveries wait for the next one.
                 receiver.wait("/hook", seen + 1);
             }
             server.kill();
@@ -191,10 +192,10 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
             server.launch_and_kill(Duration::from_micros(random.u64(0..60_000)));
         }
         server.launch();
-        // A client without an answer retries, and learns whether the first attempt had succeeded.
+        // A client without an answer retries, and learns whether its first request had succeeded.
         for rule in &rules {
             let answer = evaluator.verdict(rule, &json!({"outcome": "met"}));
-            ledger.lock().unwrap().note(rule, &answer, &context);
+            ledger.lock().unwrap().record(rule, &answer, &context);
         }
         audit_history(&bucket, &ledger.lock().unwrap(), &rules, &context);
         assert!(
@@ -203,18 +204,18 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
         );
     }
 
-    // After all the disorder a rule fires like any other.
+    // After all kills, a rule fires normally.
     let last = rule(&bucket, &source, "last", &receiver);
     let accepted = Some(evaluator.evaluate(&last, "met"));
     let mut ledger = ledger.into_inner().unwrap();
-    ledger.told.insert(
+    ledger.answers.insert(
         last,
-        Told {
+        RuleAnswers {
             accepted,
-            ..Told::default()
+            ..RuleAnswers::default()
         },
     );
-    let rules: Vec<String> = ledger.told.keys().cloned().collect();
+    let rules: Vec<String> = ledger.answers.keys().cloned().collect();
     let context = format!("at the end, CRASH_SEED={seed}");
     let triggered = audit_history(&bucket, &ledger, &rules, &context);
     println!(
@@ -227,10 +228,10 @@ fn acknowledged_events_are_notified_despite_repeated_kills() {
         triggered.len() as u64 >= rounds,
         "the test fired something ({context})"
     );
-    audit_told(&account, &receiver, &hook, &triggered, &ledger.changes, &context);
+    audit_deliveries(&account, &receiver, &hook, &triggered, &ledger.changes, &context);
 }
 
-/// Due once in this test: a day is its interval.
+/// A rule with an interval of a day, so that it is due once in this test.
 fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> String {
     let rule = bucket.evaluated_rule(name, source);
     let mut block = evaluation("level");
@@ -242,11 +243,11 @@ fn rule(bucket: &Bucket, source: &str, name: &str, receiver: &Receiver) -> Strin
     rule
 }
 
-/// One verdict for each rule, the one that was answered; answers the rules that fired.
+/// Each rule has one verdict, the answered one; returns the rules that fired.
 fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &str) -> HashSet<String> {
     let mut triggered = HashSet::new();
     for rule in rules {
-        let told = &ledger.told[rule];
+        let answers = &ledger.answers[rule];
         let history = bucket.history(rule);
         let of_kind = |kind: &str| {
             history
@@ -261,7 +262,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
             "contract 6: no verdict is counted twice, and none that was answered is lost ({context}): {history:?}"
         );
         let outcome = text(verdicts[0], "/outcome");
-        if let Some(accepted) = &told.accepted {
+        if let Some(accepted) = &answers.accepted {
             assert_eq!(
                 accepted["outcome"], outcome,
                 "contract 6: what was answered 200 is what is recorded ({context})"
@@ -272,7 +273,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
                 "contract 6: armed, then {outcome} ({context})"
             );
         }
-        for recorded in &told.recorded {
+        for recorded in &answers.recorded {
             assert_eq!(
                 *recorded, outcome,
                 "contract 6: 409 carries the outcome already recorded ({context})"
@@ -285,7 +286,7 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
         );
         let state = if outcome == "met" { "firing" } else { "armed" };
         assert_eq!(
-            bucket.shown(rule)["state"],
+            bucket.show(rule)["state"],
             state,
             "contract 6: the state is durable with its verdict ({context})"
         );
@@ -296,8 +297,8 @@ fn audit_history(bucket: &Bucket, ledger: &Ledger, rules: &[String], context: &s
     triggered
 }
 
-/// Every trigger and acknowledged change is delivered at least once, always under the same unique id.
-fn audit_told(
+/// Asserts that every trigger and acknowledged change is delivered at least once, always with the same unique id.
+fn audit_deliveries(
     account: &Account,
     receiver: &Receiver,
     hook: &str,
@@ -327,7 +328,7 @@ fn audit_told(
             "contract 7: what fails first is delivered in the end ({context}): {delivery}"
         );
     }
-    // The event of a delivery → the ids that it was delivered under.
+    // The ids of deliveries by event and receiver.
     let mut ids: BTreeMap<(String, String), HashSet<String>> = BTreeMap::new();
     for path in ["/hook", "/rules"] {
         for request in receiver.received(path) {
@@ -352,14 +353,16 @@ fn audit_told(
             .iter()
             .map(|number| ("/hook".to_owned(), format!("change {number}"))),
     );
-    for told in &expected {
-        let found = ids.get(told).unwrap_or_else(|| {
-            panic!("contract 6, 7: what was answered is durable and told at least once: {told:?} ({context})")
+    for answers in &expected {
+        let found = ids.get(answers).unwrap_or_else(|| {
+            panic!(
+                "contract 6, 7: what was answered is durable and told at least once: {answers:?} ({context})"
+            )
         });
         assert_eq!(
             found.len(),
             1,
-            "contract 7: `webhookId` is the same on every attempt: {told:?} ({context})"
+            "contract 7: `webhookId` is the same on every attempt: {answers:?} ({context})"
         );
     }
     assert!(

@@ -1,4 +1,4 @@
-//! The five units of `groupBy`, worked out from days and dates alone.
+//! The five units of `groupBy`, computed from days and dates alone.
 
 use crate::support::time::{DAY, HOUR, MINUTE, date_of};
 
@@ -24,7 +24,7 @@ impl Unit {
         }
     }
 
-    /// The start of the unit that an instant falls into, in UTC; weeks start on Monday.
+    /// The start of the unit that contains an instant, in UTC; weeks start on Monday.
     pub fn start(self, ns: i64) -> i64 {
         match self {
             Unit::Minute => ns.div_euclid(MINUTE) * MINUTE,
@@ -61,7 +61,7 @@ fn the_test_calendar_is_correct() {
     assert_eq!(date_of(0), (1970, 1, 1));
     assert_eq!(midnight(2000, 2, 29) + DAY, midnight(2000, 3, 1));
     assert_eq!(midnight(2100, 2, 28) + DAY, midnight(2100, 3, 1));
-    // Mondays of which the weekday is known.
+    // Dates known to be Mondays.
     for (year, month, day) in [(2024, 1, 1), (2024, 12, 30), (2026, 11, 16), (1969, 12, 29)] {
         let monday = midnight(year, month, day);
         assert_eq!(Unit::Week.start(monday), monday);

@@ -1,6 +1,6 @@
-//! The contract, sentence by sentence, over HTTP against the real binary. One module per chapter; what an
-//! assertion says is the sentence it found broken. Every test starts its own server on a fresh data directory,
-//! so that none depends on another's leftovers.
+//! The contract tested sentence by sentence, over HTTP against the real binary. There is one module per chapter; the
+//! message of an assertion is the violated sentence. Every test starts its own server on a new data directory, so that
+//! tests are independent.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"

@@ -1,4 +1,4 @@
-//! A naive twin of the query: keeps every point in a list and computes each answer from all of them.
+//! A naive model of the query: it keeps every point in a list and computes each answer from all of them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::scene::members;
 use crate::support::given::point;
 use crate::support::time::timestamp;
 
-/// Keys that are a row's own, never a field's.
+/// Members of a row that are not fields.
 const ROW_KEYS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "stats"];
 
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Sample {
     }
 }
 
-/// A grouped query as its twin understands it.
+/// A grouped query.
 #[derive(Clone)]
 pub struct Grouping {
     pub unit: Unit,
@@ -48,9 +48,9 @@ pub struct Grouping {
     pub merge: bool,
     pub from: Option<i64>,
     pub until: Option<i64>,
-    /// Empty: all.
+    /// All sources if empty.
     pub sources: Vec<String>,
-    /// Empty: all that the aggregation covers.
+    /// All fields that the aggregation supports if empty.
     pub fields: Vec<&'static str>,
     pub zone: Option<i64>,
     pub descending: bool,
@@ -71,7 +71,7 @@ impl Grouping {
         }
     }
 
-    /// The query's body, without `bucketId`.
+    /// The body of the query without `bucketId`.
     pub fn body(&self) -> Value {
         let mut filters = json!({});
         if let Some(from) = self.from {
@@ -100,7 +100,7 @@ impl Grouping {
         body
     }
 
-    /// The rows the contract's fifth chapter asks for.
+    /// The rows that chapter 5 of the contract requires.
     pub fn rows(&self, samples: &[Sample]) -> Vec<Row> {
         let mut groups: BTreeMap<(i64, Option<&str>), Group> = BTreeMap::new();
         for sample in samples.iter().filter(|sample| self.selects(sample)) {
@@ -157,7 +157,7 @@ impl Grouping {
     }
 }
 
-/// The values present, by field; `None` for those that are no numbers.
+/// The values of a group by field; `None` for values that are not numbers.
 type Group = BTreeMap<&'static str, Vec<Option<f64>>>;
 
 #[derive(Debug)]
@@ -170,12 +170,12 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Aggregate {
     pub value: f64,
-    /// The sum of what was added, by absolute value: what rounding is relative to.
+    /// The sum of absolute values, to which the rounding error is relative.
     magnitude: f64,
 }
 
 impl Aggregate {
-    pub fn is(&self, found: &Value) -> bool {
+    pub fn equals(&self, found: &Value) -> bool {
         let allowed = 1e-9 * self.value.abs() + 1e-13 * self.magnitude;
         found
             .as_f64()
@@ -183,7 +183,7 @@ impl Aggregate {
     }
 }
 
-/// The rows found must be the rows expected, in every layout at once.
+/// Asserts that the rows equal the expected ones in every layout.
 #[track_caller]
 pub fn assert_rows(found: &[Value], expected: &[Row], context: &str) {
     let starts = |rows: &[Row]| {
@@ -234,7 +234,7 @@ fn assert_row(found: &Value, expected: &Row, context: &str) {
     );
     for (field, aggregate) in &expected.values {
         let value = &found["values"][field];
-        let right = aggregate.is(value);
+        let right = aggregate.equals(value);
         assert!(
             right,
             "contract 5: grouped results are exact: {field} is {value} instead of {} in {found} ({context})",

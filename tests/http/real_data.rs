@@ -1,5 +1,5 @@
-//! Real series over the whole path: sent in, the server killed, and every grouped answer compared with what the
-//! numbers in the file give.
+//! Real series end to end: sent, the server killed, and every grouped answer compared with values computed from the
+//! file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::support::given::Bucket;
 use crate::support::process::Server;
 use crate::support::time::{DAY, MINUTE, SECOND, now_ns, timestamp};
 
-/// The rows of a file, in its order, as (UTC nanoseconds, the number as it is spelled).
+/// The rows of a file in order, as (UTC nanoseconds, spelling of the number).
 fn series(file: &str) -> Vec<(i64, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
@@ -28,7 +28,7 @@ fn series(file: &str) -> Vec<(i64, String)> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Shifted by whole minutes so that the newest point is of now.
+/// Shifts the series by whole minutes so that its newest point is current.
 fn ending_now(mut series: Vec<(i64, String)>) -> Vec<(i64, String)> {
     let newest = series.iter().map(|(at, _)| *at).max().unwrap();
     let shift = (now_ns() - newest) / MINUTE * MINUTE;
@@ -43,7 +43,7 @@ fn entry(source: &str, (at, number): &(i64, String)) -> String {
     )
 }
 
-/// What is younger than the age limit of batches in batches, the rest singly over several connections.
+/// Sends points within the age limit in batches, older ones singly over several connections.
 fn send(bucket: &Bucket, source: &str, series: &[(i64, String)]) {
     let limit = now_ns() - 30 * DAY + 10 * MINUTE;
     let (old, young): (Vec<_>, Vec<_>) = series.iter().partition(|(at, _)| *at < limit);
@@ -128,7 +128,7 @@ fn check((mut server, bucket): (Server, Bucket), file: &str) {
     assert_raw(&bucket, &series, file);
 }
 
-/// Every number of the file, in the order of its timestamps, page by page.
+/// Asserts that raw pages contain every number of the file in order of its timestamp.
 fn assert_raw(bucket: &Bucket, series: &[(i64, String)], file: &str) {
     let mut expected = series.to_vec();
     expected.sort_by_key(|(at, _)| *at);

@@ -1,11 +1,11 @@
-//! The required form of every refusal.
+//! The required form of refusals.
 
 use serde_json::Value;
 
 use crate::support::client::Answer;
 
 impl Answer {
-    /// The body of a refusal: it must have this status and be the error body of the spec.
+    /// The body of a refusal: asserts its status and the form of the spec.
     #[track_caller]
     pub fn refused(&self, status: u16, sentence: &str) -> Value {
         let body = self.expect(status, sentence);

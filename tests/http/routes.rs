@@ -1,6 +1,5 @@
-//! Every route, with who may call it: the tables of the contract and the spec as data.
-//! The access matrix, the order of checks and the malformed bodies are generated from it, so that a route that is
-//! added without an entry is the only way to escape them.
+//! Every route with its permitted callers: the tables of the contract and the spec as data. The tests of access, of the
+//! order of checks and of malformed bodies are generated from it, so that every listed route is covered by them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,13 +30,13 @@ const QUERY: &[Role] = &[
 
 pub struct Route {
     pub method: &'static str,
-    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`, `{plainRule}`, `{webhook}`, `{delivery}`,
-    /// `{organization}` for the ids of a scene.
+    /// With placeholders for the ids of a scene: `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`,
+    /// `{plainRule}`, `{webhook}`, `{delivery}`, `{organization}`.
     pub path: &'static str,
-    /// The same placeholders, and `{unique}` for a name never used before.
+    /// The same placeholders, and `{unique}` for a new name.
     pub body: Option<&'static str>,
     pub roles: &'static [Role],
-    /// What a caller of those roles gets.
+    /// The status for a caller of those roles.
     pub success: u16,
 }
 
@@ -57,7 +56,6 @@ const fn route(
     }
 }
 
-/// The routes of the operator.
 pub const OPERATOR_ROUTES: &[Route] = &[
     route("GET", "/api/operator/organizations", None, OPERATOR, 200),
     route(
@@ -86,17 +84,17 @@ pub const PUBLIC_ROUTES: &[Route] = &[
         &[],
         201,
     ),
-    // An empty body: a real one would need an account of its own.
+    // An empty body: a valid one would need a separate account.
     route("POST", "/api/auth/login", Some("{}"), &[], 400),
 ];
 
-/// What ends the session of its caller.
+/// Ends the session of its caller.
 pub const LOG_OUT: &str = "/api/auth/logout";
 
 /// All other routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/api/auth/me", None, BEARER, 200),
-    // An empty body, which is refused last of all: a real one would end the caller's own token.
+    // An empty body, which is refused by the last check: a valid one would end the caller's own token.
     route("POST", "/api/auth/password", Some("{}"), BEARER, 400),
     route("POST", "/api/auth/renew", None, BEARER, 200),
     route("GET", "/api/changes", None, BEARER, 200),
@@ -198,7 +196,7 @@ pub const ROUTES: &[Route] = &[
         201,
     ),
     route("GET", "/api/alerts/{rule}", None, READ, 200),
-    // Of a rule with an evaluation block only admins: `alerts/changes.rs`.
+    // A rule with an evaluation block may be changed only by admins: `alerts/changes.rs`.
     route(
         "PATCH",
         "/api/alerts/{plainRule}",
@@ -245,23 +243,23 @@ pub const ROUTES: &[Route] = &[
         ADMIN,
         202,
     ),
-    // The last one: it ends the session of the token that is sent.
+    // Last, since it ends the session of the token.
     route("POST", LOG_OUT, None, BEARER, 200),
 ];
 
-/// Ids to put into the placeholders of a route.
+/// Ids for the placeholders of a route.
 #[derive(Clone)]
 pub struct Ids {
     pub bucket: String,
     pub source: String,
     pub key: String,
     pub organization_key: String,
-    /// One with an evaluation block.
+    /// A rule with an evaluation block.
     pub rule: String,
-    /// One without.
+    /// A rule without one.
     pub plain_rule: String,
     pub webhook: String,
-    /// Of the webhook.
+    /// A delivery of the webhook.
     pub delivery: String,
     pub organization: String,
 }
@@ -282,7 +280,7 @@ impl Ids {
         }
     }
 
-    /// Each of them.
+    /// All ids.
     pub fn each(&self) -> [&str; 9] {
         let Self {
             bucket,
@@ -337,7 +335,7 @@ impl Route {
         self.body.map(|body| ids.fill(body))
     }
 
-    /// Whether an id in the path or the body decides about 404 and the bucket's 403; a rule is in a bucket.
+    /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket.
     pub fn names_a_bucket(&self) -> bool {
         let named = |text: &str| {
             ["{bucket}", "{rule}", "{plainRule}"]
@@ -351,7 +349,7 @@ impl Route {
         self.names_a_bucket() || self.path.contains('{')
     }
 
-    /// Whether it names something and, apart from that, what it should belong to.
+    /// Whether it names an object and, separately, its owner.
     pub fn names_a_part(&self) -> bool {
         let named = |id: &str| self.path.contains(id) || self.body.is_some_and(|body| body.contains(id));
         named("{bucket}") && (named("{source}") || named("{key}"))
@@ -359,7 +357,7 @@ impl Route {
     }
 }
 
-/// `/api/buckets/{bucketId}` → `/api/buckets/{}`: names of parameters are the description's own.
+/// `/api/buckets/{bucketId}` → `/api/buckets/{}`: the description has its own names of parameters.
 pub fn shape(path: &str) -> String {
     let segment = |segment: &str| {
         let name = if segment.starts_with('{') { "{}" } else { segment };

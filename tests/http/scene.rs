@@ -1,4 +1,4 @@
-//! The scenes most tests of this binary are set in, and shorthands for what they say to the server.
+//! Scenes shared by most tests of this binary, and short forms of requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use crate::support::client::{Answer, Client};
 use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{Server, Setup};
 
-/// A well-formed id that names nothing.
+/// A well-formed id of no object.
 pub const UNKNOWN_ID: &str = "0123456789abcdef01234567";
 
-/// Longer than any test's timestamps reach back.
+/// Longer than the age of any timestamp in the tests.
 pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
 
 pub fn server() -> Server {
@@ -23,25 +23,25 @@ pub fn server_with(key: &str, value: &str) -> Server {
     Server::start_with(Setup::unlimited().set(key, value))
 }
 
-/// A server with one account that has one bucket, which keeps everything.
+/// A server and one account with a bucket that keeps all points.
 pub fn bucket() -> (Server, Account, Bucket) {
     bucket_on(server())
 }
 
-/// The same on a server that seals its points into segments all the time, so that small tests see what large
-/// buckets do: blocks, rollups, merges.
+/// The same on a server that seals points into segments continuously, so that small tests cover blocks, rollups and
+/// merges.
 pub fn sealing_bucket() -> (Server, Account, Bucket) {
     bucket_on(server_with("storage.checkpoint_bytes", "65536"))
 }
 
-/// The same on a server that is configured otherwise.
+/// The same on the given server.
 pub fn bucket_on(server: Server) -> (Server, Account, Bucket) {
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket_with(&json!({"name": "tides", "retentionDays": RETENTION_DAYS_MAX}));
     (server, account, bucket)
 }
 
-/// Any call with an API key; `Value::Null` sends no body.
+/// Sends a request with an API key; `Value::Null` sends no body.
 #[track_caller]
 pub fn call(client: &Client, key: &str, method: &str, path: &str, body: &Value) -> Answer {
     let request = client.request(method, path).key(key);
@@ -53,7 +53,7 @@ pub fn call(client: &Client, key: &str, method: &str, path: &str, body: &Value) 
 }
 
 impl Bucket {
-    /// A call with the admin key on `/api/buckets/<this>` and what `below` adds to it.
+    /// Sends a request with the admin key to `/api/buckets/<this>` followed by `below`.
     #[track_caller]
     pub fn call(&self, method: &str, below: &str, body: &Value) -> Answer {
         call(
@@ -65,7 +65,7 @@ impl Bucket {
         )
     }
 
-    /// A new key of this bucket: `write` or `read`.
+    /// Creates a key of this bucket: `write` or `read`.
     #[track_caller]
     pub fn key(&self, kind: &str) -> String {
         let path = format!("/api/buckets/{}/keys", self.id);
@@ -81,7 +81,7 @@ impl Bucket {
         )
     }
 
-    /// Sends the points in batches of the largest size; all must be taken.
+    /// Sends the points in batches of the largest size; all must be accepted.
     #[track_caller]
     pub fn send(&self, points: &[Value]) {
         for points in points.chunks(1000) {
@@ -101,7 +101,7 @@ impl Bucket {
         }
     }
 
-    /// POST /api/data of a point without `bucketId`.
+    /// Sends POST /api/data; `point` lacks only the `bucketId`.
     #[track_caller]
     pub fn single(&self, point: &Value) -> Answer {
         let mut body = point.clone();
@@ -109,7 +109,7 @@ impl Bucket {
         self.client.post("/api/data").key(&self.admin).json(&body).send()
     }
 
-    /// POST /api/data/batch of these entries.
+    /// Sends POST /api/data/batch with these entries.
     #[track_caller]
     pub fn batch(&self, entries: &[Value]) -> Answer {
         let body = json!({"bucketId": self.id, "dataPoints": entries});
@@ -120,9 +120,9 @@ impl Bucket {
             .send()
     }
 
-    /// POST /api/data/query of a body without `bucketId`.
+    /// Sends POST /api/data/query; `body` lacks only the `bucketId`.
     #[track_caller]
-    pub fn ask(&self, body: &Value) -> Answer {
+    pub fn post_query(&self, body: &Value) -> Answer {
         let mut body = body.clone();
         body["bucketId"] = json!(self.id);
         self.client
@@ -132,7 +132,7 @@ impl Bucket {
             .send()
     }
 
-    /// All raw rows under these filters, in one answer.
+    /// All raw rows with these filters, in one answer.
     #[track_caller]
     pub fn rows(&self, filters: &Value) -> Vec<Value> {
         let answer = self.query(&json!({"filters": filters, "limit": 10_000, "downsampling": false}));
@@ -144,7 +144,7 @@ impl Bucket {
     }
 }
 
-/// The array at a JSON pointer, which must be there.
+/// The array at a JSON pointer, which must exist.
 #[track_caller]
 pub fn array(value: &Value, pointer: &str) -> Vec<Value> {
     let found = value.pointer(pointer).and_then(Value::as_array);
@@ -165,14 +165,14 @@ pub fn members(value: &Value) -> Vec<&str> {
     names
 }
 
-/// The one member of every row, in order.
+/// This member of every row, in order.
 pub fn column(rows: &[Value], pointer: &str) -> Vec<Value> {
     rows.iter()
         .map(|row| row.pointer(pointer).cloned().unwrap_or(Value::Null))
         .collect()
 }
 
-/// How numbers under this name are spelled in a JSON text, in order of appearance.
+/// The spellings of numbers with this name in a JSON text, in order.
 pub fn spellings<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let member = format!("\"{name}\":");
     let mut found = Vec::new();
@@ -187,7 +187,7 @@ pub fn spellings<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     found
 }
 
-/// The faults an answer reports must be exactly these paths.
+/// Asserts that the faults of an answer have exactly these paths.
 #[track_caller]
 pub fn assert_faults(answer: &Answer, expected: &[&str], sentence: &str) {
     answer.refused(400, sentence);
@@ -201,7 +201,8 @@ pub fn assert_faults(answer: &Answer, expected: &[&str], sentence: &str) {
     );
 }
 
-/// A timestamp of the contract: UTC, `Z`, no fraction when zero, else 3, 6 or 9 digits, the fewest that lose nothing.
+/// Asserts the contract's form of a timestamp: UTC, `Z`, no fraction if it is zero, else the fewest of 3, 6 or 9 digits
+/// that preserve it.
 #[track_caller]
 pub fn assert_timestamp(value: &Value, what: &str) {
     let text = value

@@ -1,5 +1,5 @@
-//! Analytics as days pass: each answer against one that is worked out from a list of all points, with ends of periods
-//! and expiry that fall on points to the nanosecond; and triggers counted for as long as they are kept.
+//! Analytics as days pass: each answer compared with one computed from a list of all points, with ends of periods and
+//! expiry exactly at points; and counts of triggers during their retention.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const RETENTION_DAYS: i64 = 50;
 const HOUR_SECONDS: i64 = HOUR / SECOND;
 const DAY_SECONDS: i64 = DAY / SECOND;
 
-/// A point as the test knows it.
+/// A point of the test's model.
 struct Sample {
     source: usize,
     at: i64,
@@ -127,7 +127,7 @@ fn check(scene: &Scene, bucket: &Bucket, sources: &[String], samples: &[Sample],
     );
 }
 
-/// Points late and early, of sources that do not have all fields in all points, over restarts that seal them.
+/// Points early and late, of sources without some fields in some points, with restarts that seal them.
 #[test]
 fn analytics_follow_points_in_any_order_and_as_they_expire() {
     let seed = std::env::var("LOOP_SEED")
@@ -148,13 +148,13 @@ fn analytics_follow_points_in_any_order_and_as_they_expire() {
     let mut samples: Vec<Sample> = Vec::new();
     let mut now = *START;
     for round in 0..14 {
-        // Now and then so dense that blocks keep rollups.
+        // Sometimes dense enough that blocks have rollups.
         let dense = random
             .bool()
             .then(|| now - random.i64(0..20) * DAY - random.i64(0..DAY));
         let fresh: Vec<Sample> = (0..random.i64(1..1_000))
             .map(|nth| {
-                // Whole hours are where periods end, and points expire.
+                // Periods end, and points expire, at whole hours.
                 let whole_hour = now - random.i64(-30..30 * 24) * HOUR;
                 let at = match (dense, random.u8(0..3)) {
                     (Some(from), 0..2) => (from + nth * 20 * SECOND).min(now),
@@ -177,7 +177,7 @@ fn analytics_follow_points_in_any_order_and_as_they_expire() {
                 for (name, value) in [("level", sample.level), ("flow", sample.flow)] {
                     if let Some(value) = value {
                         values[name] = json!(value);
-                        // So that no field is in all points.
+                        // Without this, the field would be in all points.
                         values.as_object_mut().unwrap().remove("valve");
                     }
                 }
@@ -192,7 +192,7 @@ fn analytics_follow_points_in_any_order_and_as_they_expire() {
         check(&scene, &bucket, &sources, &samples, now, &context);
         let pass = random.i64(0..200);
         now += pass * HOUR;
-        scene.world.pass(pass * HOUR_SECONDS);
+        scene.world.advance(pass * HOUR_SECONDS);
         if random.u8(0..3) == 0 {
             scene.world.restart(0);
         }
@@ -208,10 +208,10 @@ fn triggers_of_a_period_count_across_restarts_and_merges() {
     let mut now = *START;
     for day in 0..100 {
         for (nth, rule) in rules.iter().enumerate() {
-            // The verdicts between triggers, of which there are more.
+            // Verdicts between triggers, which outnumber them.
             for outcome in ["inconclusive", "not_met"] {
                 scene.evaluator.evaluate(rule, outcome);
-                scene.world.pass(60);
+                scene.world.advance(60);
                 now += 60 * SECOND;
             }
             if nth == 0 || day % 10 == 0 {
@@ -249,10 +249,10 @@ fn triggers_of_a_period_count_across_restarts_and_merges() {
             ),
             "spec: `recentActivity` on day {day}"
         );
-        scene.world.pass(DAY_SECONDS - 240);
+        scene.world.advance(DAY_SECONDS - 240);
         now += DAY - 240 * SECOND;
     }
-    scene.world.pass(91 * DAY_SECONDS);
+    scene.world.advance(91 * DAY_SECONDS);
     assert_eq!(
         analytics(&scene, &scene.bucket, "90d")["alertActivity"],
         json!({"totalTriggered": 0, "byRule": []}),

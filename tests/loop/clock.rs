@@ -1,5 +1,5 @@
-//! The clock is set back an hour and forward a day, while the server runs and while it does not: no rule is stranded,
-//! none fires twice for one excursion.
+//! The clock is set back an hour and forward a day, with the server running and stopped: every rule becomes due again,
+//! and none fires twice for one excursion.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const INTERVAL: i64 = 60;
 const DWELL: i64 = 300;
 const STEPS: [(&str, i64); 2] = [("an hour back", -3600), ("a day forward", 86_400)];
 
-/// How the clock is set: under a running server, or between two.
+/// When the clock is set: while the server runs, or between two runs.
 const WAYS: [&str; 2] = ["live", "across a restart"];
 
 fn set_clock(scene: &mut Scene, way: &str, seconds: i64) {
@@ -21,11 +21,11 @@ fn set_clock(scene: &mut Scene, way: &str, seconds: i64) {
     }
 }
 
-/// The verdict must be accepted within an interval of elapsed time from now on.
+/// Asserts that a verdict is accepted within an interval of elapsed time.
 #[track_caller]
 fn evaluate_soon(scene: &Scene, rule: &str, outcome: &str, context: &str) -> serde_json::Value {
     if scene.evaluator.due_rules("").is_empty() {
-        scene.world.pass(INTERVAL);
+        scene.world.advance(INTERVAL);
     }
     assert_eq!(
         scene.evaluator.due_rules(""),
@@ -44,7 +44,7 @@ fn triggers(scene: &Scene, rule: &str) -> usize {
         .count()
 }
 
-/// For each way and step: a new world with a receiver, and what the test does with it.
+/// Runs the test for each way and step, with a new world and a receiver.
 fn for_each_way_and_step(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &str)) {
     for way in WAYS {
         for (name, seconds) in STEPS {
@@ -81,10 +81,10 @@ fn for_each_way_and_step(test: impl Fn(&mut Scene, &str, &dyn Fn(&mut Scene), &s
 fn a_rule_never_evaluated_stays_due() {
     for_each_way_and_step(|scene, rule, step, context| {
         step(scene);
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: a new rule is armed ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: a new rule is armed ({context}): {evaluation}"
         );
     });
 }
@@ -95,13 +95,13 @@ fn a_firing_rule_is_evaluated_further_and_not_fired_again() {
         scene.evaluator.evaluate(rule, "met");
         step(scene);
         for _ in 0..3 {
-            let said = evaluate_soon(scene, rule, "met", context);
+            let evaluation = evaluate_soon(scene, rule, "met", context);
             assert_eq!(
-                (&said["previousState"], &said["triggered"]),
+                (&evaluation["previousState"], &evaluation["triggered"]),
                 (&json!("firing"), &json!(false)),
-                "reliability D12: alerts fire once ({context}): {said}"
+                "reliability D12: alerts fire once ({context}): {evaluation}"
             );
-            scene.world.pass(INTERVAL);
+            scene.world.advance(INTERVAL);
         }
         assert_eq!(
             triggers(scene, rule),
@@ -118,36 +118,36 @@ fn a_rule_evaluated_before_is_due_within_its_interval() {
             evaluate_soon(scene, rule, "not_met", context);
             step(scene);
         }
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: armed, it fires ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: armed, it fires ({context}): {evaluation}"
         );
     });
 }
 
-/// Evaluators keep evaluating each interval; the dwell must end within its own length of elapsed time.
+/// Verdicts are posted each interval; the dwell must end after its own length of elapsed time.
 #[test]
 fn a_running_dwell_ends_despite_a_clock_step() {
     for_each_way_and_step(|scene, rule, step, context| {
         scene.evaluator.evaluate(rule, "met");
-        scene.world.pass(INTERVAL);
+        scene.world.advance(INTERVAL);
         scene.evaluator.evaluate(rule, "not_met");
         step(scene);
-        // One interval at most until the next verdict, from which on the dwell runs at the latest.
+        // At most one interval until the next verdict, when the dwell begins at the latest.
         for _ in 0..=DWELL / INTERVAL {
             evaluate_soon(scene, rule, "not_met", context);
-            scene.world.pass(INTERVAL);
+            scene.world.advance(INTERVAL);
         }
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "armed",
             "reliability D12: nothing is stranded: the dwell ends ({context})"
         );
-        let said = evaluate_soon(scene, rule, "met", context);
+        let evaluation = evaluate_soon(scene, rule, "met", context);
         assert_eq!(
-            said["triggered"], true,
-            "contract 6: re-armed, it fires again ({context}): {said}"
+            evaluation["triggered"], true,
+            "contract 6: re-armed, it fires again ({context}): {evaluation}"
         );
         assert_eq!(
             triggers(scene, rule),
@@ -157,26 +157,26 @@ fn a_running_dwell_ends_despite_a_clock_step() {
     });
 }
 
-/// A dwell that begins after the step is as long as any other.
+/// A dwell that begins after the step has the usual length.
 #[test]
 fn a_dwell_after_the_step_has_its_full_length() {
     for_each_way_and_step(|scene, rule, step, context| {
         scene.evaluator.evaluate(rule, "met");
         step(scene);
-        let said = evaluate_soon(scene, rule, "not_met", context);
+        let evaluation = evaluate_soon(scene, rule, "not_met", context);
         assert_eq!(
-            said["state"], "clearing",
-            "contract 6: firing, then not_met ({context}): {said}"
+            evaluation["state"], "clearing",
+            "contract 6: firing, then not_met ({context}): {evaluation}"
         );
-        scene.world.pass(DWELL - 1);
+        scene.world.advance(DWELL - 1);
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "clearing",
             "contract 6: dwellSeconds ({context})"
         );
-        scene.world.pass(1);
+        scene.world.advance(1);
         assert_eq!(
-            scene.bucket.shown(rule)["state"],
+            scene.bucket.show(rule)["state"],
             "armed",
             "contract 6: dwellSeconds ({context})"
         );
@@ -185,7 +185,7 @@ fn a_dwell_after_the_step_has_its_full_length() {
 
 #[test]
 fn a_verdict_counts_once_despite_a_clock_step_right_after_it() {
-    // Steps smaller than the interval: the rule was evaluated a moment ago by any clock.
+    // Steps smaller than the interval: by any clock, the rule was evaluated recently.
     for way in WAYS {
         for seconds in [-30, -1, 1, 30] {
             let mut scene = scene();

@@ -16,7 +16,7 @@ fn a_rule_is_due_once_an_interval() {
     let mut judged_at = None;
     let mut now = 0;
     for (passed, missed) in [(0, 0), (60, 0), (119, 0), (120, 1), (299, 3)] {
-        scene.world.pass(passed);
+        scene.world.advance(passed);
         now += passed;
         let due = scene.evaluator.due("");
         assert_eq!(
@@ -34,10 +34,10 @@ fn a_rule_is_due_once_an_interval() {
             due[0]["missedIntervals"], missed,
             "contract 6: whole intervals passed beyond the one that is due ({passed} s)"
         );
-        let said = scene.evaluator.evaluate(&rule, "not_met");
+        let result = scene.evaluator.evaluate(&rule, "not_met");
         judged_at = Some(now);
         assert_eq!(
-            said["nextDueAt"],
+            result["nextDueAt"],
             at(now + 60),
             "contract 6: `nextDueAt` of an accepted verdict"
         );
@@ -50,7 +50,7 @@ fn a_rule_is_due_once_an_interval() {
             .verdict(&rule, &json!({"outcome": "met"}))
             .expect(409, "contract 6: accepted once per due interval");
     }
-    scene.world.pass(59);
+    scene.world.advance(59);
     assert!(
         scene.evaluator.due("").is_empty(),
         "spec: its interval has elapsed, decided by the service"
@@ -60,7 +60,7 @@ fn a_rule_is_due_once_an_interval() {
         409,
         "contract 6: any other is 409, also shortly before the next interval",
     );
-    scene.world.pass(1);
+    scene.world.advance(1);
     scene.evaluator.evaluate(&rule, "met");
 }
 
@@ -71,7 +71,7 @@ fn the_most_overdue_is_listed_first_then_the_oldest() {
         .iter()
         .map(|interval| scene.rule(&format!("every {interval}"), *interval, 0))
         .collect();
-    // All were created at one instant: equally overdue, so the oldest first.
+    // All were created at the same time: equally overdue, so ordered by creation.
     assert_eq!(
         scene.evaluator.due_rules(""),
         rules,
@@ -80,9 +80,9 @@ fn the_most_overdue_is_listed_first_then_the_oldest() {
     // Evaluated ten seconds apart, in another order.
     for nth in [4, 2, 0, 5, 3, 1] {
         scene.evaluator.evaluate(&rules[nth], "inconclusive");
-        scene.world.pass(10);
+        scene.world.advance(10);
     }
-    scene.world.pass(600);
+    scene.world.advance(600);
     // Due since: 4 at 600, 2 at 70, 0 at 320, 5 at 90, 3 at 160, 1 at 110.
     let expected: Vec<&String> = [2, 5, 1, 3, 0, 4].iter().map(|nth| &rules[*nth]).collect();
     let due = scene.evaluator.due_rules("");
@@ -112,12 +112,12 @@ fn a_claim_ends_by_passing_time() {
         );
     };
     claim(&scene, 30);
-    scene.world.pass(29);
+    scene.world.advance(29);
     assert!(
         !due(&scene),
         "contract 6: polls leave them out until the claim ends"
     );
-    scene.world.pass(1);
+    scene.world.advance(1);
     assert!(due(&scene), "contract 6: one that dies holds nothing up");
     claim(&scene, 30);
     for step in [DAY / SECOND, -2 * DAY / SECOND, DAY / SECOND] {
@@ -128,7 +128,7 @@ fn a_claim_ends_by_passing_time() {
         );
     }
     scene.world.step(-DAY / SECOND);
-    scene.world.pass(30);
+    scene.world.advance(30);
     scene.world.step(DAY / SECOND);
     assert!(
         due(&scene),
@@ -141,7 +141,7 @@ fn a_claim_ends_by_passing_time() {
         "contract 6: until the claim ends or the verdict comes: a change ends no claim"
     );
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.world.pass(60);
+    scene.world.advance(60);
     assert!(
         due(&scene),
         "contract 6: until the claim ends or the verdict comes: the next interval is free"
@@ -163,7 +163,7 @@ fn a_claimed_rule_can_be_deleted() {
     let path = format!("/api/alerts/{first}");
     let answer = scene.world.client.delete(&path).key(&scene.account.admin).send();
     answer.expect(200, "contract 6: DELETE /api/alerts/:id");
-    scene.world.pass(3600);
+    scene.world.advance(3600);
     assert_eq!(
         scene.evaluator.due_rules(""),
         [second],
@@ -177,7 +177,7 @@ fn pausing_changes_nothing_in_due_at() {
     let rule = scene.rule("paused", 60, 0);
     scene.evaluator.evaluate(&rule, "not_met");
     scene.patch(&rule, &json!({"status": "paused"}));
-    scene.world.pass(200);
+    scene.world.advance(200);
     assert!(
         scene.evaluator.due("").is_empty(),
         "contract 6: due when it is `active`"
@@ -203,7 +203,7 @@ fn the_window_ends_at_the_poll() {
     scene.rule("windowed", 60, 0);
     let mut now = 0;
     for passed in [0, 7, 5000] {
-        scene.world.pass(passed);
+        scene.world.advance(passed);
         now += passed;
         let due = scene.evaluator.due("").remove(0);
         let filters = &due["inputs"][0]["query"]["filters"];
@@ -221,13 +221,13 @@ fn a_block_is_due_when_it_was_added() {
     let rule = scene.bucket.rule(&json!({
         "dataSourceId": scene.source, "name": "late", "naturalLanguageQuery": "level is above 5",
     }));
-    scene.world.pass(1000);
+    scene.world.advance(1000);
     assert!(
         scene.evaluator.due("").is_empty(),
         "spec: a plain rule is never returned as due"
     );
     scene.patch(&rule, &json!({"evaluation": crate::watch::evaluation("level")}));
-    scene.world.pass(30);
+    scene.world.advance(30);
     let due = scene.evaluator.due("");
     assert_eq!(
         due[0]["dueAt"],

@@ -1,5 +1,5 @@
-//! The whole alerting loop over intervals: points, due rules, queries, verdicts, triggers, receivers. The server
-//! runs within the process of the test, accessed over HTTP, with a simulated clock: days pass without waiting.
+//! The complete alerting loop over intervals: points, due rules, queries, verdicts, triggers, receivers. The server
+//! runs within the test process, accessed over HTTP, with a simulated clock, so that days pass without waiting.
 //!
 //! `LOOP_SEED` repeats a random walk; the seed is printed.
 #![expect(
@@ -11,16 +11,16 @@ mod analytics;
 #[path = "../support/client.rs"]
 mod client;
 mod clock;
-mod contest;
+mod concurrent_verdicts;
 mod due;
 #[path = "../support/given.rs"]
 mod given;
-mod kept;
 mod patch;
 mod quota;
 #[path = "../support/receiver.rs"]
 mod receiver;
 mod replay;
+mod retention;
 mod series;
 mod states;
 #[path = "../support/time.rs"]

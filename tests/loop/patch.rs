@@ -1,4 +1,4 @@
-//! PATCH while a rule is firing or clearing: the block is replaced, the standing of the rule is kept.
+//! PATCH while a rule is firing or clearing: the block is replaced, the standing is kept.
 
 use serde_json::{Value, json};
 
@@ -44,12 +44,12 @@ fn changing_a_firing_rule_does_not_fire_it_again() {
             scene.world.restart(0);
         }
     }
-    scene.world.pass(INTERVAL);
-    let said = scene.evaluator.evaluate(&rule, "met");
+    scene.world.advance(INTERVAL);
+    let result = scene.evaluator.evaluate(&rule, "met");
     assert_eq!(
-        (&said["previousState"], &said["triggered"]),
+        (&result["previousState"], &result["triggered"]),
         (&json!("firing"), &json!(false)),
-        "{sentence}: {said}"
+        "{sentence}: {result}"
     );
     assert_eq!(
         scene.bucket.history(&rule).len(),
@@ -63,9 +63,9 @@ fn changing_the_rule_keeps_a_running_dwell() {
     let mut scene = scene();
     let rule = scene.rule("clearing", INTERVAL, DWELL);
     scene.evaluator.evaluate(&rule, "met");
-    scene.world.pass(INTERVAL);
+    scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.world.pass(100);
+    scene.world.advance(100);
     let sentence = "spec: an in-progress dwell is not cleared by an update";
     let shown = scene.patch(&rule, &block(INTERVAL, DWELL));
     assert_eq!(
@@ -78,15 +78,15 @@ fn changing_the_rule_keeps_a_running_dwell() {
         "{sentence}: {shown}"
     );
     scene.world.restart(0);
-    scene.world.pass(199);
+    scene.world.advance(199);
     assert_eq!(
-        scene.bucket.shown(&rule)["state"],
+        scene.bucket.show(&rule)["state"],
         "clearing",
         "{sentence}: it runs on"
     );
-    scene.world.pass(1);
+    scene.world.advance(1);
     assert_eq!(
-        scene.bucket.shown(&rule)["state"],
+        scene.bucket.show(&rule)["state"],
         "armed",
         "{sentence}: it ends when it would have"
     );
@@ -100,11 +100,11 @@ fn a_new_dwell_counts_from_when_the_condition_cleared() {
     for rule in [&longer, &shorter] {
         scene.evaluator.evaluate(rule, "met");
     }
-    scene.world.pass(INTERVAL);
+    scene.world.advance(INTERVAL);
     for rule in [&longer, &shorter] {
         scene.evaluator.evaluate(rule, "not_met");
     }
-    scene.world.pass(100);
+    scene.world.advance(100);
     scene.patch(&longer, &block(INTERVAL, 1000));
     let shown = scene.patch(&shorter, &block(INTERVAL, 50));
     let sentence = "contract 6: `armed` when `dwellSeconds` have passed since `conditionClearedAt`";
@@ -112,14 +112,14 @@ fn a_new_dwell_counts_from_when_the_condition_cleared() {
         shown["state"], "armed",
         "{sentence}: a dwell of 50 s is over after 100 s"
     );
-    scene.world.pass(899);
+    scene.world.advance(899);
     assert_eq!(
-        scene.bucket.shown(&longer)["state"],
+        scene.bucket.show(&longer)["state"],
         "clearing",
         "{sentence}: a dwell of 1000 s after 999 s"
     );
-    scene.world.pass(1);
-    assert_eq!(scene.bucket.shown(&longer)["state"], "armed", "{sentence}");
+    scene.world.advance(1);
+    assert_eq!(scene.bucket.show(&longer)["state"], "armed", "{sentence}");
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn an_armed_rule_is_not_disarmed_by_a_longer_dwell() {
     let scene = scene();
     let rule = scene.rule("armed again", INTERVAL, DWELL);
     scene.evaluator.evaluate(&rule, "met");
-    scene.world.pass(INTERVAL);
+    scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.world.pass(DWELL);
+    scene.world.advance(DWELL);
     assert_eq!(
-        scene.bucket.shown(&rule)["state"],
+        scene.bucket.show(&rule)["state"],
         "armed",
         "contract 6: the dwell is over"
     );
@@ -140,8 +140,8 @@ fn an_armed_rule_is_not_disarmed_by_a_longer_dwell() {
         shown["state"], "armed",
         "spec: current state is preserved on update: what has cleared stays cleared"
     );
-    let said = scene.evaluator.evaluate(&rule, "met");
-    assert_eq!(said["triggered"], true, "contract 6: armed, it fires: {said}");
+    let result = scene.evaluator.evaluate(&rule, "met");
+    assert_eq!(result["triggered"], true, "contract 6: armed, it fires: {result}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_new_interval_moves_when_the_rule_is_due() {
     let scene = scene();
     let rule = scene.rule("judged", 600, DWELL);
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.world.pass(100);
+    scene.world.advance(100);
     assert!(
         scene.evaluator.due("").is_empty(),
         "contract 6: not due before its interval"

@@ -9,7 +9,7 @@ use crate::world::{START, Scene, scene_on};
 
 const FREE: u64 = 10_000;
 
-/// First days of the month of the world's beginning, of the next and of the one before: days since 1970.
+/// First days of the world's first month, of the next and of the previous one: days since 1970.
 fn month_days() -> [i64; 3] {
     let today = *START / DAY;
     let first = today - date_of(today).2 + 1;
@@ -59,15 +59,16 @@ fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
         (next_seconds as u64, (next_seconds - now_seconds) as u64),
         "contract 2: it resets on the first of the month, 00:00 UTC: {refusal}"
     );
-    let said = crate::time::timestamp(next * DAY);
+    let reset = crate::time::timestamp(next * DAY);
     assert!(
         refusal["message"]
             .as_str()
-            .is_some_and(|text| text.contains(&said)),
+            .is_some_and(|text| text.contains(&reset)),
         "spec: the message states the reset time: {refusal}"
     );
 
-    // Back an hour, and to the end of the month before, live and across a restart: still the same used-up month.
+    // Back an hour, and to the end of the previous month, while running and across a restart: the month stays
+    // exhausted.
     let to_last_month = last * DAY + 2 * DAY - *START;
     for back in [-3_600, to_last_month / SECOND] {
         scene.world.step(back);
@@ -79,11 +80,11 @@ fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
     }
 
     let to_next = next_seconds - now_seconds;
-    scene.world.pass(to_next - 1);
+    scene.world.advance(to_next - 1);
     assert_refused(&scene, "the month's last second");
-    scene.world.pass(1);
+    scene.world.advance(1);
     assert_left(&scene, FREE - 1, "the next month");
-    // The key, the bearer and the server are the same: counting continues.
+    // Key, bearer token and server are the same: counting continues.
     assert_left(&scene, FREE - 2, "the next month");
     scene.world.step(-1);
     assert_refused(&scene, "set back over the first of the month");

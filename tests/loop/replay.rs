@@ -1,5 +1,5 @@
-//! Real series, replayed in steps of the rules' interval, evaluated by an evaluator that only knows what the
-//! service returns: due rules, their parameters, and answers to its queries.
+//! Real series, replayed in steps of the rules' interval, with an evaluator that uses only the service's answers: due
+//! rules, their parameters, and results of its queries.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use tidewatch::clock::Clock;
 
 const INTERVAL_SECONDS: i64 = 300;
 
-/// The procedure of an evaluator: each query unchanged, one outcome, one verdict for each due rule.
+/// Evaluates all due rules: each query unchanged, one outcome and one verdict for each rule.
 fn evaluate(evaluator: &Evaluator) -> usize {
     let due = evaluator.due("?claim=60&limit=100");
     for rule in &due {
@@ -69,7 +69,7 @@ fn create(scene: &Scene, watch: &Watch, receiver: &Receiver) -> String {
     }))
 }
 
-/// Points of `silent` are never sent: their windows are inconclusive.
+/// Points in `silent` are not sent: windows there are inconclusive.
 fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], least: usize) {
     let mut scene = scene();
     let receiver = receiver();
@@ -129,17 +129,17 @@ fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], l
         total += expected.len();
         let expected: Vec<String> = expected.into_iter().map(timestamp).collect();
         let received = receiver.wait(&format!("/{name}"), expected.len());
-        let told: Vec<Value> = received
+        let observed: Vec<Value> = received
             .iter()
             .map(|request| request.json()["triggeredAt"].clone())
             .collect();
-        let mut told: Vec<&str> = told.iter().map(|at| at.as_str().unwrap()).collect();
-        told.sort_unstable();
+        let mut observed: Vec<&str> = observed.iter().map(|at| at.as_str().unwrap()).collect();
+        observed.sort_unstable();
         assert_eq!(
-            told, expected,
+            observed, expected,
             "rules fire where the data crosses, exactly once per excursion, and again after it ({name})"
         );
-        let shown = scene.bucket.shown(rule);
+        let shown = scene.bucket.show(rule);
         assert_eq!(
             shown["lastTriggeredAt"],
             json!(expected.last()),
@@ -171,7 +171,7 @@ fn replay(points: &[Point], silent: std::ops::Range<usize>, watches: &[Watch], l
     }
 }
 
-/// One verdict for each interval, and the triggers where they should be.
+/// Asserts one verdict for each interval, and the expected triggers.
 #[track_caller]
 fn assert_history(scene: &Scene, rule: &str, verdicts: usize, triggered_at: &[String]) {
     let mut history = Vec::new();

@@ -1,19 +1,18 @@
-//! The real series under `tests/data`, and what a rule over one of them should say at each of its points, worked out
-//! from the numbers alone.
+//! The real series in `tests/data`, and the expected values of a rule at each point, computed from the numbers alone.
 
 use std::path::Path;
 
 use crate::time::{HOUR, SECOND, date_of};
 use crate::world::START;
 
-/// One measurement; nanoseconds since 1970, shifted so that the series begins shortly after the world.
+/// One measurement, in nanoseconds since 1970, shifted so that the series begins shortly after the world.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     pub at: i64,
     pub value: f64,
 }
 
-/// Part of a file, as rows of its data.
+/// A part of a file, as a range of its rows.
 pub fn series(file: &str, rows: std::ops::Range<usize>) -> Vec<Point> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
@@ -21,7 +20,7 @@ pub fn series(file: &str, rows: std::ops::Range<usize>) -> Vec<Point> {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let all: Vec<Point> = text.lines().skip(1).map(point).collect();
     let mut part = all[rows].to_vec();
-    // Whole hours, so that its hours begin where they did.
+    // Shifted by whole hours, so that the hours have the same points.
     let shift = (*START - part[0].at).div_euclid(HOUR) * HOUR + HOUR;
     part.iter_mut().for_each(|point| point.at += shift);
     assert!(
@@ -35,7 +34,7 @@ fn point(line: &str) -> Point {
     let (at, value) = line.split_once(',').unwrap();
     let number = |range: std::ops::Range<usize>| at[range].parse::<i64>().unwrap();
     let date = (number(0..4), number(5..7), number(8..10));
-    // The years that the files are of.
+    // The range of years in the files.
     let days = (15_000..18_000).find(|days| date_of(*days) == date).unwrap();
     let seconds = ((days * 24 + number(11..13)) * 60 + number(14..16)) * 60 + number(17..19);
     Point {
@@ -44,14 +43,14 @@ fn point(line: &str) -> Point {
     }
 }
 
-/// The value that a rule derives from its window.
+/// The value that a rule computes from its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The newest point.
+    /// The newest value.
     Last,
-    /// The greatest value of the last hour that has any.
+    /// The greatest value of the last hour with points.
     HourlyMax,
-    /// The mean of the last hour that has any.
+    /// The mean of the last hour with points.
     HourlyMean,
 }
 
@@ -61,7 +60,7 @@ pub struct Watch {
     pub name: &'static str,
     pub reading: Reading,
     pub window_seconds: i64,
-    /// Met above it, or below it when negated.
+    /// The rule is met above it, or below it when negated.
     pub threshold: f64,
     pub below: bool,
     pub dwell_seconds: i64,
@@ -90,8 +89,8 @@ impl Watch {
         })
     }
 
-    /// When it should fire, evaluated at each of `moments` with the points until then: at every crossing
-    /// but those within an excursion, which ends when the value was back for the length of the dwell.
+    /// The expected triggers of a rule that is evaluated at each of `moments` with the points until then: at every
+    /// crossing except those within an excursion, which ends after the value was back for the length of the dwell.
     pub fn crossings(&self, points: &[Point], moments: &[i64]) -> Vec<i64> {
         let mut fired = Vec::new();
         let mut ever_met = false;

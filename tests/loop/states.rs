@@ -8,17 +8,17 @@ use crate::world::{START, scene};
 const INTERVAL: i64 = 60;
 const DWELL: i64 = 300;
 
-/// What `conditionClearedAt` is after a verdict.
+/// The expected `conditionClearedAt` after a verdict.
 #[derive(Clone, Copy, Debug)]
 enum Cleared {
     Null,
     Now,
-    /// As of the n-th verdict, counted from 0.
+    /// The time of the n-th verdict, counted from 0.
     AsOf(i64),
 }
 
 struct Cell {
-    /// Verdicts before, an interval apart.
+    /// Earlier verdicts, an interval apart.
     before: &'static [&'static str],
     outcome: &'static str,
     previous: &'static str,
@@ -131,27 +131,27 @@ fn every_transition_of_the_table() {
         let mut at = Vec::new();
         let mut fired = 0;
         for outcome in cell.before {
-            at.push(now(&scene));
+            at.push(current_timestamp(&scene));
             fired += i32::from(scene.evaluator.evaluate(&rule, outcome)["triggered"] == true);
-            scene.world.pass(INTERVAL);
+            scene.world.advance(INTERVAL);
         }
-        let now = now(&scene);
-        let said = scene.evaluator.evaluate(&rule, cell.outcome);
+        let now = current_timestamp(&scene);
+        let evaluation = scene.evaluator.evaluate(&rule, cell.outcome);
         let what = format!("contract 6, the table: {:?}, then {}", cell.before, cell.outcome);
-        assert_eq!(said["previousState"], cell.previous, "{what}: {said}");
-        assert_eq!(said["state"], cell.state, "{what}: {said}");
-        assert_eq!(said["triggered"], cell.triggered, "{what}: {said}");
+        assert_eq!(evaluation["previousState"], cell.previous, "{what}: {evaluation}");
+        assert_eq!(evaluation["state"], cell.state, "{what}: {evaluation}");
+        assert_eq!(evaluation["triggered"], cell.triggered, "{what}: {evaluation}");
         let cleared = match cell.cleared {
             Cleared::Null => Value::Null,
             Cleared::Now => json!(now),
             Cleared::AsOf(verdict) => json!(at[usize::try_from(verdict).unwrap()]),
         };
-        assert_eq!(said["conditionClearedAt"], cleared, "{what}: {said}");
+        assert_eq!(evaluation["conditionClearedAt"], cleared, "{what}: {evaluation}");
         assert_eq!(
-            said["lastEvaluatedAt"], now,
+            evaluation["lastEvaluatedAt"], now,
             "contract 6: every accepted verdict sets `lastEvaluatedAt`"
         );
-        let shown = scene.bucket.shown(&rule);
+        let shown = scene.bucket.show(&rule);
         assert_eq!(
             shown["lastOutcome"], cell.outcome,
             "contract 6: and `lastOutcome`"
@@ -169,7 +169,7 @@ fn every_transition_of_the_table() {
     }
 }
 
-fn now(scene: &crate::world::Scene) -> String {
+fn current_timestamp(scene: &crate::world::Scene) -> String {
     use tidewatch::clock::Clock;
     timestamp(scene.world.clock.now_ns())
 }
@@ -180,20 +180,20 @@ fn without_a_dwell_a_rule_is_armed_at_once() {
     let rule = scene.rule("dwell 0", INTERVAL, 0);
     let sentence = "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed (0: at once)";
     for round in 0..3 {
-        let said = scene.evaluator.evaluate(&rule, "met");
+        let evaluation = scene.evaluator.evaluate(&rule, "met");
         assert_eq!(
-            (&said["previousState"], &said["triggered"]),
+            (&evaluation["previousState"], &evaluation["triggered"]),
             (&json!("armed"), &json!(true)),
-            "{sentence}, round {round}: {said}"
+            "{sentence}, round {round}: {evaluation}"
         );
-        scene.world.pass(INTERVAL);
+        scene.world.advance(INTERVAL);
         assert_eq!(
             scene.evaluator.evaluate(&rule, "not_met")["state"],
             "armed",
             "{sentence}"
         );
-        assert_eq!(scene.bucket.shown(&rule)["state"], "armed", "{sentence}");
-        scene.world.pass(INTERVAL);
+        assert_eq!(scene.bucket.show(&rule)["state"], "armed", "{sentence}");
+        scene.world.advance(INTERVAL);
     }
 }
 
@@ -203,7 +203,7 @@ fn a_dwell_ends_without_a_verdict_to_the_second() {
     let mut scene = scene();
     let rule = scene.rule("dwell", INTERVAL, DWELL);
     scene.evaluator.evaluate(&rule, "met");
-    scene.world.pass(INTERVAL);
+    scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "not_met");
     let sentence =
         "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed since `conditionClearedAt`";
@@ -213,8 +213,8 @@ fn a_dwell_ends_without_a_verdict_to_the_second() {
         (1, "armed"),
         (1000, "armed"),
     ] {
-        scene.world.pass(passed);
-        assert_eq!(scene.bucket.shown(&rule)["state"], state, "{sentence}");
+        scene.world.advance(passed);
+        assert_eq!(scene.bucket.show(&rule)["state"], state, "{sentence}");
         let listed = scene
             .bucket
             .client
@@ -226,15 +226,15 @@ fn a_dwell_ends_without_a_verdict_to_the_second() {
         );
         scene.world.restart(0);
         assert_eq!(
-            scene.bucket.shown(&rule)["state"],
+            scene.bucket.show(&rule)["state"],
             state,
             "contract 6: timers survive restarts"
         );
     }
-    let said = scene.evaluator.evaluate(&rule, "met");
+    let evaluation = scene.evaluator.evaluate(&rule, "met");
     assert_eq!(
-        said["triggered"], true,
-        "contract 6: re-armed, it fires again: {said}"
+        evaluation["triggered"], true,
+        "contract 6: re-armed, it fires again: {evaluation}"
     );
 }
 
@@ -243,22 +243,22 @@ fn the_default_dwell_is_the_window() {
     let scene = scene();
     let rule = scene.bucket.evaluated_rule("default", &scene.source);
     assert_eq!(
-        scene.bucket.shown(&rule)["createdAt"],
+        scene.bucket.show(&rule)["createdAt"],
         timestamp(*START / SECOND * SECOND),
         "the clock stands still"
     );
     scene.evaluator.evaluate(&rule, "met");
-    scene.world.pass(INTERVAL);
+    scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.world.pass(299);
+    scene.world.advance(299);
     assert_eq!(
-        scene.bucket.shown(&rule)["state"],
+        scene.bucket.show(&rule)["state"],
         "clearing",
         "spec: dwellSeconds default equals windowSeconds"
     );
-    scene.world.pass(1);
+    scene.world.advance(1);
     assert_eq!(
-        scene.bucket.shown(&rule)["state"],
+        scene.bucket.show(&rule)["state"],
         "armed",
         "spec: dwellSeconds default equals windowSeconds"
     );

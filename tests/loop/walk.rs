@@ -1,4 +1,4 @@
-//! A random walk over verdicts, waits, changes and restarts, against the chapter's table written out by hand.
+//! A random walk over verdicts, waits, changes and restarts, compared with the chapter's table as code.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::world::{START, Scene, scene};
 const STEPS: usize = 500;
 const RULES: usize = 5;
 
-/// A rule as the contract says it should be; seconds since the start.
-struct Twin {
+/// The expected state of a rule; seconds since the start.
+struct ExpectedRule {
     id: String,
     interval: i64,
     dwell: i64,
@@ -22,7 +22,7 @@ struct Twin {
     triggers: usize,
 }
 
-impl Twin {
+impl ExpectedRule {
     fn arm_when_over(&mut self, now: i64) {
         if self.state == "clearing" && self.cleared_at.is_some_and(|since| now - since >= self.dwell) {
             self.state = "armed";
@@ -33,7 +33,7 @@ impl Twin {
         self.judged_at.is_none_or(|at| now - at >= self.interval)
     }
 
-    /// Whether it fires.
+    /// Applies a verdict; returns whether the rule fires.
     fn evaluate(&mut self, outcome: &'static str, now: i64) -> bool {
         self.arm_when_over(now);
         self.judged_at = Some(now);
@@ -67,7 +67,7 @@ impl Twin {
     #[track_caller]
     fn check(&mut self, scene: &Scene, now: i64, context: &str) {
         self.arm_when_over(now);
-        let shown = scene.bucket.shown(&self.id);
+        let shown = scene.bucket.show(&self.id);
         let moment = |at: Option<i64>| at.map_or(Value::Null, |at| json!(timestamp(*START + at * SECOND)));
         for (name, expected) in [
             ("state", json!(self.state)),
@@ -91,10 +91,10 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut scene = scene();
     let mut now = 0;
-    let mut twins: Vec<Twin> = (0..RULES)
+    let mut rules: Vec<ExpectedRule> = (0..RULES)
         .map(|nth| {
             let (interval, dwell) = (random.i64(60..200), [0, 60, 150, 400][random.usize(..4)]);
-            Twin {
+            ExpectedRule {
                 id: scene.rule(&format!("rule {nth}"), interval, dwell),
                 interval,
                 dwell,
@@ -114,50 +114,50 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
         match random.u8(..40) {
             0..20 => {
                 let outcome = ["met", "not_met", "not_met", "inconclusive"][random.usize(..4)];
-                let twin = &mut twins[nth];
-                let answer = scene.evaluator.verdict(&twin.id, &json!({"outcome": outcome}));
-                if twin.is_due(now) {
-                    let said = answer.expect(
+                let model = &mut rules[nth];
+                let answer = scene.evaluator.verdict(&model.id, &json!({"outcome": outcome}));
+                if model.is_due(now) {
+                    let evaluation = answer.expect(
                         200,
                         &format!("contract 6: a due rule takes a verdict ({context})"),
                     );
-                    let fires = twin.evaluate(outcome, now);
+                    let fires = model.evaluate(outcome, now);
                     assert_eq!(
-                        said["evaluation"]["triggered"], fires,
-                        "contract 6: `triggered` ({context}): {said}"
+                        evaluation["evaluation"]["triggered"], fires,
+                        "contract 6: `triggered` ({context}): {evaluation}"
                     );
                 } else {
-                    let said = answer.expect(409, &format!("contract 6: any other is 409 ({context})"));
+                    let evaluation = answer.expect(409, &format!("contract 6: any other is 409 ({context})"));
                     assert_eq!(
-                        said["evaluation"]["outcome"],
-                        json!(twin.outcome),
+                        evaluation["evaluation"]["outcome"],
+                        json!(model.outcome),
                         "contract 6: the outcome already recorded ({context})"
                     );
                 }
             }
             20..36 => {
                 let seconds = random.i64(1..120);
-                scene.world.pass(seconds);
+                scene.world.advance(seconds);
                 now += seconds;
             }
             36..38 => {
-                // The block is replaced, state and timers stay: but the dwell and the interval are new.
-                let twin = &mut twins[nth];
-                twin.arm_when_over(now);
-                (twin.interval, twin.dwell) = (random.i64(60..200), [0, 60, 150, 400][random.usize(..4)]);
+                // The block is replaced with a new dwell and interval; state and timers stay.
+                let model = &mut rules[nth];
+                model.arm_when_over(now);
+                (model.interval, model.dwell) = (random.i64(60..200), [0, 60, 150, 400][random.usize(..4)]);
                 let block = json!({
-                    "intervalSeconds": twin.interval, "windowSeconds": 60, "dwellSeconds": twin.dwell,
+                    "intervalSeconds": model.interval, "windowSeconds": 60, "dwellSeconds": model.dwell,
                     "inputs": [{"key": "y", "field": "level"}], "parameters": {"step": step},
                 });
-                scene.patch(&twin.id, &json!({"evaluation": block}));
+                scene.patch(&model.id, &json!({"evaluation": block}));
             }
             38 => scene.world.restart(0),
             _ => {
                 let due = scene.evaluator.due_rules("");
-                let mut expected: Vec<&String> = twins
+                let mut expected: Vec<&String> = rules
                     .iter()
-                    .filter(|twin| twin.is_due(now))
-                    .map(|twin| &twin.id)
+                    .filter(|model| model.is_due(now))
+                    .map(|model| &model.id)
                     .collect();
                 let mut found: Vec<&String> = due.iter().collect();
                 expected.sort();
@@ -165,19 +165,19 @@ fn verdicts_waits_changes_and_restarts_in_any_order() {
                 assert_eq!(found, expected, "contract 6: what is due ({context})");
             }
         }
-        twins[nth].check(&scene, now, &context);
+        rules[nth].check(&scene, now, &context);
     }
-    for twin in &twins {
-        let history = scene.bucket.history(&twin.id);
+    for model in &rules {
+        let history = scene.bucket.history(&model.id);
         let count = |kind: &str| history.iter().filter(|entry| entry["kind"] == kind).count();
         assert_eq!(
             (count("verdict"), count("trigger")),
-            (twin.verdicts, twin.triggers),
+            (model.verdicts, model.triggers),
             "contract 6: every accepted verdict and trigger is in the history once (LOOP_SEED={seed})"
         );
     }
     assert!(
-        twins.iter().map(|twin| twin.triggers).sum::<usize>() > 5,
+        rules.iter().map(|model| model.triggers).sum::<usize>() > 5,
         "the walk fired now and then (LOOP_SEED={seed})"
     );
 }

@@ -1,4 +1,4 @@
-//! A server within this process, on a data directory and a clock of its own.
+//! A server within this process, with its own data directory and clock.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -20,7 +20,7 @@ use crate::receiver::{Receiver, status};
 use crate::time::{HOUR, SECOND, now_ns};
 use crate::watch::Evaluator;
 
-/// When every world begins: the last full hour.
+/// The start of every world: the last full hour.
 pub static START: LazyLock<i64> = LazyLock::new(|| now_ns() / HOUR * HOUR);
 
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -38,12 +38,12 @@ struct Running {
     thread: JoinHandle<()>,
 }
 
-/// What most tests of this binary begin with.
+/// The initial state of most tests of this binary.
 pub struct Scene {
     pub world: World,
     pub account: Account,
     pub bucket: Bucket,
-    /// With the number field `level`.
+    /// A source with the number field `level`.
     pub source: String,
     pub evaluator: Evaluator,
 }
@@ -61,17 +61,17 @@ impl World {
         world
     }
 
-    /// Lets time pass.
-    pub fn pass(&self, seconds: i64) {
+    /// Advances the clock and elapsed time.
+    pub fn advance(&self, seconds: i64) {
         self.clock.advance(seconds * SECOND);
     }
 
-    /// Sets the clock without any time passing.
+    /// Changes the clock without elapsed time.
     pub fn step(&self, seconds: i64) {
         self.clock.step(seconds * SECOND);
     }
 
-    /// Stops in order and starts again, the clock stepped in between.
+    /// Stops in order and starts again, with the clock changed in between.
     pub fn restart(&mut self, step_seconds: i64) {
         self.stop();
         self.step(step_seconds);
@@ -83,18 +83,18 @@ impl World {
         config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         config.server.workers = 1;
         config.storage.data_dir = self.directory.path().join("data");
-        // What a crash would take is for the tests that crash.
+        // Crashes are tested elsewhere.
         config.wal.sync = SyncMode::Never;
         config.accounts.default_plan = self.plan;
         config.webhooks.allow_private_networks = true;
         let clock = Arc::clone(&self.clock);
         let (stop, stopped) = oneshot::channel();
-        let (said, address) = mpsc::channel();
+        let (address_sender, address) = mpsc::channel();
         let thread = thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 let running = startup::start(config, clock).await.unwrap();
-                said.send(running.address()).unwrap();
-                // A test that panicked has dropped the other end: that stops the server too.
+                address_sender.send(running.address()).unwrap();
+                // The other end is dropped by a test that panicked: the server stops then, too.
                 let _ = stopped.await;
                 running.stop().await.unwrap();
             });
@@ -117,13 +117,13 @@ impl Drop for World {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
             let _ = running.stop.send(());
-            // Its panic, if any, is not worth a second one.
+            // A panic of the server's thread must not become a second panic.
             let _ = running.thread.join();
         }
     }
 }
 
-/// Answers every request with 200.
+/// A receiver that answers every request with 200.
 pub fn receiver() -> Receiver {
     Receiver::answering(|_, _| status(200))
 }
@@ -132,7 +132,7 @@ pub fn scene() -> Scene {
     scene_on(Plan::Enterprise)
 }
 
-/// The same for an organization on this plan.
+/// The same for an organization with this plan.
 pub fn scene_on(plan: Plan) -> Scene {
     let world = World::start(plan);
     let account = Account::sign_up(&world.client);
@@ -147,7 +147,7 @@ pub fn scene_on(plan: Plan) -> Scene {
 }
 
 impl Scene {
-    /// A rule over `level` with an evaluation block of this interval and dwell.
+    /// Creates a rule over `level` with an evaluation block of this interval and dwell.
     #[track_caller]
     pub fn rule(&self, name: &str, interval_seconds: i64, dwell_seconds: i64) -> String {
         self.bucket.rule(&json!({
@@ -159,7 +159,7 @@ impl Scene {
         }))
     }
 
-    /// A call with the admin key; `Value::Null` sends no body.
+    /// Sends a request with the admin key; `Value::Null` sends no body.
     #[track_caller]
     pub fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
         let request = self.world.client.request(method, path).key(&self.account.admin);

@@ -1,4 +1,4 @@
-"""What clients of one organization, or of none, do to a server that has little memory."""
+"""Attacks by clients of one organization, or without an account, on a server with little memory."""
 import socket
 import ssl
 import struct
@@ -6,7 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from server import ANSWER_SECONDS, Client, timestamp, trusting
+from server import ANSWER_SECONDS, Client, timestamp, tls_context
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
@@ -22,7 +22,7 @@ THREADS = 4
 
 
 class Attacker:
-    """Holds on to all that it opened until it leaves."""
+    """Keeps all of its connections open until the end of the `with` block."""
 
     def __init__(self, address, account, chance):
         self.address, self.account, self.chance, self.open = address, account, chance, []
@@ -39,19 +39,19 @@ class Attacker:
 
     def connect(self, *protocols):
         plain = socket.create_connection(self.address, timeout=ANSWER_SECONDS)
-        connection = trusting(*(protocols or ("http/1.1",))).wrap_socket(plain)
+        connection = tls_context(*(protocols or ("http/1.1",))).wrap_socket(plain)
         self.open.append(connection)
         return connection
 
     def bucket(self, name):
-        """A bucket with a source."""
+        """Creates a bucket with a source; returns both ids."""
         made = self.client.send("POST", "/api/buckets", {"name": name}).expect(201)["bucket"]["_id"]
         body = {"name": "gauge", "schema": {"level": {"type": "number"}}}
         source = self.client.send("POST", f"/api/buckets/{made}/sources", body).expect(201)
         return made, source["dataSource"]["_id"]
 
-    def insist(self, method, path, body):
-        """The first answer that is not 503, asked for as often as the server says."""
+    def send_with_retries(self, method, path, body):
+        """Retries after each 503 as the server demands; returns the first other answer."""
         while True:
             answer = self.client.send(method, path, body)
             if answer.status != 503:
@@ -66,13 +66,13 @@ def head(method, path, key, length):
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def pipelines(hands):
-    """Requests one behind the other, whose answers nobody reads: thousands on each connection."""
+def pipelines(attacker):
+    """Thousands of pipelined requests on each connection, whose answers are not read."""
     taken = 0
     for path in ("/health", "/no/such/route"):
         requests = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 600
         with ThreadPoolExecutor(4 * THREADS) as pool:
-            connections = list(pool.map(lambda _: hands.connect(), range(PIPELINES)))
+            connections = list(pool.map(lambda _: attacker.connect(), range(PIPELINES)))
         for connection in connections:
             connection.setblocking(False)
         for _ in range(PIPELINE_SENDS):
@@ -80,7 +80,7 @@ def pipelines(hands):
                 try:
                     taken += connection.send(requests)
                 except OSError:
-                    # Full; or ended, for who takes no answers is cut off in time.
+                    # The buffer is full, or the server has disconnected a client that does not read.
                     pass
     return f"{2 * PIPELINES} connections, {taken >> 20} MiB of requests sent"
 
@@ -90,18 +90,18 @@ def frame(kind, flags, stream, payload):
 
 
 def post_head(path):
-    """`:method`, `:scheme`, `:path` and `:authority`, none of which the server is to remember."""
+    """`:method`, `:scheme`, `:path` and `:authority`, none of them indexed."""
     text = bytes([0x83, 0x87])
     for name, value in ((0x04, path), (0x01, "localhost")):
         text += bytes([name, len(value)]) + value.encode()
     return text
 
 
-def open_streams(hands, count, body=b""):
-    """An HTTP/2 connection with so many requests whose bodies do not end; answers how many it could send."""
-    connection = hands.connect("h2", "http/1.1")
+def open_streams(attacker, count, body=b""):
+    """Opens an HTTP/2 connection with `count` requests with unfinished bodies; returns the number sent."""
+    connection = attacker.connect("h2", "http/1.1")
     if connection.selected_alpn_protocol() != "h2":
-        # Late comers are given HTTP/1.1 only.
+        # Later connections are offered only HTTP/1.1.
         return 0
     try:
         connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
@@ -113,98 +113,99 @@ def open_streams(hands, count, body=b""):
                 frames += frame(DATA, 0, 2 * nth + 1, body) if body else b""
             connection.sendall(frames)
     except OSError:
-        # The server has ended it.
+        # The server has ended the connection.
         return first
     return count
 
 
-def streams(hands):
-    """All of them on one connection; then all on many, of which each has twice as many as it may."""
-    at_once = open_streams(hands, STREAMS)
+def streams(attacker):
+    """All streams on one connection; then on many connections, each with twice its limit."""
+    at_once = open_streams(attacker, STREAMS)
     each = STREAMS // STREAMS_CONNECTIONS
     with ThreadPoolExecutor(THREADS) as pool:
-        sent = sum(pool.map(lambda _: open_streams(hands, each), range(STREAMS_CONNECTIONS)))
+        sent = sum(pool.map(lambda _: open_streams(attacker, each), range(STREAMS_CONNECTIONS)))
     return f"{at_once} on one connection before it ended, {sent} on {STREAMS_CONNECTIONS}"
 
 
-def logins(hands):
-    """Bodies of log-ins that stop in the middle: some on a connection each, the others on as few as may be."""
+def logins(attacker):
+    """Log-ins with unfinished bodies: some on separate connections, the others on as few as possible."""
     body = b'{"email": "somebody@example.com", "password": "' + b"x" * 2_000
     request = head("POST", "/api/auth/login", {}, len(body) + 1_000) + body
 
     def stop(_):
-        hands.connect().sendall(request)
+        attacker.connect().sendall(request)
         return 1
 
     shared = LOGINS - LOGINS_ALONE
     with ThreadPoolExecutor(THREADS) as pool:
-        # These first: late comers are given HTTP/1.1 only.
-        together = pool.map(lambda _: open_streams(hands, STREAMS_EACH, body), range(shared // STREAMS_EACH))
+        # First, because later connections are offered only HTTP/1.1.
+        together = pool.map(lambda _: open_streams(attacker, STREAMS_EACH, body), range(shared // STREAMS_EACH))
         sent = sum(together) + sum(pool.map(stop, range(LOGINS_ALONE)))
-    return f"{sent} of {LOGINS} begun, {LOGINS_ALONE} of them on connections of their own"
+    return f"{sent} of {LOGINS} started, {LOGINS_ALONE} of them on separate connections"
 
 
-def unread(hands):
-    """Large answers that are asked for and not read."""
-    bucket, source = hands.bucket("wide")
+def unread_answers(attacker):
+    """Requests for large answers that are not read."""
+    bucket, source = attacker.bucket("wide")
     start = time.time_ns() - ROWS * 1_000_000_000
     each = 500
-    # No two notes are the same, and none compresses by more than half.
-    noise = hands.chance.randbytes(ROWS + ROW_BYTES // 2).hex()
+    # All notes are different, and none compresses by more than half.
+    noise = attacker.chance.randbytes(ROWS + ROW_BYTES // 2).hex()
     for first in range(0, ROWS, each):
         points = [{"dataSourceId": source, "timestamp": timestamp(start + nth * 1_000_000_000),
                    "values": {"level": nth}, "metadata": {"note": noise[2 * nth:2 * nth + ROW_BYTES]}}
                   for nth in range(first, first + each)]
-        hands.insist("POST", "/api/data/batch", {"bucketId": bucket, "dataPoints": points}).expect(201)
+        attacker.send_with_retries("POST", "/api/data/batch", {"bucketId": bucket, "dataPoints": points}).expect(201)
     body = f'{{"bucketId": "{bucket}", "limit": {ROWS}, "downsampling": false}}'.encode()
-    request = head("POST", "/api/data/query", hands.account.key, len(body)) + body
-    asked = [hands.connect() for _ in range(UNREAD)]
-    for connection in asked:
+    request = head("POST", "/api/data/query", attacker.account.key, len(body)) + body
+    connections = [attacker.connect() for _ in range(UNREAD)]
+    for connection in connections:
         connection.sendall(request)
-    statuses = [connection.recv(12).decode()[9:] for connection in asked]
+    statuses = [connection.recv(12).decode()[9:] for connection in connections]
     assert set(statuses) <= {"200", "503"}, statuses
-    assert "200" in statuses, "some are begun"
-    return f"{ROWS} rows of {ROW_BYTES} bytes; {statuses.count('200')} answers begun, {statuses.count('503')} refused"
+    assert "200" in statuses, "some answers start"
+    return f"{ROWS} rows of {ROW_BYTES} bytes; {statuses.count('200')} answers started, {statuses.count('503')} refused"
 
 
-def webhooks(hands):
-    """Every change of a bucket is owed to many receivers, and nobody takes it."""
-    bucket, _ = hands.bucket("renamed")
+def webhooks(attacker):
+    """Changes of a bucket with many webhooks, whose receiver never answers."""
+    bucket, _ = attacker.bucket("renamed")
     silent = socket.create_server(("127.0.0.1", 0))
-    hands.open.append(silent)
+    attacker.open.append(silent)
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
     body = {"url": url, "events": ["bucket.updated"], "retryConfig": {"maxRetries": 10, "backoffMultiplier": 10}}
     for _ in range(WEBHOOKS):
-        hands.insist("POST", "/api/webhooks", body).expect(201)
+        attacker.send_with_retries("POST", "/api/webhooks", body).expect(201)
     statuses = []
     for change in range(CHANGES):
         body = {"description": f"{change} " + "x" * 4_090}
-        statuses.append(hands.insist("PATCH", f"/api/buckets/{bucket}", body).status)
+        statuses.append(attacker.send_with_retries("PATCH", f"/api/buckets/{bucket}", body).status)
     assert set(statuses) <= {200, 403}, set(statuses)
     assert 200 in statuses
     return f"{WEBHOOKS} webhooks, {CHANGES} changes: {statuses.count(200)} taken, {statuses.count(403)} refused"
 
 
-def rules(hands):
-    """Rules of the largest size, and polls for them."""
-    bucket, source = hands.bucket("judged")
+def rules(attacker):
+    """Rules of the largest size, and polls that list them."""
+    bucket, source = attacker.bucket("judged")
     parameters = {f"p{nth}": "x" * RULE_TEXT_BYTES for nth in range(RULE_TEXTS)}
     body = {"bucketId": bucket, "dataSourceId": source, "name": "high", "naturalLanguageQuery": "level above 5",
             "evaluation": {"kind": "threshold", "intervalSeconds": 60, "windowSeconds": 60, "dwellSeconds": 0,
                            "inputs": [{"key": "l", "field": "level"}], "parameters": parameters}}
-    statuses = [hands.insist("POST", "/api/alerts", body).status for _ in range(RULES)]
+    statuses = [attacker.send_with_retries("POST", "/api/alerts", body).status for _ in range(RULES)]
     assert set(statuses) <= {201, 403}, set(statuses)
     made = statuses.count(201)
     assert made > 0
-    polled = sum(len(hands.insist("GET", "/api/evaluations/due?limit=1000", None).body) for _ in range(20))
+    path = "/api/evaluations/due?limit=1000"
+    polled = sum(len(attacker.send_with_retries("GET", path, None).body) for _ in range(20))
     return f"{made} of {RULES} taken, 20 polls of {polled // 20 >> 10} KiB"
 
 
 ALL = [
     ("pipelines", pipelines),
     ("open streams", streams),
-    ("stopped log-ins", logins),
-    ("unread answers", unread),
-    ("owed deliveries", webhooks),
+    ("unfinished log-ins", logins),
+    ("unread_answers answers", unread_answers),
+    ("pending deliveries", webhooks),
     ("large rules", rules),
 ]

@@ -1,4 +1,4 @@
-"""A memory cgroup for one server: its bound, and what is in it. Version 1 or 2, whichever has the memory controller."""
+"""A memory cgroup for one server: its limit and its usage. Version 1 or 2, whichever has the memory controller."""
 import os
 import pathlib
 
@@ -7,7 +7,7 @@ PREFIX = "tidewatch-siege-"
 
 
 class Cgroup:
-    """A group without swap that may hold so many bytes. `OSError` where none can be made."""
+    """A group with a memory limit and without swap. `OSError` if it cannot be created."""
 
     def __init__(self, bytes_max):
         first = (ROOT / "memory" / "memory.limit_in_bytes").exists()
@@ -15,7 +15,7 @@ class Cgroup:
         self.names = {"limit": "memory.limit_in_bytes", "most": "memory.max_usage_in_bytes", "anonymous": "rss"} if first \
             else {"limit": "memory.max", "most": "memory.peak", "anonymous": "anon"}
         for stale in parent.glob(PREFIX + "*"):
-            # Of a run that was killed: nothing is left in it.
+            # Left by a killed run, without processes.
             if not (stale / "cgroup.procs").read_text().strip():
                 stale.rmdir()
         if not first and "memory" not in (parent / "cgroup.subtree_control").read_text():
@@ -24,7 +24,7 @@ class Cgroup:
         self.path.mkdir()
         try:
             self.write(self.names["limit"], bytes_max)
-            # Not there where the system accounts no swap.
+            # Absent if the system does not account swap.
             for name, value in (("memory.memsw.limit_in_bytes", bytes_max), ("memory.swap.max", 0)):
                 if (self.path / name).exists():
                     self.write(name, value)
@@ -36,16 +36,16 @@ class Cgroup:
         (self.path / name).write_text(str(value))
 
     def enter(self):
-        """Puts the calling process into it."""
+        """Moves the calling process into the group."""
         self.write("cgroup.procs", os.getpid())
 
     def anonymous_bytes(self):
-        """Memory that is no page of a file."""
+        """Current memory in bytes without page cache."""
         lines = (self.path / "memory.stat").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.split()[0] == self.names["anonymous"])
 
-    def most_bytes(self):
-        """The most there ever were, pages of files included; `None` where the system does not say."""
+    def peak_bytes(self):
+        """Peak memory in bytes with page cache; `None` if the system does not report it."""
         path = self.path / self.names["most"]
         return int(path.read_text()) if path.exists() else None
 

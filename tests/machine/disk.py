@@ -1,7 +1,7 @@
-"""A file system of its own in a loop device, whose power can be cut. Root only.
+"""A file system in a loop device, whose power can be cut. Requires root.
 
-Nothing of it outlives the process, however that ends: the mount is in a mount namespace of the process, the image has no
-name any more once the device has it, and the device goes with its last user.
+All of it is removed when the process ends in any way: the mount is in a mount namespace of the process, the image is
+unlinked once the device has it, and the device is released with its last user.
 """
 import ctypes
 import fcntl
@@ -15,18 +15,18 @@ LOOP_CTL_GET_FREE, LOOP_SET_FD, LOOP_SET_STATUS64 = 0x4C82, 0x4C00, 0x4C04
 AUTOCLEAR = 4
 # _IOR('X', 125, __u32), of ext4 and xfs.
 SHUTDOWN = 0x8004587D
-# What the file system's own journal has not written yet is lost, too.
+# Data that the file system's journal has not written yet is lost, too.
 WITHOUT_LOG_FLUSH = 2
 NEW_NAMESPACE = 0x00020000
 IMAGE_BYTES = 1 << 30
 
 
 class Unavailable(Exception):
-    """What this machine lacks."""
+    """The reason why this machine is unsuitable."""
 
 
 def enter_namespace():
-    """From here on no mount is seen outside of this process and its children."""
+    """Hides later mounts from all processes except this one and its children."""
     if os.geteuid() != 0:
         raise Unavailable("only root may mount")
     if ctypes.CDLL(None, use_errno=True).unshare(NEW_NAMESPACE) != 0:
@@ -52,7 +52,7 @@ class Disk:
         self.mount()
 
     def attach(self, root):
-        """The open device of an image without a name."""
+        """Opens a loop device of an unlinked image."""
         try:
             with open("/dev/loop-control", "rb") as control:
                 self.name = f"/dev/loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
@@ -74,7 +74,7 @@ class Disk:
         self.mounted = True
 
     def cut_power(self):
-        """Nothing reaches the disk any more."""
+        """Prevents all further writes to the disk."""
         place = os.open(self.place, os.O_RDONLY)
         try:
             fcntl.ioctl(place, SHUTDOWN, struct.pack("I", WITHOUT_LOG_FLUSH))

@@ -1,4 +1,4 @@
-"""Load on a server that is going to lose its power, and what it must hold afterwards."""
+"""Load on a server before a power cut, and the audit of its data afterwards."""
 import http.client
 import random
 import threading
@@ -8,22 +8,22 @@ from server import Client, timestamp
 
 WRITERS, CHANGERS = 6, 3
 ENTRIES_MAX = 40
-# Of late points.
+# The greatest age of late points.
 DAYS_BACK_NS = 10 * 86_400_000_000_000
 STEP_NS = 1_000_000
 PAGE = 10_000
 NO_ANSWER = (OSError, http.client.HTTPException)
 
 
-class Thing:
-    """An object of the catalog that was made. What was asked and not acknowledged may have happened or not."""
+class CatalogObject:
+    """A created object of the catalog. Unacknowledged requests may or may not have taken effect."""
 
     def __init__(self, path, answer_path):
         self.path, self.answer_path, self.exists = path, answer_path, True
 
 
 class Ledger:
-    """What was acknowledged before the power went, and what became of the rest."""
+    """Requests acknowledged before the power cut, and the state of the others."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -32,15 +32,15 @@ class Ledger:
         self.changes = 0
         # Requests of this round: bucket, first number, count, and whether they were acknowledged.
         self.sent = []
-        # Things of the catalog by path, and those that this round touched.
+        # Objects of the catalog by path, and those that this round changed.
         self.things = {}
         self.touched = set()
-        # Answers that came after the power was gone: by what the file system said then, their data was on the disk.
+        # Answers received after the power cut: according to the file system, their data was on the disk.
         self.late, self.late_lost = 0, 0
-        # Points in each bucket.
+        # Number of points in each bucket.
         self.counts = {}
 
-    def take(self, count):
+    def reserve_numbers(self, count):
         with self.lock:
             first = self.next_number
             self.next_number += count
@@ -48,7 +48,7 @@ class Ledger:
 
 
 class Round:
-    """Clients that go on until the power is gone."""
+    """Clients that send requests until the power cut."""
 
     def __init__(self, address, scene, ledger, seed):
         self.address, self.scene, self.ledger, self.seed = address, scene, ledger, seed
@@ -56,9 +56,9 @@ class Round:
         self.progress = threading.Condition()
         self.answered = 0
         self.failures = []
-        lives = [self.write] * WRITERS + [self.change] * CHANGERS
-        self.threads = [threading.Thread(target=self.live, args=(life, seed * 100 + nth))
-                        for nth, life in enumerate(lives)]
+        works = [self.write] * WRITERS + [self.change] * CHANGERS
+        self.threads = [threading.Thread(target=self.run_client, args=(work, seed * 100 + nth))
+                        for nth, work in enumerate(works)]
 
     def start(self):
         for thread in self.threads:
@@ -73,13 +73,13 @@ class Round:
             thread.join()
         assert not self.failures, self.failures[0]
 
-    def live(self, life, seed):
+    def run_client(self, work, seed):
         client = Client(self.address, self.scene.account.key)
         try:
-            life(client, random.Random(seed))
+            work(client, random.Random(seed))
         except NO_ANSWER:
             pass
-        except Exception as error:  # noqa: BLE001: told by `join`
+        except Exception as error:  # noqa: BLE001: reported by `join`
             self.failures.append(error)
         finally:
             client.close()
@@ -90,7 +90,7 @@ class Round:
             self.progress.notify_all()
 
     def answer(self, client, method, path, body, headers=None):
-        """The answer, and whether it came before the power went; `None` where the server could store nothing."""
+        """The answer, and whether it came before the power cut; `None` if the server refused to store the data."""
         answer = client.send(method, path, body, headers)
         acknowledged = not self.cut.is_set()
         if answer.status == 503:
@@ -102,7 +102,7 @@ class Round:
         while True:
             count = chance.randint(2, ENTRIES_MAX) if chance.random() < 0.5 else 1
             bucket = chance.randrange(len(self.scene.buckets))
-            first = self.ledger.take(count)
+            first = self.ledger.reserve_numbers(count)
             entries = [self.scene.point(bucket, number, chance) for number in range(first, first + count)]
             sent = {"bucket": bucket, "first": first, "count": count, "acknowledged": False, "late": False}
             with self.ledger.lock:
@@ -143,8 +143,8 @@ class Round:
         answer, acknowledged = self.answer(client, "POST", path, body, headers)
         if answer is None:
             return None
-        thing = Thing(f"{path}/{answer.expect(201)[member]['_id']}", path)
-        self.note(thing, True, acknowledged)
+        thing = CatalogObject(f"{path}/{answer.expect(201)[member]['_id']}", path)
+        self.record(thing, True, acknowledged)
         return thing
 
     def delete(self, client, thing):
@@ -154,9 +154,9 @@ class Round:
         answer, acknowledged = self.answer(client, "DELETE", thing.path, None, headers)
         if answer is not None:
             answer.expect(200)
-            self.note(thing, False, acknowledged)
+            self.record(thing, False, acknowledged)
 
-    def note(self, thing, exists, acknowledged):
+    def record(self, thing, exists, acknowledged):
         with self.ledger.lock:
             self.ledger.things[thing.path] = thing
             self.ledger.touched.add(thing.path)
@@ -183,13 +183,13 @@ class Scene:
         client.close()
 
     def point(self, bucket, number, chance):
-        """Its number is the value, and gives it its time: every third lies days before the others."""
+        """A point whose value is its number, which determines its time: every third is days older than the others."""
         at_ns = self.base_ns + number * STEP_NS - (DAYS_BACK_NS if number % 3 == 0 else 0)
         return {"dataSourceId": self.buckets[bucket]["sources"][number % 3], "timestamp": timestamp(at_ns),
                 "values": {"number": number}, "metadata": {"ballast": "x" * chance.randrange(400)}}
 
     def rows(self, client, bucket, first=None, last=None):
-        """The numbers of the points in a bucket; given bounds, of those that were sent between them."""
+        """The numbers of the points in a bucket; with bounds, of those sent between them."""
         windows = [{}]
         if first is not None:
             windows = [
@@ -208,7 +208,7 @@ class Scene:
         return found
 
     def count(self, client, bucket):
-        """Points of a bucket, by its hours."""
+        """Counts the points of a bucket by a query grouped by hour."""
         body = {"bucketId": self.buckets[bucket]["id"], "aggregation": "count", "groupBy": "hour",
                 "mergeSources": True, "limit": PAGE}
         answer = client.send("POST", "/api/data/query", body).expect(200)
@@ -217,12 +217,12 @@ class Scene:
 
 
 def audit(scene, client, ledger, chance):
-    """Everything acknowledged is there once; what was not is there whole or not at all."""
+    """Every acknowledged point is present once; other requests are present completely or not at all."""
     for bucket in range(len(scene.buckets)):
         audit_points(scene, client, ledger, bucket)
     others = [path for path in ledger.things if path not in ledger.touched]
     for path in list(ledger.touched) + chance.sample(others, min(20, len(others))):
-        audit_thing(scene, client, ledger, ledger.things[path])
+        audit_object(scene, client, ledger, ledger.things[path])
     ledger.sent, ledger.touched = [], set()
 
 
@@ -233,30 +233,30 @@ def audit_points(scene, client, ledger, bucket):
         bounds = (min(it["first"] for it in sent), max(it["first"] + it["count"] - 1 for it in sent))
         rows = scene.rows(client, bucket, *bounds)
         there = set(rows)
-        assert len(there) == len(rows), "a point is there twice"
+        assert len(there) == len(rows), "a point is present twice"
         for it in sent:
             numbers = range(it["first"], it["first"] + it["count"])
             found = sum(number in there for number in numbers)
             assert found in (0, it["count"]), f"{found} points of {it}"
-            assert found or not it["acknowledged"], f"{it} was acknowledged and is gone"
+            assert found or not it["acknowledged"], f"{it} was acknowledged and is missing"
             ledger.late += it["late"]
             ledger.late_lost += it["late"] and not found
             stored += found
             there.difference_update(numbers)
-        assert not there, f"points that nobody sent: {sorted(there)[:5]}"
+        assert not there, f"points that were not sent: {sorted(there)[:5]}"
     counted = scene.count(client, bucket)
     assert counted == stored, f"{counted} points in bucket {bucket}, not {stored}"
     ledger.counts[bucket] = stored
 
 
-def audit_thing(scene, client, ledger, thing):
+def audit_object(scene, client, ledger, thing):
     is_key = thing.answer_path.endswith("keys")
     if is_key:
         # Keys are only listed.
         exists = thing.path.rsplit("/", 1)[1] in scene.keys
     else:
         answer = client.send("GET", thing.path)
-        assert answer.status in (200, 404), f"{answer.asked}: {answer.status} {answer.body[:200]!r}"
+        assert answer.status in (200, 404), f"{answer.request}: {answer.status} {answer.body[:200]!r}"
         exists = answer.status == 200
     assert thing.exists in (None, exists), f"{thing.path} was acknowledged to be {thing.exists}, and is {exists}"
     late = getattr(thing, "late", None)

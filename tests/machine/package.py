@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the packages of a binary, installs the Debian one, starts what it installed, and purges it.
+"""Builds the packages of a binary; installs the Debian one, starts the installed server, and purges it.
 
 usage: package.py --binary BINARY
 
-It is installed into a directory with a package database, users and programs of its own, so that nothing of this machine
-is changed. Systemd is not part of it: a script notes what it would be asked, and the server is started with the command
-and as the user that the installed unit says. Says why, and succeeds, where the machine has no root or no dpkg.
+The target is a directory with its own package database, users and programs, so that this machine is not changed.
+Systemd is replaced by a script that records its calls; the server is started with the command and the user of the
+installed unit. Without root or dpkg, the script prints the reason and succeeds.
 """
 import argparse
 import configparser
@@ -21,7 +21,7 @@ import tempfile
 from disk import Unavailable
 from server import Account, Client, Server
 
-# What the scripts in packaging/debian call.
+# Programs called by the scripts in packaging/debian.
 PROGRAMS = ("sh", "getent", "install", "nologin", "rm", "rmdir", "useradd")
 CONFIG, DATA, UNIT = "etc/tidewatch/config.toml", "var/lib/tidewatch", "usr/lib/systemd/system/tidewatch.service"
 # The files of the demo's recorded series.
@@ -30,7 +30,7 @@ STOP_SECONDS = 60
 
 
 def may_change_root(place):
-    """Tried in a process of its own: root in a container may lack the right."""
+    """Whether chroot is permitted: tried in a child process, because root in a container may lack the right."""
     tried = subprocess.run([sys.executable, "-c", "import os, sys; os.chroot(sys.argv[1])", place],
                            capture_output=True, check=False)
     return os.geteuid() == 0 and tried.returncode == 0
@@ -62,9 +62,9 @@ class Root:
         for name in ("dev", "etc", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
             os.makedirs(self.path(name))
         os.makedirs(self.path("run/systemd/system"))
-        self.write("usr/bin/systemctl", '#!/bin/sh\necho "$@" >>/asked\n')
+        self.write("usr/bin/systemctl", '#!/bin/sh\necho "$@" >>/systemctl_calls\n')
         os.chmod(self.path("usr/bin/systemctl"), 0o755)
-        # A file in the device's place: the directory may be on a file system without devices.
+        # A regular file instead of the device: the directory may be on a file system without devices.
         self.write("dev/null", "")
         self.write("var/lib/dpkg/status", "")
         self.write("etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
@@ -88,14 +88,14 @@ class Root:
                 shutil.copy(source, self.path(source))
 
     def dpkg(self, *arguments):
-        # What the package depends on is here without being in this database.
+        # The dependencies of the package are present without being in this database.
         return run("dpkg", f"--root={self.place}", f"--log={self.path('dpkg.log')}", "--force-depends", *arguments)
 
-    def asked(self):
-        """What systemd was asked since the last call."""
-        asked = self.read("asked").splitlines()
-        self.write("asked", "")
-        return asked
+    def systemctl_calls(self):
+        """The calls of systemctl since the last call of this function."""
+        systemctl_calls = self.read("systemctl_calls").splitlines()
+        self.write("systemctl_calls", "")
+        return systemctl_calls
 
     def ids(self, user):
         line = next(line for line in self.read("etc/passwd").splitlines() if line.startswith(user + ":"))
@@ -103,14 +103,14 @@ class Root:
 
 
 def start(root):
-    """The server as the installed unit starts it, but on a free port."""
+    """Starts the server like the installed unit, but on a free port."""
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str
     unit.read_string(root.read(UNIT))
     service = unit["Service"]
     user, group = root.ids(service["User"])
 
-    def become():
+    def drop_privileges():
         os.chroot(root.place)
         os.chdir("/")
         os.umask(int(service["UMask"], 8))
@@ -119,11 +119,11 @@ def start(root):
         os.setuid(user)
 
     command = [*service["ExecStart"].split(), "--listen", "127.0.0.1:0"]
-    return Server(None, None, {}, become, command).ready()
+    return Server(None, None, {}, drop_privileges, command).ready()
 
 
 def serve(root, name):
-    """Starts, asks and stops it."""
+    """Starts the server, sends requests, and stops it."""
     server = start(root)
     try:
         client = Client(server.address)
@@ -141,23 +141,23 @@ def serve(root, name):
 
 def package(deb, root):
     root.dpkg("--install", deb)
-    assert root.asked() == ["daemon-reload"], "the first start is the operator's"
+    assert root.systemctl_calls() == ["daemon-reload"], "the first start is the operator's"
     state = os.stat(root.path(DATA))
     assert (state.st_uid, state.st_gid) == root.ids("tidewatch"), "the data belong to the service's user"
-    assert state.st_mode & 0o777 == 0o700, f"nobody else reads the data: {state.st_mode:o}"
+    assert state.st_mode & 0o777 == 0o700, f"only the service's user reads the data: {state.st_mode:o}"
     assert set(os.listdir(root.path("usr/share/tidewatch/series"))) == {"LICENSE", *SERIES}, "the demo's data"
     serve(root, "installed")
     assert "manifest" in os.listdir(root.path(DATA)), "the data are where the configuration file says"
 
-    # Another installation keeps what the operator has written and what the server has.
+    # A second installation keeps the operator's configuration and the server's data.
     root.write(CONFIG, "# mine\n", "a")
     root.dpkg("--install", deb)
     assert root.read(CONFIG).endswith("# mine\n"), "the operator's settings are kept"
-    assert root.asked() == ["daemon-reload", "try-restart tidewatch.service"], "a running server is restarted"
+    assert root.systemctl_calls() == ["daemon-reload", "try-restart tidewatch.service"], "a running server is restarted"
     serve(root, "again")
 
     root.dpkg("--remove", "tidewatch")
-    assert root.asked() == ["disable --now tidewatch.service", "daemon-reload"], "the server is stopped"
+    assert root.systemctl_calls() == ["disable --now tidewatch.service", "daemon-reload"], "the server is stopped"
     assert os.path.exists(root.path(CONFIG)), "settings outlive the removal"
     said = root.dpkg("--purge", "tidewatch")
     for name in ("usr/bin/tidewatch", "usr/share/tidewatch", UNIT, "etc/tidewatch"):
@@ -182,10 +182,10 @@ def main():
     binary = os.path.abspath(parser.parse_args().binary)
     build = os.path.join(os.path.dirname(__file__), "../../packaging/build")
     scratch = tempfile.mkdtemp()
-    # The service's user has to reach what is inside.
+    # The service's user must have access to the contents.
     os.chmod(scratch, 0o755)
     try:
-        # Packed in a moment: how small it is does not matter here.
+        # Fast compression: the size does not matter here.
         packed = run(build, binary, scratch, env={**os.environ, "DPKG_DEB_COMPRESSOR_TYPE": "none"}).split()
         tarball(packed[0], scratch)
         print(f"{os.path.basename(packed[0])}: complete", flush=True)

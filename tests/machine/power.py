@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Cuts the power of a server under load, on file systems in loop devices, again and again.
+"""Repeated power cuts of a server under load, on file systems in loop devices.
 
 usage: power.py --binary BINARY
 
-The file system is shut down without its journal being written, the server is killed, the file system is unmounted and
-mounted again, and what the server finds there is held against what it had acknowledged before. Answers that come later
-than the cut count as none: no client of a machine without power would have had them, and a sync that meets the shutdown
-may be answered by the kernel as done though nothing of it reached the disk. How many such answers were for what is not
-there is told, and is no fault. That the rounds notice a loss is shown first, by a server that does not sync.
+The file system is shut down without writing its journal, the server is killed, the file system is unmounted and mounted
+again, and the recovered data is compared with what the server had acknowledged. Answers after the cut do not count: no
+client of a machine without power would have received them, and the kernel may report a sync during the shutdown as done
+although its data did not reach the disk. The number of such answers whose data is missing is printed, and is not a
+failure. First, a server that does not sync shows that the rounds detect a loss.
 
-POWER_SECONDS sets how long (25), POWER_SEED repeats the choices of a run; the seed is printed. Says why, and succeeds,
-where the machine has no root, loop device or file system for it.
+POWER_SECONDS sets the duration (25), POWER_SEED repeats a run; the seed is printed. Without root, a loop device or a
+suitable file system, the script prints the reason and succeeds.
 """
 import argparse
 import os
@@ -27,11 +27,11 @@ from server import Account, Client, Server
 
 SECONDS = 25
 KINDS = ("ext4", "xfs")
-# Log files of 1 MiB, and a checkpoint for every 64 KiB, so that files come and go all the time.
+# Log files of 1 MiB and a checkpoint for every 64 KiB, so that files are frequently created and removed.
 SETTINGS = {"storage.checkpoint_bytes": 65_536, "accounts.default_plan": "Enterprise",
             "accounts.signups_per_hour_max": 0, "log.filter": "warn,tidewatch=info"}
 LOAD_SECONDS = 60
-# Of a server that does not sync: the first cut or two show it.
+# For a server that does not sync: the first one or two cuts must detect it.
 CANARY_SECONDS = 20
 
 
@@ -46,13 +46,13 @@ def listed_keys(client, token):
 
 
 def check(binary, data_dir):
-    """What the program itself says of the directory."""
+    """Runs `tidewatch check` on the directory."""
     done = subprocess.run([binary, "check", "--data-dir", data_dir], capture_output=True, check=False, text=True)
     assert done.returncode == 0, f"check, exit {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
 def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
-    """Rounds until the time is over; answers how many, how many starts were cut, and the ledger."""
+    """Runs rounds for this time; returns their number, the number of interrupted starts, and the ledger."""
     chance = random.Random(seed)
     data_dir = os.path.join(disk.place, "data")
     ledger, scene, rounds, cut_starts = Ledger(), None, 0, 0
@@ -73,7 +73,7 @@ def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
             if chance.random() < 0.3:
                 check(binary, data_dir)
             while chance.random() < 0.4:
-                # The power goes while the server recovers, at any moment of it.
+                # The power is cut at any moment while the server recovers.
                 cut_starts += 1
                 server = Server(binary, data_dir, settings)
                 server.known.wait(chance.random() * 0.08)
@@ -98,13 +98,13 @@ def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
 
 
 def assert_losses_show(disk, binary, seed):
-    """Without syncs of the log something acknowledged is lost, and these rounds notice."""
+    """Asserts that the rounds detect the loss of acknowledged data if the log is not synced."""
     try:
         power_cuts(disk, binary, CANARY_SECONDS, seed, {**SETTINGS, "wal.sync": "never"})
     except AssertionError as loss:
         print(f"{disk.kind}, with wal.sync = never: {str(loss).strip().splitlines()[0][:160]}", flush=True)
         return
-    raise AssertionError("with wal.sync = never nothing was missed")
+    raise AssertionError("no loss was detected with wal.sync = never")
 
 
 def remount(disk):
@@ -113,7 +113,7 @@ def remount(disk):
 
 
 def audit_all(server, scene, ledger, chance):
-    """At the end, every point and every thing of all rounds."""
+    """Audits all points and objects of all rounds."""
     client = Client(server.address, scene.account.key)
     for bucket, stored in ledger.counts.items():
         rows = scene.rows(client, bucket)
@@ -147,7 +147,7 @@ def main():
                 disk.close()
             print(f"{kind}: {rounds} power cuts under load, {cut_starts} of a start; {ledger.points} points and "
                   f"{ledger.changes} changes acknowledged, none missing, none twice; {ledger.late} answers came after "
-                  f"the power was gone, {ledger.late_lost} of them for what is not there", flush=True)
+                  f"the power was gone, {ledger.late_lost} of them for missing data", flush=True)
             assert ledger.points > 0 and ledger.changes > 0, "the server was written to"
     except Unavailable as reason:
         print(f"skipped: {reason}")

@@ -1,4 +1,4 @@
-"""The server under test as a child process, and requests to it. Needs nothing but Python."""
+"""The server under test as a child process, and requests to it. Requires only Python."""
 import ctypes
 import functools
 import http.client
@@ -15,13 +15,13 @@ START_SECONDS = 60
 ANSWER_SECONDS = 45
 
 
-def dies_with_its_parent():
-    """Whatever ends this script ends its server."""
+def kill_with_parent():
+    """Makes the kernel kill the server when this script ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Server:
-    """The binary on a data directory, or another command; with settings by their dotted names."""
+    """The binary on a data directory, or another command, with settings by dotted names."""
 
     def __init__(self, binary, data_dir, settings, prepare=None, command=None):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TIDEWATCH_")}
@@ -30,8 +30,8 @@ class Server:
         def before():
             if prepare:
                 prepare()
-            # Last: who becomes another user loses it.
-            dies_with_its_parent()
+            # Last, because changing the user resets this setting.
+            kill_with_parent()
 
         command = command or [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
         self.process = subprocess.Popen(
@@ -56,7 +56,7 @@ class Server:
         self.known.set()
 
     def ready(self):
-        """Waits until it says where it listens."""
+        """Waits until the server prints its address."""
         self.known.wait(START_SECONDS)
         if self.address is None:
             raise AssertionError("the server did not start:\n" + "\n".join(self.lines[-30:]))
@@ -70,8 +70,8 @@ class Server:
 
 
 @functools.cache
-def trusting(*protocols):
-    """How TLS is spoken to a server whose certificate was made a moment ago, on this machine."""
+def tls_context(*protocols):
+    """A TLS context that accepts the test server's certificate without verification."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(list(protocols))
@@ -79,8 +79,8 @@ def trusting(*protocols):
 
 
 class Answer:
-    def __init__(self, asked, response):
-        self.asked = asked
+    def __init__(self, request, response):
+        self.request = request
         self.status = response.status
         self.headers = response.headers
         self.body = response.read()
@@ -89,12 +89,12 @@ class Answer:
         return json.loads(self.body)
 
     def expect(self, status):
-        assert self.status == status, f"{self.asked}: {self.status}, not {status}: {self.body[:400]!r}"
+        assert self.status == status, f"{self.request}: {self.status}, not {status}: {self.body[:400]!r}"
         return self.json()
 
 
 class Client:
-    """One kept-alive connection; not to be shared between threads."""
+    """One keep-alive connection, for a single thread."""
 
     def __init__(self, address, headers=None, tls=False):
         self.address, self.headers, self.tls, self.connection = address, headers or {}, tls, None
@@ -102,14 +102,14 @@ class Client:
     def connect(self):
         if not self.tls:
             return http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS)
-        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=trusting("http/1.1"))
+        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=tls_context("http/1.1"))
 
     def send(self, method, path, body=None, headers=None):
-        """The answer; an `OSError` or an `HTTPException` where there is none."""
+        """Sends a request; raises `OSError` or `HTTPException` if there is no answer."""
         if self.connection is None:
             self.connection = self.connect()
         content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        # One credential at a time.
+        # Only one credential in a request.
         head = dict(headers or self.headers)
         if content is not None:
             head["Content-Type"] = "application/json"
@@ -130,7 +130,7 @@ class Client:
 
 
 class Account:
-    """An organization: the token of its user and an admin key."""
+    """An organization with the token of its user and an admin key."""
 
     def __init__(self, address, name, tls=False):
         client = Client(address, tls=tls)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Six attacks on one server in 512 MiB, one after the other, while a neighbour writes and reads a point every 100 ms.
+"""Six attacks on a server in 512 MiB, while another organization writes and reads a point every 100 ms.
 
 usage: siege.py --binary BINARY
 
-The server runs in a memory cgroup of 512 MiB without swap where this machine lets one be made, with the settings that
-README.md gives for such a machine. It must live, in the same process; its memory, pages of files not counted, must stay
-within the sum of its configured budgets and a quarter; the neighbour's requests must succeed, but for 503 with
-Retry-After, which are counted. SIEGE_SEED repeats the choices of a run; the seed is printed.
+The server runs in a memory cgroup of 512 MiB without swap, if this machine permits one, with the settings of README.md
+for such a machine. The process must survive; its memory without page cache must stay within the sum of its configured
+budgets and a quarter; requests of the other organization, the neighbour, must succeed, except for 503 with Retry-After,
+which are counted. SIEGE_SEED repeats a run; the seed is printed.
 """
 import argparse
 import http.client
@@ -26,7 +26,7 @@ from server import Account, Client, Server, timestamp
 
 MIB = 1 << 20
 CGROUP_BYTES = 512 * MIB
-# Those of README.md, "In 512 MiB".
+# The settings of README.md, "In 512 MiB".
 BUDGETS = {
     "storage.memory_bytes_max": 128 * MIB,
     "storage.cache_bytes_max": 16 * MIB,
@@ -44,8 +44,8 @@ SETTINGS = {
     "webhooks.allow_private_networks": "true",
     "log.filter": "warn,tidewatch=info",
 }
-# Owed deliveries have a quarter of storage.memory_bytes_max besides it; two threads have queries: the one that is
-# configured, and that of small ones. Connections, threads and the program itself have to fit into the quarter above.
+# Pending deliveries have an additional quarter of storage.memory_bytes_max. Queries have two threads: the configured
+# one, and that of small queries. Connections, threads and the program itself must fit into the remaining quarter.
 BUDGET_BYTES = sum(BUDGETS.values()) + BUDGETS["storage.memory_bytes_max"] // 4 + BUDGETS["query.memory_bytes_max"]
 MEMORY_BYTES_MAX = BUDGET_BYTES * 5 // 4
 NEIGHBOUR_SECONDS = 0.1
@@ -55,7 +55,7 @@ TURNS_SECONDS = 60
 
 
 class Neighbour(threading.Thread):
-    """Another organization: a point in and out again, every 100 ms, over and over."""
+    """Another organization, which writes and reads a point every 100 ms."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -71,17 +71,17 @@ class Neighbour(threading.Thread):
 
     def run(self):
         while not self.ended.wait(NEIGHBOUR_SECONDS):
-            self.turn()
+            self.send_round()
 
-    def turn(self):
+    def send_round(self):
         at = timestamp(time.time_ns())
         point = {"bucketId": self.bucket, "dataSourceId": self.source, "timestamp": at, "values": {"level": self.sent}}
-        if self.ask("/api/data", point, 201):
+        if self.post("/api/data", point, 201):
             self.sent += 1
         query = {"bucketId": self.bucket, "limit": 1, "downsampling": False}
-        self.ask("/api/data/query", query, 200)
+        self.post("/api/data/query", query, 200)
 
-    def ask(self, path, body, status):
+    def post(self, path, body, status):
         began = time.monotonic()
         try:
             answer = self.client.send("POST", path, body)
@@ -102,13 +102,13 @@ class Neighbour(threading.Thread):
             return answer.status == status
 
     def wait_for_turns(self, count):
-        """Until it was answered so often more, or failed."""
+        """Waits for `count` further answers, or a failure."""
         with self.lock:
             until = self.served + self.later + count
             self.lock.wait_for(lambda: self.faults or self.served + self.later >= until, TURNS_SECONDS)
 
-    def take(self):
-        """What came of its requests since the last call."""
+    def take_results(self):
+        """Results of its requests since the last call."""
         with self.lock:
             taken = (self.served, self.later, self.slowest, self.faults)
             self.served, self.later, self.slowest, self.faults = 0, 0, 0.0, []
@@ -116,7 +116,7 @@ class Neighbour(threading.Thread):
 
 
 class Memory(threading.Thread):
-    """Looks at the server's memory all the time."""
+    """Polls the server's memory and keeps the peak."""
 
     def __init__(self, server, group):
         super().__init__(daemon=True)
@@ -124,15 +124,15 @@ class Memory(threading.Thread):
 
     def run(self):
         while not self.ended.wait(SLICE_SECONDS):
-            self.most = max(self.most, self.now())
+            self.most = max(self.most, self.current_bytes())
 
-    def now(self):
+    def current_bytes(self):
         if self.group is not None:
             return self.group.anonymous_bytes()
         return status_bytes(self.server, "RssAnon")
 
-    def take(self):
-        most, self.most = max(self.most, self.now()), 0
+    def take_peak(self):
+        most, self.most = max(self.most, self.current_bytes()), 0
         return most
 
 
@@ -143,7 +143,7 @@ def status_bytes(server, name):
 
 
 def certificate(root):
-    """HTTP/2 is spoken over TLS."""
+    """Creates a certificate, since HTTP/2 requires TLS; `None` without openssl."""
     if shutil.which("openssl") is None:
         return None
     paths = os.path.join(root, "certificate.pem"), os.path.join(root, "key.pem")
@@ -153,7 +153,7 @@ def certificate(root):
     return paths
 
 
-def besiege(server, group, seed):
+def run_attacks(server, group, seed):
     pid, most_ever, later_ever = server.process.pid, 0, 0
     neighbour, memory = Neighbour(server.address), Memory(server, group)
     attacker = Account(server.address, "attacker", tls=True)
@@ -162,16 +162,16 @@ def besiege(server, group, seed):
     try:
         for name, attack in attacks.ALL:
             began = time.monotonic()
-            with attacks.Attacker(server.address, attacker, random.Random(seed)) as hands:
-                said = attack(hands)
-                # With all of it still open.
+            with attacks.Attacker(server.address, attacker, random.Random(seed)) as attack_client:
+                description = attack(attack_client)
+                # While all connections and requests are open.
                 neighbour.wait_for_turns(HELD_TURNS)
-            # What it held is let go of; the neighbour goes on.
-            served, later, slowest, faults = neighbour.take()
-            most = memory.take()
+            # The attack ends; the neighbour continues.
+            served, later, slowest, faults = neighbour.take_results()
+            most = memory.take_peak()
             most_ever, later_ever = max(most_ever, most), later_ever + later
-            print(f"{name}: {said}; {time.monotonic() - began:.1f} s; at most {most / MIB:.0f} MiB; neighbour: {served} "
-                  f"served, {later} told to come later, the slowest in {slowest:.2f} s", flush=True)
+            print(f"{name}: {description}; {time.monotonic() - began:.1f} s; at most {most / MIB:.0f} MiB; neighbour: {served} "
+                  f"served, {later} answered 503, the slowest in {slowest:.2f} s", flush=True)
             assert server.process.poll() is None, f"the server has ended: {server.process.returncode}"
             assert not faults, f"{len(faults)} requests of the neighbour failed: {faults[:3]}"
             assert served > 0, "the neighbour was served"
@@ -181,9 +181,9 @@ def besiege(server, group, seed):
             thread.ended.set()
         for thread in (neighbour, memory):
             thread.join()
-    neighbour.take()
-    neighbour.turn()
-    assert neighbour.take()[0] == 2, "the neighbour is served at once when all is over"
+    neighbour.take_results()
+    neighbour.send_round()
+    assert neighbour.take_results()[0] == 2, "the neighbour is served immediately after the attacks"
     assert server.process.pid == pid
     return most_ever, later_ever
 
@@ -199,7 +199,7 @@ def main():
     try:
         group = Cgroup(CGROUP_BYTES)
     except OSError as error:
-        print(f"without a memory cgroup, by the process's own figures: {error}")
+        print(f"without a memory cgroup, measured by /proc: {error}")
     root = tempfile.mkdtemp()
     server = None
     try:
@@ -209,12 +209,12 @@ def main():
             return
         settings = {**SETTINGS, "server.tls_certificate": paths[0], "server.tls_key": paths[1]}
         server = Server(binary, os.path.join(root, "data"), settings, group.enter if group else None).ready()
-        most, later = besiege(server, group, seed)
-        usage = group.most_bytes() if group else None
-        print(f"the server lives; memory without files at most {most / MIB:.0f} MiB, resident with files "
+        most, later = run_attacks(server, group, seed)
+        usage = group.peak_bytes() if group else None
+        print(f"the server survived; memory without files at most {most / MIB:.0f} MiB, resident with files "
               f"{status_bytes(server, 'VmHWM') / MIB:.0f} MiB"
               + (f", all of the group with its page cache {usage / MIB:.0f} MiB" if usage else "")
-              + f"; {later} requests of the neighbour told to come later")
+              + f"; {later} requests of the neighbour answered 503")
     except BaseException:
         if server is not None:
             print("\n".join(server.lines[-15:]))

@@ -1,6 +1,6 @@
-"""Aims the cases: ids and words that no generator could guess become those of the prepared organization.
+"""Makes requests use the ids and words of the prepared organization, which no generator could guess.
 
-Only what requests may say is narrowed, and only here: the answers are held to the document as it is served.
+Only requests are restricted, and only here: answers are checked against the unmodified document.
 """
 import copy
 import datetime
@@ -14,11 +14,11 @@ from hypothesis import strategies
 WORLD = json.loads(pathlib.Path(os.environ["TIDEWATCH_WORLD"]).read_text())
 UNKNOWN = "0123456789abcdef01234567"
 
-# The id of a path by its name, where the operation says nothing else.
+# The kind of id in a path by the parameter's name, unless the operation determines it.
 PATH = {
     "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery", "file": "asset",
 }
-# By operation: what its path's last id names.
+# The kind of the last id in the path, by operation.
 OWN = {
     "showBucket": "bucket", "updateBucket": "disposableBucket", "deleteBucket": "disposableBucket",
     "updateSource": "disposableSource", "deleteSource": "disposableSource", "deleteBucketKey": "disposableBucketKey",
@@ -28,7 +28,7 @@ OWN = {
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
 }
-# Members of bodies, wherever they stand.
+# Members of bodies, at any depth.
 MEMBERS = {"bucketId": "bucket", "dataSourceId": "source"}
 FIELDS = ["level", "door", "open"]
 CONDITION = "level is above 3"
@@ -40,28 +40,29 @@ def before_load_schema(context, raw_schema):
     close_answers(schemas)
     for path, methods in raw_schema["paths"].items():
         for operation in methods.values():
-            aim_parameters(operation)
+            set_parameter_schemas(operation)
             body = operation.get("requestBody")
             if body:
                 content = body["content"]["application/json"]
-                content["schema"] = aimed(content["schema"], schemas)
+                content["schema"] = prepared_schema(content["schema"], schemas)
                 for example in [content] + list(content.get("examples", {}).values()):
                     for member in ("example", "value"):
                         if member in example:
-                            example[member] = aimed_example(example[member])
+                            example[member] = prepared_example(example[member])
     def body_of(path, method):
         return raw_schema["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
 
     for member in ("currentPassword", "newPassword"):
         body_of("/api/auth/password", "post")["properties"][member]["enum"] = [WORLD["password"]]
-    # A link may lead to the prepared organization's own plan: less of one would bound what the schemas allow.
+    # A link may lead to the prepared organization's own plan: a smaller plan would limit later requests that the
+    # schemas allow.
     body_of("/api/operator/organizations/{id}", "patch")["properties"]["plan"] = {"enum": ["Enterprise"]}
 
 
 def close_answers(schemas):
-    """Clients must bear members they do not know; here a member that the document does not know is a breach."""
+    """Clients must accept unknown members; here a member that is missing in the document is a violation."""
     for name, schema in schemas.items():
-        # The account is also a part of the larger answer of a sign-in.
+        # The account is also a part of the larger answer of a log-in.
         if name.endswith(("Answer", "View")) and "properties" in schema and name != "AccountAnswer":
             schema["additionalProperties"] = False
 
@@ -70,7 +71,7 @@ def ids(kind):
     return WORLD[kind] + [UNKNOWN]
 
 
-def aim_parameters(operation):
+def set_parameter_schemas(operation):
     in_path = [parameter for parameter in operation.get("parameters", []) if parameter["in"] == "path"]
     for parameter in in_path:
         kind = PATH.get(parameter["name"])
@@ -81,24 +82,24 @@ def aim_parameters(operation):
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
 
 
-def aimed(schema, schemas):
-    """A request's schema, whole, with the prepared ids and words in it."""
+def prepared_schema(schema, schemas):
+    """The complete schema of a request with the prepared ids and words."""
     if "$ref" in schema:
         target = schemas[schema["$ref"].rsplit("/", 1)[1]]
-        return aimed({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
+        return prepared_schema({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
     schema = copy.deepcopy(schema)
     for combined in ("oneOf", "anyOf", "allOf"):
         if combined in schema:
-            schema[combined] = [aimed(part, schemas) for part in schema[combined]]
+            schema[combined] = [prepared_schema(part, schemas) for part in schema[combined]]
     for single in ("items", "additionalProperties"):
         if isinstance(schema.get(single), dict):
-            schema[single] = aimed(schema[single], schemas)
+            schema[single] = prepared_schema(schema[single], schemas)
     for name, member in schema.get("properties", {}).items():
-        schema["properties"][name] = aim_member(name, aimed(member, schemas))
+        schema["properties"][name] = prepared_member(name, prepared_schema(member, schemas))
     return schema
 
 
-def aim_member(name, member):
+def prepared_member(name, member):
     if name in MEMBERS:
         return choice(member, ids(MEMBERS[name]))
     if name == "dataSourceIds":
@@ -127,12 +128,12 @@ def aim_member(name, member):
 
 
 def choice(member, words):
-    """One of these words, or null where null may stand."""
+    """A schema of these words, and of null if it is permitted."""
     nullable = "null" in member.get("type", []) or {"type": "null"} in member.get("oneOf", [])
     return {"type": ["string", "null"], "enum": words + [None]} if nullable else {"type": "string", "enum": words}
 
 
-def aimed_example(value):
+def prepared_example(value):
     """An example of the document, with the prepared ids."""
     if isinstance(value, dict):
         return {
@@ -143,27 +144,27 @@ def aimed_example(value):
             else ["level"] if name == "fields"
             else CONDITION if name in ("condition", "naturalLanguageQuery")
             else "https://receiver.invalid/hooks" if name in ("url", "webhookUrl")
-            else aimed_example(member)
+            else prepared_example(member)
             for name, member in value.items()
         }
     if isinstance(value, list):
-        return [aimed_example(entry) for entry in value]
+        return [prepared_example(entry) for entry in value]
     return value
 
 
-def moment():
-    """Within the years that the service takes."""
+def timestamps():
+    """A schema of timestamps within the accepted years."""
     return strategies.datetimes(
         min_value=datetime.datetime(1700, 1, 1), max_value=datetime.datetime(2260, 1, 1)
     ).map(lambda at: at.isoformat() + "Z")
 
 
-schemathesis.openapi.format("date-time", moment())
+schemathesis.openapi.format("date-time", timestamps())
 
 
 @schemathesis.auth(refresh_interval=None).apply_to(operation_id="changePassword")
 class OtherAccount:
-    """The account whose password may be changed: each change ends the token before."""
+    """The account whose password may be changed: each change ends the previous token."""
 
     def get(self, case, context):
         return WORLD["otherToken"]

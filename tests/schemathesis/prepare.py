@@ -1,10 +1,10 @@
-"""What the cases are aimed at: an organization with everything in it, and things of it that may be deleted."""
+"""Prepares the targets of the cases: an organization with objects of every kind, some of which may be deleted."""
 import json
 import re
 import urllib.request
 
 PASSWORD = "correct horse battery"
-# As many as there are deletions in a run, about; later ones answer 404, which is right too.
+# About as many as the deletions in a run; later ones are answered 404, which is correct, too.
 DISPOSABLE = 12
 SCHEMA = {"level": {"type": "number", "unit": "m"}, "door": {"type": "string"}, "open": {"type": "boolean"}}
 
@@ -29,7 +29,7 @@ def evaluation():
 
 
 def world(base):
-    """Ids and credentials by what they name."""
+    """Prepared ids and credentials by kind."""
     client = Client(base)
     signed_up = client.call("POST", "/api/auth/signup", {"email": "ada@example.com", "password": PASSWORD, "name": "Ada"})
     client.headers = {"Authorization": f"Bearer {signed_up['token']}"}

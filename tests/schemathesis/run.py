@@ -3,9 +3,9 @@
 
 usage: run.py --binary BINARY --environment DIR [--seed N]
 
-Installs what requirements.txt names into the virtual environment DIR when it is not there, starts BINARY on a free
-port and a directory of its own, prepares organizations (prepare.py), and runs all of Schemathesis' checks. Fails on a
-breach, a server error, a crash, or fewer than 2,000 cases. Needs nothing but Python.
+Installs the packages of requirements.txt into the virtual environment DIR if they are missing, starts BINARY on a free
+port with a new data directory, prepares organizations (prepare.py), and runs all checks of Schemathesis. Fails on a
+violation, a server error, a crash, or fewer than 2,000 cases. Requires only Python.
 """
 import argparse
 import hashlib
@@ -29,7 +29,7 @@ OPERATOR_TOKEN = "operator-of-this-test"
 
 
 def install(environment):
-    """The scripts of a virtual environment that has exactly what requirements.txt names."""
+    """The scripts of a virtual environment with exactly the packages of requirements.txt."""
     requirements = HERE / "requirements.txt"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     marker = environment / "installed"
@@ -56,7 +56,7 @@ def create(environment):
 
 
 class Server:
-    """The binary, running on a directory of its own."""
+    """The running binary with a new data directory."""
 
     def __init__(self, binary, directory):
         self.log_path = directory / "server.log"
@@ -64,7 +64,7 @@ class Server:
             "TIDEWATCH_SERVER__LISTEN": "127.0.0.1:0",
             "TIDEWATCH_STORAGE__DATA_DIR": str(directory / "data"),
             "TIDEWATCH_ACCOUNTS__DEFAULT_PLAN": "Enterprise",
-            # Every case comes from one address.
+            # All cases come from one address.
             "TIDEWATCH_ACCOUNTS__SIGNUPS_PER_HOUR_MAX": "0",
             "TIDEWATCH_OPERATOR__TOKEN": OPERATOR_TOKEN,
         }
@@ -86,7 +86,7 @@ class Server:
         sys.exit(f"the server did not start:\n{self.log()}")
 
     def stop(self):
-        """What is wrong with how it ran and ended."""
+        """Stops the server; returns faults in its log and exit status."""
         self.process.send_signal(signal.SIGTERM)
         try:
             code = self.process.wait(timeout=60)
@@ -98,7 +98,7 @@ class Server:
 
 
 def cases_of(report):
-    """How many requests were sent, and the count of each phase and status class."""
+    """The number of requests, and the count of each phase and status class."""
     cases, phases, statuses = 0, {}, {}
     with open(report, encoding="utf-8") as lines:
         for line in lines:
@@ -129,7 +129,7 @@ def main():
     arguments.seed = arguments.seed or random.SystemRandom().randrange(2**31)
     scripts = install(arguments.environment.resolve())
     binary = arguments.binary.resolve(strict=True)
-    # Whoever ends this run ends the server too.
+    # If this run is terminated, the server must end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tidewatch-schemathesis-") as directory:

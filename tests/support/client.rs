@@ -1,4 +1,4 @@
-//! An HTTP client with kept-alive connections, and answers that can say which sentence of the contract they break.
+//! An HTTP client with keep-alive connections, and answers whose assertions name the violated sentence of the contract.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::http::{self, HeaderMap, Method};
 
-/// Longer than the contract's own limit of 30 s for a request.
+/// Longer than the contract's limit of 30 s for a request.
 const TIMEOUT: Duration = Duration::from_secs(45);
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Clones share connections and the address, which changes when the server is started again.
+/// Clones share connections and the address, which changes when the server is restarted.
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
@@ -38,7 +38,7 @@ impl Client {
         *self.base.write().unwrap_or_else(PoisonError::into_inner) = base.to_owned();
     }
 
-    /// `http://ADDR:PORT` of the server as it runs now.
+    /// The current base URL of the server, `http://ADDR:PORT`.
     pub fn base(&self) -> String {
         self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -94,7 +94,7 @@ impl Request<'_> {
         self.body(body.to_string())
     }
 
-    /// A verbatim body with the content type JSON.
+    /// Sends these bytes with the content type JSON.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self.header("Content-Type", "application/json")
@@ -107,10 +107,10 @@ impl Request<'_> {
             .unwrap_or_else(|error| panic!("no answer to {what}: {error}"))
     }
 
-    /// For a server that may die meanwhile.
+    /// For a server that may be killed meanwhile.
     pub fn try_send(self) -> Result<Answer, ureq::Error> {
         let method = Method::from_bytes(self.method.as_bytes()).map_err(http::Error::from)?;
-        let asked = format!("{method} {}", path_of(&self.uri));
+        let request_line = format!("{method} {}", path_of(&self.uri));
         let mut request = http::Request::builder().method(method).uri(self.uri);
         for (name, value) in self.headers {
             request = request.header(name, value);
@@ -122,7 +122,7 @@ impl Request<'_> {
         let (parts, mut body) = response?.into_parts();
         let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
         Ok(Answer {
-            asked,
+            request_line,
             status: parts.status.as_u16(),
             headers: parts.headers,
             body,
@@ -137,7 +137,7 @@ fn path_of(uri: &str) -> &str {
 }
 
 pub struct Answer {
-    asked: String,
+    request_line: String,
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
@@ -157,7 +157,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("not JSON ({error}): {self}"))
     }
 
-    /// The body of an answer that must have this status.
+    /// The body of the answer; asserts its status.
     #[track_caller]
     pub fn expect(&self, status: u16, sentence: &str) -> Value {
         assert!(self.status == status, "{sentence}: expected {status}, got {self}");
@@ -168,6 +168,6 @@ impl Answer {
 impl std::fmt::Display for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let body: String = self.text().chars().take(600).collect();
-        write!(f, "{} → {} {body}", self.asked, self.status)
+        write!(f, "{} → {} {body}", self.request_line, self.status)
     }
 }

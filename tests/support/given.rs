@@ -1,5 +1,5 @@
-//! What most tests begin with: an account, its admin key, buckets, sources, points. Each step asserts that the
-//! server answered as the contract says, so that a test's own assertions are about its own subject.
+//! Preconditions of most tests: an account, its admin key, buckets, sources, points. Each step asserts that the server
+//! answered according to the contract, so that a test's assertions are only about its subject.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use super::time::timestamp;
 
 pub const PASSWORD: &str = "correct horse battery";
 
-/// One organization: its first user's bearer token and one admin key.
+/// One organization: the bearer token of its first user, and one admin key.
 #[derive(Clone)]
 pub struct Account {
     pub client: Client,
@@ -70,7 +70,7 @@ impl Account {
     }
 }
 
-/// A bucket, used with the admin key of its organization.
+/// A bucket with the admin key of its organization.
 #[derive(Clone)]
 pub struct Bucket {
     pub client: Client,
@@ -99,7 +99,7 @@ impl Bucket {
         )
     }
 
-    /// A query of this bucket that must succeed; `body` lacks only the `bucketId`.
+    /// Sends a query of this bucket that must succeed; `body` lacks only the `bucketId`.
     #[track_caller]
     pub fn query(&self, body: &Value) -> Value {
         let mut body = body.clone();
@@ -114,12 +114,12 @@ impl Bucket {
     }
 }
 
-/// A data point as ingestion takes it; without `bucketId` an entry of a batch.
+/// A data point in the form of ingestion; without `bucketId`, it is an entry of a batch.
 pub fn point(source_id: &str, at_ns: i64, values: &Value) -> Value {
     json!({"dataSourceId": source_id, "timestamp": timestamp(at_ns), "values": values})
 }
 
-/// The string at a JSON pointer, which must be there.
+/// The string at a JSON pointer, which must exist.
 #[track_caller]
 pub fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);

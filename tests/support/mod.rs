@@ -1,6 +1,6 @@
-//! The harness of the black-box tests: the real binary as a child process, an HTTP client, and the first
-//! steps every test shares (account, bucket, source, points). It knows the wire and nothing of the server's
-//! code. Every test binary of this folder uses it; what only one of them needs lives with that one.
+//! The harness of the black-box tests: the real binary as a child process, an HTTP client, and the steps that all tests
+//! share (account, bucket, source, points). It uses only the protocol, not the server's code. Helpers used by a single
+//! test binary are in that binary.
 
 pub mod client;
 pub mod given;

@@ -1,5 +1,5 @@
-//! The server under test as a child process: started on a free port with a fresh data directory, stopped with
-//! SIGTERM, killed with SIGKILL, started again on what it left behind.
+//! The server under test as a child process: started on a free port with a new data directory, stopped with SIGTERM,
+//! killed with SIGKILL, and restarted on the same directory.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use tempfile::TempDir;
 
 use super::client::Client;
 
-/// Generous: a debug build on two busy cores, recovery included.
+/// Allows for a debug build on two busy cores, including recovery.
 const START_WITHIN: Duration = Duration::from_secs(60);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
-/// The operator token every server of the tests is configured with, unless its setup says otherwise.
+/// The operator token of all servers under test, unless the setup has another one.
 pub const OPERATOR_TOKEN: &str = "operator-token-of-the-tests";
 
-/// How a server is configured: keys of the contract's chapter 9 by their dotted names, handed over by environment.
+/// A server's configuration: keys of the contract's chapter 9 by their dotted names, passed in the environment.
 #[derive(Clone, Default)]
 pub struct Setup {
     variables: Vec<(String, String)>,
 }
 
 impl Setup {
-    /// New organizations without limits and an operator token: what tests with many calls want.
+    /// New organizations are unlimited, and there is an operator token: for tests with many calls.
     pub fn unlimited() -> Self {
         Self::default()
             .set("accounts.default_plan", "Enterprise")
@@ -46,7 +46,7 @@ pub fn variable(key: &str) -> String {
     format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase())
 }
 
-/// The binary as a command without settings inherited from the environment of the tests.
+/// The binary as a command without settings from the environment of the tests.
 pub fn command(working_directory: &Path) -> Command {
     let binary = std::env::var_os("SERVER_BINARY")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tidewatch")), PathBuf::from);
@@ -88,7 +88,7 @@ impl Server {
         server
     }
 
-    /// One that has not been started yet.
+    /// A server that has not been started yet.
     pub fn stopped(setup: Setup) -> Self {
         let root = TempDir::new().unwrap_or_else(|error| panic!("no temporary directory: {error}"));
         Self {
@@ -99,17 +99,17 @@ impl Server {
         }
     }
 
-    /// The data directory; it exists as long as this value.
+    /// The data directory; it is removed when this value is dropped.
     pub fn data_dir(&self) -> PathBuf {
         self.root.path().join("data")
     }
 
-    /// Another configuration, from the next launch on.
+    /// Changes the configuration from the next launch on.
     pub fn configure(&mut self, setup: Setup) {
         self.setup = setup;
     }
 
-    /// Starts the binary on the data directory and returns when it prints where it listens.
+    /// Starts the binary on the data directory; returns when it prints its address.
     pub fn launch(&mut self) {
         let (running, addresses) = self.spawn();
         self.running = Some(running);
@@ -123,14 +123,14 @@ impl Server {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!(
-                    "the server ended before it said `listening on http://…`\n{}",
+                    "the server ended before it printed `listening on http://…`\n{}",
                     tail(&self.output_lines())
                 )
             }
         }
     }
 
-    /// Starts the binary and kills it `after` that time, ready or not.
+    /// Starts the binary and kills it after that time, whether or not it is ready.
     pub fn launch_and_kill(&mut self, after: Duration) {
         let (mut running, _) = self.spawn();
         wait_for_exit(&mut running.child, after);
@@ -138,16 +138,16 @@ impl Server {
         self.kill();
     }
 
-    /// SIGKILL, and nothing else: what the server did not write is gone.
+    /// Sends SIGKILL: data that the server did not write is lost.
     pub fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
-            // Errors mean that it has ended already.
+            // Errors mean that it has already ended.
             let _ = running.child.kill();
             let _ = running.child.wait();
         }
     }
 
-    /// SIGTERM, then waits for the end.
+    /// Sends SIGTERM and waits for the process.
     pub fn stop(&mut self) -> ExitStatus {
         let Some(mut running) = self.running.take() else {
             panic!("the server is not running")
@@ -170,7 +170,7 @@ impl Server {
         )
     }
 
-    /// The output of the running server, line by line.
+    /// The lines that the running server has printed.
     pub fn output_lines(&self) -> Vec<String> {
         self.running.as_ref().map_or_else(Vec::new, Running::output_lines)
     }
@@ -190,12 +190,12 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
 
         let log = Arc::new(Mutex::new(Vec::new()));
-        let (said, addresses) = channel();
+        let (address_sender, addresses) = channel();
         if let Some(output) = child.stdout.take() {
-            follow(output, Arc::clone(&log), said.clone());
+            follow(output, Arc::clone(&log), address_sender.clone());
         }
         if let Some(output) = child.stderr.take() {
-            follow(output, Arc::clone(&log), said);
+            follow(output, Arc::clone(&log), address_sender);
         }
         (Running { child, log }, addresses)
     }
@@ -210,7 +210,7 @@ impl Drop for Server {
     }
 }
 
-/// Polls until the child has ended; `None` when the deadline comes first.
+/// Polls until the child has ended; `None` at the deadline.
 pub fn wait_for_exit(child: &mut Child, within: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + within;
     loop {
@@ -223,7 +223,7 @@ pub fn wait_for_exit(child: &mut Child, within: Duration) -> Option<ExitStatus> 
     }
 }
 
-/// Runs the command until it ends by itself; returns its status and both outputs.
+/// Runs the command until it ends; returns its status and both outputs.
 pub fn run_to_end(command: &mut Command, within: Duration) -> (ExitStatus, String) {
     command
         .stdin(Stdio::null())
@@ -239,26 +239,26 @@ pub fn run_to_end(command: &mut Command, within: Duration) -> (ExitStatus, Strin
     let output = child
         .wait_with_output()
         .unwrap_or_else(|error| panic!("no output of {command:?}: {error}"));
-    let said = format!(
+    let outputs = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     match status {
-        Some(status) => (status, said),
-        None => panic!("{command:?} should have ended by itself within {within:?}; it said:\n{said}"),
+        Some(status) => (status, outputs),
+        None => panic!("{command:?} should have ended by itself within {within:?}; it printed:\n{outputs}"),
     }
 }
 
-fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, said: Sender<String>) {
+fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, address_sender: Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             if let Some((_, address)) = line.split_once("listening on http://") {
                 let address = address
                     .split(|c: char| c.is_whitespace() || c == '"' || c == '\u{1b}')
                     .next();
-                // The receiver is gone when the address is known already.
-                let _ = said.send(format!("http://{}", address.unwrap_or_default()));
+                // The receiver is dropped after the first address.
+                let _ = address_sender.send(format!("http://{}", address.unwrap_or_default()));
             }
             log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }

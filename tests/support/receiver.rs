@@ -1,5 +1,5 @@
-//! A receiver of webhooks: listens on a free local port, records requests, answers by a script. It
-//! verifies nothing by itself: the tests check the requests.
+//! A receiver of webhooks: listens on a free local port, records requests, and answers by a script. The tests verify
+//! the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long a test waits for a request that must come, on two busy cores.
+/// Time limit for an expected request, on two busy cores.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(30);
 
-/// A request as received.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// When it was read to its end.
+    /// When it was read completely.
     pub at: Instant,
     pub method: String,
     pub path: String,
-    /// Names in lower case, in their order.
+    /// Names in lower case, in order.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -38,8 +38,8 @@ impl Received {
     }
 }
 
-/// Decides by the request and the number before it on its path; returns the bytes of the response, none to close
-/// the connection without one. It may block: each request has its own thread.
+/// Answers a request, given the number of earlier requests on its path: returns the bytes of the response, or none to
+/// close the connection without one. It may block, since each request has its own thread.
 pub trait Script: Fn(&Received, usize) -> Vec<u8> + Send + Sync + 'static {}
 
 impl<F: Fn(&Received, usize) -> Vec<u8> + Send + Sync + 'static> Script for F {}
@@ -49,7 +49,7 @@ pub fn status(code: u16) -> Vec<u8> {
     answer(code, "", b"")
 }
 
-/// The bytes of an answer; header lines each with their end.
+/// The bytes of an answer; each header line includes its line end.
 pub fn answer(code: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head =
@@ -95,7 +95,7 @@ impl Receiver {
                     return;
                 }
                 let shared = Arc::clone(&of_listener);
-                // A sender that goes away within a request has sent none.
+                // A request whose sender disconnects before its end is ignored.
                 thread::spawn(move || serve(connection, &shared).ok());
             }
         });
@@ -158,12 +158,12 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
-        // Wakes the listener, so that its port is free again.
+        // Wakes the listener, so that its port is released.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// One request per connection.
+/// Handles the only request of a connection.
 fn serve(mut connection: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(request) = read(&connection)? else {
         return Ok(());
@@ -178,7 +178,7 @@ fn serve(mut connection: TcpStream, shared: &Shared) -> std::io::Result<()> {
     connection.write_all(&(shared.script)(&request, before))
 }
 
-/// `None` when the connection ends before a request has come whole.
+/// Reads a request; `None` if the connection ends before it is complete.
 fn read(connection: &TcpStream) -> std::io::Result<Option<Received>> {
     let mut reader = BufReader::new(connection);
     let mut line = || {

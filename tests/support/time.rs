@@ -1,5 +1,5 @@
-//! Instants as nanoseconds since 1970 UTC, written as the contract writes them. Worked out here, apart from any
-//! date library, so that the server's arithmetic is checked against another one.
+//! Instants as nanoseconds since 1970 UTC, formatted as the contract requires. Computed without a date library, so that
+//! the server's arithmetic is checked by an independent implementation.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub fn now_ns() -> i64 {
     i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// UTC, `Z`, no fraction when it is zero, else the fewest of 3, 6 or 9 digits that lose nothing.
+/// UTC, `Z`, no fraction if it is zero, else the fewest of 3, 6 or 9 digits that preserve it.
 pub fn timestamp(ns: i64) -> String {
     let (year, month, day) = date_of(ns.div_euclid(DAY));
     let in_day = ns.rem_euclid(DAY);
@@ -27,8 +27,8 @@ pub fn timestamp(ns: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
-/// Year, month, day of the proleptic Gregorian calendar for a number of days since 1970-01-01.
-/// Counted in eras of 400 years that begin on the first of March, so that the leap day is a year's last.
+/// Year, month and day of the proleptic Gregorian calendar for a number of days since 1970-01-01. Computed in eras of
+/// 400 years that begin on the first of March, so that the leap day is the last of a year.
 pub fn date_of(days: i64) -> (i64, i64, i64) {
     let from_era_zero = days + 719_468;
     let era = from_era_zero.div_euclid(146_097);

@@ -3,21 +3,21 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// On two busy cores.
+/// Allows for two busy cores.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Polls until there is a result; `what` describes it in the failure message.
 #[track_caller]
-pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
-    until_within(WITHIN, what, ask)
+pub fn until<T>(what: &str, poll: impl FnMut() -> Option<T>) -> T {
+    until_within(WITHIN, what, poll)
 }
 
-/// The same with a deadline of its own.
+/// The same with another deadline.
 #[track_caller]
-pub fn until_within<T>(within: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub fn until_within<T>(within: Duration, what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + within;
     loop {
-        if let Some(answer) = ask() {
+        if let Some(answer) = poll() {
             return answer;
         }
         assert!(

@@ -1,15 +1,15 @@
-//! The first steps of tests about rules: an integration key, a rule with an evaluation block, webhooks, and an
-//! evaluator that asks what is due and posts verdicts.
+//! Preconditions of tests about rules: an integration key, a rule with an evaluation block, webhooks, and an evaluator
+//! that lists due rules and posts verdicts.
 
 use serde_json::{Value, json};
 
 use super::client::{Answer, Client};
 use super::given::{Account, Bucket, text};
 
-/// The least interval a rule can have.
+/// The least interval of a rule.
 pub const INTERVAL_SECONDS: i64 = 60;
 
-/// An evaluation block of the least interval over one field.
+/// An evaluation block with the least interval over one field.
 pub fn evaluation(field: &str) -> Value {
     json!({
         "intervalSeconds": INTERVAL_SECONDS, "windowSeconds": 300, "inputs": [{"key": "x", "field": field}],
@@ -32,7 +32,7 @@ impl Account {
         }
     }
 
-    /// A new webhook as the creation shows it, secret included.
+    /// Creates a webhook; returns it with its secret.
     #[track_caller]
     pub fn webhook(&self, body: &Value) -> Value {
         let answer = self
@@ -47,7 +47,7 @@ impl Account {
 }
 
 impl Bucket {
-    /// Creates a rule of this body, which lacks only the `bucketId`; returns its id.
+    /// Creates a rule; `body` lacks only the `bucketId`. Returns its id.
     #[track_caller]
     pub fn rule(&self, body: &Value) -> String {
         let mut body = body.clone();
@@ -61,7 +61,7 @@ impl Bucket {
         text(&answer.expect(201, "spec: POST /api/alerts"), "/alertRule/_id")
     }
 
-    /// A rule with an evaluation block on the field `level` of a source.
+    /// Creates a rule with an evaluation block on the field `level` of a source.
     #[track_caller]
     pub fn evaluated_rule(&self, name: &str, source: &str) -> String {
         self.rule(&json!({
@@ -70,9 +70,9 @@ impl Bucket {
         }))
     }
 
-    /// A rule as it is shown now.
+    /// The current answer of GET for a rule.
     #[track_caller]
-    pub fn shown(&self, rule: &str) -> Value {
+    pub fn show(&self, rule: &str) -> Value {
         let answer = self
             .client
             .get(&format!("/api/alerts/{rule}"))
@@ -95,7 +95,7 @@ impl Bucket {
     }
 }
 
-/// An integration key in use.
+/// An evaluator: a client with an integration key.
 #[derive(Clone)]
 pub struct Evaluator {
     pub client: Client,
@@ -103,7 +103,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// What is due; `parameters` with their question mark.
+    /// Lists due rules; `parameters` starts with `?` unless it is empty.
     #[track_caller]
     pub fn due(&self, parameters: &str) -> Vec<Value> {
         let path = format!("/api/evaluations/due{parameters}");

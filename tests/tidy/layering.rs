@@ -4,16 +4,16 @@ use std::fs;
 
 use crate::sources::{Source, assert_none, has_word, joined, names_behind, root, rust};
 
-/// Which rooms of the server a room may import: the arrows of ARCHITECTURE.md. `crate::x` of a room that is not in
-/// its list is an architectural change and is made here first.
-const ARROWS: &[(&str, &[&str])] = &[
-    // Words that every room shares.
+/// Which rooms of the server a room may import: the arrows of ARCHITECTURE.md. Any other `crate::x` is an architectural
+/// change, which begins with this list.
+const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
+    // Terms shared by all rooms.
     ("ids", &["random"]),
     ("clock", &[]),
     ("random", &[]),
     ("limits", &[]),
     ("timestamp", &["clock"]),
-    // `catalog` for where a rule stands, which the refusal of a verdict tells.
+    // `catalog` for the standing of a rule, which is a part of refused verdicts.
     ("error", &["catalog", "limits", "random"]),
     ("checked_file", &[]),
     ("sealed_file", &[]),
@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ingest",
         &["catalog", "clock", "error", "ids", "limits", "timestamp"],
     ),
-    // From the log outwards.
+    // The log and the rooms that depend on it.
     ("journal", &["catalog", "clock", "error", "ids", "limits"]),
     (
         "bucket",
@@ -46,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ledger", &["catalog", "clock", "ids", "journal", "sealed_file"]),
-    // `ingest` for its writer: one way to show the values of a point.
+    // `ingest` for its writer: points are shown in one form.
     (
         "delivery",
         &[
@@ -102,7 +102,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
-    // `ingest` for its parsers: one reading of a timestamp for all endpoints.
+    // `ingest` for its parsers: timestamps are read in one way by all endpoints.
     (
         "http",
         &[
@@ -120,7 +120,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
-    // Beside the server: reads what the others wrote.
+    // Independent of the server: reads the files of the others.
     (
         "backup",
         &[
@@ -137,7 +137,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
-    // The rooms that assemble the others may import all of them.
+    // Rooms that assemble the others may import all of them.
     ("check", ALL),
     ("startup", ALL),
     ("main", ALL),
@@ -146,7 +146,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 const ALL: &[&str] = &["*"];
 
-/// Rooms of pure logic: no runtime, no files, no clock, so that every rule is tested without a server or a sleep.
+/// Rooms of pure logic, without a runtime, files or a clock, so that every rule is tested without a server or a sleep.
 const PURE: &[&str] = &[
     "src/catalog",
     "src/delivery/envelope.rs",
@@ -181,18 +181,18 @@ fn rooms_import_only_along_the_arrows() {
     let mut faults = Vec::new();
     for source in rust().iter().filter(|source| !source.is_test()) {
         let Some(room) = source.room() else { continue };
-        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
+        let Some((_, allowed)) = ALLOWED_IMPORTS.iter().find(|(name, _)| *name == room) else {
             faults.push(format!(
-                "{}: the room `{room}` has no arrows yet; add it to ARROWS",
+                "{}: the room `{room}` is not listed; add it to ALLOWED_IMPORTS",
                 source.path
             ));
             continue;
         };
         let text = joined(source);
         let mut imported = names_behind(&text, "crate::");
-        // The way up out of a room: as many `super::` as the file is deep, then another room's name.
+        // Paths out of a room: as many `super::` as the file is deep, then another room's name.
         let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
-        let rooms = ARROWS.iter().map(|(name, _)| *name);
+        let rooms = ALLOWED_IMPORTS.iter().map(|(name, _)| *name);
         let upwards = names_behind(&text, &"super::".repeat(depth.max(1)));
         imported.extend(
             upwards
@@ -200,7 +200,7 @@ fn rooms_import_only_along_the_arrows() {
                 .filter(|name| depth > 0 && rooms.clone().any(|room| room == name)),
         );
         for name in imported {
-            let is_room = ARROWS.iter().any(|(room, _)| *room == name);
+            let is_room = ALLOWED_IMPORTS.iter().any(|(room, _)| *room == name);
             if is_room && name != room && !allowed.contains(&name.as_str()) && *allowed != ALL {
                 faults.push(format!("{}: `{room}` imports `{name}`", source.path));
             }
@@ -242,7 +242,7 @@ fn crates_import_nothing_above_or_beside_them() {
     }
     assert_none(
         &faults,
-        "design: disk ← wal, engine; evaluator ← demo: each imports nothing above or beside it",
+        "design: disk ← wal, engine; evaluator ← demo: no other imports between crates",
     );
 }
 
@@ -266,10 +266,7 @@ fn only_the_bucket_uses_the_store_and_only_the_journal_the_log() {
             faults.push(format!("{}: reaches behind the journal to the log", source.path));
         }
         if source.is_below("src/http") && has_word(&text, "engine::") {
-            faults.push(format!(
-                "{}: a handler translates, it does not reach the engine",
-                source.path
-            ));
+            faults.push(format!("{}: a handler must not use the engine", source.path));
         }
         if source.is_below("src/service") && has_word(&text, "actix_web") {
             faults.push(format!("{}: service is free of HTTP", source.path));
@@ -281,7 +278,7 @@ fn only_the_bucket_uses_the_store_and_only_the_journal_the_log() {
     );
 }
 
-/// Files of `service` that handle JSON which is not the API's.
+/// Files of `service` with JSON that is not the API's.
 const SERVICE_JSON: &[(&str, &str)] = &[
     ("src/service/tokens.rs", "the parts of a JWT are JSON"),
     ("src/service/triggers.rs", "evidence and webhook bodies are JSON"),

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md is correct: files it names exist, it describes every room, and its glossary is followed.
+//! ARCHITECTURE.md is correct: named files exist, every room is described, and the glossary is followed.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
 }
 
-/// What stands in backticks.
+/// Texts in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,16 +1,16 @@
-//! The project's texts, and how to look for words and imports in them.
+//! The project's texts, and functions that search them for words and imports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub struct Source {
-    /// From the root of the repository, with `/`.
+    /// Relative to the root of the repository, with `/`.
     pub path: String,
     pub text: String,
 }
 
 impl Source {
-    /// The lines that are no comments, numbered from 1.
+    /// The lines that are not comments, numbered from 1.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..)
             .zip(self.text.lines())
@@ -21,13 +21,13 @@ impl Source {
         self.path == folder || self.path.starts_with(&format!("{folder}/"))
     }
 
-    /// A file of tests only: it may use what the room itself may not.
+    /// Whether it is a file of tests: it may use what the room itself may not.
     pub fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         self.path.split('/').any(|part| part == "tests") || name == "tests.rs" || name.ends_with("_tests.rs")
     }
 
-    /// The rules themselves, which have to name what they forbid.
+    /// Whether it is one of these rules, which have to name what they forbid.
     pub fn is_rule(&self) -> bool {
         self.path == "tests/tidy.rs" || self.is_below("tests/tidy")
     }
@@ -43,7 +43,7 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every text of the project: what is or could be committed.
+/// Every text of the project that is or could be committed.
 pub fn committed() -> Vec<Source> {
     fn walk(directory: &Path, found: &mut Vec<Source>) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -53,12 +53,12 @@ pub fn committed() -> Vec<Source> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            // Git's own, which in a work tree beside the first one is a file.
+            // Git's own directory, which is a file in a secondary work tree.
             if name == ".git" {
                 continue;
             }
             if path.is_dir() {
-                // What .gitignore leaves out.
+                // Directories excluded by .gitignore.
                 let own = directory != root() || !matches!(name.as_str(), "target" | "data");
                 if own && !matches!(name.as_str(), "node_modules" | "dist") {
                     walk(&path, found);
@@ -86,7 +86,6 @@ pub fn committed() -> Vec<Source> {
     found
 }
 
-/// The Rust files.
 pub fn rust() -> Vec<Source> {
     let mut sources = committed();
     sources.retain(|source| source.path.ends_with(".rs"));
@@ -103,7 +102,7 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether `word` stands in the line as a whole: not as a part of a longer name.
+/// Whether `word` occurs in the line as a whole word.
 pub fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -114,7 +113,7 @@ pub fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// The first names behind every `prefix::`, those of a group `prefix::{a, b::c}` included.
+/// The first name after every `prefix::`, including those of a group `prefix::{a, b::c}`.
 pub fn names_behind(text: &str, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
     for (at, _) in text.match_indices(prefix) {
@@ -160,12 +159,12 @@ fn group_names(group: &str) -> Vec<String> {
     names
 }
 
-/// The code of a file as one text, so that a group over several lines is found.
+/// The code of a file as one text, so that groups over several lines are found.
 pub fn joined(source: &Source) -> String {
     source.code().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
 
-/// The rules depend on these finders: each must find its pattern.
+/// The rules depend on these functions: each must find its pattern.
 #[test]
 fn every_finder_finds_its_pattern() {
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Length, openings, unfinished work, machines, unsafe code, sleeping tests.
+//! Length, module docs, unfinished work, machine-specific paths, unsafe code, sleeping tests.
 
 use crate::sources::{assert_none, committed, has_word, is_word, rust};
 
@@ -7,7 +7,7 @@ const LINES_MAX: usize = 500;
 /// The only files with unsafe code, each small and with a safety comment.
 const UNSAFE: &[&str] = &["disk/src/fault.rs", "disk/src/map.rs"];
 
-/// The only places where a test waits: polling with a deadline.
+/// The only files in which a test waits: by polling with a deadline.
 const WAITING_TESTS: &[&str] = &[
     "tests/support/process.rs",
     "tests/crash/rounds.rs",
@@ -23,10 +23,7 @@ fn files_have_at_most_500_lines() {
         .filter(|(lines, _)| *lines > LINES_MAX)
         .map(|(lines, path)| format!("{path}: {lines} lines, at most {LINES_MAX}"))
         .collect();
-    assert_none(
-        &long,
-        "style: a file that needs an inner table of contents is two files",
-    );
+    assert_none(&long, "style: a longer file has to be split");
 }
 
 #[test]
@@ -44,7 +41,7 @@ fn every_room_begins_with_a_module_comment() {
         }
         if matches!(name, "utils" | "util" | "helpers" | "misc" | "types") {
             faults.push(format!(
-                "{}: the name says nothing of what is inside",
+                "{}: the name does not describe the contents",
                 source.path
             ));
         }
@@ -78,7 +75,7 @@ fn nothing_unfinished_or_silenced_is_committed() {
             }
         }
     }
-    assert_none(&faults, "style: what is unfinished or silenced stays out");
+    assert_none(&faults, "style: nothing unfinished or silenced is committed");
 }
 
 #[test]
@@ -88,7 +85,7 @@ fn no_committed_file_contains_a_local_path() {
     for source in committed().iter().filter(|source| !source.is_rule()) {
         for (number, line) in (1..).zip(source.text.lines()) {
             for path in paths.iter().filter(|path| line.contains(**path)) {
-                // A segment of a longer path or address is not a place on a machine.
+                // A segment of a longer path or address is not a path on a machine.
                 let own = line.match_indices(*path).any(|(at, _)| {
                     !line[..at]
                         .chars()
@@ -101,10 +98,7 @@ fn no_committed_file_contains_a_local_path() {
             }
         }
     }
-    assert_none(
-        &faults,
-        "house rule: nothing committed names this machine's paths",
-    );
+    assert_none(&faults, "style: committed files contain no paths of this machine");
 }
 
 #[test]
@@ -140,7 +134,7 @@ fn unsafe_is_used_only_in_listed_files_with_a_safety_comment() {
     }
     assert_none(
         &faults,
-        "house rule: unsafe only in one small file per need, with its proof",
+        "style: unsafe code is in the files of UNSAFE, with a `SAFETY:` comment",
     );
 }
 
@@ -159,6 +153,6 @@ fn tests_do_not_sleep() {
     }
     assert_none(
         &faults,
-        "house rule: tests never sleep to wait; time is an argument, or a poll with a deadline",
+        "style: tests do not sleep; time is an argument, or the test polls with a deadline",
     );
 }

@@ -1,4 +1,4 @@
-/** The API as a program uses it, to make what a test needs to see. */
+/** Prepares objects through the public API. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -47,7 +47,7 @@ export interface World {
   integrationKey: string;
 }
 
-/** Names of everything in a world; defaults are harmless. */
+/** Names of the objects in a world; the defaults are harmless. */
 export interface Names {
   bucket: string;
   source: string;
@@ -74,8 +74,8 @@ const HARMLESS: Names = {
 
 export const POINTS = 120;
 
-/** A bucket, a source with an hour or two of points, keys, a rule that has fired, and a webhook. */
-export async function makeWorld(account: Account, given: Partial<Names> = {}): Promise<World> {
+/** Creates a bucket, a source with an hour or two of points, keys, a rule that has fired, and a webhook. */
+export async function createWorld(account: Account, given: Partial<Names> = {}): Promise<World> {
   const names = { ...HARMLESS, ...given };
   const bucket = await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", {
     name: names.bucket,
@@ -145,13 +145,13 @@ export interface Sent {
   values: Record<string, number | string | boolean>;
 }
 
-/** A source of its own, in a bucket of its own or in `bucketId`. */
-export async function makeSource(
+/** Creates a source, in `bucketId` or in a new bucket. */
+export async function createSource(
   account: Account,
   schema: Record<string, { type: string; unit?: string }>,
   { name = "Meter", bucketId }: { name?: string; bucketId?: string } = {},
 ): Promise<SourceRef> {
-  const made = bucketId ?? (await makeBucket(account, `${name} ${++bucketsMade}`));
+  const made = bucketId ?? (await createBucket(account, `${name} ${++bucketsMade}`));
   const path = `/api/buckets/${made}/sources`;
   const source = await call<{ dataSource: { _id: string } }>(account, "POST", path, { name, schema });
   return { bucketId: made, sourceId: source.dataSource._id };
@@ -159,7 +159,7 @@ export async function makeSource(
 
 let bucketsMade = 0;
 
-async function makeBucket(account: Account, name: string): Promise<string> {
+async function createBucket(account: Account, name: string): Promise<string> {
   return (await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", { name })).bucket._id;
 }
 
@@ -174,7 +174,7 @@ export async function send(account: Account, { bucketId, sourceId }: SourceRef, 
   }
 }
 
-/** Somewhere for webhooks to go. */
+/** Starts a receiver of webhooks. */
 export async function startReceiver(): Promise<{ url: string; bodies: string[]; server: Server }> {
   const bodies: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -189,7 +189,7 @@ export async function startReceiver(): Promise<{ url: string; bodies: string[]; 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, bodies, server };
 }
 
-/** Every page of a world by its hash. */
+/** All pages of a world by hash. */
 export function pagesOf({ bucketId, sourceId, ruleId, webhookId }: World, field: string): Record<string, string> {
   const chosen = [field, "running", "mode"]
     .map((name) => `f=${bucketId}.${sourceId}.${encodeURIComponent(name)}`)

@@ -1,11 +1,11 @@
-/** The service under test: the binary of TIDEWATCH_BIN on a free port with a directory of its own. */
+/** The service under test: the binary of TIDEWATCH_BIN on a free port with its own directory. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export interface Service {
-  /** Where the page and the API are. */
+  /** Base URL of the page and the API. */
   url: string;
   stop: () => Promise<void>;
 }
@@ -24,7 +24,7 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
     },
   });
   return {
-    url: await listeningAt(child),
+    url: await addressOf(child),
     stop: async () => {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");
@@ -34,8 +34,8 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
   };
 }
 
-/** The address of the log line that says where it listens. */
-function listeningAt(child: ChildProcess): Promise<string> {
+/** Reads the server's address from its log. */
+function addressOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let log = "";
     const timer = setTimeout(() => reject(new Error(`the server did not start:\n${log}`)), START_DEADLINE_MS);

@@ -1,4 +1,4 @@
-/** The test that all browser tests start from: one service a worker, and a page on which nothing may go wrong unseen. */
+/** The base of all browser tests: one service for each worker, and a page whose errors fail the test. */
 import { test as base, expect, type Page } from "@playwright/test";
 import type { Account } from "./api";
 import { startService, type Service } from "./service";
@@ -8,7 +8,7 @@ interface WorkerFixtures {
 }
 
 interface TestFixtures {
-  /** Violations of the content security policy, and errors of scripts; empty at the end, or the test fails. */
+  /** Violations of the content security policy, and script errors; the test fails unless it is empty at the end. */
   faults: string[];
 }
 
@@ -49,7 +49,7 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
 
 export { expect };
 
-/** What a log-in leaves behind: the cookie, and when it ends. */
+/** Stores what a log-in stores: the cookie and its expiry. */
 export async function logInAs(page: Page, { url, token }: Account): Promise<void> {
   const cookie = { name: "tidewatch_session", value: token, url, httpOnly: true, sameSite: "Strict" as const };
   await page.context().addCookies([cookie]);
@@ -59,24 +59,24 @@ export async function logInAs(page: Page, { url, token }: Account): Promise<void
   });
 }
 
-/** Opens the dashboard as somebody who is logged in already. */
+/** Opens the dashboard with a logged-in session. */
 export async function open(page: Page, account: Account, hash = "#/"): Promise<void> {
   await logInAs(page, account);
-  // A new address that differs in its hash alone would load nothing, and not log in.
+  // Navigating to an address that differs only in its hash would not reload the page.
   await page.goto("about:blank");
   await page.goto(`${account.url}/${hash}`);
-  await settled(page);
+  await waitUntilSettled(page);
 }
 
 export async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate((to) => {
     location.hash = to;
   }, hash);
-  await settled(page);
+  await waitUntilSettled(page);
 }
 
-/** Everything that was asked for has come, and no skeleton is left. */
-export async function settled(page: Page): Promise<void> {
+/** Waits until all requests are answered and no skeleton is left. */
+export async function waitUntilSettled(page: Page): Promise<void> {
   await expect(page.locator("h1")).toBeVisible();
   await expect(page.locator(".skeleton")).toHaveCount(0);
   await expect(page.locator(".waiting")).toHaveCount(0);

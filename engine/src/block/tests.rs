@@ -1,4 +1,4 @@
-//! Blocks give back what they were made of, and name damage instead of answering from it.
+//! Blocks round-trip, and damage is reported instead of returning wrong rows.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ fn columns(rows: i64) -> Columns {
     columns
 }
 
-/// An entry under a right checksum was believed whatever it said, and rows of the same step are two numbers on the disk.
+/// Regression: the row count of an entry with a valid checksum was trusted, and rows with equal steps take two numbers
+/// on disk.
 #[test]
 fn more_rows_than_a_block_may_hold_are_damage() {
     let block = encode_block(7, &columns(100));
@@ -52,8 +53,8 @@ fn more_rows_than_a_block_may_hold_are_damage() {
     }
 }
 
-/// Found by the fuzz target `segment`: a block without a footer whose directory named fields out of order was taken for
-/// whole, and what was written of it was damaged.
+/// Found by the fuzz target `segment`: a block without a footer whose directory had fields out of order was accepted,
+/// and the block written from it was damaged.
 #[test]
 fn fields_out_of_order_are_damage() {
     let block = encode_block(7, &columns(100));
@@ -72,7 +73,7 @@ fn fields_out_of_order_are_damage() {
     }
 }
 
-/// Decimals, as sensors send them, cost what they did before there were carries.
+/// Decimals as sensors send them take the same space as before carries were introduced.
 #[test]
 fn carries_are_written_only_for_very_long_decimals() {
     let written = |rows: i64, first: i64| {
@@ -169,7 +170,7 @@ fn a_rollup_level_is_kept_when_its_cells_hold_over_sixty_rows() {
     );
 }
 
-/// The rows of an hour are those of a field that every row has; without one they are kept for themselves.
+/// The rows of an hour are those of a field that every row has; without such a field, they are stored separately.
 #[test]
 fn hourly_row_counts_are_known_for_any_set_of_fields() {
     let rows_of_hours = |columns: &Columns| {

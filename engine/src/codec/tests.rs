@@ -1,4 +1,4 @@
-//! Every form gives back what it was given, and takes no more room than the plain one.
+//! Every encoding round-trips and takes no more space than the plain one.
 
 use super::*;
 use crate::column::Texts;
@@ -110,7 +110,8 @@ fn damage_is_an_error_and_never_a_panic() {
 
 #[test]
 fn the_order_of_differences_with_the_smallest_result_is_chosen() {
-    // A counter's second differences are small too, but its first ones are smaller; noise has none worth taking.
+    // The second differences of a counter are small, too, but its first differences are smaller; noise has no small
+    // differences.
     let mut rng = fastrand::Rng::with_seed(3);
     let mut count = 0;
     let counter: Vec<i64> = std::iter::repeat_with(|| {

@@ -1,4 +1,4 @@
-//! Queries under small budgets: what they hold stays within it, and what they answer is what a brute force answers.
+//! Queries under small budgets: they stay within their memory, and their answers equal those of a naive computation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{EngineError, Snapshot, Values};
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
 
-/// A row of a source: time, order of arrival, values by field.
+/// A row of a source: time, sequence, values by field.
 #[derive(Clone)]
 struct Point {
     source: u32,
@@ -24,7 +24,7 @@ struct Point {
     odd: bool,
 }
 
-/// Sources with fields that most rows have and fields that few have, partly in blocks that overlap.
+/// Sources with common and rare fields, partly in overlapping blocks.
 fn filled(random: &mut Rng) -> (Store, Vec<Point>) {
     let (sources, fields) = (random.u32(1..5), random.u16(1..40));
     let rows = random.usize(1..30_000);
@@ -263,7 +263,7 @@ fn a_query_holds_its_budget_and_answers_exactly_or_is_refused() {
     );
 }
 
-/// One source of 256 fields, each row with one of them: every cell had all fields.
+/// One source of 256 fields, each row with one of them. Regression: every cell held all fields.
 fn wide(rows: i64) -> Store {
     let mut store = Store::new();
     let (mut writer, mut bytes) = (RowsWriter::new(), Vec::new());
@@ -314,7 +314,7 @@ fn a_wide_source_costs_only_the_requested_cells() {
     }
 }
 
-/// A filter that nothing passes kept every run it had opened.
+/// Regression: a filter that matched nothing kept every run that it had opened.
 #[test]
 fn a_scan_releases_blocks_it_has_passed() {
     let store = wide(200_000);
@@ -341,7 +341,7 @@ fn a_scan_releases_blocks_it_has_passed() {
     assert!(most < 500_000, "{most} bytes for one run at a time");
 }
 
-/// As many sources as rows on the page: each is opened, and keeps few rows.
+/// As many sources as rows on the page: each is opened and keeps few rows.
 #[test]
 fn a_page_of_many_sources_holds_few_rows_of_each() {
     const SOURCES: u32 = 300;

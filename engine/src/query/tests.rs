@@ -1,4 +1,5 @@
-//! What queries read, which the model test does not see: a grouped query's cost grows with its answer.
+//! Amounts of data read by queries, which the model test does not check: the cost of a grouped query grows with its
+//! answer.
 
 use std::cell::Cell;
 
@@ -12,7 +13,7 @@ use crate::store::Store;
 const SECOND: i64 = 1_000_000_000;
 const BLOCK: u64 = crate::BLOCK_ROWS_MAX as u64;
 
-/// One point a second in one source.
+/// One source with one point a second.
 fn store(points: i64) -> Store {
     let mut store = Store::new();
     let mut writer = RowsWriter::new();
@@ -110,7 +111,7 @@ fn a_cancelled_query_returns_stopped() {
     );
 }
 
-/// A filter read every text of a block, and of a head, before anybody was asked whether the answer is still wanted.
+/// Regression: a filter read every text of a block or head before it checked for cancellation.
 #[test]
 fn a_query_stops_between_metadata_texts() {
     const POINTS: u64 = 2 * BLOCK + 500;
@@ -134,9 +135,9 @@ fn a_query_stops_between_metadata_texts() {
         }
         let snapshot = store.snapshot([1]);
         let series = &snapshot.series[0];
-        let (asked, read) = (Cell::new(0), Cell::new(0));
-        // The first question comes before the block or chunk, the second before its first text.
-        let stop = || asked.replace(asked.get() + 1) >= 3;
+        let (stop_checks, read) = (Cell::new(0), Cell::new(0));
+        // The first check is before the block or chunk, the second before its first text.
+        let stop = || stop_checks.replace(stop_checks.get() + 1) >= 3;
         let filter = |_: Option<&str>| read.replace(read.get() + 1) > 0;
         let group_query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -155,7 +156,7 @@ fn a_query_stops_between_metadata_texts() {
             "{} texts were read, sealed: {sealed}",
             read.get()
         );
-        asked.set(0);
+        stop_checks.set(0);
         read.set(0);
         let scan_query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -190,7 +191,7 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
         (77 * 3_600 * SECOND, 78 * 3_600 * SECOND),
         (i64::MIN + 1, -1),
     ] {
-        // Seconds from 0 on: the first is the next whole one.
+        // Points at whole seconds from 0 on: the first is the next whole second.
         let first = (range_ns.0.max(0) + SECOND - 1) / SECOND;
         let last = (range_ns.1.div_euclid(SECOND)).min(199_999);
         let rows = (last - first + 1).max(0) as u64;
@@ -211,7 +212,7 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
     assert!(hours.add(series, &|| true).is_err());
 }
 
-/// A source that sends each second, and a field that half of its minutes have.
+/// A source that sends every second, and a field present in half of its minutes.
 #[test]
 fn cached_minutes_agree_with_the_rows() {
     let (mut store, mut writer, mut bytes) = (Store::new(), RowsWriter::new(), Vec::new());
@@ -233,7 +234,7 @@ fn cached_minutes_agree_with_the_rows() {
         seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
     }
     let snapshot = store.snapshot([1]);
-    let ask = |fields: &[u16], step, range_ns, metadata| {
+    let run_query = |fields: &[u16], step, range_ns, metadata| {
         let query = GroupQuery {
             range_ns,
             step,
@@ -253,9 +254,9 @@ fn cached_minutes_agree_with_the_rows() {
     for round in 0..3 {
         for (fields, step) in fields.iter().flat_map(|fields| steps.map(|step| (*fields, step))) {
             for range_ns in ranges {
-                // Who asks for metadata is answered by rows.
-                let by_row = ask(fields, step.into(), range_ns, Some(&|_| true));
-                let found = ask(fields, step.into(), range_ns, None);
+                // Filtered by metadata, the query reads rows.
+                let by_row = run_query(fields, step.into(), range_ns, Some(&|_| true));
+                let found = run_query(fields, step.into(), range_ns, None);
                 assert_eq!(
                     found.starts_ns, by_row.starts_ns,
                     "{step:?} {fields:?} {range_ns:?}"

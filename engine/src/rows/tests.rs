@@ -1,4 +1,4 @@
-//! What is written comes back; what is damaged is an error.
+//! Encoded rows round-trip; damage is an error.
 
 use super::*;
 use crate::column::Values;
@@ -61,7 +61,7 @@ fn rows_round_trip_by_source_with_their_places() {
 
 #[test]
 fn a_field_set_twice_keeps_the_later_value() {
-    // Once stored twice when another field stood between: only the last field was looked at.
+    // Regression: only the last field was compared, so a field was stored twice with another between.
     let mut writer = RowsWriter::new();
     writer.begin(1);
     for (field, value) in [(5, 1.0), (3, 2.0), (4, 3.0), (5, 4.0)] {
@@ -119,7 +119,7 @@ fn damage_is_an_error_and_never_a_panic() {
     }
 }
 
-/// One row of source 1 at time 0: a field, its kind and its value for each column.
+/// One row of source 1 at time 0: field, kind and value of each column.
 fn one_row(columns: &[&[u8]]) -> Vec<u8> {
     let mut bytes = vec![1, 1, 1, 0, 0, 0, columns.len() as u8];
     columns.iter().for_each(|column| bytes.extend_from_slice(column));
@@ -130,7 +130,7 @@ fn one_row(columns: &[&[u8]]) -> Vec<u8> {
 /// A number (0.0), true and an empty text in field 2.
 const OF_EVERY_KIND: [&[u8]; 3] = [&[2, 0, 1, 0, 0], &[2, 2, 1, 1], &[2, 3, 1, 0, 0]];
 
-/// Found by the fuzz target `rows`: whichever came second was appended to a column of another type, which panics.
+/// Found by the fuzz target `rows`: the second occurrence was appended to a column of another type, which panics.
 #[test]
 fn a_duplicate_or_retyped_field_is_damage() {
     for (index, first) in OF_EVERY_KIND.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What is read of a footer long after the file was opened is checked again, places in it have a bound, and damage that
-//! no checksum names costs no more than an error.
+//! Parts of a footer that are read long after opening are checked again, offsets are bounded, and damage without a
+//! checksum mismatch is only an error.
 
 mod salvage;
 
@@ -18,14 +18,14 @@ use crate::{Checkpoint, Store};
 
 const BUCKETS: [u32; 3] = [3, BUCKET, 1 << 31];
 
-/// A file whose bytes turn into others while it is open.
-struct Turning {
+/// A file whose content changes while it is open.
+struct ChangingFile {
     whole: Vec<u8>,
     damaged: Vec<u8>,
     turned: AtomicBool,
 }
 
-impl AsRef<[u8]> for Turning {
+impl AsRef<[u8]> for ChangingFile {
     fn as_ref(&self) -> &[u8] {
         match self.turned.load(Ordering::Relaxed) {
             false => &self.whole,
@@ -34,15 +34,15 @@ impl AsRef<[u8]> for Turning {
     }
 }
 
-fn turning(whole: &[u8], damaged: Vec<u8>) -> Arc<Turning> {
-    Arc::new(Turning {
+fn changing_file(whole: &[u8], damaged: Vec<u8>) -> Arc<ChangingFile> {
+    Arc::new(ChangingFile {
         whole: whole.to_vec(),
         damaged,
         turned: AtomicBool::new(false),
     })
 }
 
-fn open(home: &Arc<Turning>) -> Arc<SegmentFile> {
+fn open(home: &Arc<ChangingFile>) -> Arc<SegmentFile> {
     SegmentFile::open(1, Arc::clone(home) as SharedBytes).unwrap()
 }
 
@@ -62,12 +62,12 @@ fn checkpoint() -> Checkpoint {
     store.begin_checkpoint().unwrap()
 }
 
-/// One bucket, three blocks.
+/// One bucket with three blocks.
 fn of_one() -> Vec<u8> {
     SegmentWriter::of_bucket(BUCKET, |segment| checkpoint().write(segment)).unwrap()
 }
 
-/// Three buckets, three blocks each.
+/// Three buckets with three blocks each.
 fn of_three() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut segment = SegmentWriter::new(&mut bytes).unwrap();
@@ -91,7 +91,7 @@ fn damage_to_a_footer_after_opening_is_reported() {
         for bit in 0..8 {
             let mut damaged = whole.clone();
             damaged[byte] ^= 1 << bit;
-            let home = turning(&whole, damaged);
+            let home = changing_file(&whole, damaged);
             let part = open(&home).part(BUCKET).unwrap().unwrap();
             assert_eq!(part.blocks.len(), 3);
             home.turned.store(true, Ordering::Relaxed);
@@ -108,7 +108,7 @@ fn damage_to_a_footer_after_opening_is_reported() {
     }
 }
 
-/// The row of a bucket is read when its part is: damage must not make the bucket look empty.
+/// The row of a bucket is read together with its part: damage must not make the bucket look empty.
 #[test]
 fn damage_to_a_table_after_opening_hides_no_bucket() {
     let whole = of_three();
@@ -117,7 +117,7 @@ fn damage_to_a_table_after_opening_hides_no_bucket() {
         for bit in 0..8 {
             let mut damaged = whole.clone();
             damaged[table_start + byte] ^= 1 << bit;
-            let home = turning(&whole, damaged);
+            let home = changing_file(&whole, damaged);
             let file = open(&home);
             home.turned.store(true, Ordering::Relaxed);
             assert_eq!(file.parts().count(), 3);
@@ -141,7 +141,7 @@ fn a_cached_block_is_read_without_the_footer() {
     let footer = opened(whole.clone()).unwrap().table.footer();
     let mut damaged = whole.clone();
     damaged[footer].fill(0xff);
-    let home = turning(&whole, damaged);
+    let home = changing_file(&whole, damaged);
     let (_, entry) = open(&home).part(BUCKET).unwrap().unwrap().blocks.remove(0);
     let cache = Cache::new(1 << 20);
     entry.block(&cache).unwrap();
@@ -151,7 +151,7 @@ fn a_cached_block_is_read_without_the_footer() {
     assert!(entry.block(&Cache::new(1 << 20)).is_err());
 }
 
-/// The same segment opened again is another one to the cache: its number may be that of a file that is gone.
+/// A reopened segment has other cache keys: its number may have been used by a removed file.
 #[test]
 fn two_openings_of_one_segment_share_no_cache_entries() {
     let home: SharedBytes = Arc::new(of_one());
@@ -164,7 +164,7 @@ fn two_openings_of_one_segment_share_no_cache_entries() {
     assert_ne!(one.id(), other.id());
 }
 
-/// Places in a footer have 32 bits: what is longer is neither written nor read.
+/// Offsets in a footer have 32 bits: a longer footer is neither written nor read.
 #[test]
 fn a_footer_has_less_than_four_gibibytes() {
     let most = u64::from(u32::MAX);
@@ -181,8 +181,7 @@ fn a_footer_has_less_than_four_gibibytes() {
     assert!(footer_start(100, 93).is_err(), "nor one longer than the file");
 }
 
-/// The heads say where every block is and whose, should the footer be lost: whoever goes from head to head ends where no
-/// block follows.
+/// If the footer is lost, the heads identify all blocks: following them ends after the last block.
 #[test]
 fn every_block_is_found_from_the_block_heads_alone() {
     let bytes = of_three();
@@ -214,7 +213,7 @@ fn every_block_is_found_from_the_block_heads_alone() {
     assert_eq!(found, expected);
 }
 
-/// The parts of a file and what it has besides them, magic and trailer, are the file.
+/// The parts of a file, its magic and its trailer add up to its length.
 #[test]
 fn the_bytes_of_all_parts_add_up_to_the_file() {
     let file = opened(of_three()).unwrap();
@@ -230,7 +229,7 @@ fn the_bytes_of_all_parts_add_up_to_the_file() {
     );
 }
 
-/// A file with these rows in its table, everything else as in the given one, and all checksums right.
+/// The given file with this table, with valid checksums.
 fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
     let file = opened(bytes.to_vec()).unwrap();
     let table_start = file.table.footer().end;
@@ -246,8 +245,8 @@ fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
     file
 }
 
-/// A table that no writer of ours writes, its checksum right: it is refused, or the part is, without a panic and without
-/// memory for what it claims.
+/// Inconsistent tables with valid checksums are refused, or their parts are, without a panic or an allocation of the
+/// claimed size.
 #[test]
 fn an_inconsistent_table_is_refused() {
     let bytes = of_three();
@@ -299,7 +298,7 @@ fn an_inconsistent_table_is_refused() {
     part_refused("other entries", &|rows| rows[1].checksum ^= 1);
 }
 
-/// Blocks of a bucket out of order could not be found again.
+/// The blocks of a bucket out of order could not be found.
 #[test]
 fn buckets_out_of_order_are_not_written() {
     let checkpoint = checkpoint();
@@ -317,7 +316,7 @@ fn buckets_out_of_order_are_not_written() {
     }
 }
 
-/// A file of version 2 with these bytes in its footer behind the count, all checksums right.
+/// A file of version 2 with these bytes in its footer after the count, with valid checksums.
 fn of_version_2(count: u64, entries: &[u8]) -> Result<Arc<SegmentFile>, EngineError> {
     let mut footer = Vec::new();
     put_varint(&mut footer, count);
@@ -332,7 +331,7 @@ fn of_version_2(count: u64, entries: &[u8]) -> Result<Arc<SegmentFile>, EngineEr
 
 #[test]
 fn an_inconsistent_older_footer_is_refused() {
-    // A merge of nothing but expired rows left such a file.
+    // A merge of only expired rows left such a file.
     let empty = of_version_2(0, &[]).unwrap();
     assert_eq!(empty.parts().count(), 0);
     assert!(empty.part(BUCKET).unwrap().is_none());
@@ -348,7 +347,7 @@ fn an_inconsistent_older_footer_is_refused() {
     let elsewhere = [1, 1, 0, 0, 7, 0, 0, 8, 100];
     let file = of_version_2(1, &elsewhere).unwrap();
     assert!(file.part(BUCKET).is_err(), "a block in the footer");
-    // A last sequence beyond 64 bits: it once came out below the first, and copying it would have panicked.
+    // Regression: a last sequence beyond 64 bits overflowed to one below the first, and copying it panicked.
     let mut beyond = vec![1, 1, 0, 0];
     put_varint(&mut beyond, u64::MAX);
     beyond.extend_from_slice(&[1, 0, 8, 0]);

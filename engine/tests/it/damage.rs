@@ -1,5 +1,5 @@
-//! What damage to a segment file costs: in the table the file, in the entries of a bucket what it holds of that bucket,
-//! in a block the block. The places are computed from the drawing in FORMAT.md.
+//! Loss by damage to a segment file: damage to the table loses the file, damage to a bucket's entries loses that
+//! bucket's part, damage to a block loses the block. Offsets are computed from the layout in FORMAT.md.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn read(file: &Arc<SegmentFile>, bucket: u32) -> Result<Vec<BlockReport>, Engine
     file.part(bucket)?.unwrap().verify()
 }
 
-/// Where things are in a file: the heads and blocks, the entries of each bucket, table and trailer.
+/// Offsets in a file: heads and blocks, the entries of each bucket, table and trailer.
 struct Layout {
     blocks: Vec<Range<usize>>,
     entries: Vec<Range<usize>>,
@@ -155,7 +155,7 @@ fn a_truncated_file_is_refused() {
     }
 }
 
-/// A file of version 3 is none of an older one and the other way round, whatever its magic becomes.
+/// No change of the magic makes a file of version 3 valid as an older version, or the reverse.
 #[test]
 fn segment_versions_are_not_interchangeable() {
     let mut bytes = segment();

@@ -1,4 +1,4 @@
-//! Segment files by number, as a server has them on its disk.
+//! Numbered segment files, as a server has them on its disk.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -33,17 +33,16 @@ impl Files {
         SegmentFile::open(id, Arc::clone(&self.files[&id])).unwrap()
     }
 
-    /// Opens all of them anew.
+    /// Opens all files again.
     pub fn open_all(&self) -> Vec<Arc<SegmentFile>> {
         self.files.keys().map(|id| self.open(*id)).collect()
     }
 
-    /// Numbers of all files.
     pub fn all(&self) -> Vec<u64> {
         self.files.keys().copied().collect()
     }
 
-    /// The files of the merge that is due; `live_rows` are the rows in use by file.
+    /// The files of the merge that is due; `live_rows` has the rows in use by file.
     pub fn choose_merge(&self, live_rows: &BTreeMap<u64, u64>) -> Option<Vec<u64>> {
         let uses = self.open_all().into_iter().map(|file| SegmentUse {
             id: file.id(),
@@ -55,7 +54,7 @@ impl Files {
         choose_merge(&uses.collect::<Vec<_>>())
     }
 
-    /// Removes those that no store uses; answers how many. All that are used are there.
+    /// Removes files that no store uses; returns their number. All used files must exist.
     pub fn remove_unused(&mut self, live_rows: &BTreeMap<u64, u64>) -> usize {
         let before = self.files.len();
         self.files.retain(|id, _| live_rows.contains_key(id));

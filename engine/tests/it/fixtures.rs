@@ -1,5 +1,5 @@
-//! Files of earlier format versions stay readable. `TIDEWATCH_WRITE_FIXTURES=1` writes those of the present version,
-//! which is done once, when a version is new.
+//! Files of earlier format versions stay readable. `TIDEWATCH_WRITE_FIXTURES=1` writes those of the current version,
+//! once for each new version.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,10 +110,10 @@ fn check(store: &Store) {
     );
 }
 
-/// What is left of an hour whose sum was beyond the doubles: 2^960.
+/// The remainder of an hour whose sum exceeded the range of doubles: 2^960.
 const REST: f64 = f64::from_bits((1_023 + 960) << 52);
 
-/// A third source, whose sums take more than a double: over the whole block, and in hours.
+/// A third source, whose sums exceed the range of doubles: over the whole block, and in hours.
 fn rows_with_carries() -> Vec<u8> {
     let mut writer = RowsWriter::new();
     for row in 0..7_200i64 {
@@ -134,7 +134,7 @@ fn rows_with_carries() -> Vec<u8> {
     bytes
 }
 
-/// The hours of the third source after what is taken off again.
+/// Checks the hours of the third source after subtraction.
 fn check_carries(store: &mut Store) {
     let mut writer = RowsWriter::new();
     for (row, value) in [(0, -1e16), (3_600, -1.7e308), (3_601, -1.6e308)] {
@@ -170,12 +170,12 @@ fn checkpoint_of(all: &[(&[u8], u64)]) -> Checkpoint {
     store.begin_checkpoint().unwrap()
 }
 
-/// Buckets of the segment of the present version: one with the rows, one with the sums, one with both.
+/// Buckets in the segment of the current version: one with the rows, one with the sums, one with both.
 const ROWS_BUCKET: u32 = 1;
 const CARRIES_BUCKET: u32 = 2;
 const BOTH_BUCKET: u32 = 70_000;
 
-/// The segment of the present version.
+/// A segment of the current version.
 fn segment() -> Vec<u8> {
     let (rows, carries) = (rows(), rows_with_carries());
     let buckets = [
@@ -208,7 +208,7 @@ fn store_of(file: &Arc<SegmentFile>, bucket: u32) -> Store {
     store
 }
 
-/// A segment of the present version as it should be read.
+/// Checks the content of a segment of the current version.
 fn check_segment(bytes: Vec<u8>) {
     let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();
     let buckets: Vec<u32> = file.parts().map(|part| part.bucket).collect();
@@ -221,7 +221,7 @@ fn check_segment(bytes: Vec<u8>) {
     assert!(file.part(3).unwrap().is_none());
 }
 
-/// A file of version 1 or 2, and the same rows as they are copied into a file of the present version.
+/// A file of version 1 or 2, and a copy of its rows in a file of the current version.
 fn old_and_copied(name: &str) -> [Store; 2] {
     const BUCKET: u32 = 12;
     let bytes = std::fs::read(path(name)).unwrap();
@@ -232,7 +232,7 @@ fn old_and_copied(name: &str) -> [Store; 2] {
     let copy: Result<Vec<u8>, MergeError> = SegmentWriter::of_bucket(BUCKET, |segment| part.copy(segment));
     let copied = SegmentFile::open(2, Arc::new(copy.unwrap())).unwrap();
     let copied_part = copied.part(BUCKET).unwrap().unwrap();
-    // In a file of another version a block lies elsewhere.
+    // In a file of another version, the offset of a block differs.
     let reports = |part: &SegmentPart| {
         let mut reports = part.verify().unwrap();
         reports.iter_mut().for_each(|report| report.offset = 0);
@@ -275,7 +275,7 @@ fn rows_and_segments_written_by_this_version_are_read() {
     check_segment(segment());
 }
 
-/// What is cut off, or damaged in a footer or trailer, is refused as it always was.
+/// Truncation and damage to footer or trailer are refused as before.
 #[test]
 fn a_segment_of_an_older_version_with_a_damaged_end_is_refused() {
     for name in ["segment-1.bin", "segment-2.bin"] {

@@ -1,9 +1,9 @@
-//! The engine from outside: random work against a naive twin, damage, and old formats.
+//! Tests of the engine's public API: random operations against a naive model, damage, and old formats.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod damage;
 mod files;
 mod fixtures;
 mod model;
+mod naive;
 mod sums;
-mod twin;

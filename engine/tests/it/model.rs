@@ -1,9 +1,9 @@
-//! Random operations on the stores of some buckets, which share segment files, and on their twins; every question must
-//! have one answer. The seed is printed by a failing run: `TIDEWATCH_SEED=… cargo test -p engine` repeats it.
+//! Random operations on the stores of several buckets, which share segment files, and on their models; every query must
+//! have equal answers. A failing run prints its seed: `TIDEWATCH_SEED=… cargo test -p engine` repeats it.
 
 mod bucket;
 mod counts;
-mod questions;
+mod queries;
 mod shares;
 
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ const SECOND: i64 = 1_000_000_000;
 const FIELDS: u16 = 5;
 const BUCKETS: u32 = 3;
 
-/// What the rounds did: each has to happen for the test to mean something.
+/// Counts of operations: each must occur for the test to be meaningful.
 #[derive(Debug, Default)]
-struct Done {
+struct OperationCounts {
     checkpoints_of_several: u32,
     merges_of_several: u32,
     merges_of_all: u32,
@@ -47,13 +47,13 @@ impl World {
         }
     }
 
-    fn any(&mut self) -> &mut Bucket {
+    fn random_bucket(&mut self) -> &mut Bucket {
         let index = self.rng.usize(0..self.buckets.len());
         &mut self.buckets[index]
     }
 
-    /// One file for all buckets that have something to save.
-    fn checkpoint(&mut self, fail: bool, done: &mut Done) {
+    /// Writes one file for all buckets with unsaved rows.
+    fn checkpoint(&mut self, fail: bool, done: &mut OperationCounts) {
         let begun = self.buckets.iter_mut().map(|bucket| {
             let covered = bucket.log.len();
             bucket.store.begin_checkpoint().map(|begun| (begun, covered))
@@ -62,7 +62,7 @@ impl World {
         if begun.iter().all(Option::is_none) {
             return;
         }
-        // Points keep coming while the checkpoint is written.
+        // Points arrive while the checkpoint is written.
         for bucket in &mut self.buckets {
             if bucket.rng.u8(0..3) == 0 {
                 bucket.ingest();
@@ -103,8 +103,8 @@ impl World {
         live_rows
     }
 
-    /// Files die when no store uses them.
-    fn remove_unused(&mut self, done: &mut Done) {
+    /// Removes files that no store uses.
+    fn remove_unused(&mut self, done: &mut OperationCounts) {
         let live_rows = self.live_rows();
         done.files_removed += self.files.remove_unused(&live_rows);
         for file in self.files.open_all() {
@@ -113,8 +113,8 @@ impl World {
         }
     }
 
-    /// Merges the files that are due, or all there are.
-    fn merge(&mut self, all: bool, done: &mut Done) {
+    /// Merges the files that are due, or all files.
+    fn merge(&mut self, all: bool, done: &mut OperationCounts) {
         self.remove_unused(done);
         let chosen = if all {
             self.files.all()
@@ -124,7 +124,7 @@ impl World {
         };
         let begun = self.buckets.iter().map(|bucket| {
             let merge = bucket.store.begin_merge(&chosen)?;
-            // Retention may change while the merge goes on: it knows what had expired when it began.
+            // Retention may change during the merge, which uses the expired rows of its beginning.
             Some((
                 merge,
                 bucket.cutoff_ns,
@@ -140,9 +140,9 @@ impl World {
             self.checkpoint(false, done);
         }
         match self.rng.u8(0..8) {
-            0 => self.any().remove_source(),
-            1 => self.any().expire(),
-            2 => self.any().shrink_and_grow(),
+            0 => self.random_bucket().remove_source(),
+            1 => self.random_bucket().expire(),
+            2 => self.random_bucket().shrink_and_grow(),
             _ => {}
         }
         let file = self.files.write(|segment| {
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    fn restart(&mut self, done: &mut Done) {
+    fn restart(&mut self, done: &mut OperationCounts) {
         let files = self.files.open_all();
         for bucket in &mut self.buckets {
             let ordinal = bucket.ordinal;
@@ -188,8 +188,9 @@ impl World {
         self.remove_unused(done);
     }
 
-    /// A bucket is deleted, another one is created. What files hold of the first is nobody's: ordinals never come again.
-    fn replace_bucket(&mut self, done: &mut Done) {
+    /// Deletes a bucket and creates another. Rows of the deleted bucket stay unused in the files: ordinals are not
+    /// reused.
+    fn replace_bucket(&mut self, done: &mut OperationCounts) {
         self.buckets.remove(self.rng.usize(0..self.buckets.len()));
         let seed = self.rng.u64(..);
         self.buckets.push(Bucket::new(self.next_bucket, seed));
@@ -204,14 +205,14 @@ fn stores_agree_with_their_models() {
         .ok()
         .map(|seed| seed.parse::<u64>().unwrap());
     let rounds = if fixed.is_some() { 1 } else { 24 };
-    let mut done = Done::default();
+    let mut done = OperationCounts::default();
     for round in 0..rounds {
         let seed = fixed.unwrap_or(0x71de_0000 + round);
         println!("seed {seed}");
         let mut world = World::new(seed);
         for _ in 0..240 {
             match world.rng.u8(0..27) {
-                0..=9 => world.any().ingest(),
+                0..=9 => world.random_bucket().ingest(),
                 10 => world.checkpoint(false, &mut done),
                 11 => {
                     let fail = world.rng.bool();
@@ -223,29 +224,29 @@ fn stores_agree_with_their_models() {
                 }
                 13 => world.restart(&mut done),
                 14 if world.rng.u8(0..4) == 0 => {
-                    world.any().remove_source();
+                    world.random_bucket().remove_source();
                     world.remove_unused(&mut done);
                 }
                 14 if world.rng.u8(0..8) == 0 => world.replace_bucket(&mut done),
                 15 if world.rng.u8(0..4) == 0 => {
-                    world.any().expire();
+                    world.random_bucket().expire();
                     world.remove_unused(&mut done);
                 }
-                15 if world.rng.u8(0..3) == 0 => world.any().shrink_and_grow(),
-                16 => world.any().ask_stats(),
-                24 | 25 => world.any().ask_counts(),
-                17..=19 => world.any().ask_groups(),
-                20 => world.any().ask_shares(),
-                _ => world.any().ask_rows(),
+                15 if world.rng.u8(0..3) == 0 => world.random_bucket().shrink_and_grow(),
+                16 => world.random_bucket().check_stats(),
+                24 | 25 => world.random_bucket().check_counts(),
+                17..=19 => world.random_bucket().check_groups(),
+                20 => world.random_bucket().check_shares(),
+                _ => world.random_bucket().check_rows(),
             }
         }
-        world.buckets.iter_mut().for_each(Bucket::ask_stats);
+        world.buckets.iter_mut().for_each(Bucket::check_stats);
         world.merge(true, &mut done);
-        world.buckets.iter_mut().for_each(Bucket::ask_rows);
+        world.buckets.iter_mut().for_each(Bucket::check_rows);
     }
     println!("{done:?}");
     if fixed.is_none() {
-        let Done {
+        let OperationCounts {
             checkpoints_of_several,
             merges_of_several,
             merges_of_all,

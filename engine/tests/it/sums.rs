@@ -1,4 +1,4 @@
-//! Sums and means against exact ones, whatever of the rows is sealed, merged, or opened again.
+//! Sums and means compared with exact ones, for rows that are sealed, merged, or reopened.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,16 @@ use crate::files::Files;
 const BUCKET: u32 = 1;
 const SECOND: i64 = 1_000_000_000;
 const LIMB_BITS: i32 = 32;
-/// Power of two of the lowest bit.
+/// Exponent of the lowest bit.
 const LOWEST: i32 = -1_074;
 
-/// An exact sum: an integer of 2,240 bits in units of the smallest double, as limbs that may be out of range until
-/// they are asked for.
+/// An exact sum: an integer of 2,240 bits in units of the smallest double. Limbs are normalized when the sum is read.
 #[derive(Clone)]
-struct Exact([i64; 70]);
+struct ExactSum([i64; 70]);
 
-impl Exact {
+impl ExactSum {
     fn new() -> Self {
-        Exact([0; 70])
+        ExactSum([0; 70])
     }
 
     fn add(&mut self, value: f64) {
@@ -43,7 +42,7 @@ impl Exact {
         }
     }
 
-    /// Mantissa and exponent, right to some 60 bits.
+    /// Mantissa and exponent, exact to about 60 bits.
     fn scaled(&self) -> (f64, i32) {
         let mut limbs = self.0;
         let mut carry = 0;
@@ -53,7 +52,7 @@ impl Exact {
             *limb = whole & 0xffff_ffff;
         }
         if carry < 0 {
-            let mut opposite = Exact::new();
+            let mut opposite = ExactSum::new();
             opposite
                 .0
                 .iter_mut()
@@ -70,31 +69,31 @@ impl Exact {
             mantissa = mantissa << LIMB_BITS | limbs[limb] as u128;
         }
         let lowest = top.saturating_sub(3) as i32;
-        // A bit for all that is left out, so that rounding to the nearest knows of it.
+        // A sticky bit for the omitted limbs, so that rounding to nearest is correct.
         let rest = limbs[..lowest as usize].iter().any(|limb| *limb != 0);
         let mantissa = (mantissa | u128::from(rest)) as f64;
         (mantissa, LOWEST + lowest * LIMB_BITS)
     }
 
-    /// The nearest double, or the greatest where there is none.
+    /// The nearest double, or the greatest one on overflow.
     fn value(&self) -> f64 {
         let (mantissa, exponent) = self.scaled();
         times_power(mantissa, exponent).clamp(f64::MIN, f64::MAX)
     }
 
-    /// `count` times less.
+    /// The sum divided by `count`.
     fn mean(&self, count: u64) -> f64 {
         let (mantissa, exponent) = self.scaled();
         times_power(mantissa / count as f64, exponent)
     }
 }
 
-/// In steps that neither overflow nor round before the last.
+/// Scales in steps that neither overflow nor round before the last.
 fn times_power(mut value: f64, mut exponent: i32) -> f64 {
     while exponent != 0 {
         let step = exponent.clamp(-500, 500);
         if exponent < 0 && value.abs() < 1e-100 {
-            // Subnormal at most: nothing that a test with tolerances sees.
+            // The result is at most subnormal, below the tolerance of every test.
             return value * 2f64.powi(exponent.max(-1_000));
         }
         value *= 2f64.powi(step);
@@ -103,16 +102,16 @@ fn times_power(mut value: f64, mut exponent: i32) -> f64 {
     value
 }
 
-/// What the values of a round are like.
+/// The kind of values in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Family {
     /// Whole numbers up to 2^60: all sums are exact in two doubles.
     Whole,
     /// Multiples of 2^980 up to the greatest double.
     Huge,
-    /// Every magnitude there is.
+    /// Doubles of every magnitude.
     Any,
-    /// Up to 15 digits, of which some are decimals.
+    /// Up to 15 digits, some of them decimals.
     Decimals,
 }
 
@@ -156,7 +155,7 @@ impl Family {
     }
 }
 
-/// A store and the segments that a restart would find.
+/// A store, and the segments that a restart would find.
 struct World {
     store: Store,
     files: Files,
@@ -240,10 +239,10 @@ impl World {
 
 fn check(world: &World, rows: &[(i64, f64)], family: Family, what: &str) {
     for unit in [Unit::Minute, Unit::Hour, Unit::Day] {
-        let mut expected: BTreeMap<i64, (u64, Exact, f64)> = BTreeMap::new();
+        let mut expected: BTreeMap<i64, (u64, ExactSum, f64)> = BTreeMap::new();
         for (timestamp_ns, value) in rows {
             let cell = expected.entry(unit.start_ns(*timestamp_ns));
-            let (count, exact, whole) = cell.or_insert_with(|| (0, Exact::new(), 0.0));
+            let (count, exact, whole) = cell.or_insert_with(|| (0, ExactSum::new(), 0.0));
             *count += 1;
             exact.add(*value);
             *whole += value.abs() / 2f64.powi(64);
@@ -262,7 +261,7 @@ fn check(world: &World, rows: &[(i64, f64)], family: Family, what: &str) {
                 assert_eq!(found.sum(), sum, "to the bit: {what}");
             }
             let n = *count as f64;
-            // What two doubles cannot hold, and of decimals what their doubles are off by.
+            // The part that two doubles cannot hold, and for decimals the error of their doubles.
             let slack = match family {
                 Family::Decimals => n * 2f64.powi(-12) / 100.0,
                 _ => n * n * 2f64.powi(-104) * whole * 2f64.powi(64),
@@ -289,7 +288,7 @@ fn sums_equal_those_of_the_rows_after_any_change() {
             next_sequence: 1,
         };
         let (mut rows, mut values): (Vec<(i64, f64)>, Vec<f64>) = (Vec::new(), Vec::new());
-        // One round in ten is long enough for blocks that no checkpoint made.
+        // One round in ten is long enough for blocks that fill without a checkpoint.
         let (parts, rows_max) = if round % 10 == 5 { (6, 4_000) } else { (12, 400) };
         for _ in 0..parts {
             let part: Vec<(i64, f64)> = (0..random.usize(1..rows_max))
@@ -321,7 +320,7 @@ fn sums_equal_those_of_the_rows_after_any_change() {
     assert!(merges > 5, "seed {seed}: {merges} merges");
 }
 
-/// The values of a report: they gave 0, and a mean of 4.49e307.
+/// Regression: these values were summed to 0, with a mean of 4.49e307.
 #[test]
 fn carries_and_overflows_survive_sealing() {
     let of = |parts: &[&[f64]]| {

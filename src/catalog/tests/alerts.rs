@@ -1,4 +1,4 @@
-//! Rules, webhooks and deliveries: what each command leaves behind.
+//! Rules, webhooks and deliveries: the state after each command.
 
 use super::super::*;
 use super::{create_source, field, id, with_bucket};
@@ -131,7 +131,7 @@ fn end(catalog: &mut Catalog, number: u64, then: AfterAttempt) {
     });
 }
 
-/// Total, successful, failed.
+/// Counts of all, successful and failed deliveries.
 fn totals(catalog: &Catalog) -> (u64, u64, u64) {
     let totals = catalog.webhook(id(30)).unwrap().totals;
     (totals.total, totals.successful, totals.failed)

@@ -125,14 +125,14 @@ fn restoring_never_lowers_a_count() {
 #[test]
 fn only_the_first_call_after_a_save_is_reported_unsaved() {
     let counts = CallCounts::default();
-    let told = |month| {
+    let is_reported = |month| {
         counted(&counts, month);
         counts.is_first_unsaved()
     };
-    assert!(told(NOVEMBER));
-    assert!(!told(NOVEMBER));
+    assert!(is_reported(NOVEMBER));
+    assert!(!is_reported(NOVEMBER));
     assert_eq!(counts.save().map(|it| it.calls).sum::<u64>(), 2);
-    assert!(told(NOVEMBER));
+    assert!(is_reported(NOVEMBER));
 }
 
 #[test]

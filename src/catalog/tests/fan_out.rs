@@ -1,5 +1,5 @@
-//! Events for several webhooks: their body is stored once, as long as a delivery needs it. And the eviction of
-//! deliveries that makes room for a trigger.
+//! Events for several webhooks: their body is stored once, as long as a delivery needs it; and the eviction of
+//! deliveries for a new trigger.
 
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ fn an_evicted_delivery_records_why_and_can_be_redelivered() {
     assert_eq!(kept(&catalog)[0].id, id(200));
 }
 
-/// In the format of older programs.
+/// Commands in the format of older programs.
 #[test]
 fn commands_of_older_versions_are_read() {
     let command = Command::VerdictRecorded {

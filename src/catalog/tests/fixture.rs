@@ -1,5 +1,5 @@
-//! What earlier versions wrote stays readable. `TIDEWATCH_WRITE_FIXTURES=1` writes the files of the present versions, which
-//! is done once, when a version or a kind is new.
+//! Files of earlier versions stay readable. `TIDEWATCH_WRITE_FIXTURES=1` writes those of the current versions, once for
+//! each new version or kind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn one_of_each() -> Catalog {
     catalog
 }
 
-/// The file of this name, first written with these bytes where files are to be written.
+/// Reads the file of this name; writes it first with these bytes if fixtures are to be written.
 fn file(name: &str, present: &[u8]) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
@@ -73,7 +73,7 @@ fn objects_of_version_2_are_read() {
     assert_equal(&load(&objects).unwrap(), &expected);
 }
 
-/// Kinds added later under the same version: events for several webhooks.
+/// Kinds that were added later under the same version: events for several webhooks.
 #[test]
 fn events_and_their_deliveries_are_read() {
     let mut expected = one_of_each();
@@ -121,7 +121,7 @@ fn states_of_deliveries_without_names_are_read() {
     assert_equal(&load(&objects).unwrap(), &expected);
 }
 
-/// The objects of the file of this name, first written of this catalog where files are to be written.
+/// Reads the objects in the file of this name; writes them first from this catalog if fixtures are to be written.
 fn written(name: &str, present: &Catalog) -> Objects {
     type File = Vec<(ObjectId, i64, ObjectId, BodyBytes)>;
     let present: File = saved(present)

@@ -1,4 +1,4 @@
-//! The holdings of an organization, compared with a full count.
+//! The counted holdings of an organization, compared with a full count.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -134,7 +134,8 @@ fn content_stored_under_another_object_is_refused() {
             let refused = load(&objects).err();
             let by_name = match &refused {
                 Some(SnapshotError::Misplaced { key }) => *key == moved,
-                // The state of a delivery does not say whose it is: that is found when body and state are joined.
+                // The state of a delivery does not contain its owner: a moved one is found missing when it is joined with
+                // its body.
                 Some(SnapshotError::Missing { needed_by, .. }) => {
                     needed_by.to_string().contains("delivery") && moved.place == key.place
                 }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::super::*;
 use super::alerts::{attempt, delivery, webhook};
-use super::author::Author;
+use super::commands::CommandGenerator;
 use super::{check_indexes, create_bucket, create_source, field, id, with_bucket};
 
-/// The objects as the runs hold them after all checkpoints: the newest version of each that is not gone.
+/// The objects in the runs after all checkpoints: the newest version of each that has not been removed.
 pub(super) type Objects = BTreeMap<ObjectKey, Vec<u8>>;
 
 pub(super) fn changes(now: &Frozen, saved: &Frozen) -> Vec<Change> {
@@ -52,7 +52,7 @@ pub(super) fn load(objects: &Objects) -> Result<Catalog, SnapshotError> {
     loader.finish()
 }
 
-/// Every list of the catalog that has an order.
+/// All ordered lists of the catalog.
 fn lists(catalog: &Catalog) -> String {
     let mut lists = String::new();
     let mut list = |ids: &mut dyn Iterator<Item = String>| {
@@ -92,7 +92,7 @@ pub(super) fn assert_equal(loaded: &Catalog, catalog: &Catalog) {
     );
 }
 
-/// A new command has a name here, and the author of commands has to make it.
+/// Every command has a name here, and the generator of commands must produce each.
 fn name(command: &Command) -> &'static str {
     match command {
         Command::ServerSecretSet { .. } => "ServerSecretSet",
@@ -133,15 +133,15 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut author = Author::sharing(seed);
+        let mut generator = CommandGenerator::with_fan_out(seed);
         // Several pages of sources in some of the runs.
         let mut commands = if seed % 8 == 0 {
-            author.crowd(2_500)
+            generator.bucket_of_many_sources(2_500)
         } else {
             Vec::new()
         };
-        commands.extend((0..500).map(|_| author.next()));
-        // One lives on, the other one is restarted now and then.
+        commands.extend((0..500).map(|_| generator.next()));
+        // One catalog is never restarted, the other one is restarted occasionally.
         let (mut whole, mut catalog) = (Catalog::default(), Catalog::default());
         let (mut objects, mut last) = (Objects::new(), Frozen::default());
         let mut last_encoded = last.encode(&[]).unwrap();
@@ -182,9 +182,9 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
 
 #[test]
 fn a_snapshot_of_an_older_format_is_converted() {
-    let mut author = Author::new(7);
+    let mut generator = CommandGenerator::new(7);
     let mut catalog = Catalog::default();
-    (0..600).for_each(|_| catalog.apply(&author.next()));
+    (0..600).for_each(|_| catalog.apply(&generator.next()));
     let old = Catalog::decode(&catalog.freeze().encode(&[1, 2]).unwrap()).unwrap();
     assert_eq!(old.manifests, [1, 2]);
     let loaded = load(&saved(&old.catalog)).unwrap();
@@ -192,7 +192,7 @@ fn a_snapshot_of_an_older_format_is_converted() {
     assert_eq!(lists(&loaded), lists(&catalog));
 }
 
-/// Creates a key of the bucket that a test begins with.
+/// Creates a key of the test's bucket.
 fn key(number: u64) -> Command {
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&number.to_le_bytes());
@@ -200,7 +200,7 @@ fn key(number: u64) -> Command {
     Command::KeyCreated { key }
 }
 
-/// What the commands change, as words.
+/// The changes made by the commands, as names.
 fn changed(catalog: &mut Catalog, commands: &[Command]) -> Vec<(String, Option<usize>)> {
     let before = catalog.freeze();
     commands.iter().for_each(|command| catalog.apply(command));
@@ -216,10 +216,10 @@ fn names(changed: &[(String, Option<usize>)]) -> Vec<&str> {
 
 #[test]
 fn an_unchanged_catalog_writes_nothing() {
-    let mut author = Author::new(3);
+    let mut generator = CommandGenerator::new(3);
     let mut catalog = Catalog::default();
     assert_eq!(changed(&mut catalog, &[]), []);
-    (0..500).for_each(|_| catalog.apply(&author.next()));
+    (0..500).for_each(|_| catalog.apply(&generator.next()));
     assert_eq!(changed(&mut catalog, &[]), []);
     // A source created and deleted advances the next ordinal of its bucket and leaves the page unchanged.
     let mut catalog = with_bucket();
@@ -241,7 +241,7 @@ fn using_one_of_ten_thousand_keys_is_one_change() {
     };
     let written = changed(&mut catalog, &[used]);
     assert_eq!(names(&written), [format!("key {}", id(777))]);
-    // As requests do, ahead of the log, while a checkpoint holds the key.
+    // Requests change it ahead of the log, while a checkpoint holds the key.
     let before = catalog.freeze();
     catalog.keys_of(id(3)).next().unwrap().touch(51);
     let first = changes(&catalog.freeze(), &before);

@@ -12,8 +12,7 @@ use crate::catalog::source_image::SourcesImage;
 use crate::ids::ObjectId;
 
 impl Frozen {
-    /// The snapshot's bytes, which name the buckets that had a manifest by their ordinals. Equal catalogs give equal
-    /// bytes.
+    /// The bytes of a snapshot, with the ordinals of the buckets that had a manifest. Equal catalogs give equal bytes.
     pub(super) fn encode(&self, manifests: &[u32]) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         let ordinals = self.bucket_ordinals_by_id();
         let mut buckets = self.buckets.clone();
@@ -53,7 +52,7 @@ impl Frozen {
         self.buckets.iter().map(of_bucket).collect()
     }
 
-    /// By organization, then month.
+    /// Sorted by organization, then by month.
     fn calls_in_order(&self) -> Vec<(ObjectId, MonthDay, u64)> {
         let totals = self.calls.iter().flat_map(|it| {
             let months = it.months.iter();
@@ -64,7 +63,7 @@ impl Frozen {
         totals
     }
 
-    /// Those of organizations, then those of buckets by the buckets' ordinals; oldest first.
+    /// Keys of organizations, then keys of buckets by bucket ordinal; oldest first.
     fn keys_in_order(&self, ordinals: &HashMap<ObjectId, u32>) -> Vec<Key> {
         let mut keys: Vec<&FrozenKey> = self.keys.iter().collect();
         keys.sort_unstable_by_key(|it| (it.key.bucket_id.and_then(|id| ordinals.get(&id)), it.ordinal));

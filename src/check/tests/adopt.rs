@@ -11,7 +11,7 @@ use super::directory::{NOW_NS, data_dir, directory, fork, layout, points, run, w
 use crate::catalog::{Bytes, FieldType, PasswordHash};
 use crate::checkpoint::{Manifest, open};
 
-fn adopted(disk: &SimDisk) -> Result<(bool, String), String> {
+fn run_adoption(disk: &SimDisk) -> Result<(bool, String), String> {
     let owner = Owner {
         email: "new@owner.example".to_owned(),
         password: PasswordHash {
@@ -22,20 +22,20 @@ fn adopted(disk: &SimDisk) -> Result<(bool, String), String> {
             hash: Bytes([2; 32]),
         },
     };
-    let mut said = String::new();
-    let done = adopt(&data_dir(disk), &owner, NOW_NS, &mut |what| said += &what)?;
-    Ok((done, said))
+    let mut report = String::new();
+    let done = adopt(&data_dir(disk), &owner, NOW_NS, &mut |what| report += &what)?;
+    Ok((done, report))
 }
 
-fn rotten(path: &Path) -> impl Fn(&SimDisk) + '_ {
+fn overwrite(path: &Path) -> impl Fn(&SimDisk) + '_ {
     move |disk| disk.edit(path, |bytes| bytes.fill(0xA5))
 }
 
-/// A directory of which every run is lost, and whose log does not reach back.
+/// A directory without runs, whose log does not contain the catalog either.
 fn without_catalog() -> SimDisk {
     let disk = directory();
     for path in with_suffix(&disk, ".run") {
-        rotten(&path)(&disk);
+        overwrite(&path)(&disk);
     }
     disk
 }
@@ -58,23 +58,23 @@ fn assert_adopted(disk: &SimDisk) {
             .collect();
         assert_eq!(fields, [("field0", FieldType::Number)]);
     }
-    let (whole, said) = run(disk, false);
-    assert!(whole, "{said}");
+    let (whole, report) = run(disk, false);
+    assert!(whole, "{report}");
 }
 
 #[test]
 fn points_without_a_catalog_are_adopted() {
     let manifest = Manifest::path(&layout().data_dir);
-    let lost: [&dyn Fn(&SimDisk); 3] = [&|_| {}, &rotten(&manifest), &|disk: &SimDisk| {
+    let lost: [&dyn Fn(&SimDisk); 3] = [&|_| {}, &overwrite(&manifest), &|disk: &SimDisk| {
         disk.remove(&manifest).unwrap()
     }];
     for lose in lost {
         let disk = without_catalog();
         lose(&disk);
-        let (whole, said) = run(&disk, true);
-        assert!(!whole && said.contains("--adopt"), "{said}");
-        let (done, said) = adopted(&disk).unwrap();
-        assert!(done && said.contains("rules, webhooks, keys"), "{said}");
+        let (whole, report) = run(&disk, true);
+        assert!(!whole && report.contains("--adopt"), "{report}");
+        let (done, report) = run_adoption(&disk).unwrap();
+        assert!(done && report.contains("rules, webhooks, keys"), "{report}");
         assert_adopted(&disk);
         assert_adopted(&disk.crash(Crash::KINDS[1]));
     }
@@ -84,34 +84,34 @@ fn points_without_a_catalog_are_adopted() {
 fn nothing_is_adopted_when_the_catalog_exists() {
     let disk = directory();
     let before = disk.files();
-    let (done, said) = adopted(&disk).unwrap();
-    assert!(!done && said.contains("nothing"), "{said}");
+    let (done, report) = run_adoption(&disk).unwrap();
+    assert!(!done && report.contains("nothing"), "{report}");
     assert_eq!(disk.files(), before);
-    // Nor is it adopted twice.
+    // They are not adopted twice.
     let disk = without_catalog();
-    assert!(adopted(&disk).unwrap().0);
+    assert!(run_adoption(&disk).unwrap().0);
     let before = disk.files();
-    assert!(!adopted(&disk).unwrap().0);
+    assert!(!run_adoption(&disk).unwrap().0);
     assert_eq!(disk.files(), before);
 }
 
-/// A power cut at any operation: the next adoption completes this one.
+/// A power cut at any operation: the next adoption completes the interrupted one.
 #[test]
 fn an_interrupted_adoption_is_repeated() {
     let disk = without_catalog();
     let operations = {
         let whole = fork(&disk);
         let before = whole.operations();
-        adopted(&whole).unwrap();
+        run_adoption(&whole).unwrap();
         whole.operations() - before
     };
     for cut in 0..operations {
         let short = fork(&disk);
         short.stop_at(short.operations() + cut);
-        let _ = adopted(&short);
+        let _ = run_adoption(&short);
         let short = short.crash(Crash::KINDS[1]);
-        let (done, said) = adopted(&short).unwrap();
-        assert!(done || said.contains("nothing"), "operation {cut}: {said}");
+        let (done, report) = run_adoption(&short).unwrap();
+        assert!(done || report.contains("nothing"), "operation {cut}: {report}");
         assert_adopted(&short);
     }
 }

@@ -1,4 +1,4 @@
-//! Records carried on of a bucket that was set apart.
+//! Carried records of a bucket that was set apart.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use wal::Sequence;
 
-use super::directory::{directory, layout, points, rot, run, with_suffix};
+use super::directory::{damage_byte, directory, layout, points, run, with_suffix};
 use crate::bucket::CarriedDir;
 use crate::checkpoint::Manifest;
 use crate::journal::{Record, RecordError};
 
-/// The log's ingests are carried on, and the log begins behind them.
+/// The ingests of the log are in a carried file, and the log begins after them.
 fn set_apart() -> SimDisk {
     let disk = directory();
     let (log, data_dir) = (layout().log_dir(), layout().data_dir);
@@ -54,30 +54,30 @@ fn carried_records_are_cut_at_their_first_damage() {
     let path = with_suffix(&disk, ".records").remove(0);
     let bytes = disk.len(&path).unwrap();
     for (offset, left) in [(10, 80), (bytes / 2, 120), (bytes - 1, 200)] {
-        let rotten = disk.crash(Crash::KINDS[0]);
-        rot(&rotten, &path, offset);
-        let (whole, said) = run(&rotten, false);
-        assert!(!whole && said.contains(&*path.to_string_lossy()), "{said}");
-        let (whole, said) = run(&rotten, true);
-        assert!(whole && said.contains("lost"), "{said}");
-        assert_eq!(points(&rotten).unwrap(), left, "{said}");
-        assert_eq!(with_suffix(&rotten, ".records.damaged").len(), 1);
+        let damaged = disk.crash(Crash::KINDS[0]);
+        damage_byte(&damaged, &path, offset);
+        let (whole, report) = run(&damaged, false);
+        assert!(!whole && report.contains(&*path.to_string_lossy()), "{report}");
+        let (whole, report) = run(&damaged, true);
+        assert!(whole && report.contains("lost"), "{report}");
+        assert_eq!(points(&damaged).unwrap(), left, "{report}");
+        assert_eq!(with_suffix(&damaged, ".records.damaged").len(), 1);
     }
     disk.remove(&path).unwrap();
-    let (whole, said) = run(&disk, true);
-    assert!(whole && said.contains("lost"), "{said}");
+    let (whole, report) = run(&disk, true);
+    assert!(whole && report.contains("lost"), "{report}");
     assert_eq!(points(&disk).unwrap(), 80);
 }
 
-/// A new manifest takes the records that its segments do not have.
+/// A rebuilt manifest names the carried records that its segments do not contain.
 #[test]
 fn a_rebuilt_manifest_names_carried_records() {
     let disk = set_apart();
-    rot(&disk, &Manifest::path(&layout().data_dir), 40);
+    damage_byte(&disk, &Manifest::path(&layout().data_dir), 40);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let (whole, said) = run(&disk, true);
-    assert!(whole && said.contains("made anew"), "{said}");
-    assert_eq!(points(&disk).unwrap(), 200, "{said}");
+    let (whole, report) = run(&disk, true);
+    assert!(whole && report.contains("made anew"), "{report}");
+    assert_eq!(points(&disk).unwrap(), 200, "{report}");
     let manifest = Manifest::read(&*port, &layout().data_dir).unwrap().unwrap();
     assert_eq!(manifest.carried.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Flipped bits.
+//! Damage by flipped bits: how it is reported and repaired.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
-use super::directory::{data_dir, directory, fork, layout, points, rot, run, with_suffix};
+use super::directory::{damage_byte, data_dir, directory, fork, layout, points, run, with_suffix};
 use crate::checkpoint::{Manifest, open};
 
 #[test]
 fn a_sound_directory_is_summarized_and_not_altered() {
     let disk = directory();
     let before = disk.files();
-    let (whole, said) = run(&disk, false);
-    assert!(whole, "{said}");
+    let (whole, report) = run(&disk, false);
+    assert!(whole, "{report}");
     assert_eq!(disk.files(), before);
     for expected in [
         "sound",
@@ -26,7 +26,7 @@ fn a_sound_directory_is_summarized_and_not_altered() {
         "ledger: 4 runs",
         "catalog: 1 organizations, 1 buckets",
     ] {
-        assert!(said.contains(expected), "{expected:?} is not in: {said}");
+        assert!(report.contains(expected), "{expected:?} is not in: {report}");
     }
     assert!(run(&disk, true).0);
     assert_eq!(disk.files(), before, "there is nothing to repair");
@@ -36,24 +36,24 @@ fn a_sound_directory_is_summarized_and_not_altered() {
 #[test]
 fn a_flipped_bit_is_reported_by_file_and_nothing_is_altered() {
     let disk = directory();
-    let mut untold: Vec<(PathBuf, usize)> = Vec::new();
+    let mut unreported: Vec<(PathBuf, usize)> = Vec::new();
     for (path, bytes) in disk
         .files()
         .into_iter()
         .filter(|(path, _)| !path.ends_with("LOCK"))
     {
         for offset in (0..bytes.len()).step_by(bytes.len().div_ceil(150)) {
-            let rotten = fork(&disk);
-            rotten.flip_bit(&path, offset as u64, (offset % 8) as u8);
-            let before = rotten.files();
-            let (whole, said) = run(&rotten, false);
-            assert_eq!(rotten.files(), before, "{} at {offset}", path.display());
+            let corrupted = fork(&disk);
+            corrupted.flip_bit(&path, offset as u64, (offset % 8) as u8);
+            let before = corrupted.files();
+            let (whole, report) = run(&corrupted, false);
+            assert_eq!(corrupted.files(), before, "{} at {offset}", path.display());
             if whole {
-                untold.push((path.clone(), offset));
+                unreported.push((path.clone(), offset));
             } else {
                 assert!(
-                    said.contains(&*path.to_string_lossy()),
-                    "{} at {offset}: {said}",
+                    report.contains(&*path.to_string_lossy()),
+                    "{} at {offset}: {report}",
                     path.display()
                 );
             }
@@ -63,11 +63,10 @@ fn a_flipped_bit_is_reported_by_file_and_nothing_is_altered() {
     let log = with_suffix(&disk, ".log").pop().unwrap();
     let frames_end = wal::whole_bytes(&disk, &log).unwrap().unwrap() as usize;
     let is_room = |(path, offset): &(PathBuf, usize)| *path == log && *offset >= frames_end;
-    assert!(untold.iter().all(is_room), "{untold:?}");
+    assert!(unreported.iter().all(is_room), "{unreported:?}");
 }
 
-/// A server starts on a repaired directory. A flipped bit in a block loses that block; elsewhere it loses
-/// nothing.
+/// A server starts on a repaired directory. A flipped bit in a block loses that block; elsewhere it loses nothing.
 #[test]
 fn repairing_any_single_bit_loses_at_most_a_block() {
     let disk = directory();
@@ -82,30 +81,30 @@ fn repairing_any_single_bit_loses_at_most_a_block() {
 }
 
 fn repair_flipped(disk: &SimDisk, path: &Path, bytes: &[u8], offset: usize, all: u64) {
-    let rotten = fork(disk);
-    rotten.flip_bit(path, offset as u64, (offset % 8) as u8);
-    if run(&fork(&rotten), false).0 {
+    let corrupted = fork(disk);
+    corrupted.flip_bit(path, offset as u64, (offset % 8) as u8);
+    if run(&fork(&corrupted), false).0 {
         return;
     }
     let mut damaged = bytes.to_vec();
     damaged[offset] ^= 1 << (offset % 8);
-    let (whole, said) = run(&rotten, true);
-    let at = format!("{} at {offset}: {said}", path.display());
+    let (whole, report) = run(&corrupted, true);
+    let at = format!("{} at {offset}: {report}", path.display());
     assert!(whole, "{at}");
-    let repaired = rotten.files();
-    let left = points(&rotten).unwrap_or_else(|error| panic!("{error}: {at}"));
+    let repaired = corrupted.files();
+    let left = points(&corrupted).unwrap_or_else(|error| panic!("{error}: {at}"));
     if path.extension().is_some_and(|it| it == "segment") {
         assert!(left >= all - 20, "one block at most: {left} points left, {at}");
-        assert!(left == all || said.contains("lost"), "{left} points left, {at}");
+        assert!(left == all || report.contains("lost"), "{left} points left, {at}");
     } else {
         assert_eq!(left, all, "{at}");
         assert_eq!(repaired[path], bytes, "{at}");
     }
-    let kept = rotten.files().into_values().any(|kept| kept == damaged);
+    let kept = corrupted.files().into_values().any(|kept| kept == damaged);
     assert!(kept, "the damaged bytes are kept aside: {at}");
     // Data written after the repair survives the next start.
-    let (whole, said) = run(&rotten.crash(Crash::KINDS[1]), false);
-    assert!(whole, "{at} {said}");
+    let (whole, report) = run(&corrupted.crash(Crash::KINDS[1]), false);
+    assert!(whole, "{at} {report}");
 }
 
 /// A sector of any file: the repair reports exactly what is lost, and never changes the catalog.
@@ -117,20 +116,20 @@ fn repairing_any_single_sector_restarts_and_reports_the_loss() {
             continue;
         }
         for offset in (0..bytes.len()).step_by(512) {
-            let rotten = fork(&disk);
-            rotten.edit(&path, |bytes| {
+            let corrupted = fork(&disk);
+            corrupted.edit(&path, |bytes| {
                 let end = bytes.len().min(offset + 512);
                 bytes[offset..end].fill(0xA5);
             });
-            let (whole, said) = run(&rotten, true);
-            let at = format!("{} at {offset}: {said}", path.display());
+            let (whole, report) = run(&corrupted, true);
+            let at = format!("{} at {offset}: {report}", path.display());
             if !whole {
-                assert!(said.contains("the catalog cannot be repaired"), "{at}");
+                assert!(report.contains("the catalog cannot be repaired"), "{at}");
                 assert!(path.extension().is_some_and(|it| it == "run"), "{at}");
                 continue;
             }
-            let left = points(&rotten).unwrap_or_else(|error| panic!("{error}: {at}"));
-            assert!(left == 200 || said.contains("lost"), "{left} points left, {at}");
+            let left = points(&corrupted).unwrap_or_else(|error| panic!("{error}: {at}"));
+            assert!(left == 200 || report.contains("lost"), "{left} points left, {at}");
         }
     }
 }
@@ -142,14 +141,14 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let path = Manifest::path(&layout().data_dir);
     let whole_manifest = disk.files().remove(&path);
     for bit in 0..64 {
-        let rotten = fork(&disk);
-        rotten.flip_bit(&path, bit / 8, (bit % 8) as u8);
-        let (whole, said) = run(&rotten, true);
-        assert!(whole && said.contains("turned back"), "bit {bit}: {said}");
-        assert_eq!(rotten.files().remove(&path), whole_manifest, "bit {bit}");
-        assert_eq!(points(&rotten).unwrap(), 200, "bit {bit}");
+        let corrupted = fork(&disk);
+        corrupted.flip_bit(&path, bit / 8, (bit % 8) as u8);
+        let (whole, report) = run(&corrupted, true);
+        assert!(whole && report.contains("turned back"), "bit {bit}: {report}");
+        assert_eq!(corrupted.files().remove(&path), whole_manifest, "bit {bit}");
+        assert_eq!(points(&corrupted).unwrap(), 200, "bit {bit}");
     }
-    // Files of another version are left to its program.
+    // Files of another version are left unchanged.
     let newer = fork(&disk);
     let mut content = whole_manifest.unwrap().split_off(20);
     content[0] += 1;
@@ -170,16 +169,16 @@ fn a_damaged_block_loses_its_own_points_only() {
     let disk = directory();
     let segment = with_suffix(&disk, ".segment").remove(0);
     disk.flip_bit(&segment, 60, 3);
-    let (whole, said) = run(&disk, false);
-    assert!(!whole && said.contains("20 points of source 0"), "{said}");
+    let (whole, report) = run(&disk, false);
+    assert!(!whole && report.contains("20 points of source 0"), "{report}");
     assert!(
         points(&fork(&disk)).is_ok(),
         "a server starts on it: only queries of the block fail"
     );
-    let (whole, said) = run(&disk, true);
+    let (whole, report) = run(&disk, true);
     assert!(
-        whole && said.contains("lost") && said.contains("20 points of source 0"),
-        "{said}"
+        whole && report.contains("lost") && report.contains("20 points of source 0"),
+        "{report}"
     );
     assert_eq!(points(&disk).unwrap(), 180);
 }
@@ -192,20 +191,20 @@ fn a_truncated_segment_keeps_its_points() {
     let bytes = disk.files().remove(&segment).unwrap();
     let footer = bytes.len() - 150;
     for cut in [bytes.len() - 1, footer] {
-        let rotten = fork(&disk);
-        rotten.edit(&segment, |bytes| bytes.truncate(cut));
-        let (whole, said) = run(&rotten, true);
-        assert!(whole, "{said}");
-        assert_eq!(points(&rotten).unwrap(), 200, "{said}");
+        let corrupted = fork(&disk);
+        corrupted.edit(&segment, |bytes| bytes.truncate(cut));
+        let (whole, report) = run(&corrupted, true);
+        assert!(whole, "{report}");
+        assert_eq!(points(&corrupted).unwrap(), 200, "{report}");
     }
-    let rotten = fork(&disk);
-    rotten.edit(&segment, |bytes| bytes.truncate(60));
-    let (whole, said) = run(&rotten, true);
+    let corrupted = fork(&disk);
+    corrupted.edit(&segment, |bytes| bytes.truncate(60));
+    let (whole, report) = run(&corrupted, true);
     assert!(
-        whole && said.contains("lost") && said.contains("of bucket 1"),
-        "{said}"
+        whole && report.contains("lost") && report.contains("of bucket 1"),
+        "{report}"
     );
-    assert!(points(&rotten).unwrap() < 200);
+    assert!(points(&corrupted).unwrap() < 200);
 }
 
 /// One entry of a history is damaged: the others stay.
@@ -217,28 +216,28 @@ fn a_damaged_entry_loses_itself_only() {
         let mut runs = with_suffix(disk, ".run").into_iter();
         runs.find(|path| disk.files()[path][8] == 1).unwrap()
     };
-    rot(&disk, &history(&disk), 20);
-    let (whole, said) = run(&disk, false);
+    damage_byte(&disk, &history(&disk), 20);
+    let (whole, report) = run(&disk, false);
     assert!(
-        !whole && said.contains("1 entries of histories of rules"),
-        "{said}"
+        !whole && report.contains("1 entries of histories of rules"),
+        "{report}"
     );
-    let (whole, said) = run(&disk, true);
-    assert!(whole && said.contains("lost 1 entries"), "{said}");
-    let (whole, said) = run(&disk, false);
+    let (whole, report) = run(&disk, true);
+    assert!(whole && report.contains("lost 1 entries"), "{report}");
+    let (whole, report) = run(&disk, false);
     assert!(
-        whole && said.contains(&format!("ledger: {} runs", runs.len())),
-        "{said}"
+        whole && report.contains(&format!("ledger: {} runs", runs.len())),
+        "{report}"
     );
     // Nothing can be recovered from a run with a damaged footer.
     let run_file = history(&disk);
     let end = disk.len(&run_file).unwrap();
-    rot(&disk, &run_file, end - 1);
+    damage_byte(&disk, &run_file, end - 1);
     assert!(points(&fork(&disk)).unwrap_err().contains("tidewatch check"));
-    let (whole, said) = run(&disk, true);
+    let (whole, report) = run(&disk, true);
     assert!(
-        whole && said.contains("all entries of a run of histories of rules are lost"),
-        "{said}"
+        whole && report.contains("all entries of a run of histories of rules are lost"),
+        "{report}"
     );
     assert_eq!(points(&disk).unwrap(), 200);
 }
@@ -248,11 +247,11 @@ fn a_damaged_entry_loses_itself_only() {
 fn a_run_with_a_damaged_header_keeps_all_entries() {
     let disk = directory();
     for path in with_suffix(&disk, ".run") {
-        let rotten = fork(&disk);
-        rot(&rotten, &path, 8);
-        let (whole, said) = run(&rotten, true);
-        assert!(whole && said.contains("nothing of it is lost"), "{said}");
-        assert_eq!(points(&rotten).unwrap(), 200);
+        let corrupted = fork(&disk);
+        damage_byte(&corrupted, &path, 8);
+        let (whole, report) = run(&corrupted, true);
+        assert!(whole && report.contains("nothing of it is lost"), "{report}");
+        assert_eq!(points(&corrupted).unwrap(), 200);
     }
 }
 
@@ -262,7 +261,7 @@ fn records_written_after_a_log_was_cut_survive_a_restart() {
     let disk = directory();
     let log = with_suffix(&disk, ".log").pop().unwrap();
     let read = |disk: &SimDisk| Manifest::read(disk, &layout().data_dir).unwrap().unwrap();
-    // As if a checkpoint of the bucket had been the last thing before the crash, and the log's end then rotted.
+    // Simulates a bucket checkpoint as the last operation before the crash, and a damaged end of the log.
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
     let covered = opened.log.last_sequence();
@@ -272,11 +271,11 @@ fn records_written_after_a_log_was_cut_survive_a_restart() {
     manifest.catalog_covered = covered;
     manifest.write(&disk, &layout().data_dir).unwrap();
     disk.edit(&log, |bytes| bytes.truncate(bytes.len() - 10));
-    let (whole, said) = run(&disk, false);
-    assert!(!whole && said.contains("manifest"), "{said}");
+    let (whole, report) = run(&disk, false);
+    assert!(!whole && report.contains("manifest"), "{report}");
     assert!(points(&fork(&disk)).is_err());
-    let (whole, said) = run(&disk, true);
-    assert!(whole, "{said}");
+    let (whole, report) = run(&disk, true);
+    assert!(whole, "{report}");
     assert!(read(&disk).buckets[&1].covered < covered && read(&disk).catalog_covered < covered);
     points(&disk).unwrap();
 }

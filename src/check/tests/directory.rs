@@ -1,4 +1,4 @@
-//! A directory with every kind of file, and helpers to query it.
+//! A directory with every kind of file, and helpers to read it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub(super) async fn set_up(rooms: &Rooms) {
     }
 }
 
-/// Twenty points of each of the two sources, with an idempotency key.
+/// Ingests twenty points of each of the two sources, with an idempotency key.
 pub(super) async fn ingest(rooms: &Rooms, key: u8) {
     let bucket = rooms
         .catalog
@@ -148,7 +148,7 @@ pub(super) async fn ingest(rooms: &Rooms, key: u8) {
     assert!(matches!(stored, Ingested::Stored { .. }));
 }
 
-/// Five verdicts on the rule.
+/// Records five verdicts on the rule.
 pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
     for number in 0..VERDICTS {
         let at_ns = NOW_NS + i64::from(round) * SECOND_NS;
@@ -171,17 +171,18 @@ pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
     }
 }
 
-/// A directory of one bucket: segments and runs of two checkpoints, and a log, trimmed, with more than one of them.
+/// A directory of one bucket: segments and runs of two checkpoints, and a trimmed log with more than one checkpoint's
+/// records.
 pub(super) fn directory() -> SimDisk {
-    made(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
+    directory_after(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
 }
 
-/// A directory without a checkpoint: everything is in the log.
-pub(super) fn unsaved() -> SimDisk {
-    made(&[(&[1, 2, 3, 4, 5], false)])
+/// A directory without a checkpoint: all data is in the log.
+pub(super) fn directory_without_checkpoint() -> SimDisk {
+    directory_after(&[(&[1, 2, 3, 4, 5], false)])
 }
 
-fn made(runs: &[(&[u8], bool)]) -> SimDisk {
+fn directory_after(runs: &[(&[u8], bool)]) -> SimDisk {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::defaults().unwrap();
     config.storage.data_dir = home.path().join("data");
@@ -194,7 +195,7 @@ fn made(runs: &[(&[u8], bool)]) -> SimDisk {
     disk
 }
 
-/// Rooms that take points and verdicts under these keys; in order, they end with a checkpoint.
+/// Runs rooms that accept points and verdicts with these keys; if `orderly`, they end with a checkpoint.
 pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
     let system = System::new();
     system.block_on(async {
@@ -242,12 +243,12 @@ pub(super) fn data_dir(disk: &SimDisk) -> DataDir {
 }
 
 pub(super) fn run(disk: &SimDisk, repair: bool) -> (bool, String) {
-    let mut said = Vec::new();
-    let whole = check(&data_dir(disk), repair, &mut said).unwrap_or_else(|error| panic!("{error}"));
-    (whole, String::from_utf8(said).unwrap())
+    let mut report = Vec::new();
+    let whole = check(&data_dir(disk), repair, &mut report).unwrap_or_else(|error| panic!("{error}"));
+    (whole, String::from_utf8(report).unwrap())
 }
 
-/// Points present after a start; `Err` gives the reason why it does not start.
+/// Number of points after a start; `Err` has the reason why it does not start.
 pub(super) fn points(disk: &SimDisk) -> Result<u64, String> {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, &layout()).map_err(|error| error.to_string())?;
@@ -265,7 +266,7 @@ pub(super) fn fork(disk: &SimDisk) -> SimDisk {
 }
 
 /// Damages more than one bit of a byte, which no checksum can correct.
-pub(super) fn rot(disk: &SimDisk, path: &Path, offset: u64) {
+pub(super) fn damage_byte(disk: &SimDisk, path: &Path, offset: u64) {
     disk.flip_bit(path, offset, 1);
     disk.flip_bit(path, offset, 3);
 }

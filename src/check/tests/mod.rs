@@ -4,5 +4,5 @@ mod adopt;
 mod carried;
 mod damage;
 mod directory;
-mod lost;
-mod old;
+mod missing_files;
+mod older_formats;

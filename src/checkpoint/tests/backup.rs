@@ -7,12 +7,12 @@ use disk::Disk;
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 use parking_lot::Mutex;
 
+use super::advancing_disk::AdvancingDisk;
 use super::crash::check_image;
+use super::hooked_disk::HookedDisk;
 use super::model::{Existence, Model};
 use super::seed;
-use super::tap::Tap;
-use super::travel::Travel;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use crate::backup::{BackupError, OnDamage, Target, collect, restore_to, verify_on, write};
 use crate::checkpoint::open;
 use crate::clock::Clock;
@@ -20,7 +20,7 @@ use crate::clock::Clock;
 const STEPS: usize = 150;
 const FORMS: [&str; 3] = ["kept/backup", "kept/backup.tar", "kept/backup.tar.zst"];
 
-/// A disk with a backup of what is found on another.
+/// Writes a backup of one disk to another.
 fn back_up(disk: Arc<dyn Disk>, name: &str) -> Result<SimDisk, BackupError> {
     let collected = collect(&disk, &layout(), OnDamage::Refuse, || ())?;
     let kept = SimDisk::new(1);
@@ -50,12 +50,12 @@ fn restored(kept: &SimDisk, name: &str) -> SimDisk {
     disk.crash(Crash::KINDS[1])
 }
 
-/// Rooms at the end of a trace that saw checkpoints and merges.
-fn worked(seed: u64) -> (SimDisk, World) {
+/// Rooms at the end of a trace with checkpoints and merges.
+fn run_trace(seed: u64) -> (SimDisk, World) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let mut live = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        let mut live = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
             .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for _ in 0..60 {
@@ -73,28 +73,28 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let operations = Arc::new(Mutex::new(0usize));
-    let tap = {
+    let hooked_disk = {
         let (model, clock, operations) = (
             Arc::clone(&world.model),
             Arc::clone(&world.clock),
             Arc::clone(&operations),
         );
-        Tap::new(disk.clone(), move |disk| {
+        HookedDisk::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let mut operations = operations.lock();
             *operations += 1;
             let name = FORMS[*operations % FORMS.len()];
             match back_up(Arc::new(disk.clone()), name) {
                 Ok(kept) => check_image(&restored(&kept, name), &model, clock.now_ns()),
-                // At the very first.
+                // The first backups may be of an empty directory.
                 Err(BackupError::Empty(_)) => assert!(model.buckets.is_empty()),
                 Err(error) => panic!("operation {operations}: {error}"),
             }
         })
     };
     in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for _ in 0..STEPS {
             world.step(&mut live).await.expect("the disk is whole");
@@ -106,7 +106,7 @@ fn a_backup_at_any_operation_holds_all_acknowledged_data() {
 }
 
 /// The state required of a backup of a trace: it begins at one moment and ends by the end of the trace.
-fn at_least(begun: &Model, ended: &Model) -> Model {
+fn required_model(begun: &Model, ended: &Model) -> Model {
     let mut model = ended.clone();
     for (index, request) in model.requests.iter_mut().enumerate() {
         let before = begun.requests.get(index);
@@ -114,16 +114,16 @@ fn at_least(begun: &Model, ended: &Model) -> Model {
     }
     for (index, bucket) in model.buckets.iter_mut().enumerate() {
         let before = begun.buckets.get(index).map(|bucket| bucket.existence);
-        bucket.existence = meanwhile(before, bucket.existence);
+        bucket.existence = existence_between(before, bucket.existence);
     }
     for (index, source) in model.sources.iter_mut().enumerate() {
         let before = begun.sources.get(index).map(|source| source.existence);
-        source.existence = meanwhile(before, source.existence);
+        source.existence = existence_between(before, source.existence);
     }
     model
 }
 
-fn meanwhile(before: Option<Existence>, after: Existence) -> Existence {
+fn existence_between(before: Option<Existence>, after: Existence) -> Existence {
     match (before, after) {
         (Some(before), after) if before == after => after,
         (Some(Existence::Exists), _) => Existence::MaybeDeleted,
@@ -138,16 +138,16 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let moments: Arc<Mutex<Vec<(SimDisk, Model)>>> = Arc::default();
-    let tap = {
+    let hooked_disk = {
         let (model, moments) = (Arc::clone(&world.model), Arc::clone(&moments));
-        Tap::new(disk.clone(), move |disk| {
+        HookedDisk::new(disk.clone(), move |disk| {
             let image = disk.crash(Crash::KINDS[0]);
             moments.lock().push((image, model.lock().clone()));
         })
     };
     let begun = in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         let begun = moments.lock().len();
         for step in 0..STEPS {
@@ -176,10 +176,10 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
     for round in 0..300 {
         let at = begun + world.rng.usize(0..disks.len() - begun);
         let name = FORMS[round % FORMS.len()];
-        let travel = Travel::new(Arc::clone(&disks), at, seed ^ round as u64);
-        let kept = back_up(Arc::new(travel), name)
+        let advancing_disk = AdvancingDisk::new(Arc::clone(&disks), at, seed ^ round as u64);
+        let kept = back_up(Arc::new(advancing_disk), name)
             .unwrap_or_else(|error| panic!("round {round}, from operation {at}: {error}"));
-        let model = at_least(&models[at], &ended);
+        let model = required_model(&models[at], &ended);
         check_image(&restored(&kept, name), &model, world.clock.now_ns());
     }
 }
@@ -187,7 +187,7 @@ fn a_backup_beside_writes_holds_data_acknowledged_before_it_began() {
 /// A start finds nothing, everything, or an unfinished restore.
 #[test]
 fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
-    let (disk, world) = worked(seed());
+    let (disk, world) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let (model, now_ns) = (world.model.lock().clone(), world.clock.now_ns());
     let (mut whole, mut refused) = (0, 0);
@@ -221,11 +221,11 @@ fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
     assert!(whole > 6 && refused > 100, "{whole} whole, {refused} refused");
 }
 
-/// A restore ends for want of room, and one of its files cannot be removed. A start must not take the rest for a data
-/// directory.
+/// Regression: a restore fails because the disk is full, and one of its files cannot be removed. A start must not take
+/// the remaining files for a data directory.
 #[test]
 fn a_failed_restore_that_cannot_clean_up_stays_refused() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let whole = restored(&kept, "kept/backup").used_bytes();
     let (mut refused, mut emptied) = (0, 0);
@@ -256,7 +256,7 @@ fn a_failed_restore_that_cannot_clean_up_stays_refused() {
 
 #[test]
 fn an_incomplete_backup_is_refused() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =
         collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
@@ -268,7 +268,7 @@ fn an_incomplete_backup_is_refused() {
             for crash in Crash::KINDS {
                 let image: Arc<dyn Disk> = Arc::new(kept.crash(crash));
                 let read = verify_on(&image, Path::new(name));
-                // A power cut behind the last sync's beginning may find it whole.
+                // A power cut during the last sync may leave a complete backup.
                 assert!(
                     read.is_ok() || done.is_err(),
                     "{name}, {operation}, {crash:?}: {:?}",
@@ -289,7 +289,7 @@ fn an_incomplete_backup_is_refused() {
 
 #[test]
 fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let mut rng = fastrand::Rng::with_seed(seed());
     for (path, bytes) in kept.files() {
@@ -318,51 +318,50 @@ fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
 /// Regression: backups of damaged directories were reported as complete and replaced the good ones.
 #[test]
 fn a_damaged_file_is_detected_while_being_backed_up() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let mut rng = fastrand::Rng::with_seed(seed());
     let (mut refused, mut whole) = (0, Vec::new());
     for (path, bytes) in disk.files() {
         for _ in 0..12 {
             let (at, bit) = (rng.usize(0..bytes.len()), rng.u8(0..8));
-            let rotten = disk.crash(Crash::KINDS[0]);
-            rotten.flip_bit(&path, at as u64, bit);
-            let said = format!("byte {at} of {}, bit {bit}", path.display());
-            match back_up(Arc::new(rotten.clone()), "kept/backup") {
+            let damaged = disk.crash(Crash::KINDS[0]);
+            damaged.flip_bit(&path, at as u64, bit);
+            let context = format!("byte {at} of {}, bit {bit}", path.display());
+            match back_up(Arc::new(damaged.clone()), "kept/backup") {
                 Ok(_) => {
                     whole.push((path.clone(), at));
                     continue;
                 }
                 Err(error) => {
                     let (message, name) = (error.to_string(), path.file_name().unwrap_or_default());
-                    assert!(message.contains(&*name.to_string_lossy()), "{said}: {message}");
+                    assert!(message.contains(&*name.to_string_lossy()), "{context}: {message}");
                     refused += 1;
                 }
             }
             if path.ends_with("manifest") {
-                // Without it the files of the backup are unknown.
+                // Without the manifest, the files of the backup are unknown.
                 continue;
             }
-            let port: Arc<dyn Disk> = Arc::new(rotten.clone());
+            let port: Arc<dyn Disk> = Arc::new(damaged.clone());
             let collected = collect(&port, &layout(), OnDamage::Copy, || ())
-                .unwrap_or_else(|error| panic!("{said}: {error}"));
+                .unwrap_or_else(|error| panic!("{context}: {error}"));
             for name in FORMS {
                 let kept = SimDisk::new(1);
-                write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{said}: {error}"));
+                write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{context}: {error}"));
                 let backup: Arc<dyn Disk> = Arc::new(kept.clone());
                 let read = verify_on(&backup, Path::new(name));
-                let read = read.unwrap_or_else(|error| panic!("{said}: {error}"));
+                let read = read.unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert!(
                     !read.damages.is_empty(),
-                    "{said}: it says that it is of damaged files"
+                    "{context}: it says that it is of damaged files"
                 );
                 let to = SimDisk::new(2);
-                restore(&kept, name, &to).unwrap_or_else(|error| panic!("{said}: {error}"));
-                assert_eq!(to.files().get(&path), rotten.files().get(&path), "{said}");
+                restore(&kept, name, &to).unwrap_or_else(|error| panic!("{context}: {error}"));
+                assert_eq!(to.files().get(&path), damaged.files().get(&path), "{context}");
             }
         }
     }
-    // The log's last frame may never have been whole, and what stands behind it carries nothing; no checksum covers
-    // the bytes that a run has to spare.
+    // The last frame of the log may be torn, and bytes after it are unused; unused bytes of a run have no checksum.
     let is_harmless =
         |(path, _): &(PathBuf, usize)| path.extension().is_some_and(|it| it == "log" || it == "run");
     assert!(whole.iter().all(is_harmless), "{whole:?}");
@@ -372,7 +371,7 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
 /// A backup of damaged files made by an older program does not mention the damage.
 #[test]
 fn a_directory_backup_is_verified_to_the_block() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let segment = disk
         .files()
         .into_keys()
@@ -397,7 +396,7 @@ fn a_directory_backup_is_verified_to_the_block() {
 
 #[test]
 fn a_full_disk_fails_only_the_backup_and_is_reported() {
-    let (disk, _) = worked(seed());
+    let (disk, _) = run_trace(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let collected =
         collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));

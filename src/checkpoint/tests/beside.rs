@@ -12,10 +12,10 @@ use disk::sim::{Crash, SimDisk};
 use parking_lot::{Condvar, Mutex};
 
 use super::crash::check_image;
+use super::hooked_disk::HookedDisk;
 use super::live::{rooms_of, store_in};
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, World, in_system, layout, options};
+use super::world::{RunningRooms, World, in_system, layout, options};
 use crate::checkpoint::merging::{MERGE_PAUSE_NS, Merged};
 use crate::checkpoint::start::start_on;
 use crate::checkpoint::{CheckpointError, Checkpointer};
@@ -23,16 +23,16 @@ use crate::clock::{Clock, DAY_NS};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Stops the merging thread at the disk until it is opened.
+/// Stops the merging thread at the disk until the gate is opened.
 #[derive(Default)]
 struct Gate {
-    /// Whether it is open, and whether a thread waits at it.
+    /// Whether the gate is open, and whether a thread waits at it.
     state: Mutex<(bool, bool)>,
     changed: Condvar,
 }
 
 impl Gate {
-    fn pass(&self) {
+    fn wait_if_closed(&self) {
         if thread::current().name() != Some("merge") {
             return;
         }
@@ -43,7 +43,7 @@ impl Gate {
         }
     }
 
-    fn has_somebody(&self) -> bool {
+    fn is_waited_at(&self) -> bool {
         self.state.lock().1
     }
 
@@ -69,33 +69,33 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
-    // Merges of the ledger would be counted, too.
+    // Merges of the ledger are counted by the same metric.
     world.keys = false;
     let gate = Arc::new(Gate::default());
-    let tap = {
+    let hooked_disk = {
         let gate = Arc::clone(&gate);
-        Tap::new(disk.clone(), move |_| gate.pass())
+        HookedDisk::new(disk.clone(), move |_| gate.wait_if_closed())
     };
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let rooms = start_on(Arc::new(tap), layout(), options(), clock).await;
+        let rooms = start_on(Arc::new(hooked_disk), layout(), options(), clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         for _ in 0..40 {
             world.ingest(&rooms, 8).await.unwrap();
             checkpoint(&rooms.checkpointer).await;
-            if gate.has_somebody() {
+            if gate.is_waited_at() {
                 break;
             }
         }
-        assert!(gate.has_somebody(), "segments are merged in time");
+        assert!(gate.is_waited_at(), "segments are merged in time");
         for _ in 0..4 {
             world.ingest(&rooms, 8).await.unwrap();
             checkpoint(&rooms.checkpointer).await;
         }
         let mut closed = pin!(rooms.checkpointer.close());
         poll_fn(|context| Poll::Ready(closed.as_mut().poll(context).is_ready())).await;
-        // Runs after the order to close: the merge has been cancelled by now.
+        // Runs after the order to close: the merge has been cancelled.
         checkpoint(&rooms.checkpointer).await;
         gate.open();
         closed.await.unwrap();
@@ -114,7 +114,7 @@ fn a_merge_refused_by_the_disk_is_postponed() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let mut live = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        let mut live = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
             .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.unwrap();
         let mut begun = None;
@@ -165,7 +165,7 @@ fn segments_left_by_restarts_are_merged_at_the_next_start() {
     let mut world = World::new(seed);
     in_system(async {
         for start in 0..5 {
-            let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+            let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
             let mut live = started.unwrap_or_else(|error| panic!("{error}"));
             if start == 0 {
                 world.set_up(&live.rooms).await.unwrap();

@@ -10,9 +10,9 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, in_system, layout};
+use super::world::{RunningRooms, in_system, layout};
 use crate::bucket::Digest;
 use crate::catalog::Command;
 use crate::checkpoint::format_1::{Damage, convert};
@@ -20,11 +20,11 @@ use crate::checkpoint::open;
 use crate::clock::ManualClock;
 use crate::ledger::{Answered, NewEntry};
 
-/// UTC nanoseconds of a moment at which its keys are remembered.
+/// UTC nanoseconds of a moment at which the keys are still valid.
 const NOW_NS: i64 = 1_795_313_400_000_000_000;
 
-/// A directory of format 1: three buckets, a fourth that was deleted, a source that was deleted, segments and answers of
-/// three checkpoints, and a point that only the log has. A backup in its archive's form.
+/// A directory of format 1, in a backup's archive: three buckets, a deleted bucket, a deleted source, segments and
+/// answers of three checkpoints, and a point only in the log.
 fn directory() -> SimDisk {
     let disk = SimDisk::new(seed());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.tar.zst");
@@ -42,19 +42,19 @@ fn directory() -> SimDisk {
     disk.crash(Crash::KINDS[0])
 }
 
-/// Points by bucket and source, and what keys were answered.
+/// Number of points by bucket and source, and the answers to keys.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct Content {
     points: BTreeMap<(u32, u32), u64>,
     answers: BTreeMap<(u32, Digest), Answered>,
 }
 
-/// Converts, opens and looks.
-fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
+/// Converts and opens the directory; returns its content.
+fn convert_and_open(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Content, String> {
     let disk = disk();
     convert(&disk, &layout().data_dir, Damage::SetApart)?;
     let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
-    let mut found = Found {
+    let mut found = Content {
         points: BTreeMap::new(),
         answers: BTreeMap::new(),
     };
@@ -81,11 +81,11 @@ fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Foun
     Ok(found)
 }
 
-fn of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
-    find(&|| Arc::new(disk.clone()), keys)
+fn content_of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Content, String> {
+    convert_and_open(&|| Arc::new(disk.clone()), keys)
 }
 
-/// The keys that the answers files of a directory have.
+/// The keys in the answers files of a directory.
 fn keys(disk: &SimDisk) -> Vec<(u32, Digest)> {
     let mut keys = Vec::new();
     for (path, bytes) in disk.files() {
@@ -93,7 +93,7 @@ fn keys(disk: &SimDisk) -> Vec<(u32, Digest)> {
             let bucket = path.parent().and_then(Path::file_name).and_then(|it| it.to_str());
             let bucket = bucket.and_then(|it| it.parse().ok()).unwrap();
             let count = u64::from_le_bytes(*bytes[8..].first_chunk().unwrap()) as usize;
-            // Entries of 54 bytes behind a header of 28, each of which begins with its key.
+            // Entries of 54 bytes after a header of 28, each of which begins with its key.
             let entries = bytes[28..].chunks_exact(54).take(count);
             keys.extend(entries.map(|entry| (bucket, *entry.first_chunk().unwrap())));
         }
@@ -114,7 +114,7 @@ fn a_directory_of_format_1_is_converted_completely() {
     let disk = directory();
     let keys = keys(&disk);
     assert!(keys.len() >= 20, "{}", keys.len());
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let points = |bucket: u32| {
         (0..3)
             .map(|source| found.points[&(bucket, source)])
@@ -125,7 +125,7 @@ fn a_directory_of_format_1_is_converted_completely() {
     assert_eq!(points(4), [0, 0, 0]);
     assert!(!found.points.contains_key(&(3, 0)), "it was deleted");
     assert_eq!(old_files(&disk), [] as [PathBuf; 0]);
-    assert_eq!(of(&disk.crash(Crash::KINDS[1]), &keys).unwrap(), found);
+    assert_eq!(content_of(&disk.crash(Crash::KINDS[1]), &keys).unwrap(), found);
     let mut payloads = found.answers.iter();
     assert!(
         payloads
@@ -137,22 +137,22 @@ fn a_directory_of_format_1_is_converted_completely() {
 fn an_interrupted_conversion_starts_over() {
     let disk = directory();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     let images: Arc<Mutex<Vec<(String, SimDisk)>>> = Arc::default();
     let taken = Arc::clone(&images);
-    let tap = Tap::new(disk, move |disk| {
+    let hooked_disk = HookedDisk::new(disk, move |disk| {
         let mut taken = taken.lock();
         let operation = taken.len() / Crash::KINDS.len();
         taken.extend(
             Crash::KINDS.map(|crash| (format!("operation {operation}, {crash:?}"), disk.crash(crash))),
         );
     });
-    let tap: Arc<dyn Disk> = Arc::new(tap);
-    assert!(convert(&tap, &layout().data_dir, Damage::SetApart).unwrap());
+    let hooked_disk: Arc<dyn Disk> = Arc::new(hooked_disk);
+    assert!(convert(&hooked_disk, &layout().data_dir, Damage::SetApart).unwrap());
     let images = std::mem::take(&mut *images.lock());
     assert!(images.len() > 40, "{}", images.len());
     for (name, image) in images {
-        let found = catch_unwind(AssertUnwindSafe(|| of(&image, &keys)));
+        let found = catch_unwind(AssertUnwindSafe(|| content_of(&image, &keys)));
         assert_eq!(
             found.unwrap_or_else(|_| panic!("{name}")).unwrap(),
             whole,
@@ -161,12 +161,12 @@ fn an_interrupted_conversion_starts_over() {
     }
 }
 
-/// One damaged bucket is set apart, and whole again once its file is; the others do not wait for it.
+/// A damaged bucket is set apart until its file is restored; the others are available.
 #[test]
 fn damage_in_a_directory_of_format_1_loses_nothing() {
     let original = directory();
     let keys = keys(&original);
-    let whole = of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
     let (mut apart, mut refused) = (0, 0);
     for (path, bytes) in original.files() {
         if path.starts_with("data/log") {
@@ -188,14 +188,14 @@ fn damage_in_a_directory_of_format_1_loses_nothing() {
                     assert!(opened.set_apart.len() <= 1, "{at}");
                     apart += opened.set_apart.len();
                     if opened.set_apart.is_empty() {
-                        // A block is read when it is asked for.
+                        // A block is read only when it is queried.
                         assert!(at.contains(".segment"), "{at}");
                         continue;
                     }
                 }
             }
             disk.flip_bit(&path, offset, 3);
-            assert_eq!(of(&disk, &keys).unwrap(), whole, "{at}, repaired");
+            assert_eq!(content_of(&disk, &keys).unwrap(), whole, "{at}, repaired");
             assert_eq!(old_files(&disk), [] as [PathBuf; 0], "{at}");
         }
     }
@@ -211,17 +211,17 @@ fn a_missing_bucket_is_set_apart_at_every_start() {
         .filter(|(path, _)| path.starts_with("data/buckets/00000002"))
         .collect();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     disk.remove_dir_all(Path::new("data/buckets/00000002")).unwrap();
     for _ in 0..3 {
-        of(&disk, &keys).unwrap_err();
+        content_of(&disk, &keys).unwrap_err();
         let port: Arc<dyn Disk> = Arc::new(disk.clone());
         let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(opened.set_apart.keys().collect::<Vec<_>>(), [&2]);
     }
     disk.create_dir_all(Path::new("data/buckets/00000002")).unwrap();
     kept.iter().for_each(|(path, bytes)| disk.put(path, bytes));
-    assert_eq!(of(&disk, &keys).unwrap(), whole, "restored");
+    assert_eq!(content_of(&disk, &keys).unwrap(), whole, "restored");
 }
 
 #[test]
@@ -232,33 +232,34 @@ fn sound_blocks_of_a_damaged_bucket_are_salvaged_and_files_kept() {
     let end = disk.files()[segment].len() as u64;
     disk.flip_bit(segment, end - 30, 1);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut told = Vec::new();
-    let mut say = |what: String| told.push(what);
+    let mut messages = Vec::new();
+    let mut say = |what: String| messages.push(what);
     assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut say)).unwrap());
     assert!(
-        told.len() == 1 && told[0].contains("000000000003.segment"),
-        "{told:?}"
+        messages.len() == 1 && messages[0].contains("000000000003.segment"),
+        "{messages:?}"
     );
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let points: u64 = (0..3).map(|source| found.points[&(1, source)]).sum();
     assert!(points > 1_000 && points < 3_601, "{points}");
     let aside = Path::new("data/buckets/00000001.damaged/000000000003.segment");
     assert!(disk.files().contains_key(aside));
 }
 
-/// Regression: starting before the repair lost the records of the log: they were carried on, then taken for converted.
+/// Regression: starting before the repair lost the records of the log: they were carried, and then treated as
+/// converted.
 #[test]
 fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     let disk = directory();
     let keys = keys(&disk);
-    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let whole = content_of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
     let manifest = Path::new("data/buckets/00000001/manifest");
     disk.flip_bit(manifest, 30, 1);
     in_system(async {
         let clock = Arc::new(ManualClock::new(NOW_NS));
         let port: Arc<dyn Disk> = Arc::new(disk.clone());
         convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
-        let mut live = Live::start(port, clock).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(port, clock).unwrap_or_else(|error| panic!("{error}"));
         live.on_thread(|task| task.checkpoint()).unwrap();
         live.stop();
     });
@@ -269,9 +270,9 @@ fn carried_records_of_a_damaged_bucket_survive_a_repair() {
     assert_eq!(carried.count(), 1, "the point that only the log had");
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
-    let found = of(&disk, &keys).unwrap();
+    let found = content_of(&disk, &keys).unwrap();
     let lost = whole.points[&(1, 0)] - found.points[&(1, 0)];
-    // The newest segment and what was carried; the others may hold the same rows.
+    // The newest segment and the carried records; the others may contain the same rows.
     assert!(
         found.points[&(1, 0)] % 100 == 1,
         "{:?}, {lost} lost",
@@ -290,10 +291,10 @@ fn an_interrupted_repair_keeps_the_damaged_files() {
     let kept = disk.files()[segment].clone();
     let images: Arc<Mutex<Vec<SimDisk>>> = Arc::default();
     let taken = Arc::clone(&images);
-    let tap: Arc<dyn Disk> = Arc::new(Tap::new(disk, move |disk| {
+    let hooked_disk: Arc<dyn Disk> = Arc::new(HookedDisk::new(disk, move |disk| {
         taken.lock().push(disk.crash(Crash::KINDS[1]))
     }));
-    assert!(convert(&tap, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
+    assert!(convert(&hooked_disk, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
     for (operation, image) in std::mem::take(&mut *images.lock()).into_iter().enumerate() {
         let port: Arc<dyn Disk> = Arc::new(image.clone());
         convert(&port, &layout().data_dir, Damage::SetApart)
@@ -307,7 +308,7 @@ fn an_interrupted_repair_keeps_the_damaged_files() {
     }
 }
 
-/// Regression: a deletion that was only in the log was taken for a lost bucket.
+/// Regression: a bucket deleted only in the log was treated as lost.
 #[test]
 fn a_bucket_deleted_by_the_log_is_not_reported_missing() {
     let disk = directory();

@@ -1,4 +1,5 @@
-//! The cost of a checkpoint does not depend on the number of buckets, nor the number of files on the checkpoints.
+//! The cost of a checkpoint is independent of the number of buckets, and the number of files is independent of the
+//! number of checkpoints.
 
 use std::sync::Arc;
 
@@ -6,12 +7,12 @@ use disk::sim::{Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;
-use super::world::{Live, World, in_system};
+use super::world::{RunningRooms, World, in_system};
 use crate::clock::{Clock, SECOND_NS};
 
 const BUCKETS: u32 = 60;
 
-async fn with_buckets(world: &mut World, live: &Live) {
+async fn with_buckets(world: &mut World, live: &RunningRooms) {
     world.set_up(&live.rooms).await.unwrap();
     let there = live
         .rooms
@@ -30,7 +31,7 @@ fn syncs_of_a_checkpoint_do_not_depend_on_the_number_of_buckets() {
     let disk = SimDisk::new(seed());
     let mut world = World::new(seed());
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         with_buckets(&mut world, &live).await;
         live.on_thread(|task| task.checkpoint()).unwrap();
@@ -49,8 +50,8 @@ fn syncs_of_a_checkpoint_do_not_depend_on_the_number_of_buckets() {
     });
 }
 
-/// The buckets that the next checkpoint asks; it still does.
-fn changed(live: &Live) -> Vec<u32> {
+/// The buckets that the next checkpoint queries; they stay marked as changed.
+fn changed(live: &RunningRooms) -> Vec<u32> {
     let running = live.rooms.buckets.running().into_iter();
     let changed = running.filter(|(_, handle)| handle.take_changed());
     let mut ordinals: Vec<u32> = changed
@@ -69,7 +70,7 @@ fn a_checkpoint_writes_changed_objects_and_a_failed_one_is_repeated() {
     let disk = SimDisk::new(seed());
     let mut world = World::new(seed());
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         with_buckets(&mut world, &live).await;
         for ordinal in 1..=BUCKETS {
@@ -98,7 +99,7 @@ fn the_number_of_files_is_bounded() {
     let mut most = 0;
     in_system(async {
         for start in 0..3 {
-            let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+            let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
             let mut live = started.unwrap_or_else(|error| panic!("{error}"));
             if start == 0 {
                 with_buckets(&mut world, &live).await;

@@ -7,9 +7,9 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::model::Model;
-use super::tap::Tap;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use super::{exhaustive, seed};
 use crate::catalog::{CatalogHandle, Stream};
 use crate::checkpoint::{Opened, open};
@@ -33,7 +33,7 @@ pub(super) fn check_image(image: &SimDisk, model: &Model, now_ns: i64) {
     model.check(&recover(&again), now_ns);
 }
 
-/// An image of a disk with its expected content, to continue from.
+/// An image of a disk, and its expected content.
 struct Moment {
     image: SimDisk,
     model: Model,
@@ -42,14 +42,14 @@ struct Moment {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Results {
     operations: usize,
     images: usize,
     failures: Vec<String>,
     moments: Vec<Moment>,
 }
 
-fn look(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
+fn cut_power(seen: &mut Results, disk: &SimDisk, model: &Model, now_ns: i64) {
     let operation = seen.operations;
     seen.operations += 1;
     let all = exhaustive();
@@ -94,21 +94,21 @@ fn power_cuts(seed: u64) -> u64 {
     println!("seed {seed}");
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
-    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let seen: Arc<Mutex<Results>> = Arc::default();
     // A read in the middle of the trace.
     let reader: Arc<OnceLock<(CatalogHandle, Ledger)>> = Arc::default();
-    let tap = {
+    let hooked_disk = {
         let (seen, model, clock) = (
             Arc::clone(&seen),
             Arc::clone(&world.model),
             Arc::clone(&world.clock),
         );
         let reader = Arc::clone(&reader);
-        // The model first, and unlocked before the check: it takes long, and the trace continues meanwhile.
-        Tap::new(disk.clone(), move |disk| {
+        // The model is read first and unlocked before the check, which takes long while the trace continues.
+        HookedDisk::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
             let now_ns = clock.now_ns();
-            look(&mut seen.lock(), disk, &model, now_ns);
+            cut_power(&mut seen.lock(), disk, &model, now_ns);
             if let Some((catalog, ledger)) = reader.get() {
                 let read = || catalog.read(|catalog| model.entries.check(catalog, ledger, now_ns));
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(read)) {
@@ -120,8 +120,8 @@ fn power_cuts(seed: u64) -> u64 {
         })
     };
     let merges = in_system(async {
-        let mut live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         let rooms = (live.rooms.catalog.clone(), live.rooms.ledger.clone());
         assert!(reader.set(rooms).is_ok());
         world.set_up(&live.rooms).await.expect("the disk is whole");
@@ -138,7 +138,7 @@ fn power_cuts(seed: u64) -> u64 {
         live.stop();
         merges
     });
-    let Seen {
+    let Results {
         operations,
         images,
         failures,
@@ -156,7 +156,7 @@ fn power_cuts(seed: u64) -> u64 {
     );
     for moment in moments {
         let gone_on = catch_unwind(AssertUnwindSafe(|| {
-            go_on(&moment.image, moment.model, moment.now_ns, seed)
+            continue_trace(&moment.image, moment.model, moment.now_ns, seed)
         }));
         if let Err(panic) = gone_on {
             println!("going on from {} of seed {seed}", moment.name);
@@ -166,15 +166,16 @@ fn power_cuts(seed: u64) -> u64 {
     merges
 }
 
-/// Recovers, takes more, checkpoints, crashes again, and recovers twice.
-pub(super) fn go_on(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
+/// Recovers, continues the trace, takes a checkpoint, crashes again, and recovers twice.
+pub(super) fn continue_trace(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
     model.settle(&recover(image), now_ns);
     // Another seed, so that keys differ from those of the trace before.
     let mut world = World::new(seed ^ 0x5eed);
     world.skip_to(model, now_ns);
     in_system(async {
         let clock: Arc<ManualClock> = Arc::clone(&world.clock);
-        let mut live = Live::start(Arc::new(image.clone()), clock).unwrap_or_else(|error| panic!("{error}"));
+        let mut live =
+            RunningRooms::start(Arc::new(image.clone()), clock).unwrap_or_else(|error| panic!("{error}"));
         if live.rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {
             world.set_up(&live.rooms).await.expect("the disk is whole");
         }

@@ -1,5 +1,5 @@
-//! Histories and deliveries in the trace: verdicts of rules, deliveries that end, begin again and end again, and what a
-//! list of them must hold.
+//! Histories and deliveries in the trace: verdicts of rules, deliveries that end, begin again and end again, and the
+//! expected content of their lists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::ledger::{Content, Ledger};
 /// An entry and its progress: one step for a verdict; for a delivery, one each time it becomes pending and one each
 /// time it ends.
 #[derive(Clone, Debug)]
-struct Noted {
+struct TrackedEntry {
     text: Box<str>,
     acknowledged: u32,
-    /// The next step was requested.
+    /// Whether the next step was requested.
     under_way: bool,
 }
 
-/// Rules and webhooks, and what their lists hold.
+/// Rules and webhooks, and the expected content of their lists.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     owners: Vec<(Stream, ObjectId)>,
-    noted: BTreeMap<EntryKey, Noted>,
+    noted: BTreeMap<EntryKey, TrackedEntry>,
 }
 
-/// A list, newest first: how far each entry has come, and its text.
+/// A list, newest first: key, progress and text of each entry.
 pub(super) type Listed = Vec<(EntryKey, u32, String)>;
 
-/// The list of an owner as a service gives it; `None` where a part does not read.
+/// The list of an owner as the service reads it; `None` if a part is unreadable.
 fn list(
     catalog: &Catalog,
     ledger: &Ledger,
@@ -58,7 +58,7 @@ fn list(
         });
     let view = ledger.view_with(catalog, stream, owner, pending);
     let page = view.page(stream.cutoff_ns(now_ns), offset, limit).ok()?;
-    let said = |(key, content): (EntryKey, Content<Arc<Delivery>>)| {
+    let describe = |(key, content): (EntryKey, Content<Arc<Delivery>>)| {
         let (steps, text) = match (stream, content) {
             (Stream::History, Content::Stored(payload)) => {
                 let entry = HistoryEntry::decode(&payload).expect("a history's entry");
@@ -82,7 +82,7 @@ fn list(
     };
     page.damaged
         .is_empty()
-        .then(|| (page.entries.into_iter().map(said).collect(), page.total))
+        .then(|| (page.entries.into_iter().map(describe).collect(), page.total))
 }
 
 impl Entries {
@@ -96,14 +96,14 @@ impl Entries {
             })
     }
 
-    /// All lists; `None` where a part does not read.
+    /// All lists; `None` if a part is unreadable.
     pub(super) fn listed(&self, catalog: &Catalog, ledger: &Ledger, now_ns: i64) -> Option<Vec<Listed>> {
         self.existing(catalog)
             .map(|owner| Some(list(catalog, ledger, owner, now_ns, (0, usize::MAX))?.0))
             .collect()
     }
 
-    /// Fails where a list is not what was acknowledged, or what was under way besides.
+    /// Fails if a list lacks an acknowledged step or shows more than the requested ones.
     pub(super) fn check(&self, catalog: &Catalog, ledger: &Ledger, now_ns: i64) {
         for owner in self.existing(catalog) {
             let whole = list(catalog, ledger, owner, now_ns, (0, usize::MAX));
@@ -138,7 +138,7 @@ impl Entries {
         }
     }
 
-    /// Takes what may or may not have happened as it was found to be.
+    /// Adopts the observed state of unacknowledged steps.
     pub(super) fn settle(&mut self, catalog: &Catalog, ledger: &Ledger, now_ns: i64) {
         let lists = self.listed(catalog, ledger, now_ns).expect("the lists read");
         let found: BTreeMap<EntryKey, u32> = lists
@@ -155,7 +155,7 @@ impl Entries {
 }
 
 impl World {
-    /// Something that makes entries, or an owner of them.
+    /// Creates an entry, or an owner of entries.
     pub(super) async fn entry(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         match self.rng.u8(0..20) {
             0 => self.create_rule(rooms).await,
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// Some of each kind.
+    /// Creates some entries of each kind.
     pub(super) async fn entries(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         for _ in 0..6 {
             self.verdict(rooms).await?;
@@ -256,7 +256,7 @@ impl World {
         Ok(())
     }
 
-    /// An id of now, and a text that no other entry has.
+    /// A new id, and a text that no other entry has.
     fn entry_id(&mut self) -> (ObjectId, Box<str>) {
         let mut bytes = *self.next_id().as_bytes();
         let second = (self.clock.now_ns() / SECOND_NS) as u32;
@@ -266,18 +266,18 @@ impl World {
         (id, text.into())
     }
 
-    /// Notes that the next step of these entries is asked for, asks for it, and notes what came of it.
+    /// Records that the next step of these entries is requested, requests it, and records its outcome.
     async fn take_step(
         &mut self,
         rooms: &Rooms,
         keys: Vec<(EntryKey, Box<str>)>,
         command: Command,
     ) -> Result<(), Failure> {
-        let note = |change: &dyn Fn(&mut Noted)| {
+        let note = |change: &dyn Fn(&mut TrackedEntry)| {
             let mut model = self.model.lock();
             for (key, text) in &keys {
                 let noted = model.entries.noted.entry(*key);
-                change(noted.or_insert_with(|| Noted {
+                change(noted.or_insert_with(|| TrackedEntry {
                     text: text.clone(),
                     acknowledged: 0,
                     under_way: false,
@@ -363,7 +363,7 @@ impl World {
     /// An attempt at a pending delivery, or a redelivery of one that has ended.
     async fn advance_a_delivery(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let now_ns = self.clock.now_ns();
-        let known: Vec<(EntryKey, Noted)> = {
+        let known: Vec<(EntryKey, TrackedEntry)> = {
             let model: &Model = &self.model.lock();
             let settled = model.entries.noted.iter().filter(|(key, noted)| {
                 key.stream == Stream::Deliveries

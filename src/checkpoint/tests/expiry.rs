@@ -9,12 +9,12 @@ use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
 
+use super::hooked_disk::HookedDisk;
 use super::live::{Rooms, bucket, rooms_of, store_in};
 use super::model::Row;
 use super::record::ingest;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, START_NS, World, in_system};
+use super::world::{RunningRooms, START_NS, World, in_system};
 use crate::bucket::BucketState;
 use crate::catalog::{Bucket, Command};
 use crate::checkpoint::expiry::CONFIRMED_AFTER_NS;
@@ -30,18 +30,18 @@ fn is_segment(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "segment")
 }
 
-/// A disk that runs the hook once, when a segment is being written.
-fn tapped(disk: SimDisk) -> (Tap, Hook) {
+/// A disk that runs the hook once, while a segment is being written.
+fn disk_with_hook(disk: SimDisk) -> (HookedDisk, Hook) {
     let hook = Hook::default();
     let taken = Arc::clone(&hook);
-    let tap = Tap::new(disk, move |disk| {
+    let hooked_disk = HookedDisk::new(disk, move |disk| {
         if disk.files().keys().any(|path| is_segment(path)) {
-            // Not under the lock: what the hook does comes here, too.
+            // The lock is released first: the hook itself uses the disk.
             let hook = taken.lock().take();
             hook.into_iter().for_each(|hook| hook());
         }
     });
-    (tap, hook)
+    (hooked_disk, hook)
 }
 
 fn any_bucket(rooms: &Rooms) -> Arc<Bucket> {
@@ -67,28 +67,28 @@ async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
     store_in(rooms, 1, now_ns, age_ns, count).await;
 }
 
-/// Rows that the store holds, expired or not, and whether any of its blocks is in no segment yet.
-async fn held(rooms: &Rooms) -> (u64, bool) {
+/// Number of rows in the store, including expired ones, and whether any block is not in a segment yet.
+async fn stored_rows(rooms: &Rooms) -> (u64, bool) {
     let handle = rooms.buckets.handle(&any_bucket(rooms)).unwrap();
-    let look = |state: &mut BucketState| {
+    let count_rows = |state: &mut BucketState| {
         let (rows, bytes) = state.store.unsaved();
         let points = state.store.stats(SOURCE, i64::MIN).unwrap().points;
-        // As rows they would take a timestamp, a sequence and a number each.
+        // Unsealed rows would take a timestamp, a sequence and a number each.
         (points, rows > 0 && bytes < rows * 24)
     };
-    handle.with(look).await.unwrap()
+    handle.with(count_rows).await.unwrap()
 }
 
-/// Two checkpoints far enough apart that the next one may delete.
-async fn let_delete(live: &mut Live, clock: &ManualClock) {
+/// Takes two checkpoints far enough apart that the next one may delete.
+async fn advance_until_deletion(live: &mut RunningRooms, clock: &ManualClock) {
     live.checkpoint().unwrap();
     clock.advance(CONFIRMED_AFTER_NS);
     store(&rooms_of(live), clock.now_ns(), 0, 1).await;
     live.checkpoint().unwrap();
 }
 
-fn start(disk: impl Disk, world: &World) -> Live {
-    Live::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: impl Disk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Regression: the checkpoint used the retention of its beginning: rows admitted meanwhile by a longer retention were
@@ -97,14 +97,14 @@ fn start(disk: impl Disk, world: &World) -> Live {
 fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
     let seed = seed();
     let disk = SimDisk::new(seed);
-    let (tap, hook) = tapped(disk.clone());
+    let (hooked_disk, hook) = disk_with_hook(disk.clone());
     let mut world = World::new(seed);
     in_system(async {
-        let mut live = start(tap, &world);
+        let mut live = start(hooked_disk, &world);
         world.set_up(&live.rooms).await.unwrap();
         retain(&rooms_of(&live), world.clock.now_ns(), 1).await;
-        let_delete(&mut live, &world.clock).await;
-        let before = held(&rooms_of(&live)).await.0;
+        advance_until_deletion(&mut live, &world.clock).await;
+        let before = stored_rows(&rooms_of(&live)).await.0;
         store(&rooms_of(&live), world.clock.now_ns(), 0, 10).await;
         let (rooms, clock) = (rooms_of(&live), Arc::clone(&world.clock));
         *hook.lock() = Some(Box::new(move || {
@@ -112,7 +112,7 @@ fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
                 retain(&rooms, clock.now_ns(), 30).await;
                 store(&rooms, clock.now_ns(), 10 * DAY_NS, BACKFILLED).await;
                 let deadline = Instant::now() + Duration::from_secs(60);
-                while !held(&rooms).await.1 {
+                while !stored_rows(&rooms).await.1 {
                     assert!(Instant::now() < deadline, "a full head is sealed");
                     std::thread::yield_now();
                 }
@@ -123,11 +123,11 @@ fn rows_admitted_by_longer_retention_during_a_checkpoint_are_kept() {
         live.checkpoint().unwrap();
         assert!(hook.lock().is_none(), "the backfill ran during the checkpoint");
         let expected = before + 10 + u64::from(BACKFILLED);
-        assert_eq!(held(&rooms_of(&live)).await.0, expected);
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, expected);
         live.checkpoint().unwrap();
         live.stop();
         let live = start(disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(held(&rooms_of(&live)).await.0, expected, "after a restart");
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, expected, "after a restart");
         live.stop();
     });
 }
@@ -144,21 +144,25 @@ fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
             world.set_up(&live.rooms).await.unwrap();
             retain(&rooms_of(&live), START_NS, 3).await;
             store(&rooms_of(&live), START_NS, DAY_NS, 1_000).await;
-            let_delete(&mut live, &world.clock).await;
-            let expected = held(&rooms_of(&live)).await.0;
+            advance_until_deletion(&mut live, &world.clock).await;
+            let expected = stored_rows(&rooms_of(&live)).await.0;
             world.clock.step(step_ns);
-            // Also where the log is as wrong as the clock.
+            // The same if the log's timestamps are as wrong as the clock.
             store(&rooms_of(&live), world.clock.now_ns(), -step_ns.abs(), 1).await;
             for _ in 0..3 {
                 live.checkpoint().unwrap();
             }
             world.clock.step(-step_ns);
             live.checkpoint().unwrap();
-            assert_eq!(held(&rooms_of(&live)).await.0, expected + 1, "after {step_ns}");
+            assert_eq!(
+                stored_rows(&rooms_of(&live)).await.0,
+                expected + 1,
+                "after {step_ns}"
+            );
             live.stop();
             let live = start(disk.crash(Crash::KINDS[1]), &world);
             assert_eq!(
-                held(&rooms_of(&live)).await.0,
+                stored_rows(&rooms_of(&live)).await.0,
                 expected + 1,
                 "after {step_ns} and a restart"
             );
@@ -181,19 +185,19 @@ fn rows_expired_at_two_checkpoints_an_hour_apart_are_deleted() {
         store(&rooms_of(&live), world.clock.now_ns(), 0, 1).await;
         live.checkpoint().unwrap();
         assert_eq!(
-            held(&rooms_of(&live)).await.0,
+            stored_rows(&rooms_of(&live)).await.0,
             1_001,
             "expired at one checkpoint only"
         );
         world.clock.advance(CONFIRMED_AFTER_NS);
         live.checkpoint().unwrap();
-        assert_eq!(held(&rooms_of(&live)).await.0, 1);
+        assert_eq!(stored_rows(&rooms_of(&live)).await.0, 1);
         live.stop();
     });
 }
 
-/// Points that were refused have numbers, too, which a restart gives again. A change of retention that counted them as
-/// given had hidden the new points under those numbers: acknowledged, and never seen.
+/// Sequences of refused points are reused after a restart. Regression: a change of retention counted them as used and
+/// hid the new points with those sequences, although they were acknowledged.
 #[test]
 fn rows_that_reuse_sequences_of_refused_ones_are_visible() {
     let seed = seed();
@@ -205,7 +209,7 @@ fn rows_that_reuse_sequences_of_refused_ones_are_visible() {
         let rooms = rooms_of(&live);
         retain(&rooms, START_NS, 1).await;
         store(&rooms, START_NS, 0, 10).await;
-        // Also what the log has set aside is too little for this.
+        // The preallocated room of the log is too small for these rows.
         disk.set_budget_bytes(Some(disk.used_bytes()));
         let row = |value| Row {
             source: SOURCE,

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 
-use super::crash::{check_image, go_on};
-use super::world::{Failure, Live, World, in_system};
+use super::crash::{check_image, continue_trace};
+use super::world::{Failure, RunningRooms, World, in_system};
 use super::{exhaustive, seed};
 use crate::clock::Clock;
 
 const STEPS: usize = 60;
-/// Runs of one kind of fault, unless all are asked for.
+/// Runs for each kind of fault, unless all are requested.
 const RUNS: u64 = 60;
 
 /// A trace over a disk with faults.
@@ -21,14 +21,14 @@ struct Run {
     disk: SimDisk,
     world: World,
     failures: usize,
-    /// The log took no writes any more at the end.
+    /// Whether the log refused all writes at the end.
     log_failed: bool,
-    /// Acknowledged after the log had failed.
+    /// Number of acknowledgements after the log had failed.
     false_acknowledgements: usize,
 }
 
-/// Not only for want of room.
-fn log_failed(live: &Live) -> bool {
+/// Whether the log has failed for a reason other than a full disk.
+fn log_failed(live: &RunningRooms) -> bool {
     let not_ready = live.rooms.journal.readiness().err();
     not_ready.is_some_and(|why| !why.contains("the disk is full"))
 }
@@ -43,13 +43,14 @@ fn acknowledged(world: &World) -> usize {
         .count()
 }
 
-/// Runs the trace of a seed; `prepare` is given the disk when the rooms have started, `between` before each step.
+/// Runs the trace of a seed; `prepare` is called with the disk after the rooms have started, `between` before each
+/// step.
 fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &SimDisk, bool)) -> Run {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let (mut failures, mut failed_at) = (0, None);
     let log_failed = in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         prepare(&disk);
@@ -69,7 +70,7 @@ fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &Si
             }
         }
         for (_, handle) in live.rooms.buckets.running() {
-            // Behind the message that answered the last request.
+            // Runs after the message that answered the last request.
             handle.with(|_| ()).await.expect("the actor answers");
             assert_eq!(handle.mailbox_bytes(), 0, "nothing is under way");
         }
@@ -101,11 +102,11 @@ impl Run {
             check_image(&self.disk.crash(crash), &model, now_ns);
         }
         let crash = Crash::KINDS[self.failures % Crash::KINDS.len()];
-        go_on(&self.disk.crash(crash), model, now_ns, seed);
+        continue_trace(&self.disk.crash(crash), model, now_ns, seed);
     }
 }
 
-/// The operations of a sort that a run without faults does, and those to fail.
+/// The operations of one kind in a run without faults that are to fail.
 fn chosen(seed: u64, count: impl Fn(&SimDisk) -> u64) -> Vec<u64> {
     let before = Cell::new(0);
     let whole = run(seed, |disk| before.set(count(disk)), |_, _, _| {});
@@ -113,7 +114,7 @@ fn chosen(seed: u64, count: impl Fn(&SimDisk) -> u64) -> Vec<u64> {
     let total = count(&whole.disk) - before.get();
     let runs = if exhaustive() { total } else { RUNS.min(total) };
     println!("seed {seed}: {runs} of {total}");
-    // Spread evenly, not in step with the length of a checkpoint.
+    // Evenly distributed, independent of the length of a checkpoint.
     (0..runs).map(|index| 1 + index * total / runs).collect()
 }
 
@@ -166,12 +167,12 @@ fn a_full_disk_is_not_ready_until_space_is_freed() {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         live.rooms.journal.readiness().expect("it is ready");
         disk.set_budget_bytes(Some(disk.used_bytes()));
-        // The log has room of its own for a while.
+        // The log has preallocated room for a while.
         let mut taken = 0;
         while world.create_bucket(&live.rooms).await.is_ok() {
             taken += 1;
@@ -189,7 +190,7 @@ fn a_full_disk_is_not_ready_until_space_is_freed() {
             );
         }
         disk.set_budget_bytes(None);
-        // Without any write, the server notices by itself.
+        // The server detects the space without a write.
         let deadline = Instant::now() + Duration::from_secs(30);
         while let Err(why) = live.rooms.journal.readiness() {
             assert!(Instant::now() < deadline, "{why}");

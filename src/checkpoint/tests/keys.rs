@@ -6,18 +6,19 @@ use disk::sim::SimDisk;
 
 use super::model::Row;
 use super::seed;
-use super::world::{Live, START_NS, World, in_system, ingest};
+use super::world::{RunningRooms, START_NS, World, in_system, ingest};
 use crate::bucket::Ingested;
 use crate::catalog::Bucket;
 use crate::error::ErrorKind;
 
 const KEY: [u8; 16] = [3; 16];
 
-fn start(disk: &SimDisk, world: &World) -> Live {
-    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: &SimDisk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn bucket(live: &Live) -> Arc<Bucket> {
+fn bucket(live: &RunningRooms) -> Arc<Bucket> {
     let find = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(1).cloned();
     live.rooms.catalog.read(find).unwrap()
 }
@@ -43,7 +44,7 @@ fn a_request_whose_key_cannot_be_looked_up_is_not_stored_again() {
         let mut live = start(&disk, &world);
         world.set_up(&live.rooms).await.unwrap();
         let bucket = bucket(&live);
-        let send = |live: &Live| {
+        let send = |live: &RunningRooms| {
             let (buckets, bucket) = (live.rooms.buckets.clone(), Arc::clone(&bucket));
             async move {
                 buckets
@@ -56,7 +57,7 @@ fn a_request_whose_key_cannot_be_looked_up_is_not_stored_again() {
         assert!(matches!(send(&live).await.unwrap(), Ingested::Replayed(_)));
         live.stop();
         for run in below(&disk, ".run") {
-            // Answers: the one entry's first byte.
+            // The first byte of the only entry of the answers stream.
             if disk.files()[&run][8] == 4 {
                 disk.flip_bit(&run, 16, 0);
             }

@@ -1,4 +1,4 @@
-//! The rooms that keep state, running over a disk of the test's; checkpoints run when the test says so.
+//! The rooms with state, running over the test's disk; the test takes their checkpoints.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) fn options() -> RoomsOptions {
     }
 }
 
-/// Runs a future in an actix system of its own, which ends with it.
+/// Runs a future in its own actix system.
 pub(crate) fn in_system<R>(work: impl Future<Output = R>) -> R {
     let system = System::new();
     let result = system.block_on(work);
@@ -62,16 +62,16 @@ pub(super) fn id(number: u64) -> ObjectId {
 }
 
 /// Running rooms whose checkpoints the test takes.
-pub(super) struct Live {
+pub(super) struct RunningRooms {
     pub(super) rooms: AllRooms,
     pub(super) task: Task,
-    /// A merge that was written and not yet put in force.
+    /// A merge that was written and is not in force yet.
     merged: Option<Merged>,
-    /// Whether the next one waits for another checkpoint.
+    /// Whether the next merge waits for another checkpoint.
     waits: bool,
 }
 
-impl Live {
+impl RunningRooms {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
         Self::start_with(disk, LogOptions::default(), clock)
     }
@@ -83,11 +83,11 @@ impl Live {
     ) -> Result<Self, OpenError> {
         let opened = open_with(&disk, &layout(), log, Cache::new(1 << 20))?;
         let (rooms, _, task) = assemble(opened, disk, layout(), options(), clock)?;
-        Ok(Live::of(rooms, task))
+        Ok(RunningRooms::of(rooms, task))
     }
 
     pub(super) fn of(rooms: AllRooms, task: Task) -> Self {
-        Live {
+        RunningRooms {
             rooms,
             task,
             merged: None,
@@ -95,8 +95,8 @@ impl Live {
         }
     }
 
-    /// A checkpoint and merges, on a thread that may wait. Every other merge is put in force only behind the next
-    /// checkpoint, and behind whatever the test does until then.
+    /// Takes a checkpoint and merges, on a thread that may block. Every other merge takes effect only after the next
+    /// checkpoint, and after the steps until then.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         let (overtaken, mut waits) = (self.merged.take(), self.waits);
         let (outcome, merged, waits) = self.on_thread(move |task| {
@@ -126,13 +126,12 @@ impl Live {
         })
     }
 
-    /// Ends the journal's thread; the disk may refuse what it likes.
+    /// Ends the journal's thread, even if the disk refuses everything.
     pub(super) fn stop(mut self) {
         let _ = self.task.journal.close();
     }
 }
 
-/// The failure of a step.
 #[derive(Debug)]
 pub(super) enum Failure {
     Service(ServiceError),
@@ -145,7 +144,7 @@ impl From<ServiceError> for Failure {
     }
 }
 
-/// The rooms that points and changes of retention go to.
+/// The rooms that receive points and changes of retention.
 #[derive(Clone)]
 pub(super) struct Rooms {
     pub(super) catalog: CatalogHandle,
@@ -153,7 +152,7 @@ pub(super) struct Rooms {
     pub(super) buckets: Buckets,
 }
 
-pub(super) fn rooms_of(live: &Live) -> Rooms {
+pub(super) fn rooms_of(live: &RunningRooms) -> Rooms {
     Rooms {
         catalog: live.rooms.catalog.clone(),
         journal: live.rooms.journal.clone(),
@@ -161,7 +160,7 @@ pub(super) fn rooms_of(live: &Live) -> Rooms {
     }
 }
 
-/// A bucket that exists.
+/// An existing bucket.
 pub(super) fn bucket(rooms: &Rooms, ordinal: u32) -> Arc<Bucket> {
     rooms
         .catalog
@@ -169,7 +168,7 @@ pub(super) fn bucket(rooms: &Rooms, ordinal: u32) -> Arc<Bucket> {
         .expect("it exists")
 }
 
-/// So many rows, a second apart, the first of them so old, of the first source of a bucket.
+/// Stores rows of the bucket's first source, a second apart, the first of this age.
 pub(super) async fn store_in(rooms: &Rooms, ordinal: u32, now_ns: i64, age_ns: i64, count: u32) {
     for first in (0..count).step_by(1_000) {
         let row = |value: u32| Row {

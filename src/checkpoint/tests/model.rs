@@ -12,7 +12,7 @@ use crate::checkpoint::Opened;
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
 
-/// A point. Its value is used by no other point of a run, so that a point is known again by it.
+/// A point. Its value is unique in a run, so that it identifies the point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) source: u32,
@@ -20,7 +20,6 @@ pub(super) struct Row {
     pub(super) value: u32,
 }
 
-/// An ingest.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) bucket: u32,
@@ -53,7 +52,7 @@ pub(super) struct Bucket {
     pub(super) id: ObjectId,
     pub(super) ordinal: Option<u32>,
     pub(super) existence: Existence,
-    /// Retentions in days it may have: one, or two while a change is not acknowledged.
+    /// Possible retentions in days: one, or two while a change is not acknowledged.
     pub(super) retention_days: Vec<u32>,
 }
 
@@ -76,10 +75,10 @@ pub(super) fn answer(bucket: u32, first_sequence: u64) -> Vec<u8> {
     body
 }
 
-/// Where the id stands in it.
+/// Offset of the id in the answer.
 pub(super) const ID_AT: usize = 8;
 
-/// The body of a key's request, as a digest.
+/// The digest of the request body of a key.
 pub(super) fn body_digest(key: Digest) -> Digest {
     key.map(|byte| !byte)
 }
@@ -97,7 +96,7 @@ impl Model {
         assert_eq!(opened.buckets.len(), expected, "each bucket has its state");
     }
 
-    /// The same, allowing for later requests that are not in this model.
+    /// Like `check`, but allows later requests that are not in this model.
     pub(super) fn check_at_least(&self, opened: &Opened, now_ns: i64) {
         self.check_catalog(&opened.catalog);
         for request in &self.requests {
@@ -316,7 +315,7 @@ impl Model {
     }
 }
 
-/// The rows of a source, read in three ways that must agree: row by row, grouped, and counted.
+/// The rows of a source, read in three ways that must agree: as rows, grouped, and counted.
 fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
     let snapshot = state.store.snapshot([source]);
     let counted = state.store.stats(source, cutoff_ns).expect("stats").points;

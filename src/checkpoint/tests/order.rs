@@ -1,4 +1,4 @@
-//! One test for each ordering bug that occurred, or easily could.
+//! One test for each ordering bug that has occurred, or easily could.
 
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use wal::{LogOptions, SyncPolicy};
 
 use super::crash::{check_image, recover};
+use super::hooked_disk::HookedDisk;
 use super::model::Existence;
 use super::seed;
-use super::tap::Tap;
-use super::world::{Live, World, in_system, layout, options};
+use super::world::{RunningRooms, World, in_system, layout, options};
 use crate::catalog::Command;
 use crate::checkpoint::start::start_on;
 use crate::checkpoint::{Manifest, open};
@@ -24,8 +24,9 @@ use crate::clock::{Clock, DAY_NS};
 
 const NOTHING_UNSYNCED: Crash = Crash::KINDS[1];
 
-fn start(disk: &SimDisk, world: &World) -> Live {
-    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: &SimDisk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn files_below(disk: &SimDisk, dir: &str, suffix: &str) -> Vec<PathBuf> {
@@ -64,7 +65,7 @@ fn a_catalog_saved_after_a_failed_sync_does_not_cover_lost_records() {
     );
 }
 
-/// Rows that were deleted or had expired before a checkpoint left no trace of the sequences they took.
+/// Regression: rows deleted or expired before a checkpoint left no trace of their sequences.
 #[test]
 fn ids_of_points_deleted_before_a_checkpoint_are_not_reused() {
     let seed = seed();
@@ -130,7 +131,7 @@ fn a_log_that_ends_before_the_covered_sequence_is_refused() {
         live.stop();
     });
     let log = files_below(&disk, "data/log", ".log").pop().unwrap();
-    // The last two frames: what ends the log, and a group of ingests.
+    // Removes the last two frames: the end marker, and a group of ingests.
     disk.edit(&log, |bytes| bytes.truncate(bytes.len() - 32 - 40));
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let message = open(&port, &layout()).err().expect("it is refused").to_string();
@@ -198,7 +199,8 @@ fn checkpoints_on_a_full_disk_leave_no_files_and_still_trim_the_log() {
     );
 }
 
-/// A manifest whose last sync fails may be the one in force: a next try that failed, too, removed the runs it names.
+/// A manifest whose last sync failed may be the current one. Regression: another failed attempt removed the runs that
+/// it names.
 #[test]
 fn a_run_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     let seed = seed();
@@ -220,7 +222,7 @@ fn a_run_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
             doubtful += u32::from(failed && on_disk != live.task.manifest);
             for write in 1..4 {
                 disk.fail(Operation::Write, write, Fault::Full { bytes: 1 });
-                // Where the log has failed, it says so before.
+                // If the log has failed, the checkpoint reports that first.
                 let _ = live.checkpoint();
                 for crash in Crash::KINDS {
                     check_image(&disk.crash(crash), &world.model.lock(), world.clock.now_ns());
@@ -233,8 +235,8 @@ fn a_run_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     assert!(doubtful > 0, "a manifest was in doubt");
 }
 
-/// The manifest of a merge whose last sync fails may be the one in force, which names the merged segment alone: a
-/// checkpoint that brought nothing new wrote no manifest, and removed that segment.
+/// A manifest of a merge whose last sync failed may be the current one, which names only the merged segment.
+/// Regression: a checkpoint without changes wrote no manifest, and removed that segment.
 #[test]
 fn a_segment_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     let seed = seed();
@@ -262,7 +264,7 @@ fn a_segment_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
             live.on_thread(|task| task.finish_merge(merged));
             doubtful += u32::from(live.task.manifest_in_doubt);
             for _ in 0..2 {
-                // Where no sync was left to fail, the checkpoint meets it.
+                // If no sync of the merge failed, the one of the checkpoint does.
                 let _ = live.on_thread(|task| task.checkpoint());
                 for crash in Crash::KINDS {
                     check_image(&disk.crash(crash), &world.model.lock(), world.clock.now_ns());
@@ -275,7 +277,7 @@ fn a_segment_named_by_an_unconfirmed_manifest_is_kept_until_the_next() {
     assert!(doubtful > 0, "a manifest was in doubt");
 }
 
-/// As with segments: what does not read is not merged, and the log shrinks all the same.
+/// Like segments: an unreadable run is not merged, and the log is trimmed.
 #[test]
 fn a_damaged_run_stops_only_its_merges() {
     let seed = seed();
@@ -288,12 +290,12 @@ fn a_damaged_run_stops_only_its_merges() {
         live.checkpoint().unwrap();
         live.stop();
         let mut damaged = files_below(&disk, "data/ledger", ".run");
-        // Of answers and of the catalog one would be noticed at the start.
+        // Damage to answers or to the catalog would be detected at the start.
         damaged.retain(|run| disk.files()[run][8] <= 3);
-        // A run of each stream that has entries; that of triggers is not among them when nothing fired.
+        // One run for each stream with entries; triggers have none.
         assert!(damaged.len() >= 2, "{damaged:?}");
         for run in &damaged {
-            // The entries end where the table of blocks begins, which the footer's sixth number says.
+            // The entries end at the table of blocks, whose offset is the footer's sixth number.
             let content = &disk.files()[run];
             let (_, footer) = content.split_last_chunk::<56>().unwrap();
             let entries_end = u64::from_le_bytes(footer[40..48].try_into().unwrap());
@@ -323,16 +325,16 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
     let seed = seed();
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
-    // While the gate is held, the journal's thread waits at its disk.
+    // While the gate is closed, the journal's thread is blocked at its disk.
     let gate: Arc<(Mutex<()>, AtomicU64)> = Arc::default();
     let for_tap = Arc::clone(&gate);
-    let tap = Tap::new(disk, move |_| {
+    let hooked_disk = HookedDisk::new(disk, move |_| {
         for_tap.1.fetch_add(1, Ordering::SeqCst);
         drop(for_tap.0.lock());
     });
     in_system(async {
-        let live =
-            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let live = RunningRooms::start(Arc::new(hooked_disk), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.unwrap();
         let bucket = live
             .rooms
@@ -359,7 +361,7 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
             drop(held);
         }
         world.model.lock().buckets[0].existence = Existence::Deleted;
-        // Behind the deletion in the journal's order, and then in the actor's.
+        // Processed after the deletion, first by the journal and then by the actor.
         world.create_bucket(&live.rooms).await.unwrap();
         handle.with(|_| ()).await.unwrap();
         assert!(live.rooms.buckets.running().is_empty());
@@ -382,7 +384,7 @@ fn a_relaxed_log_loses_only_its_last_unsynced_records() {
                 sync,
                 ..LogOptions::default()
             };
-            let started = Live::start_with(Arc::new(disk.clone()), options, Arc::clone(&world.clock));
+            let started = RunningRooms::start_with(Arc::new(disk.clone()), options, Arc::clone(&world.clock));
             let mut live = started.unwrap_or_else(|error| panic!("{error}"));
             world.set_up(&live.rooms).await.unwrap();
             for round in 0..4 {
@@ -399,8 +401,8 @@ fn a_relaxed_log_loses_only_its_last_unsynced_records() {
                 );
                 let covered = world.model.lock().clone();
                 world.ingest(&live.rooms, 5).await.unwrap();
-                // Of several frames that no sync has covered, a disk that writes them out of order may leave any: that
-                // looks like damage, and is refused.
+                // Of several unsynced frames, a disk that reorders writes may keep any subset: that looks like damage
+                // and is refused.
                 for crash in Crash::KINDS
                     .into_iter()
                     .filter(|crash| crash.keep != Keep::RandomSubset)

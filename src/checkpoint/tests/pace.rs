@@ -6,24 +6,24 @@ use std::thread;
 
 use disk::sim::SimDisk;
 
+use super::hooked_disk::HookedDisk;
 use super::live::{in_system, layout, options};
-use super::tap::Tap;
 use super::world::{ORGANIZATION, World, id};
 use crate::catalog::Command;
 use crate::checkpoint::Rooms;
 use crate::checkpoint::start::{RoomsOptions, start_on};
 use crate::clock::Clock;
 
-/// Commands that were committed, for a checkpointer that lets one in between any two steps of its own.
+/// A load of commands; the checkpointer waits for one between any two of its steps.
 #[derive(Default)]
-struct Traffic {
+struct Load {
     commits: AtomicU64,
-    /// Whether a checkpoint waits for one.
+    /// Whether a checkpoint waits for a command.
     is_waited_for: AtomicBool,
     is_over: AtomicBool,
 }
 
-impl Traffic {
+impl Load {
     fn wait_for_one(&self) {
         if thread::current().name() != Some("checkpoint") {
             return;
@@ -35,7 +35,7 @@ impl Traffic {
         }
     }
 
-    /// So many bytes of log in commands of this size, in step with the checkpoints that it makes due.
+    /// Commits `log_bytes` of log in commands of this size, at the pace of the checkpoints that become due.
     async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize, checkpoint_bytes: u64) {
         for _ in 0..log_bytes / command_bytes {
             let command = Command::OrganizationRenamed {
@@ -54,12 +54,12 @@ impl Traffic {
     }
 }
 
-/// Counts the checkpoints, the last one at the close included, while `work` is done with the rooms.
-fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64 {
+/// Runs `work` with the rooms; returns the number of checkpoints, including the last one when they close.
+fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Load)) -> u64 {
     let mut world = World::new(1);
-    let traffic = Arc::new(Traffic::default());
-    let at_disk = Arc::clone(&traffic);
-    let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
+    let load = Arc::new(Load::default());
+    let at_disk = Arc::clone(&load);
+    let disk = Arc::new(HookedDisk::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
         let options = RoomsOptions {
@@ -69,8 +69,8 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
         let rooms = start_on(disk, layout(), options, clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
-        work(&rooms, &traffic).await;
-        traffic.is_over.store(true, Ordering::Release);
+        work(&rooms, &load).await;
+        load.is_over.store(true, Ordering::Release);
         rooms.checkpointer.close().await.unwrap();
         rooms.checkpointer.stats().checkpoints
     })
@@ -80,20 +80,19 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64
 fn checkpoints_are_proportional_to_the_log() {
     const CHECKPOINT_BYTES: usize = 16 << 20;
     const VOLUME: usize = 8 * CHECKPOINT_BYTES;
-    let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, traffic| {
-        traffic
-            .commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
+    let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, load| {
+        load.commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
             .await;
     });
-    // A checkpoint leaves up to a file of log, a quarter, and what came in meanwhile; and one at the close.
+    // A checkpoint leaves up to one log file, a quarter, and the commands during it; and one is taken at the end.
     assert!((4..=13).contains(&checkpoints), "{checkpoints} checkpoints");
 }
 
 #[test]
 fn orders_during_a_checkpoint_start_no_other() {
-    let checkpoints = count(1 << 30, async |rooms, traffic| {
+    let checkpoints = count(1 << 30, async |rooms, load| {
         rooms.checkpointer.order();
-        while !traffic.is_waited_for.load(Ordering::Acquire) {
+        while !load.is_waited_for.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
         for _ in 0..100 {

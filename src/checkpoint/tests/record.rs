@@ -1,4 +1,4 @@
-//! A request of the world as the record that a bucket takes.
+//! Converts a request of the test world to the record that a bucket applies.
 
 use engine::rows::RowsWriter;
 

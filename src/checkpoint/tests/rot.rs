@@ -1,5 +1,5 @@
-//! Flipped bits and missing files: the start refuses and names the file, or loses nothing. A block is
-//! only read when it is queried; then the query fails and never returns other rows.
+//! Flipped bits and missing files: the start is refused and names the file, or nothing is lost. A block is read only
+//! when it is queried; then the query fails and never returns other rows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use engine::query::{ScanQuery, Selection, scan};
 use super::crash::recover;
 use super::entries::Listed;
 use super::model::Model;
-use super::world::{Live, World, in_system, layout};
+use super::world::{RunningRooms, World, in_system, layout};
 use super::{exhaustive, seed};
 use crate::bucket::Digest;
 use crate::checkpoint::{Manifest, Opened, open};
 use crate::clock::{Clock, ManualClock};
 use crate::ledger::Answered;
 
-/// Flips in one file, unless all are asked for.
+/// Flips in one file, unless all are requested.
 const FLIPS: usize = 400;
 
-/// A directory with every kind of file, its log closed in order.
+/// A directory with every kind of file, whose log was closed in order.
 fn directory(seed: u64) -> (SimDisk, Model, i64) {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     in_system(async {
-        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
         let mut live = started.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for round in 0..3 {
             world.ingest(&live.rooms, 3).await.expect("the disk is whole");
             if round < 2 {
-                // Runs that are merged, and nothing of the ledger in the last checkpoint.
+                // Merged runs, and no changes of the ledger in the last checkpoint.
                 world.entries(&live.rooms).await.expect("the disk is whole");
             }
             live.checkpoint().expect("the disk is whole");
@@ -53,23 +53,23 @@ fn copy(disk: &SimDisk) -> SimDisk {
 fn try_open(disk: &SimDisk) -> Result<Opened, String> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&disk, &layout()).map_err(|error| error.to_string())?;
-    // A bucket that does not open is set apart, and is none that lost rows without a word.
+    // A bucket that does not open is set apart; it has not silently lost rows.
     match opened.set_apart.values().next() {
         Some(fault) => Err(fault.to_string()),
         None => Ok(opened),
     }
 }
 
-/// All rows of all sources, all lists of the ledger and all answers to keys, or `None` where a part of them does not read.
-fn everything(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>, Answers)> {
+/// All rows of all sources, all lists of the ledger and all answers to keys, or `None` if a part is unreadable.
+fn read_all(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>, Answers)> {
     let lists = model
         .entries
         .listed(&opened.catalog, opened.ledger.ledger(), now_ns);
-    Some((rows(opened)?, lists?, answers(opened, model, now_ns)?))
+    Some((read_rows(opened)?, lists?, read_answers(opened, model, now_ns)?))
 }
 
-/// What the buckets answer to all keys.
-fn answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
+/// The buckets' answers to all keys.
+fn read_answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
     let mut answers = Answers::new();
     for state in &opened.buckets {
         let requests = model.requests.iter();
@@ -87,8 +87,8 @@ type Answers = BTreeMap<(u32, Digest), Option<Answered>>;
 
 type Rows = BTreeMap<(u32, u32), Vec<(i64, u64, String)>>;
 
-/// All rows of all sources, or `None` where a block does not read.
-fn rows(opened: &Opened) -> Option<Rows> {
+/// All rows of all sources, or `None` if a block is unreadable.
+fn read_rows(opened: &Opened) -> Option<Rows> {
     let mut all = Rows::new();
     for state in &opened.buckets {
         for source in 0..4 {
@@ -132,7 +132,7 @@ fn rows(opened: &Opened) -> Option<Rows> {
 fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
     let seed = seed();
     let (disk, model, now_ns) = directory(seed);
-    let whole = everything(&recover(&copy(&disk)), &model, now_ns).expect("it is whole");
+    let whole = read_all(&recover(&copy(&disk)), &model, now_ns).expect("it is whole");
     let (mut refused, mut unread, mut harmless) = (0, 0, Vec::new());
     for (path, bytes) in disk.files() {
         let step = if exhaustive() {
@@ -141,19 +141,19 @@ fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
             bytes.len().div_ceil(FLIPS)
         };
         for offset in (0..bytes.len()).step_by(step) {
-            let rotten = copy(&disk);
-            rotten.flip_bit(&path, offset as u64, (offset % 8) as u8);
+            let damaged = copy(&disk);
+            damaged.flip_bit(&path, offset as u64, (offset % 8) as u8);
             let at = format!("{} at {offset}", path.display());
-            match try_open(&rotten) {
+            match try_open(&damaged) {
                 Err(message) => {
                     assert!(message.contains(&*path.to_string_lossy()), "{at}: {message}");
                     refused += 1;
                 }
-                Ok(opened) => match everything(&opened, &model, now_ns) {
+                Ok(opened) => match read_all(&opened, &model, now_ns) {
                     None => unread += 1,
                     Some(found) => {
                         assert!(found == whole, "{at}");
-                        // A scan reads no rollups; a grouped query fails on those that do not read.
+                        // A scan reads no rollups; a grouped query fails if they are unreadable.
                         if !at.contains(".segment") {
                             model.check(&opened, now_ns);
                         }
@@ -165,8 +165,8 @@ fn a_flipped_bit_is_refused_or_harmless_and_never_alters_rows() {
     }
     println!("{refused} refused, {unread} unread, harmless: {harmless:?}");
     assert!(refused > 0 && unread > 0);
-    // Rollups are not read by a scan, an entry that has begun again is not read in its run, and the frame that ends the
-    // log carries nothing.
+    // A scan reads no rollups, an entry that is pending again is not read from its run, and the end marker of the log
+    // has no records.
     let log = layout().log_dir();
     let is_unread = |at: &String| at.contains(".segment") || at.contains(".run");
     let in_log = harmless
@@ -187,19 +187,19 @@ fn a_missing_file_is_refused_by_name_and_nothing_is_removed() {
     let (disk, _, _) = directory(seed());
     for path in disk.files().into_keys() {
         if path == Manifest::path(&layout().data_dir) {
-            // The log, from which nothing was dropped yet, has it all.
+            // The log is complete and not trimmed, so that the manifest is not needed.
             continue;
         }
-        let rotten = copy(&disk);
-        rotten.remove(&path).unwrap();
-        let before = rotten.files();
-        let message = try_open(&rotten)
+        let damaged = copy(&disk);
+        damaged.remove(&path).unwrap();
+        let before = damaged.files();
+        let message = try_open(&damaged)
             .err()
             .unwrap_or_else(|| panic!("without {}", path.display()));
         let named = message.contains(&*path.to_string_lossy());
-        // Where the log or its end is missing, that is what the message says.
+        // If the log or its end is missing, the message says so.
         assert!(named || message.contains("log"), "{}: {message}", path.display());
-        assert_eq!(rotten.files(), before, "{}", path.display());
+        assert_eq!(damaged.files(), before, "{}", path.display());
     }
 }
 
@@ -211,7 +211,7 @@ fn a_missing_log_is_refused_when_the_mark_says_it_existed() {
     assert!(message.contains("log"), "{message}");
 }
 
-/// Regression: buckets missing in the catalog were taken for deleted and removed: a missing mount lost every point.
+/// Regression: buckets missing in the catalog were treated as deleted and removed: a missing mount lost every point.
 #[test]
 fn a_manifest_missing_with_its_log_is_refused_and_nothing_removed() {
     let (disk, ..) = directory(seed());
@@ -228,17 +228,19 @@ fn a_manifest_missing_with_its_log_is_refused_and_nothing_removed() {
     }
 }
 
-/// A whole directory of files that is gone, as where a volume is not mounted.
+/// A whole directory is missing, as if a volume were not mounted.
 #[test]
 fn missing_segments_and_runs_are_refused_by_name() {
     let (disk, ..) = directory(seed());
     for dir in ["data/segments", "data/ledger"] {
-        let rotten = copy(&disk);
-        rotten.remove_dir_all(Path::new(dir)).unwrap();
-        let before = rotten.files();
-        let message = try_open(&rotten).err().unwrap_or_else(|| panic!("without {dir}"));
+        let damaged = copy(&disk);
+        damaged.remove_dir_all(Path::new(dir)).unwrap();
+        let before = damaged.files();
+        let message = try_open(&damaged)
+            .err()
+            .unwrap_or_else(|| panic!("without {dir}"));
         assert!(message.contains(dir), "{message}");
-        assert_eq!(rotten.files(), before);
+        assert_eq!(damaged.files(), before);
     }
 }
 
@@ -264,7 +266,7 @@ fn unknown_files_are_kept() {
     model.check(&recover(&disk), now_ns);
     in_system(async {
         let clock = Arc::new(ManualClock::new(now_ns));
-        let started = Live::start(Arc::new(disk.clone()), clock);
+        let started = RunningRooms::start(Arc::new(disk.clone()), clock);
         started.unwrap_or_else(|error| panic!("{error}")).stop();
     });
     let files = disk.files();

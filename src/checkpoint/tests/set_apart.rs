@@ -9,14 +9,15 @@ use disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;
-use super::world::{Live, World, in_system};
+use super::world::{RunningRooms, World, in_system};
 use crate::clock::Clock;
 
 const FAILING: u32 = 2;
 const SOURCE: u32 = 0;
 
-fn start(disk: &SimDisk, world: &World) -> Live {
-    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+fn start(disk: &SimDisk, world: &World) -> RunningRooms {
+    RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
@@ -27,7 +28,7 @@ fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
 }
 
 /// Points of the source in the bucket; `None` where the bucket answers 503.
-async fn points(live: &Live, ordinal: u32) -> Option<u64> {
+async fn points(live: &RunningRooms, ordinal: u32) -> Option<u64> {
     let bucket = live
         .rooms
         .catalog
@@ -50,7 +51,7 @@ fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
         live.stop();
         let segment = files(&disk, "data/segments").pop().unwrap();
-        // Its entries end where the table begins, which the trailer says.
+        // Its entries end where the table begins, as stored in the trailer.
         let content = &disk.files()[&segment];
         let (_, trailer) = content.split_last_chunk::<24>().unwrap();
         let entry = u64::from_le_bytes(*trailer.first_chunk().unwrap()) - 4;
@@ -146,7 +147,7 @@ fn records_carried_for_a_failed_checkpoint_are_carried_again() {
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
         handle.with(|_| panic!("on purpose")).await.unwrap_err();
-        // The directory is there already, so that it is the segment itself that cannot be written.
+        // The directory exists already, so that the segment itself cannot be written.
         disk.fail(Operation::Create, 2, Fault::Full { bytes: 0 });
         live.checkpoint().unwrap_err();
         live.on_thread(|task| task.remove_unnamed());

@@ -1,4 +1,4 @@
-//! Runs a seeded trace of requests against the real rooms and notes in the model what was acknowledged.
+//! Runs a seeded trace of requests against the rooms and records acknowledged data in the model.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::ids::ObjectId;
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 pub(super) const ORGANIZATION: u64 = 1;
 
-pub(super) use super::live::{Failure, Live, id, in_system, layout, options};
+pub(super) use super::live::{Failure, RunningRooms, id, in_system, layout, options};
 pub(super) use super::record::ingest;
 
 pub(super) struct World {
@@ -27,11 +27,11 @@ pub(super) struct World {
     /// Shared with readers of the disk while a step is in progress.
     pub(super) model: Arc<Mutex<Model>>,
     next: u64,
-    /// Whether some of the ingests have idempotency keys, which bring runs to the ledger.
+    /// Whether some ingests have idempotency keys, which cause runs in the ledger.
     pub(super) keys: bool,
-    /// Rows of each ingest, where that is no matter of chance.
+    /// Rows of each ingest; random if `None`.
     pub(super) rows: Option<u32>,
-    /// Deleted buckets whose directories are still there.
+    /// Deleted buckets whose directories still exist.
     removals: Vec<u32>,
 }
 
@@ -48,9 +48,9 @@ impl World {
         }
     }
 
-    /// Goes on from a recovered state.
+    /// Continues from a recovered state.
     pub(super) fn skip_to(&mut self, model: Model, now_ns: i64) {
-        // Values and ids far from those of the trace before.
+        // Values and ids that differ from those of the earlier trace.
         self.next += 1 << 20;
         self.clock.advance(now_ns - self.clock.now_ns());
         *self.model.lock() = model;
@@ -61,7 +61,7 @@ impl World {
         id(self.next)
     }
 
-    /// An organization with two buckets of two sources each, two rules, and a webhook.
+    /// Creates an organization with two buckets of two sources each, two rules, and a webhook.
     pub(super) async fn set_up(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let at_ns = self.clock.now_ns();
         let organization = Organization {
@@ -94,8 +94,8 @@ impl World {
         self.create_webhook(rooms).await
     }
 
-    /// One random step; most are ingests.
-    pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), Failure> {
+    /// Runs one random step; most are ingests.
+    pub(super) async fn step(&mut self, live: &mut RunningRooms) -> Result<(), Failure> {
         match self.rng.u8(0..100) {
             0..30 => {
                 let ingests = if self.rng.u8(0..6) == 0 {
@@ -127,10 +127,10 @@ impl World {
         }
     }
 
-    /// Removes the directory of a deleted bucket, if there is one left.
-    pub(super) fn remove_deleted(&mut self, live: &mut Live) {
+    /// Removes the directory of one deleted bucket, if any is left.
+    pub(super) fn remove_deleted(&mut self, live: &mut RunningRooms) {
         if let Some(ordinal) = self.removals.pop() {
-            // A directory that stays goes at the next start.
+            // A remaining directory is removed by the next start.
             let _ = live.task.remove_bucket(ordinal);
         }
     }
@@ -252,7 +252,7 @@ impl World {
             .collect()
     }
 
-    /// A request for some bucket with sources, as noted in the model, and the ingest of it.
+    /// A request for a random bucket with sources, recorded in the model, and its ingest.
     fn new_request(
         &mut self,
         key: Option<Digest>,
@@ -295,7 +295,7 @@ impl World {
         Some((model.requests.len() - 1, bucket_id, ingest))
     }
 
-    /// Requests that are under way together.
+    /// Sends concurrent requests.
     pub(super) async fn ingest(&mut self, rooms: &Rooms, count: usize) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         for _ in 0..count {
@@ -462,7 +462,7 @@ impl World {
     }
 
     /// Asserts that readers see the state of the model.
-    pub(super) async fn check_live(&self, live: &Live) {
+    pub(super) async fn check_live(&self, live: &RunningRooms) {
         let now_ns = self.clock.now_ns();
         let (entries, ledger) = (self.model.lock().entries.clone(), &live.rooms.ledger);
         let catalog = &live.rooms.catalog;

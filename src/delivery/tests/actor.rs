@@ -407,7 +407,7 @@ async fn deliveries_that_are_no_longer_pending_are_forgotten() {
         .await;
     world.commit(Command::WebhookDeleted { webhook_id: gone }).await;
     owe_many(other).await;
-    // The one in flight is left, and the new ones.
+    // One is in flight, and the new ones are kept.
     world
         .until("they are forgotten", || pending() == MANY as u64 + 1)
         .await;

@@ -26,7 +26,7 @@ fn raw(text: &str) -> Box<RawValue> {
 }
 
 fn text(body: &Body) -> String {
-    // A delivery with its own body gives it for any receiver.
+    // A delivery with its own body uses it for any receiver.
     String::from_utf8(body.sent_as(BUCKET).unwrap().to_vec()).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::delivery::guard::Guard;
 use crate::delivery::resolve::{Lookup, Resolve};
 
-/// Knows three names.
+/// Resolves three names.
 struct Names;
 
 impl Resolve for Names {
@@ -28,7 +28,7 @@ impl Resolve for Names {
     }
 }
 
-/// Refused wherever private networks are allowed, too.
+/// Refused even if private networks are allowed.
 const LINK_LOCAL: &[&str] = &[
     "169.254.169.254",
     "2852039166",

@@ -1,4 +1,4 @@
-//! Tests of the room that are larger than a file's own.
+//! Tests of this room that use several of its files.
 
 mod actor;
 mod envelope;

@@ -143,7 +143,7 @@ async fn a_full_webhook_is_notified_of_part_of_wide_ingests() {
     for offer in 0..offers {
         world.deliveries.offer_received(points_of(offer * 600, 0..600));
     }
-    // The queue, its allowance, and what comes to that while this runs.
+    // The queue, its allowance, and the allowance that accrues during the test.
     let made_least = 2 * PER_WEBHOOK_MAX as u64;
     world
         .until("most are dropped", || {
@@ -154,13 +154,13 @@ async fn a_full_webhook_is_notified_of_part_of_wide_ingests() {
     assert!(offers * 600 > 10 * made_least, "a flood");
     let recent = world.deliveries.recent(webhook);
     assert_eq!(recent.len(), PER_WEBHOOK_MAX);
-    let told = |name: &str| {
+    let is_notified = |name: &str| {
         let name = format!("\"dataSourceName\":\"{name}\"");
         recent
             .iter()
             .any(|delivery| String::from_utf8_lossy(&bytes(delivery)).contains(&name))
     };
-    assert!(told("s0") && told("s599"));
+    assert!(is_notified("s0") && is_notified("s599"));
 }
 
 #[actix::test]

@@ -27,8 +27,8 @@ fn free_room_is_always_granted_and_the_allowance_refills_each_second() {
 fn frequent_calls_lose_no_part_of_the_allowance() {
     let mut pace = Pace::default();
     assert_eq!(pace.take(id(1), PER_WEBHOOK_MAX, 0, ms(0)), PER_WEBHOOK_MAX);
-    let looks = (1..=3_000u64).map(|look| pace.take(id(1), 5, 0, Duration::from_micros(333 * look)));
-    assert_eq!(looks.sum::<usize>(), 999);
+    let taken = (1..=3_000u64).map(|step| pace.take(id(1), 5, 0, Duration::from_micros(333 * step)));
+    assert_eq!(taken.sum::<usize>(), 999);
 }
 
 #[test]

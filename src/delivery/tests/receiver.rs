@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 /// Answers a request on its connection; `false` closes it.
 pub(super) type Answer = dyn Fn(&mut TcpStream) -> bool + Send + Sync;
 
-/// One listener. Its threads end with the test's process.
+/// One listener. Its threads end with the test process.
 pub(super) struct Receiver {
     pub(super) address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ impl Receiver {
         receiver
     }
 
-    /// One that answers everything with this status.
+    /// A receiver that answers every request with this status.
     pub(super) fn answering(address: SocketAddr, status: &'static str) -> Self {
         Self::start(address, move |stream| {
             let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");

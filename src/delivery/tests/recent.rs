@@ -1,4 +1,4 @@
-//! Which best-effort deliveries are kept, and which are evicted.
+//! Retention and eviction of best-effort deliveries.
 
 use super::world::id;
 use crate::catalog::{
@@ -71,7 +71,7 @@ fn the_webhook_holding_the_most_bytes_is_evicted_first() {
     assert_eq!(recent.list(id(1)).len(), 50, "the other loses nothing");
     let kept: usize = recent.list(id(2)).iter().map(|kept| kept.body.own_bytes()).sum();
     assert!(kept <= BYTES_MAX && kept > BYTES_MAX * 8 / 10, "{kept}");
-    // When it is gone, its room is free.
+    // After its removal, its room is free.
     assert_eq!(recent.take_uncounted(|webhook| webhook == id(1)), []);
     assert!(recent.get(id(399)).is_none());
     let after: Vec<_> = (1_000..1_090)

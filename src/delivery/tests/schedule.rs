@@ -22,7 +22,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// All that is started now.
+/// Starts all deliveries that may start now.
 fn start(schedule: &mut Schedule, now: Duration) -> Vec<ObjectId> {
     std::iter::from_fn(|| schedule.next(now)).collect()
 }
@@ -105,20 +105,20 @@ fn dead_receivers_leave_half_of_the_slots_free() {
     let mut schedule = Schedule::default();
     (0..2_000).for_each(|n| schedule.add(id(n), webhook(n), Class::Owed, ms(0)));
     assert_eq!(start(&mut schedule, ms(0)).len(), UNPROVEN_IN_FLIGHT_MAX);
-    // One of them answers, and has places of its own from then on.
+    // One of them answers, and has slots of its own from then on.
     schedule.add(id(9_000), webhook(0), Class::Owed, ms(0));
     schedule.ended(id(0), Some(true));
     let started = start(&mut schedule, ms(1));
     assert!(started.contains(&id(9_000)), "{started:?}");
 }
 
-/// How a receiver answers.
+/// The behaviour of a receiver.
 #[derive(Clone, Copy)]
-enum Nature {
-    /// After so many milliseconds, with success this often in a hundred.
+enum Behaviour {
+    /// Answers after this many milliseconds, with this percentage of successes.
     Alive(u64, u8),
-    /// Never: the attempt is given up after 30 seconds.
-    Dead,
+    /// Never answers: the attempt times out after 30 seconds.
+    Unresponsive,
 }
 
 /// The result of a run of the schedule: when each delivery ended, by its number.
@@ -129,15 +129,15 @@ struct Run {
 
 const TRIES: usize = 4;
 
-/// Plays all arrivals `(at, number, receiver)` to their end, checking the bounds at every step.
-fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run {
+/// Simulates all arrivals `(at, number, receiver)` to their end; asserts the bounds at every step.
+fn simulate(arrivals: &[(Duration, u64, u64)], behaviours: &[Behaviour], random_seed: u64) -> Run {
     let mut schedule = Schedule::default();
     let mut run = Run {
         ended: HashMap::new(),
         attempts: HashMap::new(),
     };
     let mut arrivals = arrivals.iter().peekable();
-    // Ends of attempts under way.
+    // Ends of attempts in progress.
     let mut ends: BTreeMap<(Duration, u64), (bool, bool)> = BTreeMap::new();
     let mut receivers: HashMap<u64, u64> = HashMap::new();
     let mut flying: HashMap<u64, HashSet<u64>> = HashMap::new();
@@ -181,11 +181,11 @@ fn play(arrivals: &[(Duration, u64, u64)], natures: &[Nature], luck: u64) -> Run
             assert!(of_receiver.len() <= PROVEN_RECEIVER_IN_FLIGHT_MAX);
             let attempts = run.attempts.entry(number).or_default();
             attempts.push(now);
-            let (took, success) = match natures[receiver as usize] {
-                Nature::Dead => (Duration::from_secs(30), false),
-                Nature::Alive(took, percent) => {
-                    let dice =
-                        fastrand::Rng::with_seed(luck ^ number << 8 ^ attempts.len() as u64).u8(0..100);
+            let (took, success) = match behaviours[receiver as usize] {
+                Behaviour::Unresponsive => (Duration::from_secs(30), false),
+                Behaviour::Alive(took, percent) => {
+                    let dice = fastrand::Rng::with_seed(random_seed ^ number << 8 ^ attempts.len() as u64)
+                        .u8(0..100);
                     (ms(took), dice < percent)
                 }
             };
@@ -207,24 +207,24 @@ fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
     for _ in 0..20 {
         let alive = rng.u64(1..40);
         let dead = rng.u64(1..80);
-        let natures: Vec<_> = (0..alive + dead)
+        let behaviours: Vec<_> = (0..alive + dead)
             .map(|receiver| match receiver {
-                receiver if receiver >= alive => Nature::Dead,
-                _ => Nature::Alive(rng.u64(1..2_000), rng.u8(50..=100)),
+                receiver if receiver >= alive => Behaviour::Unresponsive,
+                _ => Behaviour::Alive(rng.u64(1..2_000), rng.u8(50..=100)),
             })
             .collect();
         let mut arrivals: Vec<_> = (0..rng.u64(100..2_000))
             .map(|number| (ms(rng.u64(0..20_000)), number, rng.u64(0..alive + dead)))
             .collect();
         arrivals.sort();
-        let all = play(&arrivals, &natures, seed);
+        let all = simulate(&arrivals, &behaviours, seed);
         assert_eq!(all.ended.len(), arrivals.len(), "all end");
         let living: Vec<_> = arrivals
             .iter()
             .copied()
             .filter(|(.., receiver)| *receiver < alive)
             .collect();
-        let without_the_dead = play(&living, &natures, seed);
+        let without_the_dead = simulate(&living, &behaviours, seed);
         for (_, number, _) in &living {
             assert_eq!(
                 all.attempts[number], without_the_dead.attempts[number],
@@ -236,22 +236,22 @@ fn no_delivery_is_early_or_lost_or_delayed_by_dead_receivers() {
 
 #[test]
 fn many_dead_receivers_do_not_block_live_ones() {
-    // More dead receivers than slots, queued first; a live one has a burst, then a steady stream.
-    let natures: Vec<_> = (0..1_001)
+    // More unresponsive receivers than slots, queued first; another receiver has a burst, then a steady stream.
+    let behaviours: Vec<_> = (0..1_001)
         .map(|receiver| {
             if receiver == 0 {
-                Nature::Alive(10, 100)
+                Behaviour::Alive(10, 100)
             } else {
-                Nature::Dead
+                Behaviour::Unresponsive
             }
         })
         .collect();
     let mut arrivals: Vec<_> = (1..1_001).map(|n| (ms(0), n, n)).collect();
     arrivals.extend((0..500).map(|n| (ms(1 + 10 * n), 10_000 + n, 0)));
     arrivals.sort();
-    // It has responded before: one delivery at the very start, before those to the dead receivers.
+    // It has responded before: one delivery at the very start, before those to unresponsive receivers.
     arrivals.insert(0, (ms(0), 9_999, 0));
-    let run = play(&arrivals, &natures, 1);
+    let run = simulate(&arrivals, &behaviours, 1);
     for n in 1..500 {
         let waited = run.attempts[&(10_000 + n)][0] - ms(1 + 10 * n);
         assert!(waited <= ms(20), "delivery {n} waited {waited:?}");

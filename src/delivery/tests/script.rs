@@ -9,17 +9,17 @@ use tokio::sync::oneshot;
 
 use crate::delivery::transport::{AttemptFuture, Outcome, Request, Transport};
 
-/// What a receiver does.
+/// The behaviour of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reply {
     Status(u16),
-    /// Nothing listens.
+    /// Refuses the connection.
     Refuse,
-    /// No response until it is released.
+    /// Does not respond until it is released.
     Hold,
 }
 
-/// Answers by URL and by the number of requests it got before. Clones are the same script.
+/// Replies by URL prefix and number of earlier requests. Clones share the script.
 #[derive(Clone, Default)]
 pub(super) struct Script(Arc<Mutex<State>>);
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Script {
-    /// Has the receivers whose URLs begin so answer with these replies, one by one, then with the last.
+    /// Sets the replies of receivers whose URL has this prefix: in order, then the last one repeatedly.
     pub(super) fn answer(&self, url: &'static str, replies: impl Into<Vec<Reply>>) {
         let mut state = self.0.lock();
         state.replies.retain(|(known, _)| *known != url);
@@ -61,7 +61,7 @@ impl Script {
         sent.cloned().collect()
     }
 
-    /// The transport that plays it; called on the actor's thread.
+    /// The transport that follows the script; called on the actor's thread.
     pub(super) fn transport(self) -> Rc<dyn Transport> {
         Rc::new(self)
     }
@@ -99,7 +99,6 @@ fn outcome(answer: Result<u16, String>) -> Outcome {
     }
 }
 
-/// The value of a header.
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     let header = request.headers.iter().find(|(known, _)| *known == name);
     header.map(|(_, value)| value.as_str())

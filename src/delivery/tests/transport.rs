@@ -18,13 +18,13 @@ const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const OTHER_PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 const LONG: Duration = Duration::from_secs(20);
 
-/// Answers each look-up with the next of its lists, and then with the last.
-struct Flipping {
+/// Answers each look-up with the next of its lists, and finally with the last repeatedly.
+struct ChangingResolver {
     answers: Vec<Vec<IpAddr>>,
     lookups: AtomicUsize,
 }
 
-impl Flipping {
+impl ChangingResolver {
     fn new(answers: &[&[IpAddr]]) -> Arc<Self> {
         Arc::new(Self {
             answers: answers.iter().map(|answer| answer.to_vec()).collect(),
@@ -33,7 +33,7 @@ impl Flipping {
     }
 }
 
-impl Resolve for Flipping {
+impl Resolve for ChangingResolver {
     fn lookup<'a>(&'a self, _: &'a str, port: u16) -> Lookup<'a> {
         let nth = self.lookups.fetch_add(1, Ordering::SeqCst);
         let answer = self.answers.get(nth).or(self.answers.last());
@@ -51,14 +51,14 @@ impl Resolve for Flipping {
     }
 }
 
-fn transport(resolver: &Arc<Flipping>, timeout: Duration) -> HttpTransport {
+fn transport(resolver: &Arc<ChangingResolver>, timeout: Duration) -> HttpTransport {
     let guard = Guard::admitting(|address| address != PRIVATE, Arc::clone(resolver) as _);
     HttpTransport::with_timeout(guard, timeout)
 }
 
-/// A transport that has no names to resolve.
+/// A transport without names to resolve.
 fn to_addresses() -> HttpTransport {
-    transport(&Flipping::new(&[]), LONG)
+    transport(&ChangingResolver::new(&[]), LONG)
 }
 
 fn at(address: IpAddr) -> SocketAddr {
@@ -168,14 +168,14 @@ async fn an_endless_response_is_dropped_and_its_status_counts() {
         false
     });
     let outcome = send(&to_addresses(), receiver.url()).await;
-    // The end of a chunk is missing above, so the body is malformed too, which does not matter.
+    // The end of a chunk is also missing above, so the body is malformed, which has no effect.
     assert_eq!(outcome.answer, Ok(200));
     assert!(outcome.took < Duration::from_secs(2), "{outcome:?}");
 }
 
 #[actix::test]
 async fn failures_describe_their_cause() {
-    let none = Flipping::new(&[]);
+    let none = ChangingResolver::new(&[]);
     let closing = Receiver::start(at(PUBLIC), |_| false);
     assert_error(
         &send(&to_addresses(), closing.url()).await,
@@ -200,7 +200,7 @@ async fn failures_describe_their_cause() {
     let outcome = send(&impatient, silent.url()).await;
     assert_error(&outcome, "timed out: no answer within 200ms");
     assert!(outcome.took < LONG, "{outcome:?}");
-    // A port that was free a moment ago.
+    // A port that was free before.
     let free = std::net::TcpListener::bind(at(PUBLIC))
         .unwrap()
         .local_addr()
@@ -237,7 +237,7 @@ async fn no_connection_is_opened_to_private_addresses() {
         assert_error(&outcome, "is not on the public internet");
     }
     for answer in [&[PRIVATE][..], &[PUBLIC, PRIVATE], &[PRIVATE, PUBLIC]] {
-        let transport = transport(&Flipping::new(&[answer]), LONG);
+        let transport = transport(&ChangingResolver::new(&[answer]), LONG);
         let outcome = send(&transport, format!("http://mixed.example:{port}/")).await;
         assert_error(&outcome, "mixed.example is not on the public internet");
     }
@@ -249,7 +249,7 @@ async fn a_rebound_name_is_not_connected_to_its_private_address() {
     let private = Receiver::answering(at(PRIVATE), "200 OK");
     let port = private.address.port();
     let public = Receiver::answering((PUBLIC, port).into(), "200 OK");
-    let resolver = Flipping::new(&[&[PUBLIC], &[PRIVATE]]);
+    let resolver = ChangingResolver::new(&[&[PUBLIC], &[PRIVATE]]);
     let transport = transport(&resolver, LONG);
     let url = format!("http://flip.example:{port}/");
     assert_eq!(send(&transport, &url).await.answer, Ok(200));
@@ -265,7 +265,7 @@ async fn a_rebound_name_is_not_connected_to_its_private_address() {
             .count(),
         1
     );
-    // The connection is still open, and is not used either.
+    // The open connection is not used either.
     assert_error(&send(&transport, &url).await, "is not on the public internet");
     assert_eq!((private.connections(), public.requests().len()), (0, 1));
 }
@@ -274,7 +274,7 @@ async fn a_rebound_name_is_not_connected_to_its_private_address() {
 async fn a_moved_name_is_reconnected_and_dead_addresses_are_skipped() {
     let first = Receiver::answering(at(PUBLIC), "200 OK");
     let port = first.address.port();
-    let resolver = Flipping::new(&[&[OTHER_PUBLIC, PUBLIC], &[OTHER_PUBLIC]]);
+    let resolver = ChangingResolver::new(&[&[OTHER_PUBLIC, PUBLIC], &[OTHER_PUBLIC]]);
     let transport = transport(&resolver, LONG);
     let url = format!("http://moving.example:{port}/");
     assert_eq!(

@@ -85,7 +85,7 @@ impl World {
             Ok::<_, crate::journal::RecordError>(())
         };
         let options = LogOptions {
-            // So that a full disk has an effect at once.
+            // A full disk has an effect immediately.
             room_bytes: 0,
             ..LogOptions::default()
         };
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// The next process: what is durable, another clock, a script that has been sent nothing.
+    /// The next process: with the durable state, another clock, and a script without requests.
     pub(super) fn restart(mut self, now_ns: i64) -> Self {
         let found = self.disk.crash(Crash::KINDS[0]);
         drop(self.deliveries);
@@ -155,7 +155,7 @@ impl World {
         self.journal.commit(command).await.unwrap();
     }
 
-    /// A webhook of everything that happens, with this many retries.
+    /// Creates a webhook for all events, with this many retries.
     pub(super) async fn webhook(&self, number: u64, url: &str, max_retries: u8) -> ObjectId {
         let webhook = Webhook {
             id: id(number),
@@ -179,7 +179,6 @@ impl World {
         id(number)
     }
 
-    /// A new delivery.
     pub(super) fn delivery(&self, receiver: Receiver) -> Delivery {
         let now_ns = self.clock.now_ns();
         let body = |webhook_id: ObjectId| Body::whole(webhook_id.to_string().into_bytes());
@@ -187,7 +186,7 @@ impl World {
         delivery(receiver, organization_id, event, &self.ids, now_ns, body)
     }
 
-    /// A pending delivery that is queued.
+    /// Adds a pending delivery to the queue.
     pub(super) async fn add_pending(&self, receiver: Receiver) -> ObjectId {
         self.queue(self.delivery(receiver)).await
     }
@@ -204,7 +203,7 @@ impl World {
         self.catalog.read(|catalog| catalog.pending_delivery(id).cloned())
     }
 
-    /// What the ledger has of a delivery that has ended.
+    /// The ledger's entry of a delivery that has ended.
     pub(super) fn ended(&self, webhook_id: ObjectId, id: ObjectId) -> Delivery {
         let entries = self
             .catalog

@@ -1,11 +1,12 @@
-//! The scanner against `serde_json` and the standard library: accepted and refused alike, and the same to the bit.
+//! Compares the scanner with `serde_json` and the standard library: the same texts are accepted, with bit-identical
+//! values.
 
 use engine::rows::NOT_DECIMAL;
 use serde_json::Value;
 
 use super::*;
 
-/// Prints the seed, so that a failure can be run again.
+/// Prints the seed, so that a failure can be repeated.
 fn seeded(seed: u64) -> fastrand::Rng {
     println!("seed {seed:#x}");
     fastrand::Rng::with_seed(seed)
@@ -17,7 +18,8 @@ fn skip(body: &[u8]) -> Result<(), Malformed> {
     scan.end()
 }
 
-/// The result of `serde_json`, except for numbers beyond all doubles: it refuses them, we leave them to the caller.
+/// The result of `serde_json`, except for numbers beyond the range of doubles: it refuses them, the scanner leaves them
+/// to its caller.
 fn well_formed(body: &[u8]) -> Option<bool> {
     match serde_json::from_slice::<Value>(body) {
         Ok(_) => Some(true),
@@ -182,7 +184,7 @@ fn number(text: &str) -> Number {
     number
 }
 
-/// The rule of `RowsWriter`, from the text alone.
+/// The rule of `RowsWriter`, computed from the text.
 fn decimals(text: &str) -> u8 {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let digits = digits.trim_start_matches('0');

@@ -1,4 +1,4 @@
-//! Bodies that are accepted, and the rows they become.
+//! Accepted bodies and their rows.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn entries_become_rows_in_order() {
         (id(BUCKET), 5, vec![])
     );
     assert_eq!(rows.rows(), 5);
-    assert_eq!(sources.asked, 2, "each source is looked up once");
+    assert_eq!(sources.looked_up, 2, "each source is looked up once");
     let by_hand = expected(|rows| {
         let second = |rows: &mut RowsWriter| {
             rows.begin(2);
@@ -118,7 +118,7 @@ fn the_last_of_duplicate_members_wins() {
 
 #[test]
 fn a_field_whose_name_looks_like_json_is_not_mistaken_for_it() {
-    // The name of the fifth field is `a":1,"t`: the bytes of these two members, unescaped.
+    // The name of the fifth field is `a":1,"t`: the unescaped bytes of these two members.
     let entry = format!(
         r#"{{"dataSourceId":"{STRICT}","values":{{"t":1,"p":2,"on":true,"state":"x","a":1,"t":5}}}}"#
     );

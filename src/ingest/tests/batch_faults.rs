@@ -75,7 +75,7 @@ fn a_faulty_entry_is_named_and_affects_no_other() {
             with("xyz", values),
             "dataSourceId: must be an id of 24 lowercase hex characters",
         ),
-        // One character more, and one less, than the source of the entry before.
+        // One character more, and one less, than the source of the previous entry.
         (
             with("0000000000000000000000010", values),
             "dataSourceId: must be an id of 24 lowercase hex characters",

@@ -1,4 +1,4 @@
-//! Parsing of the two bodies from outside: the rows written, and the faults reported.
+//! Parsing of both bodies through the public functions: the written rows and the reported faults.
 
 mod accepted;
 mod batch_faults;
@@ -64,10 +64,10 @@ fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType
     }
 }
 
-/// The data sources there are, and how often one was asked for.
+/// The existing data sources, and the number of look-ups.
 struct Sources {
     known: HashMap<ObjectId, SourceView>,
-    asked: usize,
+    looked_up: usize,
 }
 
 impl Sources {
@@ -102,7 +102,7 @@ impl Sources {
         };
         Self {
             known: all.into_iter().map(view).collect(),
-            asked: 0,
+            looked_up: 0,
         }
     }
 
@@ -112,12 +112,12 @@ impl Sources {
 
     fn lookup(&mut self) -> impl FnMut(ObjectId) -> Option<SourceView> {
         |id| {
-            self.asked += 1;
+            self.looked_up += 1;
             self.known.get(&id).cloned()
         }
     }
 
-    /// The schema grows, as the caller would have it durably.
+    /// Extends the schema, as the caller does durably.
     fn add(&mut self, fields: &[NewField]) {
         for new in fields {
             let view = self.known.get_mut(&new.source_id).unwrap();
@@ -129,7 +129,7 @@ impl Sources {
     }
 }
 
-/// A batch read with fresh buffers: the result, and the rows as the log would keep them.
+/// Parses a batch with new buffers; returns the result, and the rows as the log stores them.
 fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, BodyFault>, RowsWriter) {
     let mut rows = RowsWriter::new();
     let result = parse_batch(

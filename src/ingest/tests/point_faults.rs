@@ -1,4 +1,4 @@
-//! Every fault of a single point, at its place and together with the others.
+//! Every fault of a single point, at its path and combined with others.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn shape(body: &str) -> Vec<String> {
     }
 }
 
-/// A good point but for one member; without a text, the member is left out.
+/// A valid point with one replaced member; `None` leaves the member out.
 fn point(member: &str, text: Option<&str>) -> String {
     let good = [
         ("bucketId", format!("\"{BUCKET}\"")),

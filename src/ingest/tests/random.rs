@@ -1,5 +1,5 @@
-//! Random bodies: however they are spelled, the rows are the same; however they are broken, nothing panics and
-//! `serde_json` agrees on what is JSON.
+//! Random bodies: all spellings of a body give the same rows; damaged bodies never panic, and `serde_json` agrees on
+//! which of them are JSON.
 
 use engine::rows::NOT_DECIMAL;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::timestamp::format_timestamp_ns;
 
-/// A point before it is spelled.
+/// A point before it is spelled as JSON.
 struct Model {
     source: &'static str,
     timestamp_ns: i64,
@@ -95,7 +95,7 @@ fn spelled(random: &mut fastrand::Rng, text: &str, odd: bool) -> String {
     out + "\""
 }
 
-/// An object of these members; with `odd`, shuffled, spaced, and with earlier members of the same names.
+/// An object of these members; with `odd`, shuffled, with extra white space, and preceded by members of the same names.
 fn object(random: &mut fastrand::Rng, members: Vec<(&str, String)>, odd: bool) -> String {
     let mut all: Vec<(&str, String, bool)> = members
         .into_iter()
@@ -110,7 +110,7 @@ fn object(random: &mut fastrand::Rng, members: Vec<(&str, String)>, odd: bool) -
             all.push((name, (*decoy).to_owned(), name == "note"));
         }
         random.shuffle(&mut all);
-        // The real member stands behind all others of its name.
+        // The real member is after all others of its name.
         for real in 0..all.len() {
             if all[real].2
                 && let Some(last) = (real + 1..all.len())
@@ -226,7 +226,7 @@ fn the_spelling_of_a_batch_does_not_change_its_rows() {
             expected(|rows| models.iter().for_each(|model| write(rows, model))),
             "{body}"
         );
-        // serde_json reads the same values in the same body: that the generator spells what it means.
+        // serde_json reads the same values from the body, so the generator's spelling is correct.
         let tree: Value = serde_json::from_str(&body).unwrap();
         for (entry, model) in tree["dataPoints"].as_array().unwrap().iter().zip(&models) {
             for (name, value) in &model.values {
@@ -310,7 +310,7 @@ fn a_mutated_body_never_panics_and_agrees_with_serde_json() {
                     "{text}: {single:?}"
                 );
             }
-            // A number beyond all doubles is a fault of its point here, or none where it stands in metadata.
+            // A number beyond the range of doubles is a fault of its point, or no fault in metadata.
             Err(error) if error.to_string().starts_with("number out of range") => {}
             Err(_) => {
                 assert!(

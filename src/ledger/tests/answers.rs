@@ -84,7 +84,7 @@ fn run_files(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files().into_keys().collect()
 }
 
-/// Keys as digests are, and keys that lie close together, or at the ends.
+/// Keys distributed like digests, keys close together, and keys at the ends of the range.
 fn key(rng: &mut Rng) -> Digest {
     match rng.u8(0..8) {
         0 => (u128::from(rng.u16(..)) + (7 << 100)).to_be_bytes(),
@@ -100,31 +100,31 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     let seed = seed();
     let (mut rng, disk) = (Rng::with_seed(seed), SimDisk::new(seed));
     let mut files = open(&disk, &[]);
-    let mut twin: BTreeMap<(u32, Digest), String> = BTreeMap::new();
+    let mut model: BTreeMap<(u32, Digest), String> = BTreeMap::new();
     let keep = keep(1..4, START_NS);
     let (mut most, mut merges) = (0, 0);
     for round in 0..12 {
         let mut entries: BTreeMap<(u32, Digest), NewEntry> = BTreeMap::new();
         for number in 0..rng.usize(1..1_500) {
-            // Most of them in one bucket, so that it has several blocks in a run.
+            // Most of them are in one bucket, so that it has several blocks in a run.
             let bucket = [1, 2, 2, 2, 2, 2, 3][rng.usize(0..7)];
-            let (key, said) = (key(&mut rng), format!("{round}-{number}"));
-            entries.insert((bucket, key), entry(bucket, key, START_NS + round, &said));
-            twin.insert((bucket, key), said);
+            let (key, content) = (key(&mut rng), format!("{round}-{number}"));
+            entries.insert((bucket, key), entry(bucket, key, START_NS + round, &content));
+            model.insert((bucket, key), content);
         }
         let mut entries: Vec<NewEntry> = entries.into_values().collect();
         rng.shuffle(&mut entries);
         save(&mut files, &entries, &keep);
         most = most.max(run_files(&disk).len());
-        for ((bucket, key), said) in &twin {
+        for ((bucket, key), content) in &model {
             assert_eq!(
                 answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
-                Some(said)
+                Some(content)
             );
         }
         for _ in 0..500 {
             let (bucket, key) = (rng.u32(0..6), key(&mut rng));
-            let expected = twin.get(&(bucket, key)).cloned();
+            let expected = model.get(&(bucket, key)).cloned();
             assert_eq!(answer(&files, bucket, &key, START_NS).unwrap(), expected);
         }
         if round % 4 == 3 {
@@ -139,10 +139,10 @@ fn a_key_is_found_in_one_run_several_runs_and_merged_runs() {
     assert_eq!(files.ledger().bytes_of(bucket_owner(9)).unwrap(), 0);
     let named = files.ledger().runs().ids();
     let files = open(&disk.crash(Crash::KINDS[1]), &named);
-    for ((bucket, key), said) in &twin {
+    for ((bucket, key), content) in &model {
         assert_eq!(
             answer(&files, *bucket, key, START_NS).unwrap().as_ref(),
-            Some(said)
+            Some(content)
         );
     }
 }
@@ -163,10 +163,10 @@ fn a_key_reused_after_a_day_has_its_newer_answer() {
     );
     save(&mut files, &[entry(1, key, later_ns, "second")], &keep_then);
     assert_eq!(run_files(&disk).len(), 2);
-    let said = |files: &LedgerFiles| answer(files, 1, &key, later_ns).unwrap();
-    assert_eq!(said(&files).as_deref(), Some("second"));
+    let content = |files: &LedgerFiles| answer(files, 1, &key, later_ns).unwrap();
+    assert_eq!(content(&files).as_deref(), Some("second"));
     assert!(merge(&mut files, &keep_then));
-    assert_eq!(said(&files).as_deref(), Some("second"));
+    assert_eq!(content(&files).as_deref(), Some("second"));
     let both = answer(&files, 1, &other, later_ns).unwrap();
     assert_eq!(both.as_deref(), Some("other"));
     assert_eq!(files.ledger().stats().entries, 2, "one version of each");
@@ -241,8 +241,8 @@ fn a_merge_drops_the_answers_of_a_deleted_bucket() {
     assert_eq!(answer(&files, 1, &[9; 16], START_NS).unwrap(), None);
 }
 
-/// Merges copy damage unchanged, since a silently lost answer would be stored again. It is dropped when all of its run
-/// would have expired.
+/// Merges copy damage unchanged, since a lost answer would let a repeated request be executed again. It is dropped when
+/// its whole run would have expired.
 #[test]
 fn a_damaged_answer_is_reported_by_file_and_offset_until_it_expires() {
     let disk = SimDisk::new(1);
@@ -253,7 +253,7 @@ fn a_damaged_answer_is_reported_by_file_and_offset_until_it_expires() {
         .collect();
     save(&mut files, &entries, &fresh);
     let path = run_files(&disk).remove(0);
-    // The first payload is behind the header; its moment seems to lie in the far future then, or in the past.
+    // The first payload follows the header; its time then seems to be far in the future or in the past.
     for byte in [23, 22, 16, 30] {
         let image = disk.crash(Crash::KINDS[0]);
         image.flip_bit(&path, byte, 6);

@@ -1,5 +1,5 @@
-//! Files of earlier format versions stay readable. `TIDEWATCH_WRITE_FIXTURES=1` writes that of the present version,
-//! which is done once, when a version is new.
+//! Files of earlier format versions stay readable. `TIDEWATCH_WRITE_FIXTURES=1` writes that of the current version,
+//! once for each new version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-1.bin")
 }
 
-/// Two owners, two blocks, entries that were put before, an empty payload, moments before 1970.
+/// Two owners, two blocks, replaced entries, an empty payload, times before 1970.
 fn entries() -> Vec<Written> {
     let entry = |owner: u64, number: u32| {
         let at_ns = (i64::from(SECOND) + i64::from(number)) * SECOND_NS;

@@ -1,19 +1,19 @@
-//! The ledger's files by themselves; the crash points of a checkpoint are tested with the room `checkpoint`.
+//! Tests of the ledger's files; the crash points of a checkpoint are tested in the room `checkpoint`.
 
 mod answers;
 mod fixture;
+mod model;
 mod objects;
 mod run;
-mod twin;
 
 use super::writer::{Item, RunWriter};
 use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
-/// An entry as the tests write it: owner, moment, id, whether it was put before, payload.
+/// An entry: owner, time, id, whether it replaces an earlier version, payload.
 type Written = (ObjectId, i64, ObjectId, bool, Vec<u8>);
 
-/// The id of this number, made in this second.
+/// The id of this number, created in this second.
 fn id(second: u32, number: u64) -> ObjectId {
     let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&second.to_be_bytes());

@@ -1,4 +1,4 @@
-//! The catalog's objects: newest versions in order, without those that are gone.
+//! Objects of the catalog: the newest versions in order, without removed ones.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -73,7 +73,7 @@ fn the_stream_agrees_with_a_map_of_all_objects() {
     println!("TIDEWATCH_SEED={seed}");
     let (mut rng, disk) = (Rng::with_seed(seed), SimDisk::new(seed));
     let mut files = open(&disk, &[]);
-    let mut twin: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
+    let mut model: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
     let mut most_runs = 0;
     for round in 0..60_u32 {
         let mut changed: BTreeMap<Place, Vec<u8>> = BTreeMap::new();
@@ -90,10 +90,10 @@ fn the_stream_agrees_with_a_map_of_all_objects() {
         let mut entries: Vec<_> = changed.iter().map(|(place, it)| object(*place, it)).collect();
         rng.shuffle(&mut entries);
         save(&mut files, &entries);
-        twin.extend(changed);
-        twin.retain(|_, payload| !payload.is_empty());
+        model.extend(changed);
+        model.retain(|_, payload| !payload.is_empty());
         most_runs = most_runs.max(files.ledger().stats().runs);
-        let expected: Vec<_> = twin.iter().map(|(place, it)| (*place, it.clone())).collect();
+        let expected: Vec<_> = model.iter().map(|(place, it)| (*place, it.clone())).collect();
         assert_eq!(all(&files).unwrap(), expected);
         if rng.u8(0..5) == 0 {
             merge(&mut files);
@@ -133,7 +133,7 @@ fn a_tombstone_is_kept_until_the_oldest_version_is_merged() {
     assert_eq!(files.ledger().stats().runs, 2);
     assert_eq!(files.ledger().stats().entries, 4, "it overrides the oldest run's");
     assert_eq!(places(&files), [place(2), place(3)]);
-    // So large that the oldest is merged, too.
+    // Large enough that the oldest run is merged, too.
     for _ in 0..2 {
         save(&mut files, &[object(place(4), &large)]);
     }

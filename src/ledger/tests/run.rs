@@ -1,4 +1,4 @@
-//! One run file: it round-trips, and damaged entries are never read as other ones.
+//! A single run file: it round-trips, and damaged entries are never read as others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn view(run: Run, owner: u64) -> View {
     View::new(runs, &LedgerTail::default(), Stream::History, id(0, owner), [])
 }
 
-/// Three owners, the second with entries of several blocks, every tenth of them put before.
+/// Three owners, the second with entries of several blocks; every tenth entry replaces an earlier version.
 fn entries() -> Vec<Written> {
     let mut entries = Vec::new();
     for (owner, count) in [(1, 1), (2, 300), (3, 20)] {
@@ -50,7 +50,7 @@ fn entries_of_page(page: &Page) -> Vec<Written> {
     page.entries.iter().map(entry).collect()
 }
 
-/// Of an owner, newest first.
+/// The entries of an owner, newest first.
 fn expected(owner: u64) -> Vec<Written> {
     let of_owner = entries()
         .into_iter()
@@ -76,8 +76,8 @@ fn a_run_round_trips() {
             assert_eq!((key.at_ns, &*found), (at_ns, &payload[..]));
         }
     }
-    let nobody = view(open(file).unwrap(), 9).page(i64::MIN, 0, 10).unwrap();
-    assert_eq!((nobody.entries.len(), nobody.total), (0, 0));
+    let unknown = view(open(file).unwrap(), 9).page(i64::MIN, 0, 10).unwrap();
+    assert_eq!((unknown.entries.len(), unknown.total), (0, 0));
 }
 
 #[test]
@@ -178,10 +178,9 @@ fn a_flipped_bit_is_detected_and_in_a_payload_loses_only_that_entry() {
     assert!(refused > 0 && unlisted > 0 && lost > 0);
 }
 
-/// Counts the reads of the file.
-struct Counted(Vec<u8>, Arc<AtomicU64>);
+struct CountingFile(Vec<u8>, Arc<AtomicU64>);
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountingFile {
     fn as_ref(&self) -> &[u8] {
         self.1.fetch_add(1, Ordering::Relaxed);
         &self.0
@@ -191,7 +190,7 @@ impl AsRef<[u8]> for Counted {
 #[test]
 fn a_page_reads_few_entries_at_any_offset() {
     const COUNT: u64 = 200_000;
-    let looks = Arc::new(AtomicU64::new(0));
+    let reads = Arc::new(AtomicU64::new(0));
     let run = |parity: u64| {
         let of_run = (0..COUNT).filter(|number| number % 3 == parity);
         let entries: Vec<Written> = of_run
@@ -200,12 +199,12 @@ fn a_page_reads_few_entries_at_any_offset() {
                 (id(0, 1), at_ns, id(number as u32, number), false, vec![1])
             })
             .collect();
-        let file = Counted(encode(Stream::History, &entries), Arc::clone(&looks));
+        let file = CountingFile(encode(Stream::History, &entries), Arc::clone(&reads));
         Arc::new(open(file).unwrap())
     };
     let runs: Runs = (0..3).map(run).collect();
     let view: View = View::new(runs, &LedgerTail::default(), Stream::History, id(0, 1), []);
-    let opening = looks.swap(0, Ordering::Relaxed);
+    let opening = reads.swap(0, Ordering::Relaxed);
     assert!(opening < 100, "opening takes {opening} looks");
     for offset in [0, 1, 1_000, COUNT / 2, COUNT - 10, COUNT, COUNT + 5] {
         let page = view.page(10 * SECOND_NS, offset, 10).unwrap();
@@ -216,11 +215,11 @@ fn a_page_reads_few_entries_at_any_offset() {
             .map(|(key, _)| key.at_ns / SECOND_NS)
             .collect();
         assert_eq!((found, page.total), (expected, COUNT - 10), "offset {offset}");
-        let looks = looks.swap(0, Ordering::Relaxed);
-        println!("offset {offset}: {looks} looks");
-        assert!(looks < 4_000, "offset {offset}: {looks} looks");
+        let reads = reads.swap(0, Ordering::Relaxed);
+        println!("offset {offset}: {reads} looks");
+        assert!(reads < 4_000, "offset {offset}: {reads} looks");
     }
     view.get(id(150_000, 150_000), 0).unwrap().unwrap();
-    let looks = looks.load(Ordering::Relaxed);
-    assert!(looks < 200, "an id: {looks} looks");
+    let reads = reads.load(Ordering::Relaxed);
+    assert!(reads < 200, "an id: {reads} looks");
 }

@@ -1,4 +1,4 @@
-//! Sign-up, `me`, changing the password.
+//! Sign-up, `me`, and changes of the password.
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ fn emails_are_unique_regardless_of_case() {
     }
 }
 
-/// Argon2 takes its time: between the look-up and the record another sign-up may come in.
+/// Argon2 is slow: another sign-up may occur between the look-up and the record.
 #[test]
 fn one_of_concurrent_sign_ups_with_one_email_wins() {
     let server = scene::server();

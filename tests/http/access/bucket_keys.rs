@@ -6,7 +6,7 @@ use crate::scene::{self, array, assert_timestamp, call};
 use crate::support::given::{point, text};
 use crate::support::time::now_ns;
 
-/// What every answer to a key's creation shows.
+/// Members of every answer to a key's creation.
 #[track_caller]
 pub fn assert_created(answer: &Value, prefix: &str) {
     let key = &answer["apiKey"];
@@ -29,15 +29,15 @@ pub fn assert_created(answer: &Value, prefix: &str) {
         "contract 2: the answer has `_id` and `id`: {key}"
     );
     assert_timestamp(&key["createdAt"], "apiKey.createdAt");
-    let said = |member: &str| answer[member].as_str().is_some_and(|text| !text.is_empty());
+    let has_text = |member: &str| answer[member].as_str().is_some_and(|text| !text.is_empty());
     assert!(
-        said("warning"),
+        has_text("warning"),
         "contract 2: `warning` stands beside `apiKey`: {answer}"
     );
-    assert!(said("message"), "spec: {{message, apiKey}}: {answer}");
+    assert!(has_text("message"), "spec: {{message, apiKey}}: {answer}");
 }
 
-/// What every list shows of a key with this text.
+/// Members of every listed key with this text.
 #[track_caller]
 pub fn assert_listed(entry: &Value, secret: &str) {
     let prefix = format!("{}\u{2026}", &secret[..12]);

@@ -9,39 +9,39 @@ use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{OPERATOR_TOKEN, Server};
 use crate::support::waiting::until;
 
-/// What a caller is.
+/// The relation of a caller to the bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// Of the organization, its bucket keys of the bucket.
+pub enum Relation {
+    /// A credential of the organization, or a key of the bucket.
     Own,
     /// A key of another bucket of the organization.
     OtherBucket,
-    /// Of another organization.
+    /// A credential of another organization.
     Foreign,
-    /// With an invalid credential, or without one.
+    /// An invalid credential, or none.
     Nobody,
-    /// With two credentials at once.
+    /// Two credentials at once.
     Both,
 }
 
 pub struct Caller {
     pub name: &'static str,
     pub role: Role,
-    pub standing: Standing,
+    pub relation: Relation,
     pub credentials: Vec<(&'static str, String)>,
 }
 
-/// Whose ids a request names.
+/// The owner of the ids in a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum IdOwner {
     Own,
-    /// Of another bucket of the same organization.
+    /// Another bucket of the same organization.
     OtherBucket,
     Foreign,
     Deleted,
     NeverExisted,
     Malformed,
-    /// What belongs to another bucket, named within the own one.
+    /// Ids of another bucket's objects in a path of the caller's own bucket.
     PartOfOtherBucket,
     PartOfForeign,
     PartDeleted,
@@ -51,7 +51,7 @@ pub enum Whose {
 pub struct Scene {
     pub account: Account,
     pub bucket: Bucket,
-    /// Of the other organization.
+    /// The bucket of the other organization.
     pub foreign: Bucket,
     pub callers: Vec<Caller>,
     own: Ids,
@@ -73,7 +73,7 @@ pub fn integration(account: &Account) -> (String, String) {
     organization_key(account, "integration")
 }
 
-/// Id and text of a new key.
+/// Creates a key; returns its id and text.
 fn organization_key(account: &Account, kind: &str) -> (String, String) {
     let request = account
         .client
@@ -83,7 +83,7 @@ fn organization_key(account: &Account, kind: &str) -> (String, String) {
     (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
 }
 
-/// Id and text of a new key.
+/// Creates a key; returns its id and text.
 pub fn bucket_key(bucket: &Bucket) -> (String, String) {
     let created = bucket
         .call("POST", "/keys", &json!({"name": "key", "type": "write"}))
@@ -95,7 +95,7 @@ pub fn plain_rule(bucket: &Bucket, source: &str) -> String {
     bucket.rule(&json!({"dataSourceId": source, "name": "plain", "naturalLanguageQuery": "level > 5"}))
 }
 
-/// A webhook with a delivery that has ended.
+/// Creates a webhook with a finished delivery; returns both ids.
 pub fn webhook(account: &Account) -> (String, String) {
     let webhook = account.webhook(&json!({
         "url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused",
@@ -113,7 +113,7 @@ pub fn webhook(account: &Account) -> (String, String) {
     (id, delivery)
 }
 
-/// One of everything that has an id.
+/// Creates one object of everything that has an id.
 fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     let source = bucket.source("gauge", &["level"]);
     let (webhook, delivery) = webhook(account);
@@ -130,7 +130,7 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     }
 }
 
-/// Deletes the objects with ids; the objects in them are deleted with them.
+/// Deletes the objects; their parts are deleted with them.
 fn delete_each(bucket: &Bucket, ids: &Ids) {
     let admin = |path: &str| {
         call(&bucket.client, &bucket.admin, "DELETE", path, &Value::Null)
@@ -173,35 +173,35 @@ impl Scene {
         }
     }
 
-    pub fn ids(&self, whose: Whose) -> Ids {
+    pub fn ids(&self, owner: IdOwner) -> Ids {
         let within_own = |ids: &Ids| Ids {
             bucket: self.own.bucket.clone(),
             webhook: self.own.webhook.clone(),
             ..ids.clone()
         };
         let never = Ids::all(UNKNOWN_ID);
-        match whose {
-            Whose::Own => self.own.clone(),
-            Whose::OtherBucket => self.other.clone(),
-            Whose::Foreign => self.foreign_ids.clone(),
+        match owner {
+            IdOwner::Own => self.own.clone(),
+            IdOwner::OtherBucket => self.other.clone(),
+            IdOwner::Foreign => self.foreign_ids.clone(),
             // Organizations cannot be deleted.
-            Whose::Deleted => Ids {
+            IdOwner::Deleted => Ids {
                 organization: never.organization,
                 ..self.deleted.clone()
             },
-            Whose::NeverExisted => never,
-            Whose::Malformed => Ids::all("NOT-AN-ID"),
-            Whose::PartOfOtherBucket => within_own(&self.other),
-            Whose::PartOfForeign => within_own(&self.foreign_ids),
-            Whose::PartDeleted => within_own(&self.deleted_parts),
-            Whose::PartThatNeverExisted => within_own(&never),
+            IdOwner::NeverExisted => never,
+            IdOwner::Malformed => Ids::all("NOT-AN-ID"),
+            IdOwner::PartOfOtherBucket => within_own(&self.other),
+            IdOwner::PartOfForeign => within_own(&self.foreign_ids),
+            IdOwner::PartDeleted => within_own(&self.deleted_parts),
+            IdOwner::PartThatNeverExisted => within_own(&never),
         }
     }
 }
 
 fn callers(server: &Server, account: &Account, buckets: [&Bucket; 3], foreigner: &Account) -> Vec<Caller> {
+    use Relation::{Both, Foreign, Nobody, OtherBucket, Own};
     use Role::{Admin, Bearer, Integration, Operator, Read, Write};
-    use Standing::{Both, Foreign, Nobody, OtherBucket, Own};
     let [bucket, other, foreign] = buckets;
     let (deleted_id, deleted_key) = bucket_key(bucket);
     bucket
@@ -210,10 +210,10 @@ fn callers(server: &Server, account: &Account, buckets: [&Bucket; 3], foreigner:
     let (deleted_admin_id, deleted_admin) = organization_key(account, "admin");
     let path = format!("/api/organization/keys/{deleted_admin_id}");
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "a key is deleted");
-    let caller = |name, role, standing, credential| Caller {
+    let caller = |name, role, relation, credential| Caller {
         name,
         role,
-        standing,
+        relation,
         credentials: vec![credential],
     };
     let forger = Forger::of(server, account);

@@ -23,7 +23,7 @@ fn log_in(server: &Server, account: &Account, headers: &[(&str, &str)]) -> Answe
         .send()
 }
 
-/// The cookie that a page gets, as it sends it from then on.
+/// The cookie as the page sends it after this answer.
 fn cookie_of(answer: &Answer) -> String {
     let set = answer
         .header("set-cookie")
@@ -93,7 +93,7 @@ fn the_cookie_counts_only_without_other_credentials() {
         .json(&json!({"description": "seen"}))
         .send()
         .expect(200, "the page changes things");
-    // A key or a token takes precedence, and with the cookie does not count as two credentials.
+    // A key or a token takes precedence, and in combination with the cookie is not a second credential.
     let stale = format!("{NAME}stale");
     for request in [
         server.client.get("/api/buckets").key(&account.admin),
@@ -121,7 +121,7 @@ fn the_cookie_counts_only_without_other_credentials() {
         .get("/api/buckets")
         .header("Cookie", format!("a=1; {cookie}; b=2"));
     read.send().expect(200, "among others");
-    // No operator by cookie.
+    // The cookie does not authenticate an operator.
     let operator = server
         .client
         .get("/api/operator/organizations")

@@ -1,5 +1,5 @@
-//! Tokens that the server never issued, signed with its own secret: found in its files by the one thing that tells it
-//! from other bytes, that it signs a real token. So every claim is tested by itself, behind a signature that is right.
+//! Tokens that the server never issued, signed with its own secret. The secret is found in the server's files by
+//! checking which bytes sign a real token. So every claim is tested separately, with a valid signature.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const SECRET_BYTES: usize = 32;
 
 pub struct Forger {
     secret: Vec<u8>,
-    /// Of a real token.
+    /// The claims of a real token.
     pub claims: Value,
 }
 
@@ -43,7 +43,7 @@ impl Forger {
         format!("{message}.{signature}")
     }
 
-    /// The real claims with other ones in their places; `null` takes one out.
+    /// The real claims with these replacements; `null` removes one.
     pub fn with(&self, changes: &Value) -> Value {
         let mut claims = self.claims.clone();
         for (name, value) in changes.as_object().into_iter().flatten() {

@@ -165,7 +165,7 @@ fn wrong_current_passwords_are_limited_as_log_ins_are() {
     }
     assert_throttled(&change("wrong password"), "the eleventh");
     assert_throttled(&change(PASSWORD), "the right one, too");
-    // Others, and log-ins, have counts of their own.
+    // Other accounts, and log-ins, are counted separately.
     log_in(&server.client, &account.email, PASSWORD).expect(200, "a log-in");
     let other = Account::sign_up(&server.client);
     let body = json!({"currentPassword": PASSWORD, "newPassword": "another battery"});

@@ -1,22 +1,22 @@
-//! Every route × every kind of caller × the owner of the named ids. Expectations follow from the route table alone: a
-//! new route is covered by being listed, and a route that is served but not listed fails here.
+//! Every route × every kind of caller × the owner of the named ids. Expectations follow from the route table alone:
+//! listing a new route covers it, and a served route that is not listed fails a test here.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::callers::{self, Caller, Scene, Standing, Whose};
+use super::callers::{self, Caller, IdOwner, Relation, Scene};
 use crate::routes::{Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route, shape};
 use crate::scene::{self, call};
 use crate::support::client::{Answer, Client};
 
-/// Whatever they name, a credential or its lack decides first; then the route; then what the ids are to the caller.
-fn expected(route: &Route, caller: &Caller, whose: Whose) -> u16 {
+/// The expected status: decided first by the credential, then by the route, then by the owner of the ids.
+fn expected(route: &Route, caller: &Caller, owner: IdOwner) -> u16 {
     let of_operator = route.roles.contains(&Role::Operator);
-    match caller.standing {
-        Standing::Both => return 400,
-        Standing::Nobody => return 401,
-        // The operator's token and all other credentials do not know of each other.
+    match caller.relation {
+        Relation::Both => return 400,
+        Relation::Nobody => return 401,
+        // The operator's token is invalid elsewhere, and other credentials are invalid for the operator's routes.
         _ if of_operator != (caller.role == Role::Operator) => return 401,
         _ if !route.roles.contains(&caller.role) => return 403,
         _ => {}
@@ -24,40 +24,40 @@ fn expected(route: &Route, caller: &Caller, whose: Whose) -> u16 {
     if !route.names_a_resource() {
         return route.success;
     }
-    match (caller.standing, whose) {
-        (_, Whose::Malformed) => 400,
-        (_, Whose::Own | Whose::Foreign) if of_operator => route.success,
-        (_, Whose::Foreign | Whose::Deleted | Whose::NeverExisted) | (Standing::Foreign, _) => 404,
-        // A bucket key is of one bucket; where the named one is not it, what else is named does not matter.
-        (Standing::OtherBucket, _) => 403,
-        (_, Whose::OtherBucket) if is_of_bucket(caller) => 403,
-        (_, Whose::Own | Whose::OtherBucket) => route.success,
-        // An entry's fault is the entry's, and here it is the only one.
+    match (caller.relation, owner) {
+        (_, IdOwner::Malformed) => 400,
+        (_, IdOwner::Own | IdOwner::Foreign) if of_operator => route.success,
+        (_, IdOwner::Foreign | IdOwner::Deleted | IdOwner::NeverExisted) | (Relation::Foreign, _) => 404,
+        // For a key of another bucket, all other ids in the request are irrelevant.
+        (Relation::OtherBucket, _) => 403,
+        (_, IdOwner::OtherBucket) if is_of_bucket(caller) => 403,
+        (_, IdOwner::Own | IdOwner::OtherBucket) => route.success,
+        // A batch reports the fault of an entry as 400, and here it is the only fault.
         _ if route.path == "/api/data/batch" => 400,
-        (_, Whose::PartOfOtherBucket) if is_of_bucket(caller) => 403,
+        (_, IdOwner::PartOfOtherBucket) if is_of_bucket(caller) => 403,
         _ => 404,
     }
 }
 
-/// Which ids a caller tries on a route: all that make a difference.
-fn tried(route: &Route, caller: &Caller) -> Vec<Whose> {
-    let mut all = vec![Whose::Own];
+/// The kinds of ids that make a difference for a caller on a route.
+fn relevant_ids(route: &Route, caller: &Caller) -> Vec<IdOwner> {
+    let mut all = vec![IdOwner::Own];
     if route.names_a_resource() {
-        all.extend([Whose::Deleted, Whose::NeverExisted, Whose::Malformed]);
-        match caller.standing {
-            Standing::Own => {
-                all.push(Whose::Foreign);
-                if is_of_bucket(caller) || !consumes(route) {
-                    all.push(Whose::OtherBucket);
+        all.extend([IdOwner::Deleted, IdOwner::NeverExisted, IdOwner::Malformed]);
+        match caller.relation {
+            Relation::Own => {
+                all.push(IdOwner::Foreign);
+                if is_of_bucket(caller) || !uses_up(route) {
+                    all.push(IdOwner::OtherBucket);
                 }
             }
-            Standing::OtherBucket => all.push(Whose::Foreign),
-            Standing::Foreign | Standing::Nobody | Standing::Both => {}
+            Relation::OtherBucket => all.push(IdOwner::Foreign),
+            Relation::Foreign | Relation::Nobody | Relation::Both => {}
         }
     }
-    if route.names_a_part() && caller.standing == Standing::Own {
-        all.extend([Whose::PartOfOtherBucket, Whose::PartOfForeign]);
-        all.extend([Whose::PartDeleted, Whose::PartThatNeverExisted]);
+    if route.names_a_part() && caller.relation == Relation::Own {
+        all.extend([IdOwner::PartOfOtherBucket, IdOwner::PartOfForeign]);
+        all.extend([IdOwner::PartDeleted, IdOwner::PartThatNeverExisted]);
     }
     all
 }
@@ -66,14 +66,14 @@ fn is_of_bucket(caller: &Caller) -> bool {
     matches!(caller.role, Role::Write | Role::Read)
 }
 
-/// Whether a success uses up what it names.
-fn consumes(route: &Route) -> bool {
+/// Whether a successful request uses up its objects.
+fn uses_up(route: &Route) -> bool {
     route.method == "DELETE" || route.path.ends_with("/verdict")
 }
 
-/// Objects that a success may use up, created for it.
-fn expendable(scene: &Scene, route: &Route) -> Ids {
-    let mut ids = scene.ids(Whose::Own);
+/// Creates the objects that a successful request may use up.
+fn disposable_ids(scene: &Scene, route: &Route) -> Ids {
+    let mut ids = scene.ids(IdOwner::Own);
     let name = format!("expendable {}", fastrand::u64(..));
     if route.path.ends_with("{organizationKey}") {
         ids.organization_key = callers::integration(&scene.account).0;
@@ -93,7 +93,7 @@ fn expendable(scene: &Scene, route: &Route) -> Ids {
     ids
 }
 
-fn ask(client: &Client, route: &Route, caller: &Caller, ids: &Ids) -> Answer {
+fn send_as(client: &Client, route: &Route, caller: &Caller, ids: &Ids) -> Answer {
     let mut request = client.request(route.method, &route.path(ids));
     for (header, value) in &caller.credentials {
         request = request.header(header, value.as_str());
@@ -114,16 +114,16 @@ fn every_route_answers_every_caller_as_listed() {
     let scene = Scene::on(&server);
     for route in with_credentials() {
         for caller in &scene.callers {
-            for whose in tried(route, caller) {
-                let expected = expected(route, caller, whose);
-                let ids = if consumes(route) && expected == 200 {
-                    expendable(&scene, route)
+            for owner in relevant_ids(route, caller) {
+                let expected = expected(route, caller, owner);
+                let ids = if uses_up(route) && expected == 200 {
+                    disposable_ids(&scene, route)
                 } else {
-                    scene.ids(whose)
+                    scene.ids(owner)
                 };
-                let answer = ask(&server.client, route, caller, &ids);
+                let answer = send_as(&server.client, route, caller, &ids);
                 let sentence = format!(
-                    "contract 1, 2: {} {} by {} naming {whose:?}",
+                    "contract 1, 2: {} {} by {} naming {owner:?}",
                     route.method, route.path, caller.name
                 );
                 if expected < 300 {
@@ -144,7 +144,7 @@ fn every_route_answers_every_caller_as_listed() {
 }
 
 fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
-    let (bucket, own) = (&scene.bucket, scene.ids(Whose::Own));
+    let (bucket, own) = (&scene.bucket, scene.ids(IdOwner::Own));
     let there = |bucket: &crate::support::given::Bucket, ids: &Ids| {
         let show = |path: &str| call(client, &bucket.admin, "GET", path, &Value::Null);
         for path in [
@@ -168,13 +168,13 @@ fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
             );
         }
         assert_eq!(
-            bucket.shown(&ids.rule)["lastOutcome"],
+            bucket.show(&ids.rule)["lastOutcome"],
             Value::Null,
             "no verdict was recorded for the rule"
         );
     };
     there(bucket, &own);
-    let foreign = scene.ids(Whose::Foreign);
+    let foreign = scene.ids(IdOwner::Foreign);
     there(&scene.foreign, &foreign);
     let allowed = ["admin", "bearer", "write"].len();
     let both_endpoints = 2 * allowed;
@@ -190,7 +190,7 @@ fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
     let lists = [
         (format!("/api/buckets/{}/sources", foreign.bucket), 1),
         (format!("/api/buckets/{}/alerts", foreign.bucket), 2),
-        // Those of its two callers, and the one that was not deleted.
+        // The keys of its two callers, and the one that was not deleted.
         (format!("/api/buckets/{}/keys", foreign.bucket), 3),
     ];
     for (path, total) in lists {
@@ -207,7 +207,7 @@ fn comparable(answer: &Answer, ids: &Ids) -> String {
     let mut headers: Vec<String> = answer
         .headers
         .iter()
-        // Whether the connection stays open depends on how much of the body had come by then.
+        // Whether the connection stays open depends on how much of the body had arrived.
         .filter(|(name, _)| {
             !["date", "x-request-id", "content-length", "connection"].contains(&name.as_str())
         })
@@ -221,28 +221,28 @@ fn comparable(answer: &Answer, ids: &Ids) -> String {
     format!("{}\n{}\n\n{body}", answer.status, headers.join("\n"))
 }
 
-/// A caller cannot tell a foreign id, or a deleted one, from one that never named anything.
+/// A caller cannot distinguish foreign and deleted ids from ids that never existed.
 #[test]
 fn foreign_deleted_and_missing_ids_get_equal_answers() {
     let server = scene::server();
     let scene = Scene::on(&server);
-    let missing = scene.ids(Whose::NeverExisted);
+    let missing = scene.ids(IdOwner::NeverExisted);
     for route in ROUTES.iter().filter(|route| route.names_a_resource()) {
         let allowed = |caller: &&Caller| {
-            matches!(caller.standing, Standing::Own | Standing::Foreign) && route.roles.contains(&caller.role)
+            matches!(caller.relation, Relation::Own | Relation::Foreign) && route.roles.contains(&caller.role)
         };
         for caller in scene.callers.iter().filter(allowed) {
-            let expected = comparable(&ask(&server.client, route, caller, &missing), &missing);
-            let hidden = match caller.standing {
-                Standing::Foreign => [Whose::Own, Whose::Deleted],
-                _ => [Whose::Foreign, Whose::Deleted],
+            let expected = comparable(&send_as(&server.client, route, caller, &missing), &missing);
+            let hidden = match caller.relation {
+                Relation::Foreign => [IdOwner::Own, IdOwner::Deleted],
+                _ => [IdOwner::Foreign, IdOwner::Deleted],
             };
-            for whose in hidden {
-                let ids = scene.ids(whose);
+            for owner in hidden {
+                let ids = scene.ids(owner);
                 assert_eq!(
-                    comparable(&ask(&server.client, route, caller, &ids), &ids),
+                    comparable(&send_as(&server.client, route, caller, &ids), &ids),
                     expected,
-                    "contract 1: answers do not reveal whether a foreign id exists ({} {} by {} naming {whose:?})",
+                    "contract 1: answers do not reveal whether a foreign id exists ({} {} by {} naming {owner:?})",
                     route.method,
                     route.path,
                     caller.name
@@ -258,14 +258,14 @@ fn foreign_deleted_and_missing_ids_get_equal_answers() {
 fn public_routes_answer_every_caller_equally() {
     let server = scene::server();
     let scene = Scene::on(&server);
-    let ids = scene.ids(Whose::Own);
+    let ids = scene.ids(IdOwner::Own);
     for route in PUBLIC_ROUTES {
         for caller in scene
             .callers
             .iter()
-            .filter(|caller| caller.standing != Standing::Both)
+            .filter(|caller| caller.relation != Relation::Both)
         {
-            let answer = ask(&server.client, route, caller, &ids);
+            let answer = send_as(&server.client, route, caller, &ids);
             assert_eq!(
                 answer.status, route.success,
                 "contract 2, 9: anyone may call {} ({}): {answer}",
@@ -280,7 +280,7 @@ fn public_routes_answer_every_caller_equally() {
 fn head_answers_as_get_does_and_sends_no_body() {
     let server = scene::server();
     let scene = Scene::on(&server);
-    let ids = scene.ids(Whose::Own);
+    let ids = scene.ids(IdOwner::Own);
     let readable = with_credentials().chain(PUBLIC_ROUTES);
     for route in readable.filter(|route| route.method == "GET") {
         let head = Route {
@@ -288,8 +288,8 @@ fn head_answers_as_get_does_and_sends_no_body() {
             ..*route
         };
         for caller in &scene.callers {
-            let get = ask(&server.client, route, caller, &ids);
-            let head = ask(&server.client, &head, caller, &ids);
+            let get = send_as(&server.client, route, caller, &ids);
+            let head = send_as(&server.client, &head, caller, &ids);
             let what = format!("{} by {}: {head}", route.path, caller.name);
             assert_eq!(head.status, get.status, "{what}");
             assert_eq!(head.text(), "", "{what}");
@@ -299,7 +299,8 @@ fn head_answers_as_get_does_and_sends_no_body() {
     }
 }
 
-/// What is served is what is described (a test beside the server's route table), and what is described is listed here.
+/// A test beside the server's route table compares it with the description; this test compares the description with
+/// this list.
 #[test]
 fn every_documented_route_is_in_the_matrix_and_vice_versa() {
     let server = scene::server();

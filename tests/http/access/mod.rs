@@ -1,4 +1,4 @@
-//! Chapter 2: accounts, organizations, keys, plans; the permissions of callers and the answers to refused ones.
+//! Chapter 2: accounts, organizations, keys, plans; the permissions of callers and refusals.
 
 mod accounts;
 mod bucket_keys;

@@ -1,4 +1,4 @@
-//! Plans and their limits; the operator, who changes them.
+//! Plans and their limits, and the operator's changes of plans.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn the_free_plan_has_three_buckets_of_thirty_days() {
         .expect(201, "contract 2: the limit is of buckets that exist");
 }
 
-/// Between counting and creating another request may come in.
+/// Another request may be executed between counting and creating.
 #[test]
 fn the_bucket_limit_holds_for_concurrent_requests() {
     let (_server, account) = free();

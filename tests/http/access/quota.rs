@@ -1,5 +1,5 @@
-//! The monthly quota: which calls count, what is refused when it is exhausted, and its headers. The effects of
-//! the calendar are in `tests/loop`, which controls the clock.
+//! The monthly quota: which calls count, what is refused when it is exhausted, and its headers. `tests/loop` tests the
+//! effects of the calendar with a simulated clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use crate::support::process::{OPERATOR_TOKEN, Server};
 use crate::support::time::{DAY, SECOND, date_of, now_ns, timestamp};
 
 const HEADERS: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
-/// Where a bearer's calls count.
+/// The only routes on which calls with a bearer token count.
 const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
 const FREE: u64 = 10_000;
 const PRO: u64 = 1_000_000;
 
-/// Limit, remaining and reset of an answer; `None` when it has none of the three.
+/// Limit, remaining and reset of an answer; `None` without these headers.
 #[track_caller]
 pub fn quota(answer: &Answer) -> Option<[u64; 3]> {
     let values = HEADERS.map(|name| answer.header(name).map(str::to_owned));
@@ -39,7 +39,7 @@ fn remaining(answer: &Answer) -> u64 {
     quota.unwrap_or_else(|| panic!("contract 2: X-RateLimit-* stand on every answer: {answer}"))[1]
 }
 
-/// The first of next month, 00:00 UTC, in seconds.
+/// The start of the next month, 00:00 UTC, in seconds.
 pub fn next_month() -> u64 {
     let today = now_ns() / DAY;
     let month = date_of(today).1;
@@ -47,7 +47,7 @@ pub fn next_month() -> u64 {
     first.unwrap_or_default() as u64 * (DAY / SECOND) as u64
 }
 
-/// The same as in the message of an error.
+/// The same time as in the message of an error.
 pub fn reset_in_words() -> String {
     timestamp(next_month() as i64 * SECOND)
 }
@@ -93,7 +93,7 @@ fn with_body<'a>(request: Request<'a>, body: Option<String>) -> Request<'a> {
     }
 }
 
-/// What the headers must say.
+/// The expected headers.
 struct Expected {
     left: u64,
     reset: u64,
@@ -132,7 +132,7 @@ impl Expected {
     }
 }
 
-/// Over the whole route table, with every kind of answer there is.
+/// Covers the whole route table and every kind of answer.
 #[test]
 fn every_request_with_a_key_counts_as_one_call() {
     let (_server, account, bucket) = on_plan("Pro");
@@ -144,32 +144,35 @@ fn every_request_with_a_key_counts_as_one_call() {
     };
     let (unknown, malformed) = (Ids::all(UNKNOWN_ID), Ids::all("NOT-AN-ID"));
     for route in ROUTES {
-        let ask = |ids: &Ids| client.request(route.method, &route.path(ids));
+        let new_request = |ids: &Ids| client.request(route.method, &route.path(ids));
         let token = match route.path {
             LOG_OUT => log_in(&account),
             _ => account.token.clone(),
         };
         for ids in [&unknown, &malformed] {
-            expected.counted(&with_body(ask(ids).key(&account.admin), route.body(ids)).send());
-            expected.by_bearer(route, &with_body(ask(ids).bearer(&token), route.body(ids)).send());
+            expected.counted(&with_body(new_request(ids).key(&account.admin), route.body(ids)).send());
+            expected.by_bearer(
+                route,
+                &with_body(new_request(ids).bearer(&token), route.body(ids)).send(),
+            );
             if route.path == LOG_OUT {
                 break;
             }
         }
-        expected.counted(&with_body(ask(&unknown).key(&read), route.body(&unknown)).send());
+        expected.counted(&with_body(new_request(&unknown).key(&read), route.body(&unknown)).send());
         if route.body.is_some() {
             for (name, value, body) in [
                 ("X-Of", "malformed", "{"),
                 ("Content-Encoding", "br", "{}"),
                 ("Content-Encoding", "gzip", "no gzip"),
             ] {
-                let request = ask(&unknown).key(&account.admin).header(name, value);
+                let request = new_request(&unknown).key(&account.admin).header(name, value);
                 expected.counted(&request.body(body).send());
-                let request = ask(&unknown).bearer(&account.token).header(name, value);
+                let request = new_request(&unknown).bearer(&account.token).header(name, value);
                 expected.by_bearer(route, &request.body(body).send());
             }
         }
-        let answer = with_body(ask(&unknown).key(&integration), route.body(&unknown)).send();
+        let answer = with_body(new_request(&unknown).key(&integration), route.body(&unknown)).send();
         expected.unchanged(
             &answer,
             "contract 10: answers to integration keys have the headers, unchanged by the call",
@@ -241,7 +244,7 @@ fn client_get(client: &Client, path: &str, key: &str) -> Answer {
     client.get(path).key(key).send()
 }
 
-/// Makes calls until none are left.
+/// Makes calls until the quota is exhausted.
 pub fn use_up(account: &Account) {
     const CALLERS: u64 = 4;
     let left = remaining(&show(account));
@@ -291,10 +294,10 @@ fn an_exhausted_quota_refuses_in_order_until_the_plan_changes() {
     }
     let ids = Ids::all("NOT-AN-ID");
     for route in ROUTES {
-        let ask = || client.request(route.method, &route.path(&ids));
-        // Before the route's 403 and before the body; behind 401 and both credentials.
-        refused(&with_body(ask().key(&read), route.body.map(|_| "{".to_owned())).send());
-        let by_bearer = ask()
+        let new_request = || client.request(route.method, &route.path(&ids));
+        // Checked before the route's 403 and before the body; after 401 and the check for two credentials.
+        refused(&with_body(new_request().key(&read), route.body.map(|_| "{".to_owned())).send());
+        let by_bearer = new_request()
             .bearer(&account.token)
             .header("Content-Encoding", "br")
             .body("{}")
@@ -312,22 +315,22 @@ fn an_exhausted_quota_refuses_in_order_until_the_plan_changes() {
                 "small print 64: {by_bearer}"
             );
         }
-        ask()
+        new_request()
             .key("svc_a_wrong")
             .send()
             .refused(401, "contract 1: 401, then 429");
-        let both = ask().key(&account.admin).bearer(&account.token).send();
+        let both = new_request().key(&account.admin).bearer(&account.token).send();
         both.refused(
             400,
             "contract 10: both credentials at once is 400 before anything else",
         );
-        let answer = ask().key(&integration).body("{").send();
+        let answer = new_request().key(&integration).body("{").send();
         let expected = if route.roles.contains(&Role::Integration) {
             400
         } else {
             403
         };
-        // `due` takes no body and names nothing.
+        // `due` takes no body and has no ids.
         let expected = if route.path.ends_with("/due") {
             200
         } else {
@@ -385,7 +388,7 @@ fn a_crash_loses_the_last_second_at_most() {
     server.kill();
     let end = started.elapsed();
     server.launch();
-    // Half a second for the commit itself, on a busy machine.
+    // Allows half a second for the commit itself on a busy machine.
     let kept = at
         .iter()
         .rev()
@@ -398,7 +401,7 @@ fn a_crash_loses_the_last_second_at_most() {
     );
 }
 
-/// The bearer and every key of an organization share one quota; another organization has its own.
+/// The bearer token and every key of an organization share one quota; another organization has its own.
 #[test]
 fn a_quota_is_shared_by_the_organization() {
     let (_server, account, bucket) = on_plan("Pro");

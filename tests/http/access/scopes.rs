@@ -26,7 +26,7 @@ fn a_bucket_key_is_403_in_its_organization_and_404_outside() {
     let foreign_source = foreign.source("gauge", &["level"]);
     for kind in ["write", "read"] {
         let key = bucket.key(kind);
-        let ask = |bucket: &str, source: &str| {
+        let send_all = |bucket: &str, source: &str| {
             let path = format!("/api/buckets/{bucket}/sources");
             let query = json!({"bucketId": bucket});
             vec![
@@ -41,22 +41,22 @@ fn a_bucket_key_is_403_in_its_organization_and_404_outside() {
                 call(&account.client, &key, "POST", "/api/data/query", &query),
             ]
         };
-        for answer in ask(&other.id, &source) {
+        for answer in send_all(&other.id, &source) {
             assert_other_bucket(
                 &answer,
                 "contract 1: a bucket-scoped key on another bucket of its organization: 403",
             );
         }
-        // The bucket decides, whether or not the source in it exists.
-        for answer in ask(&other.id, UNKNOWN_ID) {
+        // The bucket decides, whether or not the source exists in it.
+        for answer in send_all(&other.id, UNKNOWN_ID) {
             assert_other_bucket(
                 &answer,
                 "contract 1: a bucket-scoped key on another bucket of its organization: 403",
             );
         }
-        for answer in ask(&foreign.id, &foreign_source)
+        for answer in send_all(&foreign.id, &foreign_source)
             .iter()
-            .chain(&ask(UNKNOWN_ID, UNKNOWN_ID))
+            .chain(&send_all(UNKNOWN_ID, UNKNOWN_ID))
         {
             answer.refused(404, "contract 1: on an unknown or foreign bucket: 404");
         }
@@ -154,7 +154,7 @@ fn foreign_ids_inside_an_own_bucket_are_404() {
         .single(&json!({"dataSourceId": source, "values": {"level": 1}}))
         .refused(404, sentence);
     bucket
-        .ask(&json!({"filters": {"dataSourceIds": [source]}}))
+        .post_query(&json!({"filters": {"dataSourceIds": [source]}}))
         .refused(404, sentence);
     let path = format!("/api/organization/keys/{key}");
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).refused(404, sentence);

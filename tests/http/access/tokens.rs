@@ -121,8 +121,8 @@ fn a_token_issued_before_the_clock_was_set_back_works() {
 fn a_correctly_signed_token_with_wrong_claims_is_401() {
     let (server, account, _) = scene::bucket();
     let forger = Forger::of(&server, &account);
-    let ask = |token: &str| account.client.get("/api/buckets").bearer(token).send();
-    ask(&forger.sign(&forger.claims)).expect(200, "the same claims, signed again, are a real token");
+    let list_buckets = |token: &str| account.client.get("/api/buckets").bearer(token).send();
+    list_buckets(&forger.sign(&forger.claims)).expect(200, "the same claims, signed again, are a real token");
     let exp = forger.claims["exp"].as_i64().unwrap_or_default();
     for changes in [
         json!({"exp": null}),
@@ -137,7 +137,7 @@ fn a_correctly_signed_token_with_wrong_claims_is_401() {
         json!({"sub": null}),
     ] {
         let token = forger.sign(&forger.with(&changes));
-        ask(&token).refused(401, &format!("{UNAUTHORIZED} (claims changed by {changes})"));
+        list_buckets(&token).refused(401, &format!("{UNAUTHORIZED} (claims changed by {changes})"));
     }
     for header in [
         json!({"alg": "none"}),
@@ -146,7 +146,7 @@ fn a_correctly_signed_token_with_wrong_claims_is_401() {
         json!({"alg": "RS256"}),
     ] {
         let token = forger.sign_as(&header, &forger.claims);
-        ask(&token).refused(401, &format!("{UNAUTHORIZED} (header {header})"));
+        list_buckets(&token).refused(401, &format!("{UNAUTHORIZED} (header {header})"));
     }
     let right = forger.sign(&forger.claims);
     for token in [
@@ -155,7 +155,7 @@ fn a_correctly_signed_token_with_wrong_claims_is_401() {
         format!("{right} x"),
         format!("{right}="),
     ] {
-        ask(&token).refused(401, &format!("{UNAUTHORIZED} (trailing bytes)"));
+        list_buckets(&token).refused(401, &format!("{UNAUTHORIZED} (trailing bytes)"));
     }
 }
 
@@ -199,7 +199,7 @@ fn a_malformed_or_wrong_key_is_401() {
         );
     }
     for name in ["api_key", "apiKey", "key", "X-API-Key", "token", "access_token"] {
-        // The spec: keys in URLs must not be used, so they must not work.
+        // The spec forbids keys in URLs, so they must not work.
         refused(account.client.get(&format!("/api/buckets?{name}={key}")).send());
     }
     let body = json!({"bucketId": bucket.id, "apiKey": key});

@@ -1,5 +1,5 @@
-//! PATCH and DELETE: which members change, and that a refused change has no effect. That runtime state is kept
-//! over intervals is tested with a simulated clock in `tests/loop`.
+//! PATCH and DELETE: which members change, and that a refused change has no effect. `tests/loop`
+//! tests with a simulated clock that runtime state is kept over intervals.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn gauge(bucket: &Bucket) -> String {
     bucket.source("gauge", &["level", "depth"])
 }
 
-fn plain(bucket: &Bucket, source: &str) -> String {
+fn plain_rule(bucket: &Bucket, source: &str) -> String {
     bucket.rule(&json!({
         "dataSourceId": source, "name": "plain", "condition": "level greater than 5", "webhookUrl": URL,
     }))
@@ -31,7 +31,7 @@ fn patch(bucket: &Bucket, rule: &str, body: &Value) -> Answer {
     )
 }
 
-/// What a PATCH answers must be what GET shows.
+/// Sends a PATCH; its answer must equal that of a GET.
 #[track_caller]
 fn patched(bucket: &Bucket, rule: &str, body: &Value) -> Value {
     let answer = patch(bucket, rule, body).expect(200, &format!("contract 6: PATCH {body}"));
@@ -40,19 +40,19 @@ fn patched(bucket: &Bucket, rule: &str, body: &Value) -> Value {
         "contract 6: PATCH answers `{{message, alertRule}}`: {answer}"
     );
     assert_eq!(
-        bucket.shown(rule),
+        bucket.show(rule),
         answer["alertRule"],
         "contract 6: what PATCH answers is what GET shows"
     );
     answer["alertRule"].clone()
 }
 
-/// Only a creation with `condition` asks for one.
+/// Only a creation with `condition` requires one.
 #[test]
 fn a_change_never_requires_a_webhook_url() {
     let (_server, _, bucket) = scene::bucket();
     let source = gauge(&bucket);
-    let with_url = plain(&bucket, &source);
+    let with_url = plain_rule(&bucket, &source);
     let shown = patched(&bucket, &with_url, &json!({"webhookUrl": null}));
     assert_eq!(shown["webhookUrl"], Value::Null);
     let without = bucket.rule(&json!({
@@ -68,8 +68,8 @@ fn a_change_never_requires_a_webhook_url() {
 #[test]
 fn each_member_can_be_changed_alone() {
     let (_server, _, bucket) = scene::bucket();
-    let rule = plain(&bucket, &gauge(&bucket));
-    let mut expected = bucket.shown(&rule);
+    let rule = plain_rule(&bucket, &gauge(&bucket));
+    let mut expected = bucket.show(&rule);
     let changes = [
         ("name", json!("renamed"), json!("renamed")),
         (
@@ -145,8 +145,8 @@ fn each_member_can_be_changed_alone() {
 #[test]
 fn a_change_is_validated_like_a_creation() {
     let (_server, _, bucket) = scene::bucket();
-    let rule = plain(&bucket, &gauge(&bucket));
-    let before = bucket.shown(&rule);
+    let rule = plain_rule(&bucket, &gauge(&bucket));
+    let before = bucket.show(&rule);
     let wrong = json!({
         "name": "", "condition": 5, "webhookUrl": 5, "cooldownMinutes": "5", "status": "asleep", "evaluation": [],
     });
@@ -186,7 +186,7 @@ fn a_change_is_validated_like_a_creation() {
     }
     let both = json!({"condition": "level > 1", "naturalLanguageQuery": "level > 1"});
     patch(&bucket, &rule, &both).refused(400, "contract 6: exactly one of both texts");
-    assert_eq!(bucket.shown(&rule), before, "a refused change changes nothing");
+    assert_eq!(bucket.show(&rule), before, "a refused change changes nothing");
     patch(&bucket, UNKNOWN_ID, &json!({"name": "a"})).refused(404, "contract 1: an unknown rule is 404");
 }
 
@@ -203,7 +203,7 @@ fn the_block_is_replaced_as_a_whole_and_removed_by_null() {
         "dataSourceId": source, "name": "judged", "naturalLanguageQuery": "level is above 5", "evaluation": block,
     }));
     evaluator.evaluate(&rule, "met");
-    let judged = bucket.shown(&rule);
+    let judged = bucket.show(&rule);
     let found = patched(&bucket, &rule, &json!({"evaluation": evaluation("depth")}));
     let sentence = "spec: PATCH replaces the evaluation block wholesale";
     assert_eq!(
@@ -271,12 +271,12 @@ fn the_block_cannot_be_removed_from_a_rule_with_unparsable_text() {
         "dataSourceId": source, "name": "odd", "naturalLanguageQuery": "it behaves strangely",
         "evaluation": evaluation("level"),
     }));
-    let before = bucket.shown(&rule);
+    let before = bucket.show(&rule);
     patch(&bucket, &rule, &json!({"evaluation": null})).refused(
         400,
         "contract 10: `evaluation: null` on a rule whose text cannot be parsed: 400",
     );
-    assert_eq!(bucket.shown(&rule), before, "a refused change changes nothing");
+    assert_eq!(bucket.show(&rule), before, "a refused change changes nothing");
     let both = json!({"evaluation": null, "naturalLanguageQuery": "level exceeds 5"});
     let found = patched(&bucket, &rule, &both);
     assert_eq!(
@@ -305,7 +305,7 @@ fn inactive_rules_are_not_evaluated() {
     let evaluator = account.evaluator();
     for status in ["paused", "inactive"] {
         let rule = bucket.evaluated_rule(status, &source);
-        let due = bucket.shown(&rule)["nextDueAt"].clone();
+        let due = bucket.show(&rule)["nextDueAt"].clone();
         let found = patched(&bucket, &rule, &json!({"status": status}));
         assert_eq!(
             found["nextDueAt"],
@@ -319,7 +319,7 @@ fn inactive_rules_are_not_evaluated() {
         let answer = evaluator.verdict(&rule, &json!({"outcome": "met"}));
         answer.refused(409, &format!("contract 6: a {status} rule: 409"));
         assert_eq!(
-            bucket.shown(&rule)["lastOutcome"],
+            bucket.show(&rule)["lastOutcome"],
             Value::Null,
             "a refused verdict is not recorded"
         );
@@ -341,7 +341,7 @@ fn a_rule_made_paused_is_not_due() {
         "dataSourceId": source, "name": "later", "naturalLanguageQuery": "level > 5", "status": "paused",
         "evaluation": evaluation("level"),
     }));
-    assert_eq!(bucket.shown(&rule)["status"], "paused", "spec: status of a rule");
+    assert_eq!(bucket.show(&rule)["status"], "paused", "spec: status of a rule");
     assert!(
         account.evaluator().due_rules("").is_empty(),
         "contract 6: only active rules are due"
@@ -353,10 +353,13 @@ fn a_deleted_rule_is_404() {
     let (_server, account, bucket) = scene::bucket();
     let source = gauge(&bucket);
     let evaluator = account.evaluator();
-    let rules = [plain(&bucket, &source), bucket.evaluated_rule("judged", &source)];
+    let rules = [
+        plain_rule(&bucket, &source),
+        bucket.evaluated_rule("judged", &source),
+    ];
     for rule in rules {
         let path = format!("/api/alerts/{rule}");
-        let name = bucket.shown(&rule)["name"].clone();
+        let name = bucket.show(&rule)["name"].clone();
         let answer = call(&bucket.client, &bucket.admin, "DELETE", &path, &Value::Null);
         let answer = answer.expect(200, "contract 6: DELETE /api/alerts/:id");
         assert!(

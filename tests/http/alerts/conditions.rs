@@ -121,10 +121,10 @@ fn an_unparsable_condition_is_400_naming_the_fields() {
         let answer = create(&bucket, &source, condition);
         let sentence = format!("contract 6: unparsable, or no such field: 400 ({condition:?})");
         scene::assert_faults(&answer, &["naturalLanguageQuery"], &sentence);
-        let said = answer.text();
+        let message = answer.text();
         for field in ["level", "water_temperature", "Flow Rate", "state", "valid"] {
             assert!(
-                said.contains(field),
+                message.contains(field),
                 "contract 6: 400 naming the fields available, `{field}` among them: {answer}"
             );
         }

@@ -1,4 +1,4 @@
-//! Making rules: forms A and B, what is required, what is shown.
+//! Creation of rules: forms A and B, required members, shown members.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn form_b(source: &str) -> Value {
     json!({"dataSourceId": source, "name": "high water", "naturalLanguageQuery": "level greater than 5"})
 }
 
-/// POST /api/alerts of a body without `bucketId`.
+/// Sends POST /api/alerts; `body` lacks only the `bucketId`.
 #[track_caller]
 fn post(bucket: &Bucket, body: &Value) -> Answer {
     let mut body = body.clone();
@@ -71,7 +71,7 @@ fn form_a_shows_the_rule() {
         rule.get("evaluation").is_none_or(Value::is_null),
         "spec: a rule without an evaluation block: {rule}"
     );
-    let shown = bucket.shown(&text(rule, "/_id"));
+    let shown = bucket.show(&text(rule, "/_id"));
     assert_eq!(shown, *rule, "contract 6: GET /api/alerts/:id shows the rule");
 }
 
@@ -325,7 +325,7 @@ fn the_list_shows_the_rules_of_its_bucket() {
         list(&bucket).is_empty(),
         "spec: GET /api/buckets/:bucketId/alerts, none yet"
     );
-    let made = post(&bucket, &form_a(&source)).json();
+    let created = post(&bucket, &form_a(&source)).json();
     let listed = list(&bucket);
     assert_eq!(listed.len(), 1, "spec: 200 `{{alertRules: [...]}}`");
     for name in [
@@ -341,7 +341,7 @@ fn the_list_shows_the_rules_of_its_bucket() {
     ] {
         assert_eq!(
             listed[0].get(name),
-            made["alertRule"].get(name),
+            created["alertRule"].get(name),
             "spec: the list of rules shows `{name}`"
         );
         assert!(
@@ -378,7 +378,7 @@ fn rules_are_deleted_with_their_source_or_bucket() {
         &Value::Null,
     )
     .refused(404, "contract 3: the rules of a deleted source are deleted");
-    bucket.shown(&of_other);
+    bucket.show(&of_other);
     let evaluator = account.evaluator();
     assert_eq!(
         evaluator.due_rules(""),

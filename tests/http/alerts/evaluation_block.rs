@@ -1,4 +1,4 @@
-//! The evaluation block: its defaults, every edge, all faults at once.
+//! The evaluation block: defaults, all limits, all faults together.
 
 use serde_json::{Value, json};
 
@@ -49,9 +49,9 @@ impl Block {
         )
     }
 
-    /// The block as it is shown when it was sent so.
+    /// Creates a rule with the block; returns the shown block.
     #[track_caller]
-    fn taken(&self, evaluation: &Value, sentence: &str) -> Value {
+    fn create_with(&self, evaluation: &Value, sentence: &str) -> Value {
         let answer = self.create(evaluation);
         answer.expect(201, &format!("{sentence}: {evaluation}"))["alertRule"]["evaluation"].clone()
     }
@@ -78,7 +78,7 @@ fn input(member: &str, value: Value) -> Value {
 #[test]
 fn a_block_is_kept_and_shown_with_its_defaults() {
     let (_server, scene) = scene();
-    let shown = scene.taken(&evaluation("level"), "spec: the least block");
+    let shown = scene.create_with(&evaluation("level"), "spec: the least block");
     assert_eq!(
         shown["dwellSeconds"], 300,
         "spec: `dwellSeconds` default equals windowSeconds"
@@ -98,7 +98,7 @@ fn a_block_is_kept_and_shown_with_its_defaults() {
         "dwellSeconds": 0,
     });
     assert_eq!(
-        scene.taken(&full, "spec: a block with every member"),
+        scene.create_with(&full, "spec: a block with every member"),
         full,
         "spec: a block is kept as it was sent"
     );
@@ -155,12 +155,12 @@ fn values_at_the_limits_are_accepted() {
         ("spec: any declared field", input("field", json!("state"))),
     ];
     for (sentence, block) in taken {
-        scene.taken(&block, sentence);
+        scene.create_with(&block, sentence);
     }
     for aggregation in ["avg", "sum", "min", "max", "count"] {
         for unit in ["minute", "hour", "day", "week", "month"] {
             let grouped = json!({"key": "x", "field": "level", "aggregation": aggregation, "groupBy": unit});
-            scene.taken(&with("inputs", json!([grouped])), "spec: aggregation and groupBy");
+            scene.create_with(&with("inputs", json!([grouped])), "spec: aggregation and groupBy");
         }
     }
 }
@@ -361,7 +361,7 @@ fn the_error_names_the_fields_available() {
         );
     }
     assert_eq!(
-        scene.bucket.shown(&rule)["evaluation"]["windowSeconds"],
+        scene.bucket.show(&rule)["evaluation"]["windowSeconds"],
         300,
         "what was refused changed nothing"
     );

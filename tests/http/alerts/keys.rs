@@ -30,10 +30,10 @@ fn a_block_needs_an_admin() {
 
     let mut plain = with_block.clone();
     plain.as_object_mut().unwrap().remove("evaluation");
-    let made = call(client, &write, "POST", "/api/alerts", &plain)
+    let created = call(client, &write, "POST", "/api/alerts", &plain)
         .expect(201, "spec: a write key makes plain rules");
     let path = |rule: &Value| format!("/api/alerts/{}", rule["_id"].as_str().unwrap());
-    let plain_path = path(&made["alertRule"]);
+    let plain_path = path(&created["alertRule"]);
     let sentence = "contract 6: write when neither the stored rule nor the patch has an evaluation block";
     call(client, &write, "PATCH", &plain_path, &json!({"name": "b"})).expect(200, sentence);
     call(
@@ -158,5 +158,5 @@ fn rules_survive_every_kind_of_restart() {
             "contract 6: a verdict is accepted once per due interval, over restarts",
         );
     }
-    bucket.shown(&plain);
+    bucket.show(&plain);
 }

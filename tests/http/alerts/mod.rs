@@ -1,4 +1,4 @@
-//! Chapter 6: alert rules, what they are made of and how they change.
+//! Chapter 6: alert rules, their members and changes.
 
 mod changes;
 mod conditions;

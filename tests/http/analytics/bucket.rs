@@ -1,4 +1,4 @@
-//! `GET /api/analytics/buckets/:bucketId`: its members, and what counts.
+//! `GET /api/analytics/buckets/:bucketId`: its members, and the points that it counts.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn points_show_in_every_member() {
     }}));
     let other = bucket.source("other", &["level"]);
     let idle = bucket.source("idle", &["level"]);
-    // Hours that no test run is long enough to leave the day of.
+    // Hours that stay within the period during any test run.
     let hour = (now_ns() - 20 * HOUR) / HOUR * HOUR;
     let old = now_ns() / SECOND * SECOND - 20 * DAY;
     let ahead = now_ns() / SECOND * SECOND + DAY;

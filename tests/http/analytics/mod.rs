@@ -1,5 +1,5 @@
-//! Chapter 8: analytics of buckets and organizations. What a period's ends, expiry and the passing of days do to them
-//! is tested with a clock that can be turned, in `tests/loop`.
+//! Chapter 8: analytics of buckets and organizations. `tests/loop` tests the ends of periods, expiry and the passing of
+//! days with a simulated clock.
 
 mod bucket;
 mod overview;

@@ -1,4 +1,4 @@
-//! `GET /api/analytics/overview`: its members, and that they are the organization's own.
+//! `GET /api/analytics/overview`: its members, which cover only the caller's organization.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl Account {
     }
 }
 
-/// Members that depend on how many requests a test made are left out.
+/// Removes the members that depend on the number of requests.
 fn without_calls(mut overview: Value) -> Value {
     for counted in ["apiCallsThisMonth", "apiCallsPercentage"] {
         let usage = overview["usage"].as_object_mut().unwrap();

@@ -1,4 +1,4 @@
-//! Deleting buckets and sources: at once, counted, for good.
+//! Deletion of buckets and sources: immediate, counted and permanent.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn deleting_a_bucket_reports_what_was_removed_and_is_immediate() {
         bucket
             .single(&json!({"dataSourceId": first, "values": {"level": 1}}))
             .refused(404, gone);
-        bucket.ask(&json!({})).refused(404, gone);
+        bucket.post_query(&json!({})).refused(404, gone);
         for key in [&write, &read] {
             let query = call(
                 &account.client,
@@ -154,7 +154,7 @@ fn deleting_a_source_reports_what_was_removed_and_is_immediate() {
             .batch(&[json!({"dataSourceId": source, "values": {"level": 1}})])
             .refused(400, gone);
         bucket
-            .ask(&json!({"filters": {"dataSourceIds": [source]}}))
+            .post_query(&json!({"filters": {"dataSourceIds": [source]}}))
             .refused(404, gone);
         assert_eq!(bucket.rows(&json!({})).len(), 5, "{gone}, its points too");
         let grouped = bucket.query(&json!({"aggregation": "count", "groupBy": "month"}));
@@ -176,7 +176,7 @@ fn deleting_a_source_reports_what_was_removed_and_is_immediate() {
     }
 }
 
-/// The answer to an ingest that meets a deletion is either an acknowledgement or 404, never a fault of the server.
+/// An ingest concurrent with a deletion is acknowledged or answered 404, never 500.
 #[test]
 fn ingests_during_a_deletion_end_with_201_or_404() {
     let (_server, _, bucket) = scene::bucket();

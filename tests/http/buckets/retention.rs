@@ -11,13 +11,13 @@ const GONE: &str = "contract 10: a point older than retentionDays is gone at tha
 const KEPT: &str = "contract 4: a single point may be as old as the bucket's retention allows";
 
 #[track_caller]
-fn keep(bucket: &Bucket, days: u32) {
+fn set_retention(bucket: &Bucket, days: u32) {
     bucket
         .call("PATCH", "", &json!({"retentionDays": days}))
         .expect(200, "contract 3: PATCH retentionDays");
 }
 
-/// Days of age of the points in the bucket, oldest first, must be these by every way to ask.
+/// Asserts the ages in days of the points in the bucket, oldest first, in every kind of query.
 #[track_caller]
 fn assert_ages(bucket: &Bucket, source: &str, now: i64, ages: &[i64]) {
     let rows = bucket.rows(&json!({}));
@@ -50,8 +50,8 @@ fn scene() -> (Server, Bucket, String) {
     (server, bucket, source)
 }
 
-/// Regression: after the retention was raised, points older than the old one were refused for the length of the new
-/// one, because they shared a cutoff with the points that had expired before.
+/// Regression: after an increase of the retention, points older than the old one were refused for the length of the new
+/// one, because they shared a cutoff with points that had expired before.
 #[test]
 fn longer_retention_admits_older_points_and_revives_none() {
     let (mut server, bucket, source) = scene();
@@ -60,10 +60,10 @@ fn longer_retention_admits_older_points_and_revives_none() {
     for age in [15, 8, 1] {
         bucket.single(&aged(age)).expect(201, KEPT);
     }
-    keep(&bucket, 5);
+    set_retention(&bucket, 5);
     assert_ages(&bucket, &source, now, &[1]);
     bucket.single(&aged(8)).refused(400, "contract 4: older is 400");
-    keep(&bucket, 20);
+    set_retention(&bucket, 20);
     assert_ages(&bucket, &source, now, &[1]);
     bucket.single(&aged(12)).expect(201, KEPT);
     bucket.batch(&[aged(7), aged(25)]).expect(
@@ -80,14 +80,14 @@ fn longer_retention_admits_older_points_and_revives_none() {
     assert!(server.stop().success(), "contract 9: SIGTERM, exit 0");
     server.launch();
     assert_ages(&bucket, &source, now, &[12, 7, 1]);
-    keep(&bucket, 10);
-    keep(&bucket, 18);
+    set_retention(&bucket, 10);
+    set_retention(&bucket, 18);
     assert_ages(&bucket, &source, now, &[7, 1]);
     bucket.single(&aged(12)).expect(201, KEPT);
     assert_ages(&bucket, &source, now, &[12, 7, 1]);
 }
 
-/// The same where the points lie in blocks, which the moment of the change cuts through.
+/// The same with sealed points, in blocks that the cutoff divides.
 #[test]
 fn longer_retention_revives_no_points_of_sealed_blocks() {
     let server = scene::server_with("storage.checkpoint_bytes", "65536");
@@ -95,7 +95,7 @@ fn longer_retention_revives_no_points_of_sealed_blocks() {
     let bucket = account.bucket_with(&json!({"name": "gauges", "retentionDays": 20}));
     let source = bucket.source("gauge", &["level"]);
     let now = now_ns();
-    // From 19 days ago to a day ago, in order: 9,000 of them before the cutoff of 10 days.
+    // From 19 days ago to one day ago, in order: 9,000 of them before the cutoff of 10 days.
     let points = |count: i64| -> Vec<Value> {
         let at = |nth: i64| now - 19 * DAY + nth * (18 * DAY / count);
         (0..count)
@@ -111,11 +111,11 @@ fn longer_retention_revives_no_points_of_sealed_blocks() {
             .sum::<u64>()
     };
     assert_eq!(count(), 18_000);
-    keep(&bucket, 10);
+    set_retention(&bucket, 10);
     let left = count();
     assert!((8_990..=9_000).contains(&left), "{GONE}: {left}");
-    keep(&bucket, 20);
-    // Points expire while a test runs: a few at most.
+    set_retention(&bucket, 20);
+    // A few points at most expire while the test runs.
     let still = count();
     assert!((left - 5..=left).contains(&still), "{GONE}: {still} of {left}");
     bucket.send(&points(180));

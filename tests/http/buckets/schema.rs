@@ -1,4 +1,4 @@
-//! Schemas: their bounds, how they grow by PATCH and by ingestion.
+//! Schemas: limits, and extension by PATCH and by ingestion.
 
 use std::collections::BTreeMap;
 
@@ -267,7 +267,7 @@ fn extend_stops_at_256_fields() {
     );
 }
 
-/// Two requests that meet a field for the first time at the same instant, with different types.
+/// Two concurrent requests have the same new field with different types.
 #[test]
 fn concurrent_extensions_agree_on_one_type() {
     let (_server, _, bucket) = scene::bucket();

@@ -1,4 +1,4 @@
-//! `stats` of a source: counted and timed over the points it has.
+//! `stats` of a source: counts and times of its points.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn stats_include_late_points() {
         "contract 3: averageIntervalSeconds is null below 2 points"
     );
 
-    // Evenly spaced, the newest first: whatever way the average is tracked, it is the spacing.
+    // Evenly spaced, newest first: the average interval is the spacing, however it is computed.
     let points: Vec<Value> = (1..=40).rev().map(|nth| at(start - nth * MINUTE)).collect();
     bucket.send(&points);
     for restarted in [false, true] {

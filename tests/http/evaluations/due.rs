@@ -1,4 +1,4 @@
-//! Listing due rules: which rules, in which order, how many, and claims.
+//! Listing due rules: selection, order, number, and claims.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn a_new_rule_is_due_at_once_until_its_verdict() {
     assert_timestamp(&due["dueAt"], "dueAt");
     assert_eq!(
         due["dueAt"],
-        bucket.shown(&rule)["createdAt"],
+        bucket.show(&rule)["createdAt"],
         "contract 10: `dueAt` of a rule never evaluated is when the block was added"
     );
     let input = &due["inputs"][0];
@@ -137,20 +137,20 @@ fn the_oldest_is_listed_first_and_limit_cuts() {
 fn parameters_out_of_range_are_400() {
     let (_server, account, _) = scene::bucket();
     let evaluator = account.evaluator();
-    let ask = |parameters: &str| {
+    let list_due = |parameters: &str| {
         let path = format!("/api/evaluations/due{parameters}");
         call(&account.client, &evaluator.key, "GET", &path, &Value::Null)
     };
     for wrong in ["0", "1001", "-1", "1.5", "abc", ""] {
         let sentence = "contract 6: `limit` 1..1000";
-        assert_faults(&ask(&format!("?limit={wrong}")), &["limit"], sentence);
+        assert_faults(&list_due(&format!("?limit={wrong}")), &["limit"], sentence);
     }
     for wrong in ["4", "0", "3601", "-5", "5.5", "soon", ""] {
         let sentence = "contract 6: `claim` 5 to 3600";
-        assert_faults(&ask(&format!("?claim={wrong}")), &["claim"], sentence);
+        assert_faults(&list_due(&format!("?claim={wrong}")), &["claim"], sentence);
     }
     assert_faults(
-        &ask("?limit=0&claim=0"),
+        &list_due("?limit=0&claim=0"),
         &["claim", "limit"],
         "contract 1: all faults together",
     );
@@ -161,7 +161,7 @@ fn parameters_out_of_range_are_400() {
         "?claim=3600",
         "?claim=60&limit=10",
     ] {
-        ask(fine).expect(200, "contract 6: the edges are taken");
+        list_due(fine).expect(200, "contract 6: the edges are taken");
     }
 }
 

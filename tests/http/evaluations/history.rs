@@ -16,7 +16,7 @@ fn verdicts_and_triggers_are_listed_newest_first() {
     let path = format!("/api/evaluations/{rule}/verdict");
     let body = format!(r#"{{"outcome":"met","evidence":{evidence}}}"#);
     let answer = account.client.post(&path).key(&evaluator.key).body(body).send();
-    let said = answer.expect(200, "a verdict")["evaluation"].clone();
+    let evaluation = answer.expect(200, "a verdict")["evaluation"].clone();
     let history = bucket.history(&rule);
     assert_eq!(
         column(&history, "/kind"),
@@ -40,7 +40,7 @@ fn verdicts_and_triggers_are_listed_newest_first() {
         );
         assert_timestamp(&entry["at"], "at");
         assert_eq!(
-            entry["at"], said["lastEvaluatedAt"],
+            entry["at"], evaluation["lastEvaluatedAt"],
             "contract 10: `at` of a history entry"
         );
         assert_eq!(

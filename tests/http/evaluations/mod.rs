@@ -1,4 +1,4 @@
-//! Chapter 6: the requests of evaluators within one interval. Tests that need intervals to pass are in `tests/loop`.
+//! Chapter 6: the requests of evaluators within one interval. Tests over several intervals are in `tests/loop`.
 
 mod due;
 mod history;

@@ -1,4 +1,4 @@
-//! The `query` bodies of the due listing: posted unchanged, they give what the input asks for.
+//! The `query` bodies of due rules: posted unchanged, they return the data of the input.
 
 use serde_json::{Value, json};
 
@@ -7,18 +7,18 @@ use crate::support::given::{Bucket, point};
 use crate::support::time::{HOUR, MINUTE, SECOND, now_ns, timestamp};
 use crate::support::watch::Evaluator;
 
-/// The listed query of an input of the only rule that is due.
+/// The `query` of an input of the only due rule.
 #[track_caller]
-fn listed(evaluator: &Evaluator, key: &str) -> Value {
+fn listed_query(evaluator: &Evaluator, key: &str) -> Value {
     let due = evaluator.due("");
     let inputs = array(&due[0], "/inputs");
     let input = inputs.iter().find(|input| input["key"] == key);
     input.unwrap_or_else(|| panic!("spec: the input `{key}` is listed: {inputs:?}"))["query"].clone()
 }
 
-/// What the evaluator gets for it, posting it as it stands.
+/// Posts the query unchanged; returns the answer.
 #[track_caller]
-fn posted(evaluator: &Evaluator, query: &Value) -> Value {
+fn post_query(evaluator: &Evaluator, query: &Value) -> Value {
     let request = evaluator.client.post("/api/data/query").key(&evaluator.key);
     let answer = request.json(query).send();
     answer.expect(200, "spec: `query` is a ready-made body for POST /api/data/query")
@@ -57,7 +57,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
     ]);
     rule(&bucket, &source, &json!([{"key": "x", "field": "level"}]));
     let before = now_ns();
-    let query = listed(&evaluator, "x");
+    let query = listed_query(&evaluator, "x");
     let after = now_ns();
     assert_eq!(
         query["bucketId"], bucket.id,
@@ -85,7 +85,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
         "contract 6: an evaluator is never handed averages it did not ask for: {query}"
     );
     assert_window(&query, (before, after), 600);
-    let answer = posted(&evaluator, &query);
+    let answer = post_query(&evaluator, &query);
     let rows = array(&answer, "/data");
     let expected: Vec<Value> = (0..540).map(|level| json!({"level": level})).collect();
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_raw_input_gets_every_point_of_its_window() {
     );
 }
 
-/// The window ends at the poll and is as long as it was set.
+/// Asserts that the window ends at the poll and has the configured length.
 #[track_caller]
 fn assert_window(query: &Value, (before, after): (i64, i64), seconds: i64) {
     let (start, end) = (&query["filters"]["startTime"], &query["filters"]["endTime"]);
@@ -108,7 +108,7 @@ fn assert_window(query: &Value, (before, after): (i64, i64), seconds: i64) {
     assert_timestamp(end, "endTime");
     let sentence = "contract 6: the window ends at the poll";
     let between = |bound: &Value, offset: i64| {
-        // Of one form up to the second, timestamps compare as texts.
+        // Timestamps with the same number of digits compare as texts.
         let second = |ns: i64| timestamp(ns / SECOND * SECOND)[..19].to_owned();
         let found = bound.as_str().unwrap()[..19].to_owned();
         second(before - offset) <= found && found <= second(after - offset)
@@ -148,7 +148,7 @@ fn a_grouped_input_gets_its_groups() {
     );
     let expected = [[2, 30], [4, 90], [1, 10], [3, 60], [2, 3]];
     for (aggregation, expected) in aggregations.into_iter().zip(expected) {
-        let query = listed(&evaluator, aggregation);
+        let query = listed_query(&evaluator, aggregation);
         assert_eq!(
             (&query["aggregation"], &query["groupBy"]),
             (&json!(aggregation), &json!("minute")),
@@ -156,7 +156,7 @@ fn a_grouped_input_gets_its_groups() {
         );
         assert_eq!(query["limit"], 10_000, "contract 6: `limit: 10000`: {query}");
         assert_eq!(query["sort"], "asc", "contract 6: `sort: \"asc\"`: {query}");
-        let rows = array(&posted(&evaluator, &query), "/data");
+        let rows = array(&post_query(&evaluator, &query), "/data");
         assert_eq!(
             column(&rows, "/values/level"),
             expected.map(|value| json!(value)),
@@ -195,7 +195,7 @@ fn an_input_may_name_another_source_and_a_window_of_its_own() {
         ("wind", "wind", vec![4]),
         ("long", "wind", vec![3, 4]),
     ] {
-        let rows = array(&posted(&evaluator, &listed(&evaluator, key)), "/data");
+        let rows = array(&post_query(&evaluator, &listed_query(&evaluator, key)), "/data");
         let expected: Vec<Value> = expected.into_iter().map(|value| json!(value)).collect();
         assert_eq!(
             column(&rows, &format!("/values/{field}")),
@@ -203,6 +203,6 @@ fn an_input_may_name_another_source_and_a_window_of_its_own() {
             "spec: `dataSourceId` and `windowSeconds` of the input `{key}`"
         );
     }
-    let window = listed(&evaluator, "long");
+    let window = listed_query(&evaluator, "long");
     assert_window(&window, (now, now_ns()), 3600);
 }

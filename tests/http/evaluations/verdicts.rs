@@ -26,9 +26,9 @@ fn the_answer_shows_the_standing_of_the_rule() {
             answer["message"].is_string(),
             "contract 6: 200 `{{message, evaluation}}`: {answer}"
         );
-        let said = &answer["evaluation"];
+        let result = &answer["evaluation"];
         assert_eq!(
-            members(said),
+            members(result),
             [
                 "conditionClearedAt",
                 "lastEvaluatedAt",
@@ -39,22 +39,25 @@ fn the_answer_shows_the_standing_of_the_rule() {
                 "state",
                 "triggered"
             ],
-            "contract 6: the members of `evaluation`: {said}"
+            "contract 6: the members of `evaluation`: {result}"
         );
-        assert_eq!(said["ruleId"], rule, "contract 6: `ruleId`");
-        assert_eq!(said["outcome"], outcome, "contract 6: `outcome`");
+        assert_eq!(result["ruleId"], rule, "contract 6: `ruleId`");
+        assert_eq!(result["outcome"], outcome, "contract 6: `outcome`");
         assert_eq!(
-            said["previousState"], "armed",
+            result["previousState"], "armed",
             "contract 6: a new rule is `armed`"
         );
-        assert_eq!(said["state"], state, "contract 6: armed, then {outcome}");
-        assert_eq!(said["triggered"], triggered, "contract 6: armed, then {outcome}");
-        assert_timestamp(&said["lastEvaluatedAt"], "lastEvaluatedAt");
-        assert_timestamp(&said["nextDueAt"], "nextDueAt");
-        let cleared = &said["conditionClearedAt"];
+        assert_eq!(result["state"], state, "contract 6: armed, then {outcome}");
+        assert_eq!(
+            result["triggered"], triggered,
+            "contract 6: armed, then {outcome}"
+        );
+        assert_timestamp(&result["lastEvaluatedAt"], "lastEvaluatedAt");
+        assert_timestamp(&result["nextDueAt"], "nextDueAt");
+        let cleared = &result["conditionClearedAt"];
         if outcome == "not_met" {
             assert_eq!(
-                cleared, &said["lastEvaluatedAt"],
+                cleared, &result["lastEvaluatedAt"],
                 "contract 6: armed stays armed at `not_met`, `conditionClearedAt` = now when it was null"
             );
         } else {
@@ -64,7 +67,7 @@ fn the_answer_shows_the_standing_of_the_rule() {
                 "contract 6: armed, then {outcome}: no timer"
             );
         }
-        let shown = bucket.shown(&rule);
+        let shown = bucket.show(&rule);
         for (name, of_answer) in [
             ("state", "state"),
             ("lastEvaluatedAt", "lastEvaluatedAt"),
@@ -73,12 +76,12 @@ fn the_answer_shows_the_standing_of_the_rule() {
             ("lastOutcome", "outcome"),
         ] {
             assert_eq!(
-                shown[name], said[of_answer],
+                shown[name], result[of_answer],
                 "contract 6: a rule shows `{name}` ({outcome})"
             );
         }
         let triggered_at = if triggered {
-            &said["lastEvaluatedAt"]
+            &result["lastEvaluatedAt"]
         } else {
             &Value::Null
         };
@@ -103,7 +106,7 @@ fn a_second_verdict_is_409_with_the_recorded_one() {
     ] {
         let answer = evaluator.verdict(&rule, &json!({"outcome": outcome}));
         let body = answer.refused(409, "contract 6: any other verdict is 409");
-        let said = &body["evaluation"];
+        let result = &body["evaluation"];
         let sentence = "contract 6: the 409 body carries `evaluation` with the outcome already recorded";
         for name in [
             "ruleId",
@@ -113,11 +116,11 @@ fn a_second_verdict_is_409_with_the_recorded_one() {
             "conditionClearedAt",
             "nextDueAt",
         ] {
-            assert_eq!(said[name], accepted[name], "{sentence} (`{name}`): {body}");
+            assert_eq!(result[name], accepted[name], "{sentence} (`{name}`): {body}");
         }
-        assert_eq!(said["outcome"], "met", "{sentence}");
+        assert_eq!(result["outcome"], "met", "{sentence}");
     }
-    let shown = bucket.shown(&rule);
+    let shown = bucket.show(&rule);
     assert_eq!(
         (&shown["state"], &shown["lastOutcome"]),
         (&json!("firing"), &json!("met")),
@@ -213,7 +216,7 @@ fn bodies_are_validated() {
         );
     }
     assert_eq!(
-        bucket.shown(&rule)["lastOutcome"],
+        bucket.show(&rule)["lastOutcome"],
         Value::Null,
         "what was refused was not recorded"
     );
@@ -246,7 +249,7 @@ fn evidence_above_its_limit_is_413() {
     let sentence = "contract 6: evidence above 65,536 bytes: 413";
     send(EVIDENCE_BYTES_MAX + 1).refused(413, sentence);
     assert_eq!(
-        bucket.shown(&rule)["lastOutcome"],
+        bucket.show(&rule)["lastOutcome"],
         Value::Null,
         "what was refused was not recorded"
     );
@@ -259,7 +262,7 @@ fn evidence_above_its_limit_is_413() {
     );
 }
 
-/// Fifty evaluators evaluate the same rules at the same instant.
+/// Fifty evaluators evaluate the same rules at the same time.
 #[test]
 fn exactly_one_of_simultaneous_verdicts_wins() {
     const EVALUATORS: usize = 50;

@@ -1,4 +1,4 @@
-//! Bodies: size limits, counted after decompression, and encodings in both directions.
+//! Bodies: size limits, which apply after decompression, and encodings in both directions.
 
 use std::io::{Read, Write};
 
@@ -26,7 +26,7 @@ fn zstd(body: &[u8]) -> Vec<u8> {
     zstd::encode_all(body, 1).unwrap()
 }
 
-/// The body, filled up with blanks before its last brace to that size.
+/// Pads the body with spaces before its last brace to this size.
 pub fn padded(body: &str, bytes: usize) -> Vec<u8> {
     let head = body.strip_suffix('}').unwrap();
     let blanks = " ".repeat(bytes - body.len());
@@ -133,7 +133,7 @@ fn gzip_and_zstd_bodies_are_read_and_corrupt_ones_are_400() {
         let middle = flipped.len() / 2;
         flipped[middle] ^= 0xff;
         flipped[middle + 1] ^= 0xff;
-        // zstd frames of this encoder carry no checksum: a flip may only change the text, which is then wrong too.
+        // The encoder's zstd frames have no checksum: a flip may only change the text, which is invalid then, too.
         let answer = send(encoding, flipped);
         assert!(matches!(answer.status, 400 | 404), "{corrupt}: {answer}");
     }
@@ -153,7 +153,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         .collect();
     bucket.send(&points);
     let body = json!({"bucketId": bucket.id, "limit": 500, "downsampling": false});
-    let ask = |accepted: Option<&str>| {
+    let get = |accepted: Option<&str>| {
         let mut request = bucket
             .client
             .post("/api/data/query")
@@ -166,7 +166,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         assert_eq!(answer.status, 200, "a query: {answer}");
         answer
     };
-    let plain = ask(None);
+    let plain = get(None);
     assert!(
         plain.header("content-encoding").is_none(),
         "not compressed for a client that did not ask"
@@ -183,7 +183,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         other => panic!("contract 1: answers are compressed when Accept-Encoding allows it, not {other:?}"),
     };
     for accepted in ["gzip", "zstd", "zstd, gzip;q=0.5", "deflate, gzip"] {
-        let answer = ask(Some(accepted));
+        let answer = get(Some(accepted));
         assert_eq!(
             unpack(&answer),
             plain.body,
@@ -195,7 +195,7 @@ fn answers_are_compressed_when_the_client_allows_it() {
         );
     }
     for accepted in ["identity", "gzip;q=0", ""] {
-        let answer = ask(Some(accepted));
+        let answer = get(Some(accepted));
         assert_eq!(
             answer.body, plain.body,
             "`{accepted}` does not allow a compressed answer"

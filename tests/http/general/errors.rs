@@ -1,4 +1,4 @@
-//! Error bodies, everywhere; `X-Request-Id`; bodies that are not JSON.
+//! Error bodies of all routes; `X-Request-Id`; bodies that are not JSON.
 
 use std::collections::HashSet;
 
@@ -91,19 +91,19 @@ fn a_wrong_method_is_405_and_lists_the_allowed_ones() {
                 405,
                 "contract 1: a wrong method is 405, before the credentials are looked at",
             );
-            let said = answer
+            let allow = answer
                 .header("allow")
                 .unwrap_or_else(|| panic!("contract 1: 405 comes with `Allow`: {answer}"));
-            let said: HashSet<&str> = said.split(',').map(str::trim).collect();
+            let allow: HashSet<&str> = allow.split(',').map(str::trim).collect();
             for must in *allowed {
                 assert!(
-                    said.contains(must),
-                    "contract 1: `Allow` of {path} names {must}, not only {said:?}"
+                    allow.contains(must),
+                    "contract 1: `Allow` of {path} names {must}, not only {allow:?}"
                 );
             }
             assert!(
-                !said.contains(method),
-                "contract 1: `Allow` of {path} must not name {method} ({said:?})"
+                !allow.contains(method),
+                "contract 1: `Allow` of {path} must not name {method} ({allow:?})"
             );
         }
     }
@@ -187,8 +187,8 @@ fn every_response_has_a_unique_request_id() {
             .send(),
         bucket.call("POST", "/sources", &json!({})),
         bucket.call("GET", "", &Value::Null),
-        bucket.ask(&json!({})),
-        bucket.ask(&json!({})),
+        bucket.post_query(&json!({})),
+        bucket.post_query(&json!({})),
     ];
     for answer in answers {
         let id = answer.header("x-request-id").unwrap_or_default().to_owned();

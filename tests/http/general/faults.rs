@@ -1,4 +1,4 @@
-//! All faults of one body together, each at the path of the offending member.
+//! All faults of a body are reported together, each at the path of its member.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn keys() {
     for post in [&organization as &dyn Fn(Value) -> _, &of_bucket] {
         let answer = post(json!({}));
         answer.refused(400, SENTENCE);
-        // Either name of the member may stand for the one that is missing.
+        // The fault may be reported under either name of the missing member.
         let faults = answer.faults();
         assert!(
             faults == ["name", "type"] || faults == ["label", "type"],
@@ -300,7 +300,7 @@ fn a_query() {
     assert_faults(&post(wrong), &faults, SENTENCE);
     let wrong = json!({"filters": {"dataSourceIds": "x", "fields": "level"}, "limit": "5", "offset": 1.5, "cursor": 5});
     assert_faults(
-        &bucket.ask(&wrong),
+        &bucket.post_query(&wrong),
         &[
             "filters/dataSourceIds",
             "filters/fields",
@@ -310,7 +310,11 @@ fn a_query() {
         ],
         SENTENCE,
     );
-    assert_faults(&bucket.ask(&json!({"filters": []})), &["filters"], SENTENCE);
+    assert_faults(
+        &bucket.post_query(&json!({"filters": []})),
+        &["filters"],
+        SENTENCE,
+    );
     for limit in [
         json!(0),
         json!(-1),
@@ -320,14 +324,14 @@ fn a_query() {
         json!(true),
     ] {
         assert_faults(
-            &bucket.ask(&json!({"limit": limit})),
+            &bucket.post_query(&json!({"limit": limit})),
             &["limit"],
             "contract 5: limit 1..10000",
         );
     }
     for offset in [json!(-1), json!(0.5), json!("0"), json!([])] {
         assert_faults(
-            &bucket.ask(&json!({"offset": offset})),
+            &bucket.post_query(&json!({"offset": offset})),
             &["offset"],
             "contract 1: offset ≥ 0",
         );
@@ -346,7 +350,7 @@ fn unknown_members_are_ignored() {
     bucket.single(&single).expect(201, sentence);
     bucket.batch(&[single]).expect(201, sentence);
     bucket
-        .ask(&json!({"filters": {"extra": unknown}, "extra": unknown}))
+        .post_query(&json!({"filters": {"extra": unknown}, "extra": unknown}))
         .expect(200, sentence);
     let patch = bucket.call(
         "PATCH",

@@ -1,4 +1,4 @@
-//! Ids: malformed anywhere is 400, well-formed and unknown is 404.
+//! Ids: malformed ones are always 400, well-formed unknown ones are 404.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn a_malformed_id_in_a_body_is_400_at_its_path() {
             &why,
         );
         let filters = json!({"filters": {"dataSourceIds": [source, id]}});
-        assert_faults(&bucket.ask(&filters), &["filters/dataSourceIds/1"], &why);
+        assert_faults(&bucket.post_query(&filters), &["filters/dataSourceIds/1"], &why);
         let entries = [
             json!({"dataSourceId": id, "values": {"level": 1}}),
             json!({"dataSourceId": source, "values": {"level": 1}}),
@@ -206,7 +206,7 @@ fn ids_are_lowercase_hex_and_objects_are_found_only_in_their_parent() {
         .single(&json!({"dataSourceId": source, "values": {"level": 1}}))
         .refused(404, nowhere);
     other
-        .ask(&json!({"filters": {"dataSourceIds": [source]}}))
+        .post_query(&json!({"filters": {"dataSourceIds": [source]}}))
         .refused(404, nowhere);
     bucket
         .call("GET", &format!("/sources/{source}"), &Value::Null)

@@ -7,7 +7,7 @@ use crate::support::client::Client;
 use crate::support::given::text;
 use crate::support::process::OPERATOR_TOKEN;
 
-/// One list: how it is asked for and which member holds it.
+/// One list: its path, and the member of the answer that contains it.
 struct List {
     client: Client,
     credential: (&'static str, String),
@@ -17,7 +17,7 @@ struct List {
 
 impl List {
     #[track_caller]
-    fn ask(&self, parameters: &str) -> crate::support::client::Answer {
+    fn get(&self, parameters: &str) -> crate::support::client::Answer {
         let path = format!("{}{parameters}", self.path);
         self.client
             .get(&path)
@@ -29,7 +29,7 @@ impl List {
     #[track_caller]
     fn page(&self, parameters: &str) -> (Vec<Value>, Value) {
         let sentence = format!("spec: pagination of {}{parameters}", self.path);
-        let body = self.ask(parameters).expect(200, &sentence);
+        let body = self.get(parameters).expect(200, &sentence);
         (
             column(&array(&body, &format!("/{}", self.member)), "/_id"),
             body["pagination"].clone(),
@@ -193,18 +193,18 @@ fn parameters_out_of_range_or_not_numbers_are_400() {
             "99999999999999999999",
         ] {
             let sentence = format!("contract 1: `limit={wrong}` of {} is 400", list.path);
-            scene::assert_faults(&list.ask(&format!("?limit={wrong}")), &["limit"], &sentence);
+            scene::assert_faults(&list.get(&format!("?limit={wrong}")), &["limit"], &sentence);
         }
         for wrong in ["-1", "1.5", "abc", "", "NaN"] {
             let sentence = format!("contract 1: `offset={wrong}` of {} is 400", list.path);
-            scene::assert_faults(&list.ask(&format!("?offset={wrong}")), &["offset"], &sentence);
+            scene::assert_faults(&list.get(&format!("?offset={wrong}")), &["offset"], &sentence);
         }
         scene::assert_faults(
-            &list.ask("?limit=x&offset=y"),
+            &list.get("?limit=x&offset=y"),
             &["limit", "offset"],
             "contract 1: all faults together",
         );
-        list.ask("?limit=1000").expect(200, "contract 1: limit 1..1000");
+        list.get("?limit=1000").expect(200, "contract 1: limit 1..1000");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chapter 1 and its small print: what holds for every request, whatever it asks for.
+//! Chapter 1: rules for all requests.
 
 pub mod bodies;
 mod errors;

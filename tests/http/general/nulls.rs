@@ -1,4 +1,4 @@
-//! Null in an optional member is the same as its absence, except where it has a meaning.
+//! Null in an optional member equals its absence, except where it has a meaning.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::scene::{self, call};
 fn null_equals_absent_for_every_optional_member() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    let made = |method: &str, path: &str, body: Value| {
+    let created = |method: &str, path: &str, body: Value| {
         let answer = call(&account.client, &account.admin, method, path, &body);
         assert!(answer.status < 300, "{method} {path} {body}: {answer}");
         answer.json()
@@ -18,13 +18,13 @@ fn null_equals_absent_for_every_optional_member() {
         format!("/api/buckets/{}/sources/{source}", bucket.id),
     );
 
-    let new = made(
+    let new = created(
         "POST",
         "/api/buckets",
         json!({"name": "nulls", "description": null, "retentionDays": null}),
     );
     assert!(new["bucket"].get("description").is_none(), "{new}");
-    let new = made(
+    let new = created(
         "POST",
         &format!("{of_bucket}/sources"),
         json!({
@@ -34,17 +34,17 @@ fn null_equals_absent_for_every_optional_member() {
     );
     assert_eq!(new["dataSource"]["type"], "sensor", "the default: {new}");
     assert_eq!(new["dataSource"]["schemaMode"], "strict", "the default: {new}");
-    made(
+    created(
         "POST",
         &format!("{of_bucket}/keys"),
         json!({"name": null, "label": "labelled", "type": "read"}),
     );
-    made(
+    created(
         "POST",
         "/api/organization/keys",
         json!({"name": "named", "label": null, "type": "integration"}),
     );
-    let webhook = made(
+    let webhook = created(
         "POST",
         "/api/webhooks",
         json!({
@@ -58,7 +58,7 @@ fn null_equals_absent_for_every_optional_member() {
         "inputs": [{"key": "x", "field": "level", "dataSourceId": null, "aggregation": null, "groupBy": null,
             "windowSeconds": null}],
     });
-    let rule = made(
+    let rule = created(
         "POST",
         "/api/alerts",
         json!({
@@ -90,9 +90,9 @@ fn null_equals_absent_for_every_optional_member() {
         ),
     ] {
         let nulls = names.iter().map(|name| ((*name).to_owned(), Value::Null));
-        let before = without_times(made("GET", &path, Value::Null));
-        made("PATCH", &path, Value::Object(nulls.collect()));
-        let after = without_times(made("GET", &path, Value::Null));
+        let before = without_times(created("GET", &path, Value::Null));
+        created("PATCH", &path, Value::Object(nulls.collect()));
+        let after = without_times(created("GET", &path, Value::Null));
         assert_eq!(after, before, "nothing of {path} was given");
     }
 }
@@ -115,7 +115,7 @@ fn a_point_with_null_time_and_metadata_gets_the_defaults() {
     }
 }
 
-/// What only says when it was changed, or counts.
+/// Removes change times and counters.
 fn without_times(mut answer: Value) -> Value {
     let things = answer
         .as_object_mut()

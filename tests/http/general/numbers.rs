@@ -1,4 +1,4 @@
-//! Numbers: finite IEEE doubles in, the same doubles out.
+//! Numbers: finite doubles are stored and returned unchanged.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ const SPELLED: &[&str] = &[
     "0.00000000000000000000000123",
 ];
 
-/// Sends a point with the number spelled so.
+/// Sends a point with this spelling of a number.
 fn send(bucket: &Bucket, source: &str, number: &str) -> Answer {
     let body = format!(
         r#"{{"bucketId":"{}","dataSourceId":"{source}","timestamp":"2025-01-02","values":{{"level":{number}}}}}"#,
@@ -81,13 +81,13 @@ fn a_number_is_returned_as_the_same_double() {
         let answer = send(&bucket, &source, number);
         answer.expect(201, &format!("contract 1: {number} is a finite double"));
         assert_same_number(&answer.text(), number, "the ingest answer");
-        let rows = bucket.ask(&json!({"filters": {"dataSourceIds": [source]}}));
+        let rows = bucket.post_query(&json!({"filters": {"dataSourceIds": [source]}}));
         assert_same_number(&rows.text(), number, "a raw row");
         for aggregation in ["avg", "sum", "min", "max"] {
             let body = json!({
                 "filters": {"dataSourceIds": [source]}, "aggregation": aggregation, "groupBy": "day",
             });
-            let text = bucket.ask(&body).text();
+            let text = bucket.post_query(&body).text();
             let flat_and_in_values = spellings(&text, "level");
             assert_eq!(
                 flat_and_in_values.len(),
@@ -109,7 +109,7 @@ fn a_number_is_returned_as_the_same_double() {
     }
 }
 
-/// Any bit pattern, over the whole range of exponents: what a codec that assumes decimals would get wrong.
+/// Random bit patterns over the whole range of exponents, which a codec for decimals might alter.
 #[test]
 fn random_doubles_survive_ingestion_and_restart_bit_for_bit() {
     let seed = fastrand::u64(..);
@@ -152,10 +152,10 @@ fn random_doubles_survive_ingestion_and_restart_bit_for_bit() {
     answer.expect(201, "contract 1: every finite double is taken");
 
     let all = json!({"limit": 1000, "downsampling": false});
-    let before = bucket.ask(&all).text();
+    let before = bucket.post_query(&all).text();
     server.kill();
     server.launch();
-    for (text, when) in [(before, "before"), (bucket.ask(&all).text(), "after")] {
+    for (text, when) in [(before, "before"), (bucket.post_query(&all).text(), "after")] {
         let printed = spellings(&text, "level");
         assert_eq!(
             printed.len(),

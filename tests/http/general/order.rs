@@ -1,4 +1,4 @@
-//! The order of checks: route, both credentials, 401, the route's 403, shape, named resources, 409.
+//! The order of checks: route, two credentials, 401, the route's 403, shape, named resources, 409.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn both_credentials_at_once_are_400_before_anything_else() {
     }
 }
 
-/// 401 before the body is looked at, whatever is wrong with it.
+/// 401 takes precedence over any fault of the body.
 #[test]
 fn a_missing_credential_is_401_before_the_body_is_checked() {
     let (_server, account, _) = scene::bucket();
@@ -80,7 +80,7 @@ fn a_missing_credential_is_401_before_the_body_is_checked() {
     }
 }
 
-/// The route's 403 before the body is looked at.
+/// The route's 403 takes precedence over faults of the body.
 #[test]
 fn a_key_of_the_wrong_type_is_403_before_the_body_is_checked() {
     let (_server, account, bucket) = scene::bucket();
@@ -115,7 +115,7 @@ fn a_key_of_the_wrong_type_is_403_before_the_body_is_checked() {
     }
 }
 
-/// 413 after 401 and 403: an oversized body without the right to send it. Compressed, so that it fits the wire.
+/// 413 comes after 401 and 403: an oversized body without the permission to send it, compressed to fit the connection.
 #[test]
 fn size_is_checked_after_the_credential() {
     let (_server, account, bucket) = scene::bucket();
@@ -222,7 +222,7 @@ fn faults_found_by_the_resource_come_after_its_404_and_403() {
     let query = json!({"bucketId": other.id, "filters": {"fields": ["nope"]}});
     call(client, &write, "POST", "/api/data/query", &query).refused(403, why);
     let query = json!({"filters": {"dataSourceIds": [UNKNOWN_ID], "fields": ["nope"]}});
-    bucket.ask(&query).refused(404, why);
+    bucket.post_query(&query).refused(404, why);
 }
 
 #[test]

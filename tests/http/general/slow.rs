@@ -12,13 +12,13 @@ use crate::support::given::Account;
 use crate::support::process::{Server, Setup};
 use crate::support::waiting::{until, until_within};
 
-/// `host:port`, for a connection without the client.
+/// `host:port`, for a raw connection.
 fn address_of(server: &Server) -> String {
     let base = server.client.base();
     base.trim_start_matches("http://").to_owned()
 }
 
-/// A client sends half a body and waits: the server itself ends the request.
+/// A client sends half of a body and waits: the server ends the request.
 #[test]
 fn a_slow_request_is_503_with_retry_after() {
     let server = scene::server_with("server.request_timeout_seconds", "1");
@@ -33,7 +33,7 @@ fn a_slow_request_is_503_with_retry_after() {
          Content-Length: 100\r\n\r\n{{\"name\":",
         account.admin
     );
-    let asked = Instant::now();
+    let started = Instant::now();
     connection.write_all(head.as_bytes()).unwrap();
     let mut answer = Vec::new();
     let mut part = [0; 4096];
@@ -55,13 +55,13 @@ fn a_slow_request_is_503_with_retry_after() {
         "contract 1: errors always have the spec's body: {answer}"
     );
     assert!(
-        asked.elapsed() >= Duration::from_secs(1),
+        started.elapsed() >= Duration::from_secs(1),
         "{sentence}, not before: {:?}",
-        asked.elapsed()
+        started.elapsed()
     );
 }
 
-/// A client that begins a head and waits.
+/// A client begins a head and waits.
 #[test]
 fn a_slow_head_ends_its_connection() {
     let server = scene::server_with("server.head_timeout_seconds", "1");
@@ -77,8 +77,9 @@ fn a_slow_head_ends_its_connection() {
     assert!(answer.starts_with(b"HTTP/1.1 408"), "{sentence}: {answer:?}");
 }
 
-/// The HTTP library times a connection's first head only, and clears its idle timer with the first byte of the next one:
-/// a client that had one answer and then dripped kept its connection, and one of a limited number of places, for ever.
+/// Regression: the HTTP library limits only the time of a connection's first head, and clears its idle timer with the
+/// first byte of the next one. A client that got one answer and then sent single bytes kept one of a limited number of
+/// connections forever.
 #[test]
 fn a_slow_later_head_ends_its_connection() {
     let server = Server::start_with(
@@ -101,7 +102,7 @@ fn a_slow_later_head_ends_its_connection() {
     assert!(part[..answered].starts_with(b"HTTP/1.1 200"));
     connection.write_all(b"GET /health HTTP/1.1\r\nX-Drip: ").unwrap();
     until("the connection is cut", || {
-        // A read that is out of time says that it is still open.
+        // A read time-out means that the connection is still open.
         let open = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         let cut = connection.write_all(b"x").is_err()
             || match connection.read(&mut part) {
@@ -131,7 +132,7 @@ fn a_client_that_does_not_read_is_disconnected() {
     until_within(Duration::from_secs(30), "the connection is cut", || {
         (connections() <= others).then_some(())
     });
-    // What the operating systems had taken of it by then may still be read.
+    // Bytes in the buffers of the operating system may still be read.
     let mut received = Vec::new();
     let ended = connection.read_to_end(&mut received);
     assert!(
@@ -140,7 +141,7 @@ fn a_client_that_does_not_read_is_disconnected() {
     );
 }
 
-/// Regression: an answer was cut off a fixed time after it was made, even if its client was reading.
+/// Regression: an answer was cut off a fixed time after its creation, even if its client was reading.
 #[test]
 fn a_slow_but_steady_reader_gets_the_whole_answer() {
     const ROWS: usize = 6_000;
@@ -179,7 +180,7 @@ fn a_slow_but_steady_reader_gets_the_whole_answer() {
         received += read;
         end.extend_from_slice(&part[..read]);
         end.drain(..end.len().saturating_sub(400));
-        // Three times as long as a client may do nothing at all, in steps.
+        // In steps, three times as long as the time limit of a client without progress.
         let pace = Duration::from_secs(10).mul_f64(received as f64 / (ROWS * filler.len()) as f64);
         until("it is time to read on", || {
             (began.elapsed() >= pace).then_some(())

@@ -1,10 +1,10 @@
-//! Timestamps in and out.
+//! Timestamps: accepted spellings, their returned form, and refused ones.
 
 use serde_json::{Value, json};
 
 use crate::scene::{self, array, assert_faults, column};
 
-/// What is sent, and how it comes back.
+/// Sent timestamps and their returned form.
 const TAKEN: &[(&str, &str)] = &[
     ("2025-01-02T03:04:05Z", "2025-01-02T03:04:05Z"),
     ("2025-01-02T03:04:05.0Z", "2025-01-02T03:04:05Z"),
@@ -158,12 +158,12 @@ fn other_forms_are_refused_wherever_a_timestamp_is_read() {
             "contract 4: all entries failed, {why}: {batch}"
         );
         assert_faults(
-            &bucket.ask(&json!({"filters": {"startTime": sent}})),
+            &bucket.post_query(&json!({"filters": {"startTime": sent}})),
             &["filters/startTime"],
             &why,
         );
         assert_faults(
-            &bucket.ask(&json!({"filters": {"endTime": sent}})),
+            &bucket.post_query(&json!({"filters": {"endTime": sent}})),
             &["filters/endTime"],
             &why,
         );

@@ -1,4 +1,4 @@
-//! How old a point may be.
+//! The age limit of points.
 
 use serde_json::{Value, json};
 
@@ -6,29 +6,29 @@ use crate::scene::{self, assert_faults};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, now_ns};
 
-fn keeping(days: u32) -> (crate::support::process::Server, Bucket, String) {
+fn bucket_with_retention(days: u32) -> (crate::support::process::Server, Bucket, String) {
     let (server, account, _) = scene::bucket();
     let bucket = account.bucket_with(&json!({"name": "short", "retentionDays": days}));
     let source = bucket.source("gauge", &["level"]);
     (server, bucket, source)
 }
 
-fn aged(source: &str, age_ns: i64) -> Value {
+fn point_of_age(source: &str, age_ns: i64) -> Value {
     point(source, now_ns() - age_ns, &json!({"level": 1}))
 }
 
 #[test]
 fn a_batch_entry_is_at_most_30_days_old() {
-    let (_server, bucket, source) = keeping(365);
+    let (_server, bucket, source) = bucket_with_retention(365);
     let sentence = "contract 4: a batch entry older than 30 days is an entry error";
     bucket
-        .batch(&[aged(&source, 30 * DAY - MINUTE)])
+        .batch(&[point_of_age(&source, 30 * DAY - MINUTE)])
         .expect(201, sentence);
     let answer = bucket.batch(&[
-        aged(&source, 30 * DAY + MINUTE),
-        aged(&source, 0),
-        aged(&source, 300 * DAY),
-        aged(&source, 29 * DAY),
+        point_of_age(&source, 30 * DAY + MINUTE),
+        point_of_age(&source, 0),
+        point_of_age(&source, 300 * DAY),
+        point_of_age(&source, 29 * DAY),
         json!({"dataSourceId": source, "timestamp": "1700-01-01", "values": {"level": 1}}),
     ]);
     let answer = answer.expect(207, sentence);
@@ -38,25 +38,29 @@ fn a_batch_entry_is_at_most_30_days_old() {
 
 #[test]
 fn a_single_point_is_as_old_as_retention_allows() {
-    let (_server, bucket, source) = keeping(365);
+    let (_server, bucket, source) = bucket_with_retention(365);
     let sentence = "contract 4: a single point may be as old as the bucket's retention allows, older is 400";
     for age in [31 * DAY, 200 * DAY, 365 * DAY - MINUTE] {
-        bucket.single(&aged(&source, age)).expect(201, sentence);
+        bucket.single(&point_of_age(&source, age)).expect(201, sentence);
     }
     for age in [365 * DAY + MINUTE, 366 * DAY, 10_000 * DAY] {
-        assert_faults(&bucket.single(&aged(&source, age)), &["timestamp"], sentence);
+        assert_faults(
+            &bucket.single(&point_of_age(&source, age)),
+            &["timestamp"],
+            sentence,
+        );
     }
     assert_eq!(bucket.rows(&json!({})).len(), 3, "{sentence}");
 }
 
 #[test]
 fn a_batch_entry_older_than_a_short_retention_is_an_entry_error() {
-    let (_server, bucket, source) = keeping(5);
+    let (_server, bucket, source) = bucket_with_retention(5);
     let sentence = "contract 10: a batch entry older than retentionDays is an entry error";
     let answer = bucket.batch(&[
-        aged(&source, 6 * DAY),
-        aged(&source, 5 * DAY - MINUTE),
-        aged(&source, 5 * DAY + MINUTE),
+        point_of_age(&source, 6 * DAY),
+        point_of_age(&source, 5 * DAY - MINUTE),
+        point_of_age(&source, 5 * DAY + MINUTE),
     ]);
     let answer = answer.expect(207, sentence);
     assert_eq!(
@@ -65,7 +69,7 @@ fn a_batch_entry_older_than_a_short_retention_is_an_entry_error() {
         "{sentence}"
     );
     assert_faults(
-        &bucket.single(&aged(&source, 6 * DAY)),
+        &bucket.single(&point_of_age(&source, 6 * DAY)),
         &["timestamp"],
         "contract 4: older than retention is 400",
     );
@@ -73,18 +77,22 @@ fn a_batch_entry_older_than_a_short_retention_is_an_entry_error() {
 
 #[test]
 fn the_future_is_allowed() {
-    let (_server, bucket, source) = keeping(1);
+    let (_server, bucket, source) = bucket_with_retention(1);
     let sentence = "contract 4: the future is allowed";
     for ahead in [HOUR, 400 * DAY, 80_000 * DAY] {
-        bucket.single(&aged(&source, -ahead)).expect(201, sentence);
-        bucket.batch(&[aged(&source, -ahead)]).expect(201, sentence);
+        bucket
+            .single(&point_of_age(&source, -ahead))
+            .expect(201, sentence);
+        bucket
+            .batch(&[point_of_age(&source, -ahead)])
+            .expect(201, sentence);
     }
     let last = json!({"dataSourceId": source, "timestamp": "2261-12-31T23:59:59.999999999Z", "values": {"level": 1}});
     bucket.batch(&[last]).expect(201, sentence);
     assert_eq!(bucket.rows(&json!({})).len(), 7, "{sentence}");
 }
 
-/// Arithmetic over retention must not overflow at either end of time.
+/// Arithmetic with retentions must not overflow at either end of the range of timestamps.
 #[test]
 fn unlimited_retention_accepts_points_since_the_first_year() {
     let (_server, _, bucket) = scene::bucket();

@@ -6,12 +6,12 @@ use crate::scene::{self, UNKNOWN_ID, array, column, members};
 use crate::support::given::point;
 use crate::support::time::{MINUTE, SECOND, now_ns, timestamp};
 
-use super::single::mixed;
+use super::single::typed_source;
 
 #[test]
 fn a_whole_batch_is_201() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     for count in [1, 2, 999, 1000] {
         let entry = json!({"dataSourceId": source, "values": {"level": 1}});
         let answer = bucket
@@ -31,7 +31,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
     let (_server, account, bucket) = scene::bucket();
     let other = account.bucket("other");
     let elsewhere = other.source("elsewhere", &["level"]);
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let good = || json!({"dataSourceId": source, "values": {"level": 1}});
     let old = timestamp(now_ns() - 31 * 24 * 60 * MINUTE);
     let faulty = [
@@ -139,8 +139,11 @@ fn every_kind_of_fault_affects_only_its_entry() {
             errors[0]["index"], 1,
             "contract 4: errors[].index is the entry's place ({what})"
         );
-        let said = errors[0]["error"].as_str().is_some_and(|text| !text.is_empty());
-        assert!(said, "spec: errors [{{index, error}}] with a text ({what})");
+        let has_message = errors[0]["error"].as_str().is_some_and(|text| !text.is_empty());
+        assert!(
+            has_message,
+            "spec: errors [{{index, error}}] with a text ({what})"
+        );
     }
     assert_eq!(
         bucket.rows(&json!({})).len(),
@@ -152,12 +155,12 @@ fn every_kind_of_fault_affects_only_its_entry() {
         "nothing reaches another bucket"
     );
 
-    // All of them at once, good ones between.
-    let mixed: Vec<Value> = faulty
+    // All of them together, mixed with valid entries.
+    let entries: Vec<Value> = faulty
         .iter()
         .flat_map(|(_, entry)| [entry.clone(), good()])
         .collect();
-    let answer = bucket.batch(&mixed).expect(207, sentence);
+    let answer = bucket.batch(&entries).expect(207, sentence);
     let indexes: Vec<Value> = (0..faulty.len()).map(|nth| json!(2 * nth)).collect();
     assert_eq!(
         column(&array(&answer, "/errors"), "/index"),
@@ -175,7 +178,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
         "contract 4: every entry is counted inserted or listed as failed"
     );
 
-    // Nothing but faults.
+    // Only faulty entries.
     let entries: Vec<Value> = faulty.iter().map(|(_, entry)| entry.clone()).collect();
     let answer = bucket
         .batch(&entries)
@@ -200,7 +203,7 @@ fn every_kind_of_fault_affects_only_its_entry() {
 #[test]
 fn a_batch_of_many_faults_lists_each() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let entry = |nth: usize| match nth % 3 {
         0 => json!({"dataSourceId": source, "values": {"level": nth}}),
         1 => json!({"dataSourceId": source, "values": {"level": "x"}}),
@@ -258,7 +261,7 @@ fn points_with_equal_timestamps_keep_the_order_of_their_batch() {
     assert_eq!(column(&rows, "/values/level"), expected, "{sentence}");
 }
 
-/// Every permutation of arrival gives the same series.
+/// Every order of arrival gives the same series.
 #[test]
 fn points_may_come_in_any_order() {
     let seed = fastrand::u64(..);

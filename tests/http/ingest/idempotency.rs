@@ -281,7 +281,7 @@ fn keys_are_1_to_255_printable_characters() {
     );
 }
 
-/// A client whose connection broke retries while the first request is still in progress.
+/// A client whose connection failed retries while the first request is still in progress.
 #[test]
 fn concurrent_requests_with_one_key_insert_once_and_answer_equally() {
     let (_server, _, bucket) = scene::bucket();

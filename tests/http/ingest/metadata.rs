@@ -81,8 +81,8 @@ fn metadata_is_returned_byte_for_byte() {
         }
         for (metadata, sources) in &sources {
             for source in sources {
-                let answer =
-                    bucket.ask(&json!({"filters": {"dataSourceIds": [source]}, "downsampling": false}));
+                let answer = bucket
+                    .post_query(&json!({"filters": {"dataSourceIds": [source]}, "downsampling": false}));
                 assert_holds(&answer, metadata, &format!("a raw row {when}"));
             }
         }
@@ -144,7 +144,7 @@ fn metadata_has_at_most_16384_bytes_as_sent() {
     }
 }
 
-/// Interned or not: each point has its own.
+/// Each point has its own metadata, whether or not texts are interned.
 #[test]
 fn every_point_has_its_own_metadata() {
     let (mut server, _, bucket) = scene::bucket();
@@ -182,7 +182,9 @@ fn every_point_has_its_own_metadata() {
             server.stop();
             server.launch();
         }
-        let text = bucket.ask(&json!({"limit": 1000, "downsampling": false})).text();
+        let text = bucket
+            .post_query(&json!({"limit": 1000, "downsampling": false}))
+            .text();
         let mut rest = text.as_str();
         for nth in 0..900 {
             let Some(metadata) = metadata(nth) else { continue };
@@ -193,7 +195,7 @@ fn every_point_has_its_own_metadata() {
             rest = &rest[at + member.len()..];
         }
         let with = (0..900).filter(|nth| metadata(*nth).is_some()).count();
-        // One more: the answer's own `metadata`.
+        // One more for the answer's own `metadata`.
         assert_eq!(
             text.matches("\"metadata\":").count(),
             with + 1,

@@ -1,4 +1,4 @@
-//! Chapter 4: points in, singly and in batches, exactly once where a client asks for it.
+//! Chapter 4: ingestion of points, singly and in batches, exactly once with an idempotency key.
 
 mod age;
 mod batch;

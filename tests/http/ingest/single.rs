@@ -9,7 +9,7 @@ use crate::support::given::{Bucket, point};
 use crate::support::time::{SECOND, now_ns};
 
 /// A source with one field of each type.
-pub fn mixed(bucket: &Bucket) -> String {
+pub fn typed_source(bucket: &Bucket) -> String {
     bucket.source_with(&json!({
         "name": "mixed",
         "schema": {"level": {"type": "number"}, "state": {"type": "string"}, "valid": {"type": "boolean"}},
@@ -19,7 +19,7 @@ pub fn mixed(bucket: &Bucket) -> String {
 #[test]
 fn the_answer_is_the_stored_point() {
     let (mut server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let values = json!({"level": 1.25, "state": "ebb \"é\" \n", "valid": false});
     let body = json!({
         "dataSourceId": source, "timestamp": "2026-01-02T03:04:05.5Z", "values": values, "metadata": {"a": 1},
@@ -92,7 +92,7 @@ fn the_answer_is_the_stored_point() {
 #[test]
 fn null_is_not_a_measurement() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let body = json!({"dataSourceId": source, "values": {"level": 1, "state": null, "valid": null}});
     let answer = bucket
         .single(&body)
@@ -129,7 +129,7 @@ fn null_is_not_a_measurement() {
 #[test]
 fn a_value_must_be_of_its_declared_type() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     let wrong = [
         ("level", json!("1"), "number", "string"),
         ("level", json!(true), "number", "boolean"),
@@ -166,7 +166,7 @@ fn a_value_must_be_of_its_declared_type() {
 #[test]
 fn an_undeclared_field_is_refused_even_when_null() {
     let (_server, _, bucket) = scene::bucket();
-    let source = mixed(&bucket);
+    let source = typed_source(&bucket);
     for value in [json!(1), json!("x"), json!(true), Value::Null] {
         let body = json!({"dataSourceId": source, "values": {"level": 1, "depth": value}});
         let sentence = "contract 4: an undeclared field (strict; also when null) is 400 naming it";

@@ -1,4 +1,4 @@
-//! What readers see while writers write.
+//! What readers see during writes.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -18,7 +18,7 @@ fn counted(bucket: &Bucket) -> i64 {
         .sum()
 }
 
-/// Batches over three sources, some of them late: every count and every raw listing is a whole number of batches.
+/// Batches over three sources, some of them late: every count and every list of raw rows contains only whole batches.
 #[test]
 fn a_batch_is_visible_atomically() {
     let (_server, _, bucket) = scene::bucket();
@@ -71,7 +71,7 @@ fn a_batch_is_visible_atomically() {
     );
 }
 
-/// Many connections at once into many sources and buckets; each acknowledged point is there once.
+/// Many concurrent connections to many sources and buckets: each acknowledged point is present once.
 #[test]
 fn concurrent_writes_are_neither_lost_nor_doubled() {
     let (mut server, account, bucket) = scene::bucket();

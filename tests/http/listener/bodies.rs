@@ -1,9 +1,9 @@
-//! Unfinished bodies.
+//! Memory of unfinished request bodies.
 
 use std::io::Write;
 use std::net::TcpStream;
 
-use super::wire::{allowed, connect};
+use super::raw_connection::{allowed, connect};
 use crate::operation::metrics::Metrics;
 use crate::security::process::resident_bytes;
 use crate::support::process::{Server, Setup};
@@ -13,7 +13,7 @@ const CONNECTIONS: usize = 2_000;
 const STATED_BYTES: usize = 1_000_000;
 const SENT_BYTES: usize = 300_000;
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// The bodies have a quarter of the memory; a connection has buffers, and what its handler needs while it waits.
+/// A quarter of the memory for bodies; for each connection its buffers and the memory of its waiting handler.
 const GROWTH_BYTES_MAX: u64 = MEMORY_BYTES_MAX / 4 + CONNECTIONS as u64 * (96 << 10);
 
 /// Regression: eight thousand log-in bodies took 400 KB each, despite a budget of 256 MiB for all of them.
@@ -34,7 +34,7 @@ fn unfinished_bodies_stay_within_the_memory_for_bodies() {
                 request.extend_from_slice(format!("{STATED_BYTES:x}\r\n").as_bytes());
             }
             request.resize(request.len() + SENT_BYTES, b' ');
-            // It may be refused and disconnected before all of it is sent.
+            // The server may refuse and disconnect before all of it is sent.
             let _ = connection.write_all(&request);
             open.push(connection);
             let grown = resident_bytes(&server).saturating_sub(before);

@@ -1,15 +1,15 @@
-//! Malformed request heads. Contract 1: errors always have the spec's body, for every status.
+//! Malformed request heads. Contract 1: errors of every status have the spec's body.
 
 use std::io::Write;
 
 use serde_json::Value;
 
-use super::wire::{connect, read_answer, read_to_end};
+use super::raw_connection::{connect, read_answer, read_to_end};
 use crate::scene;
 
 const VALID: &str = "GET /health HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// What is sent, and the status of the answer.
+/// Requests, and the status of the answer.
 fn malformed() -> Vec<(&'static str, Vec<u8>, u16)> {
     let long = "x".repeat(20_000);
     let many: String = (0..150).map(|nth| format!("X-{nth}: 1\r\n")).collect();
@@ -168,7 +168,7 @@ fn an_unread_body_ends_its_connection_only_when_it_is_long() {
         format!("POST /no/such/route HTTP/1.1\r\nHost: test\r\nContent-Length: {bytes}\r\n\r\n{body}")
     };
     for bytes in [0, 1, 10_000] {
-        // Whole before the answer, so that nothing of it is on its way.
+        // Sent completely before the answer, so that no part of it is in transit.
         connection.write_all(request(bytes).as_bytes()).unwrap();
         let answer = read_answer(&mut connection);
         assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");

@@ -1,4 +1,4 @@
-//! HTTP/2, frame by frame: clients that open requests and never finish them.
+//! HTTP/2 frames: clients that open requests and never finish them.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
-use crate::operation::spoken::Spoken;
+use crate::operation::logged_server::LoggedServer;
 use crate::support::process::{command, variable};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -24,13 +24,12 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 const STREAMS: usize = 100_000;
-/// What the server may have open of one connection, each with all that a request needs before its handler has a body.
+/// Memory of the open requests of one connection, which all wait for their bodies.
 const GROWTH_BYTES_MAX: u64 = 32 << 20;
 
-/// A server with TLS.
-struct Served {
+struct TlsServer {
     _root: TempDir,
-    server: Spoken,
+    server: LoggedServer,
     certificate: CertificateDer<'static>,
 }
 
@@ -41,10 +40,10 @@ struct Frame {
     payload: Vec<u8>,
 }
 
-/// A client that may do what HTTP/2 forbids.
-struct Raw(StreamOwned<ClientConnection, TcpStream>);
+/// A client that can violate the HTTP/2 protocol.
+struct RawClient(StreamOwned<ClientConnection, TcpStream>);
 
-impl Served {
+impl TlsServer {
     fn start() -> Self {
         let root = TempDir::new().unwrap();
         let CertifiedKey { cert, signing_key } =
@@ -57,13 +56,13 @@ impl Served {
             .env(variable("server.tls_certificate"), "certificate.pem")
             .env(variable("server.tls_key"), "key.pem");
         Self {
-            server: Spoken::start(&mut command),
+            server: LoggedServer::start(&mut command),
             _root: root,
             certificate: cert.der().clone(),
         }
     }
 
-    fn connect(&self) -> Raw {
+    fn connect(&self) -> RawClient {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -78,7 +77,7 @@ impl Served {
         let socket = TcpStream::connect(self.server.base.trim_start_matches("https://")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut raw = Raw(StreamOwned::new(connection, socket));
+        let mut raw = RawClient(StreamOwned::new(connection, socket));
         raw.0.write_all(PREFACE).unwrap();
         raw.0.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
         raw
@@ -92,7 +91,7 @@ impl Served {
     }
 }
 
-impl Raw {
+impl RawClient {
     fn read_frame(&mut self) -> io::Result<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
@@ -107,7 +106,7 @@ impl Raw {
         })
     }
 
-    /// The next frame of this kind.
+    /// Waits for the next frame of this type.
     #[track_caller]
     fn wait_for(&mut self, kind: u8) -> Frame {
         loop {
@@ -127,7 +126,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// `:method`, `:scheme`, `:path` and `:authority`, none of which the server is to remember.
+/// `:method`, `:scheme`, `:path` and `:authority`, none of them indexed.
 fn head(method: u8, path: &str) -> Vec<u8> {
     let mut head = vec![method, 0x87];
     for (name, value) in [(0x04, path), (0x01, "localhost")] {
@@ -151,7 +150,7 @@ fn stream(nth: usize) -> u32 {
 
 #[test]
 fn requests_are_answered_over_http2() {
-    let served = Served::start();
+    let served = TlsServer::start();
     let mut client = served.connect();
     client
         .0
@@ -181,7 +180,7 @@ fn requests_are_answered_over_http2() {
 /// Regression: one connection opened 890,000 requests in eight seconds, which took 2.7 GiB.
 #[test]
 fn a_client_that_opens_too_many_requests_is_disconnected() {
-    let served = Served::start();
+    let served = TlsServer::start();
     let before = served.resident_bytes();
     for ends_them in [false, true] {
         let mut client = served.connect();
@@ -189,7 +188,7 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
         for nth in 0..STREAMS {
             let mut frames = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));
             if ends_them {
-                // Opened and reset at once, over and over.
+                // Opened and reset immediately, repeatedly.
                 frames.extend(frame(RST_STREAM, 0, stream(nth), &8_u32.to_be_bytes()));
             }
             if client.0.write_all(&frames).is_err() {
@@ -197,13 +196,13 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
                 break;
             }
         }
-        // What was sent before the end may be read, unless the end has overtaken it.
-        let mut goodbyes = 0;
+        // Frames sent before the end may be read, unless the reset discards them.
+        let mut goaways = 0;
         while let Ok(frame) = client.read_frame() {
-            goodbyes += usize::from(frame.kind == GOAWAY);
+            goaways += usize::from(frame.kind == GOAWAY);
         }
         assert!(
-            ended.is_some() || goodbyes > 0,
+            ended.is_some() || goaways > 0,
             "its connection ends (resets: {ends_them})"
         );
         let grown = served.resident_bytes().saturating_sub(before);
@@ -224,7 +223,7 @@ fn a_client_that_opens_too_many_requests_is_disconnected() {
 #[test]
 fn unfinished_requests_are_limited_to_a_hundred_per_connection() {
     const OPEN: usize = 100;
-    let served = Served::start();
+    let served = TlsServer::start();
     let mut client = served.connect();
     for nth in 0..=OPEN {
         let opened = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));
@@ -233,7 +232,7 @@ fn unfinished_requests_are_limited_to_a_hundred_per_connection() {
     let refused = client.wait_for(RST_STREAM);
     assert_eq!(refused.stream, stream(OPEN), "the one that is too many");
     assert_eq!(refused.payload, 7_u32.to_be_bytes(), "REFUSED_STREAM");
-    // One that ends makes room for another.
+    // Finishing a request makes room for another.
     client
         .0
         .write_all(&frame(DATA, END_STREAM, stream(0), b"{}"))

@@ -1,10 +1,10 @@
-//! Limits of the listener: memory of connections, refusals of malformed requests, and stopping.
-//! None of it needs a key, so any client can attack it.
+//! Limits of the listener: memory of connections, refusals of malformed requests, and stopping. None of it requires a
+//! key, so that any client can attack it.
 
 mod bodies;
+mod connection_limits;
 mod heads;
 mod http2;
 mod pipelining;
-mod places;
+mod raw_connection;
 mod stop;
-mod wire;

@@ -5,17 +5,17 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
-use super::wire::{connect, write_what_fits};
+use super::raw_connection::{connect, write_what_fits};
 use crate::scene;
 use crate::security::process::resident_bytes;
 use crate::support::waiting::until;
 
 const CONNECTIONS: usize = 300;
 
-/// A read buffer, an answer and what the allocator makes of them. The HTTP library of before took 17 to 26 MB.
+/// A read buffer, an answer, and the overhead of the allocator. The earlier HTTP library took 17 to 26 MB.
 const BYTES_PER_CONNECTION_MAX: u64 = 400 << 10;
 
-/// Regression: the answers were queued without a bound: 300 connections took 8 GiB in six seconds.
+/// Regression: answers were queued without a bound: 300 connections took 8 GiB in six seconds.
 #[test]
 fn unread_answers_to_pipelined_requests_take_little_memory() {
     let server = scene::server();
@@ -51,7 +51,7 @@ fn many_pipelined_requests_are_all_answered_in_order() {
     let mut writer = connection.try_clone().unwrap();
     let sender = thread::spawn(move || {
         for nth in 0..REQUESTS {
-            // Some without a body, whose answers were once kept in memory however many there were.
+            // Regression: answers to requests without a body were kept in memory without a bound.
             let (method, path) = if nth % 3 == 0 {
                 ("GET", "/health")
             } else {
@@ -66,7 +66,7 @@ fn many_pipelined_requests_are_all_answered_in_order() {
             writer.write_all(request.as_bytes()).unwrap();
         }
     });
-    // Nothing is read until nothing more is taken.
+    // The client reads nothing until the server stops reading.
     let mut idle_since = (Instant::now(), 0);
     until("the requests wait for their answers to be read", || {
         let grown = resident_bytes(&server).saturating_sub(before);
@@ -91,7 +91,7 @@ fn many_pipelined_requests_are_all_answered_in_order() {
         .collect();
     assert_eq!(statuses.len(), REQUESTS);
     for (nth, status) in statuses.iter().enumerate() {
-        let asked = if nth % 3 == 0 { "200" } else { "404" };
-        assert_eq!(*status, asked, "the answer {nth}");
+        let expected_status = if nth % 3 == 0 { "200" } else { "404" };
+        assert_eq!(*status, expected_status, "the answer {nth}");
     }
 }

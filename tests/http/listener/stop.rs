@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::wire::{connect, read_answer, read_to_end};
+use super::raw_connection::{connect, read_answer, read_to_end};
 use crate::scene;
 use crate::support::process::Server;
 use crate::support::waiting::until;
@@ -51,12 +51,12 @@ fn idle_clients_do_not_delay_a_stop() {
         for connection in &mut connections {
             connection.write_all(sent).unwrap();
         }
-        // Those before it have been taken up.
+        // Earlier connections have been accepted by then.
         assert_eq!(server.client.get("/health").send().status, 200);
-        let asked = Instant::now();
+        let started = Instant::now();
         let status = server.stop();
         assert_eq!(status.code(), Some(0), "{what}: {status}");
-        assert!(asked.elapsed() < SOON, "{what}: {:?}", asked.elapsed());
+        assert!(started.elapsed() < SOON, "{what}: {:?}", started.elapsed());
     }
 }
 
@@ -92,8 +92,8 @@ fn a_stop_ends_idle_connections_at_once() {
         .write_all(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
         .unwrap();
     assert!(read_answer(&mut connection).starts_with("HTTP/1.1 200"));
-    let asked = Instant::now();
+    let started = Instant::now();
     assert_eq!(server.stop().code(), Some(0));
-    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+    assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
     assert_eq!(read_to_end(&mut connection), "");
 }

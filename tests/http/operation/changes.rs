@@ -7,7 +7,7 @@ use crate::support::client::Answer;
 use crate::support::given::{Account, point};
 use crate::support::time::now_ns;
 
-fn ask(account: &Account, tag: Option<&str>) -> Answer {
+fn get_changes(account: &Account, tag: Option<&str>) -> Answer {
     let request = account.client.get("/api/changes").bearer(&account.token);
     match tag {
         Some(tag) => request.header("If-None-Match", tag),
@@ -21,10 +21,10 @@ fn tag(answer: &Answer) -> String {
     tag.unwrap_or_else(|| panic!("it has a tag: {answer}")).to_owned()
 }
 
-/// The kinds that are not as they were.
+/// The kinds of resources that have changed.
 #[track_caller]
 fn changed(account: &Account, before: &mut (String, Value)) -> Vec<String> {
-    let answer = ask(account, Some(&before.0));
+    let answer = get_changes(account, Some(&before.0));
     if answer.status == 304 {
         assert_eq!(answer.text(), "", "304 has no body");
         assert_eq!(tag(&answer), before.0);
@@ -44,7 +44,7 @@ fn changed(account: &Account, before: &mut (String, Value)) -> Vec<String> {
 #[test]
 fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
     let (mut server, account, bucket) = scene::bucket();
-    let first = ask(&account, None);
+    let first = get_changes(&account, None);
     let mut before = (tag(&first), first.expect(200, "the first answer"));
     assert_eq!(changed(&account, &mut before), [""; 0], "nothing has happened");
 
@@ -114,7 +114,7 @@ fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
     server.stop();
     server.launch();
     assert_eq!(
-        ask(&account, Some(&before.0)).status,
+        get_changes(&account, Some(&before.0)).status,
         200,
         "another run tells its own changes"
     );

@@ -1,5 +1,5 @@
-//! Configuration: a wrong key or value stops the start and is named; flags win over environment, environment over
-//! file, file over defaults.
+//! Configuration: an invalid key or value prevents the start and is named; flags override the environment, the
+//! environment overrides the file, and the file overrides defaults.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn directory() -> TempDir {
     TempDir::new().unwrap()
 }
 
-/// The binary with a config file of this text and nothing that would win over it.
+/// The binary with this config file and no overriding settings.
 fn with_config(root: &Path, text: &str) -> Command {
     let file = root.join("config.toml");
     std::fs::write(&file, text).unwrap();
@@ -24,19 +24,22 @@ fn with_config(root: &Path, text: &str) -> Command {
     command
 }
 
-/// The process must end by itself with a failure and print each of these words.
+/// Asserts that the process fails and prints each of these words.
 #[track_caller]
 fn assert_refused(command: &mut Command, named: &[&str]) {
-    let (status, said) = run_to_end(command, WITHIN);
+    let (status, output) = run_to_end(command, WITHIN);
     let sentence =
         "contract 9: a wrong key or value in the config stops the start with a message that names it";
-    assert!(!status.success(), "{sentence}; it ended with 0 and said: {said}");
+    assert!(
+        !status.success(),
+        "{sentence}; it ended with 0 and said: {output}"
+    );
     for word in named {
-        assert!(said.contains(word), "{sentence}; `{word}` is not in: {said}");
+        assert!(output.contains(word), "{sentence}; `{word}` is not in: {output}");
     }
     assert!(
-        !said.contains("panicked"),
-        "a wrong config must not panic: {said}"
+        !output.contains("panicked"),
+        "a wrong config must not panic: {output}"
     );
 }
 
@@ -87,15 +90,15 @@ fn a_wrong_value_in_the_environment_is_named() {
             .arg(root.path().join("data"))
             .env(variable(key), value);
         let named: Vec<String> = named.iter().map(|word| (*word).to_owned()).collect();
-        let (status, said) = run_to_end(&mut command, WITHIN);
+        let (status, output) = run_to_end(&mut command, WITHIN);
         let sentence = "contract 9: a wrong key or value stops the start with a message that names it";
         assert!(
             !status.success(),
-            "{sentence} ({key}={value}); it ended with 0 and said: {said}"
+            "{sentence} ({key}={value}); it ended with 0 and said: {output}"
         );
         for word in named {
-            let found = said.to_lowercase().contains(&word);
-            assert!(found, "{sentence} ({key}={value}); `{word}` is not in: {said}");
+            let found = output.to_lowercase().contains(&word);
+            assert!(found, "{sentence} ({key}={value}); `{word}` is not in: {output}");
         }
     }
 }
@@ -134,12 +137,12 @@ fn wrong_flags_and_files_are_named() {
 #[test]
 fn help_lists_every_flag_and_key() {
     let root = directory();
-    let (status, said) = run_to_end(command(root.path()).arg("--help"), WITHIN);
-    assert!(status.success(), "--help ends with 0: {said}");
+    let (status, output) = run_to_end(command(root.path()).arg("--help"), WITHIN);
+    assert!(status.success(), "--help ends with 0: {output}");
     for word in ["serve", "--config", "--listen", "--data-dir"] {
         assert!(
-            said.contains(word),
-            "contract 9: `tidewatch --help` lists all; `{word}` is not in: {said}"
+            output.contains(word),
+            "contract 9: `tidewatch --help` lists all; `{word}` is not in: {output}"
         );
     }
     for key in [
@@ -152,53 +155,53 @@ fn help_lists_every_flag_and_key() {
         "webhooks.allow_private_networks",
         "server.cors_origins",
     ] {
-        let listed = said.contains(key) || said.contains(&variable(key));
+        let listed = output.contains(key) || output.contains(&variable(key));
         assert!(
             listed,
-            "contract 9: `tidewatch --help` lists all; neither `{key}` nor its variable is in: {said}"
+            "contract 9: `tidewatch --help` lists all; neither `{key}` nor its variable is in: {output}"
         );
     }
 }
 
-/// Which data directory is made tells which setting won.
+/// The created data directory shows which setting was used.
 #[test]
 fn flags_win_over_environment_over_file_over_defaults() {
     struct Case {
         file: bool,
         environment: bool,
         flag: bool,
-        made: &'static str,
+        created: &'static str,
     }
     let cases = [
         Case {
             file: false,
             environment: false,
             flag: false,
-            made: "data",
+            created: "data",
         },
         Case {
             file: true,
             environment: false,
             flag: false,
-            made: "of-file",
+            created: "of-file",
         },
         Case {
             file: true,
             environment: true,
             flag: false,
-            made: "of-environment",
+            created: "of-environment",
         },
         Case {
             file: true,
             environment: true,
             flag: true,
-            made: "of-flag",
+            created: "of-flag",
         },
         Case {
             file: false,
             environment: true,
             flag: true,
-            made: "of-flag",
+            created: "of-flag",
         },
     ];
     for case in cases {
@@ -218,15 +221,15 @@ fn flags_win_over_environment_over_file_over_defaults() {
         if case.flag {
             command.args(["--data-dir", "of-flag"]);
         }
-        let mut started = super::lifecycle::Started::of(&mut command);
-        let made: Vec<&str> = ["data", "of-file", "of-environment", "of-flag"]
+        let mut started = super::lifecycle::StartedServer::of(&mut command);
+        let created: Vec<&str> = ["data", "of-file", "of-environment", "of-flag"]
             .into_iter()
             .filter(|name| root.path().join(name).exists())
             .collect();
         started.end();
         assert_eq!(
-            made,
-            [case.made],
+            created,
+            [case.created],
             "contract 9: flags win over environment, environment over file, file over defaults"
         );
     }
@@ -241,7 +244,7 @@ fn the_shipped_config_file_is_accepted() {
         .arg("--config")
         .arg(&shipped)
         .args(["--listen", "127.0.0.1:0", "--data-dir", "data"]);
-    super::lifecycle::Started::of(&mut command).end();
+    super::lifecycle::StartedServer::of(&mut command).end();
 }
 
 #[test]

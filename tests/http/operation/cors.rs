@@ -13,7 +13,7 @@ fn preflight(client: &Client, origin: &str) -> Answer {
         .send()
 }
 
-fn simple(client: &Client, origin: &str) -> Answer {
+fn simple_request(client: &Client, origin: &str) -> Answer {
     client.get("/health").header("Origin", origin).send()
 }
 
@@ -22,7 +22,7 @@ fn no_origin_is_allowed_by_default() {
     let server = scene::server();
     for answer in [
         preflight(&server.client, "https://a.example"),
-        simple(&server.client, "https://a.example"),
+        simple_request(&server.client, "https://a.example"),
     ] {
         assert!(
             answer.header(ALLOWED).is_none(),
@@ -62,7 +62,7 @@ fn only_listed_origins_are_allowed() {
             "a listed page may send its key, not only {headers}"
         );
         assert_eq!(
-            simple(&server.client, origin).header(ALLOWED),
+            simple_request(&server.client, origin).header(ALLOWED),
             Some(origin),
             "the answer itself allows it too"
         );
@@ -73,7 +73,10 @@ fn only_listed_origins_are_allowed() {
         "https://a.example.evil.example",
         "null",
     ] {
-        for answer in [preflight(&server.client, origin), simple(&server.client, origin)] {
+        for answer in [
+            preflight(&server.client, origin),
+            simple_request(&server.client, origin),
+        ] {
             assert!(
                 answer.header(ALLOWED).is_none(),
                 "contract 9: an origin that is not listed ({origin}): {answer}"

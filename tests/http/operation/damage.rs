@@ -1,5 +1,4 @@
-//! A damaged block of points: queries that need it fail, an operator learns where it is, and nothing
-//! else is affected.
+//! A damaged block of points: queries that need it fail, it is reported to the operator, and nothing else is affected.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,13 +11,13 @@ use crate::support::process::Server;
 use crate::support::time::{HOUR, MINUTE, now_ns};
 use crate::support::waiting::until;
 
-/// Bytes of the magic, and of the head before a block.
+/// Lengths of the magic, and of the head before a block.
 const MAGIC_BYTES: usize = 8;
 const HEAD_BYTES: usize = 12;
-/// Points, one a minute: so many hours lie in one block.
+/// Hours with one point a minute, which fit into one block.
 const HOURS: i64 = 48;
 
-/// A bucket with one source, whose points are in the one block of the one segment, and that file.
+/// A bucket with one source, whose points are in one block of the only segment; returns also the path of that file.
 fn one_block(server: &mut Server, account: &Account) -> (Bucket, String, PathBuf) {
     let bucket = account.bucket("plant");
     let source = bucket.source("gauge", &["level"]);
@@ -34,7 +33,7 @@ fn one_block(server: &mut Server, account: &Account) -> (Bucket, String, PathBuf
     (bucket, source, segment.clone())
 }
 
-/// Turns a bit over in the first section of the first block, which is that of the timestamps.
+/// Flips a bit in the first section of the first block, that of the timestamps.
 fn damage_first_block(segment: &PathBuf) {
     let mut bytes = fs::read(segment).unwrap();
     let block = MAGIC_BYTES + HEAD_BYTES;
@@ -66,8 +65,8 @@ fn a_damaged_block_is_reported_logged_and_counted() {
         .expect(200, "no query has read it yet");
     assert_eq!(ready["damagedBlocks"], Value::Null);
 
-    for asked in 1..=2 {
-        let refused = bucket.ask(&json!({"limit": 10, "downsampling": false}));
+    for count in 1..=2 {
+        let refused = bucket.post_query(&json!({"limit": 10, "downsampling": false}));
         let body = refused.expect(500, "its rows do not read");
         let id = body["requestId"].as_str().unwrap_or_default().to_owned();
         assert!(
@@ -78,10 +77,10 @@ fn a_damaged_block_is_reported_logged_and_counted() {
             server.output_lines().into_iter().find(|line| line.contains(&id))
         });
         let at = format!("offset {}", MAGIC_BYTES + HEAD_BYTES);
-        for said in [segment.to_str().unwrap(), &at, &bucket.id, &source] {
-            assert!(line.contains(said), "{said} is not in: {line}");
+        for word in [segment.to_str().unwrap(), &at, &bucket.id, &source] {
+            assert!(line.contains(word), "{word} is not in: {line}");
         }
-        assert_eq!(metric(&server, "tidewatch_damaged_reads_total"), asked);
+        assert_eq!(metric(&server, "tidewatch_damaged_reads_total"), count);
         assert_eq!(metric(&server, "tidewatch_damaged_blocks"), 1, "it is one block");
     }
     let ready = server.client.get("/ready").send().expect(200, "writes are taken");
@@ -103,7 +102,7 @@ fn a_damaged_block_does_not_affect_lists_and_the_overview() {
     let other_source = other.source("gauge", &["level"]);
     other.send(&[point(&other_source, now_ns() - HOUR, &json!({"level": 1}))]);
 
-    // The day's beginning falls into the block.
+    // The beginning of the day is within the block.
     let overview = || {
         let answer = call(
             &account.client,
@@ -136,7 +135,7 @@ fn a_damaged_block_does_not_affect_lists_and_the_overview() {
         "the log names the file"
     );
 
-    // With a shorter retention.
+    // A shorter retention.
     bucket
         .call("PATCH", "", &json!({"retentionDays": 1}))
         .expect(200, "a shorter retention");

@@ -1,4 +1,4 @@
-//! `GET /`: the page that the binary carries. What it does in a browser is tested beside its source.
+//! `GET /`: the page embedded in the binary. Its behaviour in a browser is tested in `dashboard/tests`.
 
 use crate::scene;
 

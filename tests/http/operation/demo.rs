@@ -1,4 +1,4 @@
-//! `tidewatch demo` from a visitor's view: its output, its data, and that it leaves no files.
+//! `tidewatch demo` from a user's view: its output, its data, and that it leaves no files.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,16 +18,16 @@ use crate::support::process::{command, run_to_end, wait_for_exit};
 use crate::support::time::{DAY, MINUTE, now_ns, timestamp};
 use crate::support::waiting::until_within;
 
-/// A debug build on two busy cores.
+/// Allows for a debug build on two busy cores.
 const WITHIN: Duration = Duration::from_secs(90);
 
-/// A demo that runs, killed when dropped.
+/// A running demo, killed when dropped.
 struct Demo {
     child: Child,
-    said: Vec<String>,
+    lines: Vec<String>,
 }
 
-/// The demo as a command whose temporary files go to `directory`.
+/// The demo as a command whose temporary files are created in `directory`.
 fn demo(directory: &TempDir) -> Command {
     let mut command = command(directory.path());
     command.arg("demo").env("TMPDIR", directory.path());
@@ -36,7 +36,7 @@ fn demo(directory: &TempDir) -> Command {
 }
 
 impl Demo {
-    /// Returns when all its output has been printed.
+    /// Starts the demo; returns when all of its output has been printed.
     #[track_caller]
     fn start(command: &mut Command) -> Self {
         command.args(["--listen", "127.0.0.1:0"]);
@@ -45,34 +45,34 @@ impl Demo {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (output, (heard, lines)) = (child.stdout.take().unwrap(), channel());
+        let (output, (line_sender, lines)) = (child.stdout.take().unwrap(), channel());
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 // The test may have ended.
-                let _ = heard.send(line);
+                let _ = line_sender.send(line);
             }
         });
         let mut demo = Self {
             child,
-            said: Vec::new(),
+            lines: Vec::new(),
         };
-        while !demo.said.iter().any(|line| line.starts_with("Its data are in")) {
+        while !demo.lines.iter().any(|line| line.starts_with("Its data are in")) {
             match lines.recv_timeout(WITHIN) {
-                Ok(line) => demo.said.push(line),
-                Err(error) => panic!("{error}; it said {:?}", demo.said),
+                Ok(line) => demo.lines.push(line),
+                Err(error) => panic!("{error}; its output: {:?}", demo.lines),
             }
         }
         demo
     }
 
-    /// The first word behind another.
+    /// The first word after `name`.
     #[track_caller]
-    fn word_behind(&self, name: &str) -> String {
-        let mut lines = self.said.iter().map(|line| line.split_whitespace());
+    fn word_after(&self, name: &str) -> String {
+        let mut lines = self.lines.iter().map(|line| line.split_whitespace());
         let found = lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()));
         let found = found.flatten();
         found
-            .unwrap_or_else(|| panic!("no {name} in {:?}", self.said))
+            .unwrap_or_else(|| panic!("no {name} in {:?}", self.lines))
             .to_owned()
     }
 
@@ -84,13 +84,12 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A logged-in visitor.
 struct Visitor {
     client: Client,
     token: String,
@@ -101,10 +100,10 @@ impl Visitor {
     #[track_caller]
     fn of(demo: &Demo) -> Self {
         let client = Client::new();
-        client.point_at(demo.word_behind("address").trim_end_matches('/'));
-        let login = json!({"email": demo.word_behind("email"), "password": demo.word_behind("password")});
+        client.point_at(demo.word_after("address").trim_end_matches('/'));
+        let login = json!({"email": demo.word_after("email"), "password": demo.word_after("password")});
         let login = client.post("/api/auth/login").json(&login).send();
-        let token = text(&login.expect(200, "the log-in that was said"), "/token");
+        let token = text(&login.expect(200, "the log-in that was printed"), "/token");
         let mut visitor = Self {
             client,
             token,
@@ -120,7 +119,7 @@ impl Visitor {
         answer.expect(200, "what a visitor sees")
     }
 
-    /// How many points each source has between two moments, by its name; at most one page of them.
+    /// Number of points of each source, by name, between two moments; at most one page.
     #[track_caller]
     fn points(&self, from_ns: i64, to_ns: i64) -> Vec<(String, usize)> {
         let sources = self.get(&format!("/api/buckets/{}/sources", self.bucket));
@@ -143,7 +142,7 @@ impl Visitor {
             .collect()
     }
 
-    /// Deliveries that have come so far, by the first webhook and by the second.
+    /// The deliveries so far of the first webhook and of the second.
     fn deliveries(&self, status: &str) -> Option<Value> {
         let webhooks = self.get("/api/webhooks");
         let deliveries = webhooks["webhooks"]
@@ -201,7 +200,7 @@ fn the_demo_is_live_at_once_and_leaves_no_files() {
 
     let old = |sources: &[(String, usize)]| {
         let with_points = sources.iter().filter(|(_, points)| *points > 0);
-        // The processor's series is a week.
+        // The processor's series covers a week.
         (with_points.count() >= 6).then_some(())
     };
     until_within(WITHIN, "a month of history", || {
@@ -230,8 +229,8 @@ fn a_given_directory_is_kept_and_not_used_twice() {
     assert_eq!(status.and_then(|status| status.code()), Some(0), "{status:?}");
     assert!(fs::read_dir(&data_dir).unwrap().count() > 0);
 
-    let (status, said) = run_to_end(&mut with_directory(), WITHIN);
-    assert!(!status.success() && said.contains("is not empty"), "{said}");
+    let (status, output) = run_to_end(&mut with_directory(), WITHIN);
+    assert!(!status.success() && output.contains("is not empty"), "{output}");
 }
 
 #[test]
@@ -239,8 +238,11 @@ fn a_port_in_use_is_reported_and_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (status, said) = run_to_end(demo(&directory).args(["--listen", &address]), WITHIN);
-    assert!(!status.success(), "{said}");
-    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    let (status, output) = run_to_end(demo(&directory).args(["--listen", &address]), WITHIN);
+    assert!(!status.success(), "{output}");
+    assert!(
+        output.contains(&address) && output.contains("--listen"),
+        "{output}"
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::scene;
 use crate::support::waiting::until;
 
-/// Regression: points were still acknowledged, into files that a restart would not find.
+/// Regression: points were still acknowledged, although a restart would not find their files.
 #[test]
 fn a_missing_data_directory_ends_writing_until_a_restart() {
     let (mut server, _, bucket) = scene::bucket();
@@ -33,7 +33,7 @@ fn a_missing_data_directory_ends_writing_until_a_restart() {
     assert!(message.contains("data directory"), "{message}");
     assert_eq!(points(&server), before);
 
-    // Another directory in its place, and its own one again, are both left alone.
+    // The server uses neither another directory in its place nor the restored original one.
     fs::create_dir(&data_dir).unwrap();
     bucket.single(&point).expect(503, "it is another one");
     assert_eq!(
@@ -45,9 +45,9 @@ fn a_missing_data_directory_ends_writing_until_a_restart() {
     fs::rename(&away, &data_dir).unwrap();
     bucket.single(&point).expect(503, "until a restart");
     server.client.get("/ready").send().expect(503, "until a restart");
-    let told = |line: &&String| line.contains("the data directory was removed or replaced");
+    let is_report = |line: &&String| line.contains("the data directory was removed or replaced");
     assert_eq!(
-        server.output_lines().iter().filter(told).count(),
+        server.output_lines().iter().filter(is_report).count(),
         1,
         "logged once"
     );
@@ -58,7 +58,7 @@ fn a_missing_data_directory_ends_writing_until_a_restart() {
     bucket.single(&point).expect(201, "writes are accepted again");
 }
 
-/// Points that were acknowledged.
+/// Number of points in the bucket.
 fn points(server: &crate::support::process::Server) -> u64 {
     let metrics = server.client.get("/metrics").send().text();
     let line = metrics

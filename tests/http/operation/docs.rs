@@ -1,4 +1,4 @@
-//! `/api/docs`: its two forms. That it describes what is served is tested with the access matrix.
+//! `/api/docs`: its two forms. The access matrix tests that it describes all served routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ fn document() -> (Server, Value) {
     (server, described)
 }
 
-/// What a reference points to; anything else is itself.
+/// Follows a reference; returns any other value unchanged.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => document
@@ -44,9 +44,9 @@ fn every_operation_is_described_completely() {
                 faults.push(format!("{method} {path}: {what}"));
             }
         };
-        let said = |member: &str| operation[member].as_str().is_some_and(|text| !text.is_empty());
+        let has_text = |member: &str| operation[member].as_str().is_some_and(|text| !text.is_empty());
         check(
-            said("summary") && said("description"),
+            has_text("summary") && has_text("description"),
             "has no summary or no description",
         );
         check(
@@ -90,7 +90,7 @@ fn every_operation_is_described_completely() {
                 .as_object()
                 .and_then(|kinds| kinds.values().next());
             check(
-                // What has not changed is not sent again.
+                // An answer to a conditional request has no body.
                 content.map_or(status == "304", has_example),
                 &format!("{status} has no example"),
             );

@@ -1,4 +1,4 @@
-//! Starting, a second process, stopping.
+//! Starting and stopping, and a second process on the same directory.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,13 +13,13 @@ use crate::support::given::point;
 use crate::support::process::{command, run_to_end};
 use crate::support::time::{SECOND, now_ns};
 
-/// A server started by hand, ended when dropped.
-pub struct Started {
+/// A server started by a command, killed when dropped.
+pub struct StartedServer {
     child: Child,
 }
 
-impl Started {
-    /// Returns when it prints that it listens.
+impl StartedServer {
+    /// Starts it; returns when it prints its address.
     #[track_caller]
     pub fn of(command: &mut Command) -> Self {
         command
@@ -27,21 +27,21 @@ impl Started {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let (said, lines) = channel();
+        let (line_sender, lines) = channel();
         let outputs: [Box<dyn std::io::Read + Send>; 2] = [
             Box::new(child.stdout.take().unwrap()),
             Box::new(child.stderr.take().unwrap()),
         ];
         for output in outputs {
-            let said = said.clone();
+            let line_sender = line_sender.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    // The receiver is dropped once the server is up.
-                    let _ = said.send(line);
+                    // The receiver is dropped once the server has started.
+                    let _ = line_sender.send(line);
                 }
             });
         }
-        drop(said);
+        drop(line_sender);
         let mut started = Self { child };
         let mut log = String::new();
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -58,13 +58,13 @@ impl Started {
     }
 
     pub fn end(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         self.end();
     }
@@ -75,7 +75,7 @@ fn serve_is_the_default_command() {
     let root = tempfile::TempDir::new().unwrap();
     for arguments in [&["serve"][..], &[]] {
         let mut command = command(root.path());
-        Started::of(command.args(arguments).args(["--listen", "127.0.0.1:0"])).end();
+        StartedServer::of(command.args(arguments).args(["--listen", "127.0.0.1:0"])).end();
         assert!(
             root.path().join("data").is_dir(),
             "contract 9: storage.data_dir is `./data` by default"
@@ -97,12 +97,14 @@ fn a_second_process_on_the_data_directory_refuses_and_names_the_first() {
         run_to_end(&mut command, Duration::from_secs(20))
     };
     for _ in 0..2 {
-        let (status, said) = second();
+        let (status, output) = second();
         let sentence = "contract 9: a second process on the same data directory refuses to start and names the process id";
-        assert!(!status.success(), "{sentence}: {said}");
+        assert!(!status.success(), "{sentence}: {output}");
         let pid = server.pid().to_string();
-        let named = said.split(|c: char| !c.is_ascii_digit()).any(|word| word == pid);
-        assert!(named, "{sentence} {pid}: {said}");
+        let named = output
+            .split(|c: char| !c.is_ascii_digit())
+            .any(|word| word == pid);
+        assert!(named, "{sentence} {pid}: {output}");
     }
     bucket.single(&point).expect(201, "the first process goes on");
     assert_eq!(bucket.rows(&json!({})).len(), 2, "the first process goes on");
@@ -179,7 +181,7 @@ fn sigterm_ends_with_0_and_loses_nothing() {
     );
 }
 
-/// With writers that do not stop: acknowledged writes are durable, and requests in flight are still answered.
+/// With continuous writers: acknowledged writes are durable, and requests in flight are answered.
 #[test]
 fn sigterm_under_load_finishes_requests_in_flight() {
     let (mut server, _, bucket) = scene::bucket();
@@ -252,7 +254,7 @@ fn sigterm_under_load_finishes_requests_in_flight() {
         found, expected,
         "contract 9: SIGTERM loses nothing that was acknowledged"
     );
-    // A write whose answer the client did not get may be stored: at most one for each writer.
+    // A write whose answer was lost may be stored: at most one for each writer.
     assert!(
         stored <= expected.len() + 4,
         "contract 4: nothing is stored that was not sent: {stored}"

@@ -1,4 +1,4 @@
-//! `/metrics`: the whole text, read as Prometheus reads it.
+//! `/metrics`: the whole text, parsed as Prometheus parses it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,14 +9,14 @@ use crate::support::client::Client;
 use crate::support::given::point;
 use crate::support::time::{SECOND, now_ns};
 
-/// A text that was read: samples by name and labels, as they stand there.
+/// A parsed text: samples by name and labels.
 pub struct Metrics {
     pub text: String,
     samples: BTreeMap<String, f64>,
 }
 
 impl Metrics {
-    /// Asks for the text and reads it; a line that the format does not allow fails the test.
+    /// Requests and parses the text; fails if a line violates the format.
     #[track_caller]
     pub fn of(client: &Client) -> Self {
         let answer = client.get("/metrics").send();
@@ -101,7 +101,7 @@ impl Metrics {
         }
     }
 
-    /// A sample; one that is not there counts nothing yet.
+    /// The value of a sample; 0 if it is absent.
     pub fn value(&self, series: &str) -> f64 {
         self.samples.get(series).copied().unwrap_or(0.0)
     }
@@ -222,7 +222,7 @@ fn the_size_of_the_metrics_does_not_depend_on_user_data() {
     };
     let lines = |metrics: &Metrics| metrics.text.lines().count();
     send();
-    // The routes that are used below have been used.
+    // The following requests use the routes once before the comparison.
     let account = crate::support::given::Account::sign_up(&server.client);
     account.bucket("first").source("first", &["level"]);
     Metrics::of(&server.client);

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
-use super::spoken::Spoken;
+use super::logged_server::LoggedServer;
 use crate::scene;
 use crate::support::process::command;
 use crate::support::waiting::until;
 
-/// A recovery that blocks at the manifest: it is replaced by a pipe without content yet.
-pub struct HeldRecovery {
+/// A recovery that blocks at the manifest, which is replaced by an empty pipe.
+pub struct BlockedRecovery {
     path: PathBuf,
     manifest: Vec<u8>,
 }
 
-impl HeldRecovery {
+impl BlockedRecovery {
     pub fn of(data_dir: &Path) -> Self {
         let path = data_dir.join("manifest");
         let manifest = fs::read(&path).unwrap();
@@ -26,8 +26,8 @@ impl HeldRecovery {
         Self { path, manifest }
     }
 
-    /// Lets recovery read the manifest and continue.
-    pub fn let_go(self) {
+    /// Writes the manifest, so that recovery continues.
+    pub fn finish(self) {
         fs::write(self.path, self.manifest).unwrap();
     }
 }
@@ -40,8 +40,8 @@ fn health_answers_during_recovery_and_ready_only_after_it() {
     bucket.single(&point).expect(201, "a point");
     assert!(server.stop().success());
 
-    let held = HeldRecovery::of(&server.data_dir());
-    let recovering = Spoken::recovering(
+    let held = BlockedRecovery::of(&server.data_dir());
+    let recovering = LoggedServer::recovering(
         command(&server.data_dir())
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(server.data_dir()),
@@ -69,7 +69,7 @@ fn health_answers_during_recovery_and_ready_only_after_it() {
         "it would be too early"
     );
 
-    held.let_go();
+    held.finish();
     until("recovery is done", || {
         let answer = server.client.get("/ready").try_send().ok()?;
         (answer.status == 200).then_some(())

@@ -1,4 +1,4 @@
-//! While writes are refused, `/ready` shows it with the reason; and checkpoints refused by the disk are retried with
+//! While writes are refused, `/ready` reports it with the reason; checkpoints refused by the disk are retried with
 //! delays.
 
 use std::fs;
@@ -17,12 +17,12 @@ use crate::support::waiting::until;
 
 const FAILED: &str = "tidewatch_checkpoints_total{outcome=\"failed\"}";
 
-/// About 40 KB of log.
+/// Sends about 40 KB of log.
 fn send(bucket: &Bucket, source: &str) -> Answer {
     let points: Vec<Value> = (0..10)
         .map(|number| {
             let mut point = point(source, now_ns(), &json!({"level": number}));
-            // No two alike, and nothing to compress: what it takes in the log it takes in memory.
+            // Unique and incompressible: it takes as much space in the log as in memory.
             let note: String = std::iter::repeat_with(fastrand::alphanumeric)
                 .take(4_000)
                 .collect();
@@ -35,7 +35,7 @@ fn send(bucket: &Bucket, source: &str) -> Answer {
     request.json(&body).send()
 }
 
-/// The directory of segments cannot be made, so that no checkpoint is done, until writes are refused; then it can.
+/// The directory of segments cannot be created, so that checkpoints fail until writes are refused; then it is repaired.
 fn refuse_until_repaired(setup: Setup, why: &str) {
     let mut server = Server::start_with(setup);
     let bucket = Account::sign_up(&server.client).bucket("tides");

@@ -11,7 +11,7 @@ use crate::support::process::{Server, Setup};
 use crate::support::waiting::until;
 
 const CHECKPOINT_BYTES: &str = "1048576";
-/// What the log has at most while checkpoints keep up: some of its files, each a mebibyte.
+/// The greatest length of the log while checkpoints keep up: a few files of 1 MiB each.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
 /// Two buckets of two organizations, each with a source.
@@ -29,7 +29,7 @@ fn store(bucket: &Bucket, source: &str, text: &str) {
 }
 
 fn points(bucket: &Bucket) -> Option<u64> {
-    let answer = bucket.ask(&json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}));
+    let answer = bucket.post_query(&json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}));
     (answer.status == 200).then(|| {
         answer.json()["data"]
             .as_array()
@@ -59,7 +59,7 @@ fn a_bucket_that_does_not_open_answers_503_and_others_work() {
     let base = format!("/api/buckets/{}", failing.id);
     let point = json!({"dataSourceId": failing_source, "values": {"level": 2}});
     let refused = [
-        failing.ask(&json!({"bucketId": failing.id})),
+        failing.post_query(&json!({"bucketId": failing.id})),
         failing.single(&point),
         server.client.get(&base).key(&failing.admin).send(),
         server
@@ -132,7 +132,7 @@ fn damage_first_bucket(server: &Server) -> (PathBuf, Vec<u8>) {
     };
     let whole = fs::read(segment).unwrap();
     let number = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().unwrap()) as usize;
-    // The trailer says where the table is, whose first row says where that bucket's entries are.
+    // The trailer has the offset of the table, whose first row has that of the bucket's entries.
     let table = number(whole.len() - 24);
     let entries = number(table + 24);
     let mut damaged = whole.clone();

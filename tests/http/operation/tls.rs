@@ -1,4 +1,4 @@
-//! TLS by configuration, with certificates made here.
+//! TLS by configuration, with generated certificates.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,14 +14,14 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
-use super::recovery::HeldRecovery;
-use super::spoken::Spoken;
+use super::logged_server::LoggedServer;
+use super::recovery::BlockedRecovery;
 use crate::support::process::{command, run_to_end, variable};
 use crate::support::waiting::until;
 
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// Writes both files anew and answers the certificate.
+/// Writes a new key and certificate; returns the certificate.
 fn write_pair(directory: &Path) -> CertificateDer<'static> {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec![String::from("localhost")]).unwrap();
@@ -30,7 +30,7 @@ fn write_pair(directory: &Path) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-/// A server with these files.
+/// The command of a server with these files.
 fn serve(directory: &Path) -> Command {
     let mut command = command(directory);
     command
@@ -40,12 +40,12 @@ fn serve(directory: &Path) -> Command {
     command
 }
 
-fn start(directory: &Path) -> Spoken {
-    Spoken::start(&mut serve(directory))
+fn start(directory: &Path) -> LoggedServer {
+    LoggedServer::start(&mut serve(directory))
 }
 
-/// `GET /health` by a client that trusts this certificate alone.
-fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<String> {
+/// Sends `GET /health` from a client that trusts only this certificate.
+fn get_health(server: &LoggedServer, trusted: &CertificateDer<'static>) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -63,7 +63,7 @@ fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<St
     stream.sock.set_read_timeout(Some(WITHIN))?;
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
-    // The end of the connection may come without a farewell; what counts is the answer before it.
+    // The connection may end without a TLS close; only the answer before it matters.
     match stream.read_to_string(&mut answer) {
         Err(error) if answer.is_empty() => Err(error),
         _ => Ok(answer),
@@ -75,15 +75,15 @@ fn health_answers_over_tls_during_recovery() {
     let directory = TempDir::new().unwrap();
     let certificate = write_pair(directory.path());
     assert!(start(directory.path()).stop().success());
-    let held = HeldRecovery::of(&directory.path().join("data"));
-    let server = Spoken::recovering(&mut serve(directory.path()));
-    let answer = ask(&server, &certificate).unwrap();
+    let held = BlockedRecovery::of(&directory.path().join("data"));
+    let server = LoggedServer::recovering(&mut serve(directory.path()));
+    let answer = get_health(&server, &certificate).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    held.let_go();
+    held.finish();
     until("the server listens", || {
         server.log().contains("listening on").then_some(())
     });
-    let answer = ask(&server, &certificate).unwrap();
+    let answer = get_health(&server, &certificate).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
@@ -92,18 +92,20 @@ fn the_server_reloads_its_certificate_at_sighup() {
     let directory = TempDir::new().unwrap();
     let first = write_pair(directory.path());
     let server = start(directory.path());
-    let answer = ask(&server, &first).unwrap();
+    let answer = get_health(&server, &first).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let second = write_pair(directory.path());
-    assert!(ask(&server, &second).is_err(), "not before SIGHUP");
+    assert!(get_health(&server, &second).is_err(), "not before SIGHUP");
     server.signal(Signal::HUP);
-    let answer = until("the second certificate is in use", || ask(&server, &second).ok());
+    let answer = until("the second certificate is in use", || {
+        get_health(&server, &second).ok()
+    });
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(ask(&server, &first).is_err(), "the first one is gone");
-    // A file that cannot be used leaves what is in use.
+    assert!(get_health(&server, &first).is_err(), "the first one is gone");
+    // An invalid file keeps the current certificate in use.
     fs::write(directory.path().join("key.pem"), "no key").unwrap();
     server.signal(Signal::HUP);
-    assert!(ask(&server, &second).unwrap().starts_with("HTTP/1.1 200"));
+    assert!(get_health(&server, &second).unwrap().starts_with("HTTP/1.1 200"));
 }
 
 #[test]
@@ -144,10 +146,10 @@ fn unusable_files_are_named_with_their_config_keys() {
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
             .env(variable("server.tls_certificate"), certificate)
             .env(variable("server.tls_key"), key);
-        let (status, said) = run_to_end(&mut command, WITHIN);
-        assert!(!status.success(), "{certificate} and {key} are no pair: {said}");
+        let (status, output) = run_to_end(&mut command, WITHIN);
+        assert!(!status.success(), "{certificate} and {key} are no pair: {output}");
         for word in *named {
-            assert!(said.contains(word), "contract 9: `{word}` is not in: {said}");
+            assert!(output.contains(word), "contract 9: `{word}` is not in: {output}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Large answers are produced in pieces as their clients read them, and memory for slow clients is bounded.
+//! Large answers are produced in pieces as clients read them, and memory for slow clients is bounded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,8 +16,8 @@ const ROWS: i64 = 2_000;
 const TEXT_BYTES: usize = 15_000;
 const MEMORY_BYTES_MAX: &str = "8388608";
 
-/// A note that no other row has, and that does not compress.
-fn note(nth: i64) -> String {
+/// A unique and incompressible text.
+fn random_text(nth: i64) -> String {
     let mut random = fastrand::Rng::with_seed(nth as u64);
     (0..TEXT_BYTES).map(|_| random.alphanumeric()).collect()
 }
@@ -33,7 +33,7 @@ fn wide_rows(bucket: &Bucket, rows: i64) {
                     start + nth * SECOND,
                     &json!({"nth": nth}),
                 );
-                point["metadata"] = json!({"note": note(nth)});
+                point["metadata"] = json!({"note": random_text(nth)});
                 point
             })
             .collect();
@@ -47,7 +47,7 @@ fn assert_is_whole(answer: &Value, rows: i64, context: &str) {
     for (nth, row) in (0..).zip(&found) {
         assert_eq!(row["values"]["nth"], nth, "contract 5: in order, {context}");
         assert!(
-            row["metadata"]["note"] == note(nth),
+            row["metadata"]["note"] == random_text(nth),
             "contract 4: as sent, {context}: {nth}"
         );
     }
@@ -83,7 +83,7 @@ fn an_answer_may_exceed_the_memory_of_a_query() {
             assert_eq!(answer["metadata"]["hasMore"], false);
             assert!(answer["metadata"].get("nextCursor").is_none());
         }
-        // A page that ends within the rows, and what follows it.
+        // A page that ends within the rows, and the next page.
         let page = bucket.query(&json!({"limit": 700, "offset": 0, "downsampling": false}));
         assert_is_whole(&page, 700, "a page");
         assert_eq!(page["metadata"]["hasMore"], true);
@@ -98,12 +98,12 @@ fn an_answer_may_exceed_the_memory_of_a_query() {
     }
 }
 
-/// An answer shows the state of one moment, however slowly its client reads.
+/// An answer shows the state at its request, however slowly its client reads.
 #[test]
 fn a_slowly_read_answer_shows_the_state_at_its_request() {
     let (_server, _, bucket) = scene::bucket_on(Server::start_with(Setup::unlimited()));
     wide_rows(&bucket, ROWS);
-    let mut stream = ask(&bucket, 10_000);
+    let mut stream = send_query(&bucket, 10_000);
     let mut head = [0; 1_024];
     stream.read_exact(&mut head).unwrap();
     assert!(head.starts_with(b"HTTP/1.1 200"));
@@ -119,8 +119,8 @@ fn a_slowly_read_answer_shows_the_state_at_its_request() {
     );
 }
 
-/// A query over its own connection, whose answer is not read yet.
-fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
+/// Sends a query on its own connection; its answer is not read.
+fn send_query(bucket: &Bucket, limit: u32) -> TcpStream {
     let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
     let base = bucket.client.base();
     let address = base.strip_prefix("http://").unwrap();
@@ -142,7 +142,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
     let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
     wide_rows(&bucket, ROWS);
     let before = peak_bytes(&server);
-    let mut unread: Vec<TcpStream> = (0..60).map(|_| ask(&bucket, 10_000)).collect();
+    let mut unread: Vec<TcpStream> = (0..60).map(|_| send_query(&bucket, 10_000)).collect();
     let mut refused = 0;
     for stream in &mut unread {
         let mut status = [0; 12];
@@ -158,7 +158,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
         60 - 8,
         "half of the room is one organization's, and a piece counts for a megabyte"
     );
-    // A small query is still answered, and so is a large one of another organization.
+    // Small queries, and large ones of another organization, are still answered.
     assert_eq!(
         array(
             &bucket.query(&json!({"limit": 1, "downsampling": false})),
@@ -182,7 +182,7 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
     );
     drop(unread);
     until("the memory is released", || {
-        let answer = bucket.ask(&json!({"limit": 1_000, "downsampling": false}));
+        let answer = bucket.post_query(&json!({"limit": 1_000, "downsampling": false}));
         (answer.status == 200).then_some(())
     });
 }

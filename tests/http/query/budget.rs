@@ -1,5 +1,5 @@
-//! A query holds the memory its answer needs and is refused beyond its budget: the server survives, and the
-//! error tells the client how to reduce the query.
+//! A query uses the memory that its answer needs and is refused beyond its budget: the server survives, and the error
+//! tells the client how to narrow the query.
 
 use std::fs;
 
@@ -20,8 +20,8 @@ fn field(nth: i64) -> String {
     format!("f{:03}", nth % FIELDS as i64)
 }
 
-/// Many declared fields, and points that each have one of them; the first of them is at the beginning of a minute.
-fn wide(bucket: &Bucket) -> i64 {
+/// Declares many fields and sends points with one of them each, from the beginning of a minute.
+fn fill_wide_source(bucket: &Bucket) -> i64 {
     let schema: Map<String, Value> = (0..FIELDS as i64)
         .map(|nth| (field(nth), json!({"type": "number"})))
         .collect();
@@ -36,7 +36,7 @@ fn wide(bucket: &Bucket) -> i64 {
     start
 }
 
-/// The most memory that the process ever had, in bytes.
+/// Peak memory of the process in bytes.
 pub(super) fn peak_bytes(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -75,7 +75,7 @@ fn a_wide_source_costs_only_the_requested_fields() {
             .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
             .set("storage.checkpoint_bytes", checkpoint_bytes);
         let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
-        let start = wide(&bucket);
+        let start = fill_wide_source(&bucket);
         let before = peak_bytes(&server);
         for (sort, first) in [("asc", 0), ("desc", POINTS / 2 - 1)] {
             for offset in [0, 10] {
@@ -101,11 +101,10 @@ fn a_wide_source_costs_only_the_requested_fields() {
         }
         let all = json!({"aggregation": "count", "groupBy": "minute", "limit": 1_000});
         assert_eq!(array(&bucket.query(&all), "/data").len(), 1_000);
-        // Most of these would have to be kept to be passed over.
-        assert_too_large(
-            &bucket
-                .ask(&json!({"aggregation": "avg", "groupBy": "minute", "offset": 28_000, "limit": 10_000})),
-        );
+        // Most of these rows would have to be kept to skip them.
+        assert_too_large(&bucket.post_query(
+            &json!({"aggregation": "avg", "groupBy": "minute", "offset": 28_000, "limit": 10_000}),
+        ));
         let held = peak_bytes(&server).saturating_sub(before);
         assert!(held < 60 << 20, "{held} bytes more for queries of 4 MiB");
         let months = bucket.query(&json!({"aggregation": "count", "groupBy": "month"}));

@@ -1,4 +1,4 @@
-//! `layout: "columns"`: the same rows, an array for each member.
+//! `layout: "columns"`: the same rows as one array for each member.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::scene::{self, array, assert_faults, column};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{HOUR, MINUTE, now_ns};
 
-/// Answers the query both ways, and fails where the columns are not the rows.
+/// Sends the query in both layouts, and asserts that they agree.
 #[track_caller]
-fn same(bucket: &Bucket, body: &Value) -> Value {
+fn query_both_layouts(bucket: &Bucket, body: &Value) -> Value {
     let rows = bucket.query(body);
-    let mut asked = body.clone();
-    asked["layout"] = json!("columns");
-    let columns = bucket.query(&asked);
+    let mut columns_body = body.clone();
+    columns_body["layout"] = json!("columns");
+    let columns = bucket.query(&columns_body);
     assert_eq!(columns["metadata"], rows["metadata"], "{body}");
     assert!(columns.get("data").is_none(), "columns stand instead of data");
     let data = array(&rows, "/data");
@@ -80,19 +80,19 @@ fn columns_hold_the_same_data_as_rows() {
         ),
         point(&states, start + 2, &json!({"on": false})),
     ]);
-    let columns = same(&bucket, &json!({}));
+    let columns = query_both_layouts(&bucket, &json!({}));
     assert!(columns.get("metadata").is_none(), "no point has metadata");
     bucket.send(&[marked]);
-    let columns = same(&bucket, &json!({"sort": "desc"}));
+    let columns = query_both_layouts(&bucket, &json!({"sort": "desc"}));
     assert_eq!(columns["metadata"].as_array().map(Vec::len), Some(6));
     for aggregation in ["avg", "count"] {
-        same(&bucket, &json!({"aggregation": aggregation, "groupBy": "hour"}));
+        query_both_layouts(&bucket, &json!({"aggregation": aggregation, "groupBy": "hour"}));
         let merged = json!({"aggregation": aggregation, "groupBy": "minute", "mergeSources": true});
-        assert!(same(&bucket, &merged).get("dataSourceId").is_none());
+        assert!(query_both_layouts(&bucket, &merged).get("dataSourceId").is_none());
     }
-    let page = same(&bucket, &json!({"limit": 2, "offset": 1}));
+    let page = query_both_layouts(&bucket, &json!({"limit": 2, "offset": 1}));
     assert_eq!(page["timestamp"].as_array().map(Vec::len), Some(2));
-    let nothing = same(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));
+    let nothing = query_both_layouts(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));
     assert_eq!(nothing["timestamp"], json!([]));
     assert_eq!(nothing["values"], json!({}));
 }
@@ -122,6 +122,6 @@ fn the_cursor_continues_in_the_columns_layout() {
 #[test]
 fn another_layout_is_refused() {
     let (_server, _, bucket) = scene::bucket();
-    let answer = bucket.ask(&json!({"layout": "table"}));
+    let answer = bucket.post_query(&json!({"layout": "table"}));
     assert_faults(&answer, &["layout"], "contract 11: rows or columns");
 }

@@ -14,7 +14,7 @@ fn levels(answer: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// Points 0..count, three to a timestamp.
+/// Sends points 0..count, three for each timestamp.
 fn fill(bucket: &Bucket, source: &str, start: i64, count: i64) {
     let points: Vec<Value> = (0..count)
         .map(|nth| point(source, start + nth / 3 * SECOND, &json!({"level": nth})))
@@ -39,7 +39,7 @@ fn pages_by_cursor_give_all_rows_in_both_orders() {
         let mut body = json!({"sort": sort, "downsampling": false});
         let mut restarts = 0;
         loop {
-            // Another page size each time: the cursor is a place, not a page.
+            // Another page size each time: a cursor is a position, not a page.
             body["limit"] = json!(random.usize(1..400));
             let answer = bucket.query(&body);
             let rows = levels(&answer);
@@ -96,7 +96,7 @@ fn points_arriving_before_the_cursor_shift_nothing_later_ones_appear() {
     expected.extend([2002, 2003]);
     assert_eq!(levels(&rest), expected, "{sentence}");
 
-    // The same place from the other side.
+    // The same position in the opposite order.
     let all = bucket.query(&json!({"limit": 1000, "downsampling": false, "sort": "desc"}));
     let page = bucket.query(&json!({"limit": 50, "downsampling": false, "sort": "desc"}));
     bucket.send(&[point(&source, start + 2 * DAY, &json!({"level": 3000}))]);
@@ -142,7 +142,7 @@ fn a_cursor_belongs_to_its_bucket_filter_and_sort() {
     let sentence =
         "contract 10: a cursor with another bucket, filter or sort than it was made for: 400 at `cursor`";
     assert_faults(
-        &other.ask(&json!({"limit": 5, "cursor": cursor, "downsampling": false})),
+        &other.post_query(&json!({"limit": 5, "cursor": cursor, "downsampling": false})),
         &["cursor"],
         sentence,
     );
@@ -159,11 +159,15 @@ fn a_cursor_belongs_to_its_bucket_filter_and_sort() {
     ];
     for change in changes {
         let body = with(change);
-        assert_faults(&bucket.ask(&body), &["cursor"], &format!("{sentence} ({body})"));
+        assert_faults(
+            &bucket.post_query(&body),
+            &["cursor"],
+            &format!("{sentence} ({body})"),
+        );
     }
     let sentence = "contract 10: a cursor with `offset`: 400 at `cursor`";
     assert_faults(
-        &bucket.ask(&with(&|body| body["offset"] = json!(5))),
+        &bucket.post_query(&with(&|body| body["offset"] = json!(5))),
         &["cursor"],
         sentence,
     );
@@ -179,10 +183,10 @@ fn a_forged_cursor_is_400() {
         .as_str()
         .unwrap_or_else(|| panic!("contract 5: nextCursor with more to come"))
         .to_owned();
-    let ask = |cursor: &str| -> Answer {
-        bucket.ask(&json!({"limit": 5, "downsampling": false, "cursor": cursor}))
+    let query_from = |cursor: &str| -> Answer {
+        bucket.post_query(&json!({"limit": 5, "downsampling": false, "cursor": cursor}))
     };
-    ask(&cursor).expect(200, "the cursor itself is good");
+    query_from(&cursor).expect(200, "the cursor itself is good");
     let malformed = [
         String::new(),
         "x".to_owned(),
@@ -198,16 +202,16 @@ fn a_forged_cursor_is_400() {
     ];
     for wrong in malformed {
         assert_faults(
-            &ask(&wrong),
+            &query_from(&wrong),
             &["cursor"],
             &format!("contract 10: a malformed cursor is 400 at `cursor` (`{wrong}`)"),
         );
     }
-    // One character changed: refused, or still a place in the same listing; never a fault of the server.
+    // One changed character: the cursor is refused or is still a position in the same list; never a 500.
     for at in 0..cursor.len() {
         let mut changed = cursor.clone().into_bytes();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
-        let answer = ask(&String::from_utf8(changed).unwrap());
+        let answer = query_from(&String::from_utf8(changed).unwrap());
         match answer.status {
             400 => drop(answer.refused(400, "contract 10: a malformed cursor is 400")),
             status => assert_eq!(status, 200, "a cursor with character {at} changed: {answer}"),

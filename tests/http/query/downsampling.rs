@@ -1,4 +1,4 @@
-//! Auto-downsampling: when it applies, with which unit, and the stats of the averaged points.
+//! Automatic downsampling: when it applies, its unit, and the stats of averaged points.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::scene::{self, array, column, members};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
-/// `count` points of one source, evenly spaced from the start of a day on.
+/// `count` evenly spaced points of one source, from the start of a day.
 fn series(source: &str, interval: i64, count: i64) -> Vec<Sample> {
     let start = now_ns() / DAY * DAY;
     (0..count)
@@ -34,7 +34,7 @@ fn assert_raw(answer: &Value, sentence: &str) {
     );
 }
 
-/// The answer must be the average by that unit, with stats beside it.
+/// Asserts that the answer has averages by this unit with stats.
 #[track_caller]
 fn assert_downsampled(answer: &Value, samples: &[Sample], unit: Unit, expected_points: f64, context: &str) {
     let metadata = &answer["metadata"];
@@ -81,9 +81,9 @@ fn assert_downsampled(answer: &Value, samples: &[Sample], unit: Unit, expected_p
         );
         for (field, value) in row["stats"].as_object().into_iter().flatten() {
             let field = field.as_str();
-            let right = min.values[field].is(&value["min"])
-                && max.values[field].is(&value["max"])
-                && count.values[field].is(&value["count"]);
+            let right = min.values[field].equals(&value["min"])
+                && max.values[field].equals(&value["max"])
+                && count.values[field].equals(&value["count"]);
             assert!(
                 right,
                 "contract 5: stats: {{f: {{min, max, count}}}} of what was smoothed ({context}): {row}"
@@ -324,7 +324,7 @@ fn sources_without_number_fields_are_not_downsampled() {
     let texts = bucket.source_with(&json!({
         "name": "texts", "schema": {"state": {"type": "string"}, "valid": {"type": "boolean"}},
     }));
-    let mixed = bucket.source_with(&json!({
+    let source = bucket.source_with(&json!({
         "name": "mixed", "schema": {"state": {"type": "string"}, "level": {"type": "number"}},
     }));
     let start = now_ns() / HOUR * HOUR;
@@ -334,17 +334,17 @@ fn sources_without_number_fields_are_not_downsampled() {
             .collect()
     };
     bucket.send(&of(&texts, json!({"state": "ebb", "valid": true})));
-    bucket.send(&of(&mixed, json!({"state": "ebb", "level": 2})));
+    bucket.send(&of(&source, json!({"state": "ebb", "level": 2})));
     let sentence = "contract 10: no number field selected: raw";
     assert_raw(
         &bucket.query(&json!({"filters": {"dataSourceIds": [texts]}})),
         sentence,
     );
     assert_raw(
-        &bucket.query(&json!({"filters": {"dataSourceIds": [mixed], "fields": ["state"]}})),
+        &bucket.query(&json!({"filters": {"dataSourceIds": [source], "fields": ["state"]}})),
         sentence,
     );
-    let averaged = bucket.query(&json!({"filters": {"dataSourceIds": [mixed]}}));
+    let averaged = bucket.query(&json!({"filters": {"dataSourceIds": [source]}}));
     assert!(applied(&averaged), "a source with a number field is downsampled");
     assert_eq!(
         members(&averaged["data"][0]["values"]),

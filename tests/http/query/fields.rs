@@ -1,4 +1,4 @@
-//! `filters.fields`: which values a row shows, and which points become rows.
+//! `filters.fields`: the values in a row, and which points become rows.
 
 use serde_json::{Value, json};
 
@@ -103,22 +103,22 @@ fn an_undeclared_field_is_400_naming_the_available_ones() {
                 body["aggregation"] = json!(aggregation);
                 body["groupBy"] = json!("hour");
             }
-            let answer = bucket.ask(&body);
+            let answer = bucket.post_query(&body);
             answer.refused(400, sentence);
             assert_eq!(answer.faults(), [path], "{sentence}: {answer}");
             let detail = answer.json()["details"][0]["message"]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
-            let said = format!("{} {detail}", answer.json()["message"]);
+            let message = format!("{} {detail}", answer.json()["message"]);
             assert!(
-                available.iter().all(|field| said.contains(field)),
-                "{sentence}: {said}"
+                available.iter().all(|field| message.contains(field)),
+                "{sentence}: {message}"
             );
         }
     }
     bucket
-        .ask(&json!({"filters": {"fields": ["wind"]}}))
+        .post_query(&json!({"filters": {"fields": ["wind"]}}))
         .expect(200, "contract 5: one selected source is enough");
 }
 
@@ -136,12 +136,12 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
         point(&source, now + 2, &json!({"valid": false})),
         point(&source, now + MINUTE, &json!({"state": "ebb"})),
     ]);
-    let ask = |aggregation: &str, fields: Option<&[&str]>| {
+    let aggregate = |aggregation: &str, fields: Option<&[&str]>| {
         let mut body = json!({"aggregation": aggregation, "groupBy": "minute"});
         if let Some(fields) = fields {
             body["filters"] = json!({"fields": fields});
         }
-        bucket.ask(&body)
+        bucket.post_query(&body)
     };
     for aggregation in ["avg", "sum", "min", "max"] {
         let sentence = "contract 5: asking a numeric aggregation of a string or boolean field by fields: 400";
@@ -149,12 +149,12 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
             (["state"].as_slice(), "filters/fields/0"),
             (&["level", "valid"], "filters/fields/1"),
         ] {
-            let answer = ask(aggregation, Some(fields));
+            let answer = aggregate(aggregation, Some(fields));
             answer.refused(400, sentence);
             assert_eq!(answer.faults(), [path], "{sentence}: {answer}");
         }
         let rows = array(
-            &ask(aggregation, None).expect(200, "without fields those fields are left out"),
+            &aggregate(aggregation, None).expect(200, "without fields those fields are left out"),
             "/data",
         );
         let left_out = "contract 5: without fields, string and boolean fields are left out";
@@ -167,7 +167,7 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
     }
     let values = |fields: Option<&[&str]>| {
         column(
-            &array(&ask("count", fields).expect(200, "a count"), "/data"),
+            &array(&aggregate("count", fields).expect(200, "a count"), "/data"),
             "/values",
         )
     };
@@ -199,7 +199,7 @@ fn the_error_for_many_unknown_names_is_small() {
         .collect();
     bucket.source_with(&json!({"name": "wide", "schema": declared}));
     let unknown = |count: usize| (0..count).map(|nth| format!("unknown {nth}")).collect::<Vec<_>>();
-    let answer = bucket.ask(&json!({"filters": {"fields": unknown(256)}}));
+    let answer = bucket.post_query(&json!({"filters": {"fields": unknown(256)}}));
     answer.refused(400, "contract 5: a name that no selected source declares is 400");
     assert_eq!(
         scene::array(&answer.json(), "/details").len(),
@@ -208,7 +208,7 @@ fn the_error_for_many_unknown_names_is_small() {
     );
     assert!(answer.text().contains("256 faults"), "and how many there are");
     assert!(answer.body.len() < 32_000, "{} bytes", answer.body.len());
-    let answer = bucket.ask(&json!({"filters": {"fields": unknown(257)}}));
+    let answer = bucket.post_query(&json!({"filters": {"fields": unknown(257)}}));
     answer.refused(400, "a query names 256 fields at most");
     assert_eq!(answer.faults(), ["filters/fields"]);
 }

@@ -1,4 +1,4 @@
-//! Filters together, raw and grouped, against the naive twin.
+//! Combined filters, raw and grouped, compared with the naive model.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::model::{Grouping, Sample, assert_rows};
 use crate::scene::{self, array, column};
 use crate::support::time::{DAY, HOUR, SECOND, now_ns, timestamp};
 
-/// A metadata filter cannot be served from what is added up in advance; the answer is exact all the same.
+/// A query with a metadata filter cannot use rollups; its answer must still be exact.
 #[test]
 fn grouped_answers_under_a_metadata_filter_are_exact() {
     let seed = fastrand::u64(..);

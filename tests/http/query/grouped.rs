@@ -1,5 +1,5 @@
-//! Grouped results are exact: against the naive twin, over random points that come late and out of order, at random
-//! range bounds, before and after restarts.
+//! Grouped results are exact: compared with the naive model for random points, late and out of order, with random
+//! ranges, before and after restarts.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ fn sources(bucket: &Bucket) -> Vec<String> {
     (0..3).map(create).collect()
 }
 
-/// Points between two instants, most at whole seconds, half of them close to the one before, so that cells hold
-/// several.
+/// Random points between two instants, most at whole seconds, half of them close to the previous one, so that cells
+/// contain several points.
 fn samples(
     random: &mut fastrand::Rng,
     sources: &[String],
@@ -52,7 +52,7 @@ fn samples(
         if random.u8(..) < 220 {
             values.insert("level", json!(f64::from(random.i32(-2_000..100_000)) / 100.0));
         }
-        // Silent for a third of the time at a stretch, so that whole cells have none of it.
+        // Gaps of up to a third of the time, so that whole cells are empty.
         if random.bool() && (at - from).div_euclid((until - from) / 30) % 3 != 0 {
             values.insert("depth", json!(random.f64() * 1e4 + 1.0));
         }
@@ -108,14 +108,14 @@ fn grouping(
     grouping
 }
 
-/// Sends the points out of order in batches of random size, with restarts between, and runs random queries.
+/// Sends the points out of order in batches of random size, with restarts in between, and runs random queries.
 fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: usize) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let sources = sources(&bucket);
     let mut samples = samples(&mut random, &sources, (from, until), count);
-    // Mostly in order, as sensors send; one in five is late by any amount.
+    // Mostly in order; one in five has a random delay.
     samples.sort_by_key(|sample| sample.at);
     let late: Vec<Sample> = (0..count / 5)
         .map(|_| samples.remove(random.usize(..samples.len())))
@@ -124,7 +124,7 @@ fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: u
         samples.insert(random.usize(..=samples.len()), sample);
     }
 
-    let ask = |random: &mut fastrand::Rng, samples: &[Sample]| {
+    let check_query = |random: &mut fastrand::Rng, samples: &[Sample]| {
         let grouping = grouping(random, samples, &sources, (from, until));
         let answer = bucket.query(&grouping.body());
         let context = format!("seed {seed}, {} points, {}", samples.len(), grouping.body());
@@ -144,11 +144,11 @@ fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: u
             server.kill();
             server.launch();
         }
-        ask(&mut random, &samples[..sent]);
+        check_query(&mut random, &samples[..sent]);
     }
     for restart in 0..3 {
         for _ in 0..40 {
-            ask(&mut random, &samples);
+            check_query(&mut random, &samples);
         }
         if restart == 0 {
             server.kill();
@@ -169,7 +169,7 @@ fn sealing() -> (Server, Bucket) {
     (server, bucket)
 }
 
-/// Minutes full of points.
+/// Minutes with many points.
 #[test]
 fn over_half_an_hour() {
     let from = now_ns() / HOUR * HOUR;
@@ -183,20 +183,20 @@ fn over_half_an_hour_in_segments() {
     check(sealing(), from, from + 30 * MINUTE, 9000);
 }
 
-/// Hours and days, ending now: most of it in the past.
+/// Hours and days up to now, mostly in the past.
 #[test]
 fn over_three_weeks_ending_now() {
     let until = now_ns() / SECOND * SECOND;
     check(sealing(), until - 21 * DAY, until, 6000);
 }
 
-/// Weeks, months, a leap day and five turns of the year.
+/// Weeks, months, a leap day and five year boundaries.
 #[test]
 fn over_five_years() {
     check(unsealed(), midnight(2027, 11, 20), midnight(2032, 3, 10), 3000);
 }
 
-/// Around the year that is divisible by 4 and no leap year.
+/// Includes a year that is divisible by 4 and not a leap year.
 #[test]
 fn over_the_turn_of_the_century() {
     check(sealing(), midnight(2099, 12, 25), midnight(2100, 3, 10), 3000);

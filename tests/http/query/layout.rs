@@ -1,4 +1,4 @@
-//! Grouped rows: every layout of the spec at once, names that collide, merging, order, metadata.
+//! Grouped rows: all layouts of the spec, name collisions, merging, order, metadata.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `maxPoints`: points as long as they are few enough, else averages by the finest step that makes few enough rows.
+//! `maxPoints`: points if they are few enough, else averages by the finest step with few enough rows.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::scene::{self, array, assert_faults, column};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
-/// The steps, and how long each is.
+/// The steps and their lengths.
 const STEPS: [(&str, i64); 13] = [
     ("1s", SECOND),
     ("5s", 5 * SECOND),
@@ -132,7 +132,7 @@ fn booleans_become_the_share_of_true_and_strings_are_omitted() {
     let schema = json!({"on": {"type": "boolean"}, "level": {"type": "number"}, "mode": {"type": "string"}});
     let source = bucket.source_with(&json!({"name": "pump", "schema": schema}));
     let start = (now_ns() / DAY - 1) * DAY;
-    // On for the first 12 s of each minute, for 100 minutes: a value when it changes, and a level in between.
+    // On for the first 12 s of each minute, for 100 minutes: a value at each change, and a level in between.
     let points: Vec<Value> = (0..100)
         .flat_map(|minute| {
             let at = start + minute * MINUTE;
@@ -182,11 +182,11 @@ fn max_points_excludes_other_row_selections() {
         if member == "aggregation" {
             body["groupBy"] = json!("hour");
         }
-        assert_faults(&bucket.ask(&body), &["maxPoints"], "small print J4");
+        assert_faults(&bucket.post_query(&body), &["maxPoints"], "small print J4");
     }
     for points_max in [json!(99), json!(10_001), json!("500"), json!(100.5)] {
         assert_faults(
-            &bucket.ask(&json!({"maxPoints": points_max})),
+            &bucket.post_query(&json!({"maxPoints": points_max})),
             &["maxPoints"],
             "contract 11: 100 to 10,000",
         );

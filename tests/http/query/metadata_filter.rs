@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::scene::{self, column};
 use crate::support::given::Bucket;
 
-/// Points 0.. with these metadata texts, in order of time.
+/// Sends points 0.. with these metadata texts, in order of time.
 fn with_metadata(bucket: &Bucket, texts: &[Option<&str>]) {
     let source = bucket.source("gauge", &["level"]);
     let now = crate::support::time::now_ns();

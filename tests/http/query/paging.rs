@@ -1,4 +1,4 @@
-//! `limit` and `offset` against a full listing.
+//! `limit` and `offset` compared with the complete list.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::scene::{self, array, column};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, MINUTE, SECOND, now_ns};
 
-/// Points over two sources with ties and late ones, sealed in part by a restart; how many there are.
+/// Sends points of two sources, with ties and late ones, some of which a restart seals.
 fn fill(bucket: &Bucket, random: &mut fastrand::Rng, count: i64) {
     let sources = [bucket.source("a", &["level"]), bucket.source("b", &["level"])];
     let start = now_ns();

@@ -1,4 +1,4 @@
-//! Raw rows: their shape and their order.
+//! Raw rows: their members and their order.
 
 use serde_json::{Value, json};
 
@@ -50,8 +50,9 @@ fn a_raw_answer_has_the_shape_of_the_spec() {
     );
 }
 
-/// Ties on purpose: most timestamps several times, over several sources, in batches and singly, out of order.
-fn tied(bucket: &Bucket, random: &mut fastrand::Rng) -> Vec<(i64, i64)> {
+/// Sends points with ties: most timestamps occur several times, in several sources, in batches and singly, out of
+/// order.
+fn send_ties(bucket: &Bucket, random: &mut fastrand::Rng) -> Vec<(i64, i64)> {
     let sources = [
         bucket.source("a", &["level"]),
         bucket.source("b", &["level"]),
@@ -73,7 +74,7 @@ fn tied(bucket: &Bucket, random: &mut fastrand::Rng) -> Vec<(i64, i64)> {
             _ => bucket.send(&entries),
         }
     }
-    // Stable: points with one timestamp stay in order of arrival.
+    // A stable sort: points with equal timestamps stay in order of arrival.
     arrived.sort_by_key(|(at, _)| *at);
     arrived
 }
@@ -83,7 +84,7 @@ fn order_is_timestamp_then_arrival_and_desc_is_its_exact_reverse() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let (mut server, _, bucket) = scene::bucket();
-    let expected = tied(&bucket, &mut fastrand::Rng::with_seed(seed));
+    let expected = send_ties(&bucket, &mut fastrand::Rng::with_seed(seed));
     let numbers: Vec<Value> = expected.iter().map(|(_, number)| json!(number)).collect();
     let reversed: Vec<Value> = numbers.iter().rev().cloned().collect();
     for restarted in [false, true] {
@@ -145,15 +146,17 @@ fn both_ends_are_inclusive_to_the_nanosecond() {
     let sentence = "contract 5: both given, startTime must be before endTime";
     for (from, until) in [(5, 5), (6, 5), (5 + SECOND, 5)] {
         let filters = json!({"startTime": timestamp(start + from), "endTime": timestamp(start + until)});
-        let answer = bucket.ask(&json!({"filters": filters}));
+        let answer = bucket.post_query(&json!({"filters": filters}));
         answer.refused(400, sentence);
         let faults = answer.faults();
         let one_of_both = faults == ["filters/startTime"] || faults == ["filters/endTime"];
         assert!(one_of_both, "{sentence}: the fault is at one of both: {answer}");
     }
-    // Different spellings of one instant are one instant.
+    // Different spellings of one instant.
     let filters = json!({"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-01T01:00:00+01:00"});
-    bucket.ask(&json!({"filters": filters})).refused(400, sentence);
+    bucket
+        .post_query(&json!({"filters": filters}))
+        .refused(400, sentence);
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn sources_are_selected_and_all_are_the_default() {
         "a source named twice is one source"
     );
     bucket
-        .ask(&json!({"filters": {"dataSourceIds": [scene::UNKNOWN_ID]}}))
+        .post_query(&json!({"filters": {"dataSourceIds": [scene::UNKNOWN_ID]}}))
         .refused(404, "contract 5: an unknown id: 404");
 }
 
@@ -216,24 +219,24 @@ fn aggregation_and_group_by_require_each_other() {
         (json!({"aggregation": "avg"}), "aggregation"),
         (json!({"groupBy": "hour"}), "groupBy"),
     ] {
-        let answer = bucket.ask(&body);
+        let answer = bucket.post_query(&body);
         answer.refused(400, sentence);
         let faults = answer.faults();
         let named = faults == ["aggregation"] || faults == ["groupBy"];
         assert!(named, "{sentence}, at one of both (given: {either}): {answer}");
     }
     assert_faults(
-        &bucket.ask(&json!({"aggregation": "AVG", "groupBy": "hour"})),
+        &bucket.post_query(&json!({"aggregation": "AVG", "groupBy": "hour"})),
         &["aggregation"],
         "spec: aggregations",
     );
     assert_faults(
-        &bucket.ask(&json!({"aggregation": "avg", "groupBy": "hours"})),
+        &bucket.post_query(&json!({"aggregation": "avg", "groupBy": "hours"})),
         &["groupBy"],
         "spec: groupBy",
     );
     assert_faults(
-        &bucket.ask(&json!({"sort": "ASC"})),
+        &bucket.post_query(&json!({"sort": "ASC"})),
         &["sort"],
         "spec: sort is asc or desc",
     );

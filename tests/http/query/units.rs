@@ -1,11 +1,11 @@
-//! Calendar units with dates anyone can check: each row is written out.
+//! Calendar units with literal dates and expected rows.
 
 use serde_json::{Value, json};
 
 use crate::scene::{self, array, assert_timestamp, column};
 use crate::support::given::Bucket;
 
-/// Sends one point at each instant; those long past singly, as the contract asks.
+/// Sends one point at each instant; old ones singly, as the contract requires.
 fn fill(bucket: &Bucket, instants: &[&str]) {
     let source = bucket.source("gauge", &["level"]);
     for instant in instants {
@@ -96,7 +96,7 @@ fn weeks_start_on_monday_across_years() {
         "2024-01-01T00:00:00Z",
         "2024-01-07T23:59:59Z",
         "2024-01-08T00:00:00Z",
-        // 2024-12-30 was a Monday: the turn of the year is within its week.
+        // 2024-12-30 was a Monday: the year boundary is within its week.
         "2024-12-29T12:00:00Z",
         "2024-12-31T12:00:00Z",
         "2025-01-01T12:00:00Z",
@@ -166,7 +166,7 @@ fn months_have_their_own_lengths_including_leap_years() {
     );
 }
 
-/// The first and the last group hold only what the range lets in, and are named by the unit's start all the same.
+/// The first and the last group contain only points in the range, and have the start of the unit as their time.
 #[test]
 fn a_range_cuts_groups_and_does_not_rename_them() {
     let (_server, _, bucket) = scene::bucket();

@@ -1,5 +1,5 @@
-//! More points than any one block holds, of every type, with gaps, late ones and many different texts: the raw rows
-//! are the points that were sent, from memory, from the log and from segments alike.
+//! More points than fit into a block, of every type, with gaps, late points and many different texts: the raw rows
+//! equal the sent points, whether read from memory, from the log or from segments.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const POINTS: i64 = 24_000;
 fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
     let mut values = json!({"nth": nth});
     if random.u8(..) < 200 {
-        // Never integral: such a number comes back without its fraction, and JSON texts are compared here.
+        // Never a whole number: it would be returned without its fraction, and JSON texts are compared here.
         values["level"] = json!(f64::from(random.i32(-10_000..10_000) * 10 + 5) / 100.0);
     }
     if random.u8(..) < 150 {
@@ -29,8 +29,8 @@ fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
     values
 }
 
-/// Every row under these filters, by cursor.
-fn all(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
+/// All rows with these filters, read by cursor.
+fn all_rows(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
     let mut body = json!({"filters": filters, "sort": sort, "limit": 7000, "downsampling": false});
     let mut rows = Vec::new();
     loop {
@@ -110,9 +110,14 @@ fn check(mut server: Server, bucket: &Bucket) {
             server.launch();
         }
         let context = format!("{when}, seed {seed}");
-        assert_rows(&all(bucket, &json!({}), "asc"), sent.iter(), &sources, &context);
         assert_rows(
-            &all(bucket, &json!({}), "desc"),
+            &all_rows(bucket, &json!({}), "asc"),
+            sent.iter(),
+            &sources,
+            &context,
+        );
+        assert_rows(
+            &all_rows(bucket, &json!({}), "desc"),
             sent.iter().rev(),
             &sources,
             &context,
@@ -128,7 +133,7 @@ fn check(mut server: Server, bucket: &Bucket) {
                 .iter()
                 .filter(|sent| (from..=until).contains(&sent.at) && sent.source == source);
             assert_rows(
-                &all(bucket, &filters, "asc"),
+                &all_rows(bucket, &filters, "asc"),
                 expected,
                 &sources,
                 &format!("{filters}, {context}"),
@@ -138,7 +143,10 @@ fn check(mut server: Server, bucket: &Bucket) {
             .iter()
             .filter(|sent| sent.values.get("text").is_some())
             .map(|sent| sent.values["text"].clone());
-        let found = column(&all(bucket, &json!({"fields": ["text"]}), "asc"), "/values/text");
+        let found = column(
+            &all_rows(bucket, &json!({"fields": ["text"]}), "asc"),
+            "/values/text",
+        );
         assert!(
             found == texts.collect::<Vec<_>>(),
             "contract 5: rows left with no value are not rows ({context})"
@@ -146,8 +154,8 @@ fn check(mut server: Server, bucket: &Bucket) {
     }
 }
 
-/// Full blocks that overlap no other take another way through a merge than small or late ones, and only a series
-/// that is merged several times over has them.
+/// Full blocks without overlap are merged by another code path than small or late ones; only a series that is merged
+/// repeatedly has them.
 #[test]
 fn a_long_series_survives_its_merges_in_order() {
     let (mut server, _, bucket) = scene::sealing_bucket();
@@ -179,7 +187,7 @@ fn a_long_series_survives_its_merges_in_order() {
             counted, 80_000,
             "contract 5: grouped results equal the raw points, {when}"
         );
-        let rows = column(&all(&bucket, &json!({}), "asc"), "/values/nth");
+        let rows = column(&all_rows(&bucket, &json!({}), "asc"), "/values/nth");
         let found: Vec<i64> = rows.iter().filter_map(Value::as_i64).collect();
         assert!(
             found == numbers,

@@ -1,4 +1,5 @@
-//! Compressed bodies that grow: refused at the limit, in no more memory than the limit, not unpacked to their end.
+//! Compressed bodies that expand: refused at the limit, with no more memory than the limit, and not decompressed
+//! completely.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use crate::scene;
 
 const UNPACKED_BYTES: usize = 1 << 30;
 const STEP_BYTES: usize = 1 << 20;
-/// The largest limit of a body is 10 MiB; a buffer grows by doubling, and each of a few threads may keep what it had.
+/// The largest limit of a body is 10 MiB; a buffer grows by doubling, and each of a few threads may keep its buffer.
 const GROWTH_BYTES_MAX: u64 = 128 << 20;
-/// Also in a debug build, on two busy cores.
+/// Allows for a debug build on two busy cores.
 const WITHIN: Duration = Duration::from_secs(1);
 
 fn gzip_bomb() -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Very many concurrent clients, which need not be an attack: slow ones, and many that connect at once.
+//! Large numbers of concurrent clients, with or without an intent to attack: slow clients, and many new connections.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn connect(server: &Server) -> TcpStream {
     connection
 }
 
-/// The head of a batch that says how long its body is.
+/// The head of a batch with the length of its body.
 fn batch_head(key: &str, body_bytes: usize) -> String {
     format!(
         "POST /api/data/batch HTTP/1.1\r\nHost: test\r\nX-API-Key: {key}\r\nContent-Length: {body_bytes}\r\n\r\n"
@@ -38,7 +38,7 @@ fn batch(bucket: &Bucket, source: &str) -> String {
     format!("{}{body}", batch_head(&bucket.admin, body.len()))
 }
 
-/// Sends a request and reads its answer; the connection stays.
+/// Sends a request and reads its answer; the connection stays open.
 fn exchange(connection: &mut TcpStream, request: &str) -> String {
     connection.write_all(request.as_bytes()).unwrap();
     let (mut answer, mut part) = (String::new(), [0; 4_096]);
@@ -70,7 +70,7 @@ fn a_request_refused_by_overload_keeps_its_connection() {
     for other in &mut others {
         let head = batch_head(&bucket.admin, 10_000_000);
         other.write_all(head.as_bytes()).unwrap();
-        // Part of its body, which it keeps waiting.
+        // A part of its body; the rest is not sent.
         other.write_all(&vec![b' '; 300_000]).unwrap();
     }
     let held = || Metrics::of(&server.client).value("tidewatch_body_bytes");
@@ -91,8 +91,8 @@ fn a_request_refused_by_overload_keeps_its_connection() {
     });
 }
 
-/// Three thousand clients that send nothing, or an occasional byte of a head or body. Others are served meanwhile,
-/// and the slow ones are disconnected at their time limit.
+/// Three thousand clients that send nothing, or an occasional byte of a head or body. Other clients are served
+/// meanwhile, and the slow ones are disconnected at their time limit.
 #[test]
 fn many_slow_clients_do_not_block_others() {
     const OF_EACH: usize = 1_000;
@@ -123,12 +123,12 @@ fn many_slow_clients_do_not_block_others() {
     until("the slow ones are gone", || {
         if dripped.elapsed() > Duration::from_millis(500) {
             dripped = Instant::now();
-            // Whether it is still open shows in the metrics.
+            // The metrics show whether it is still open.
             slow.iter_mut()
                 .for_each(|connection| drop(connection.write(b" ")));
         }
         let answer = exchange(&mut honest, &request);
-        // New connections are trusted for a moment to send the announced body.
+        // The server waits a moment for the announced body of a new connection.
         if answer.starts_with("HTTP/1.1 201") {
             served += 1;
         } else {

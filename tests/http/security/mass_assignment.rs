@@ -1,5 +1,5 @@
-//! Read-only and internal members, sent along with every write. The contract ignores unknown members, so
-//! except for ids, names and times, each answer equals that of the same request without them.
+//! Read-only and internal members in all writes. The contract ignores unknown members, so except for ids, names and
+//! times, each answer equals that of the same request without them.
 
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,8 @@ const NAMED: &[(&str, &[&str])] = &[
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
 ];
 
-/// What an attacker would send: shown members, stored ones, and guesses.
-fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
+/// Members that an attacker may send: shown ones, stored ones, and guesses.
+fn attacker_members(foreign: &Ids, organization: &str) -> Map<String, Value> {
     let (bucket, long_ago) = (&foreign.bucket, "2000-01-01T00:00:00Z");
     let whose = json!({
         "_id": bucket, "id": bucket, "bucketId": bucket, "dataSourceId": foreign.source, "userId": UNKNOWN_ID,
@@ -74,8 +74,8 @@ fn coveted(foreign: &Ids, organization: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// What is each request's own: ids, moments, keys, names.
-fn alike(value: &Value) -> Value {
+/// Removes members that differ between requests: ids, times, keys, names.
+fn without_request_data(value: &Value) -> Value {
     let own = |text: &str| {
         let id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let moment = text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
@@ -84,9 +84,11 @@ fn alike(value: &Value) -> Value {
     };
     match value {
         Value::String(text) if own(text) => json!("its own"),
-        Value::Array(values) => values.iter().map(alike).collect(),
+        Value::Array(values) => values.iter().map(without_request_data).collect(),
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), alike(value)));
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), without_request_data(value)));
             Value::Object(members.collect())
         }
         other => other.clone(),
@@ -101,7 +103,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A fresh one of whatever the route names, so that two requests find the same.
+    /// New objects for the route, so that both requests have the same effect.
     fn ids(&self) -> Ids {
         let webhook = self.account.webhook(&json!({
             "url": "https://hooks.invalid/", "events": ["alert.triggered"], "status": "paused",
@@ -119,7 +121,7 @@ impl Scene {
         }
     }
 
-    fn ask(&self, route: &Route, ids: &Ids, more: &Map<String, Value>) -> (u16, Value) {
+    fn send(&self, route: &Route, ids: &Ids, more: &Map<String, Value>) -> (u16, Value) {
         let mut body: Value = serde_json::from_str(&route.body(ids).unwrap()).unwrap();
         for (name, value) in more {
             body[name] = value.clone();
@@ -130,10 +132,10 @@ impl Scene {
             [Role::Operator] => request.bearer(OPERATOR_TOKEN).send(),
             _ => request.bearer(&self.account.token).send(),
         };
-        (answer.status, alike(&answer.json()))
+        (answer.status, without_request_data(&answer.json()))
     }
 
-    /// All that an admin can see, but for what each of the requests adds.
+    /// All data visible to an admin, without the additions of the requests.
     fn state(&self) -> Value {
         let show = |path: &str| call(&self.client, &self.account.admin, "GET", path, &Value::Null).json();
         let bucket = show(&format!("/api/buckets/{}", self.bucket.id));
@@ -142,7 +144,7 @@ impl Scene {
             self.bucket.id, self.source
         ));
         let state = json!({"organization": show("/api/organization"), "bucket": bucket, "source": source});
-        let mut state = alike(&state);
+        let mut state = without_request_data(&state);
         for counts in ["/bucket/bucket/stats", "/source/dataSource/stats"] {
             *state.pointer_mut(counts).unwrap() = Value::Null;
         }
@@ -168,31 +170,31 @@ fn read_only_members_of_bodies_change_nothing() {
     let scene = scene_of(&server.client);
     let foreign = scene_of(&server.client);
     let foreign_ids = foreign.ids();
-    let coveted = coveted(&foreign_ids, &foreign.account.organization_id);
+    let attacker = attacker_members(&foreign_ids, &foreign.account.organization_id);
     let state_of_foreign = foreign.state();
     let routes = ROUTES.iter().chain(OPERATOR_ROUTES).chain(PUBLIC_ROUTES);
     for route in routes.filter(|route| route.body.is_some()) {
-        let asked = format!("{} {}", route.method, route.path);
+        let route_name = format!("{} {}", route.method, route.path);
         let named = NAMED
             .iter()
-            .find(|(known, _)| *known == asked)
+            .find(|(known, _)| *known == route_name)
             .map_or(&[][..], |(_, named)| named);
-        let mut more = coveted.clone();
+        let mut more = attacker.clone();
         more.retain(|name, _| !named.contains(&name.as_str()));
-        let without = scene.ask(route, &scene.ids(), &Map::new());
+        let without = scene.send(route, &scene.ids(), &Map::new());
         let before = scene.state();
-        let with = scene.ask(route, &scene.ids(), &more);
+        let with = scene.send(route, &scene.ids(), &more);
         let sentence = "contract 1: body fields that are not named are ignored";
-        assert_eq!(with, without, "{sentence} ({asked})");
+        assert_eq!(with, without, "{sentence} ({route_name})");
         assert_eq!(
             without.0, route.success,
-            "the request as such succeeds ({asked}): {}",
+            "the request as such succeeds ({route_name}): {}",
             without.1
         );
         assert_eq!(
             scene.state(),
             before,
-            "{sentence}: the state is as without them ({asked})"
+            "{sentence}: the state is as without them ({route_name})"
         );
     }
     assert_eq!(foreign.state(), state_of_foreign, "nothing of others has changed");
@@ -219,7 +221,7 @@ fn read_only_members_of_bodies_change_nothing() {
     keys.refused(401, "a key that a client chose is none");
 }
 
-/// The levels below: entries of a batch, fields of a schema. An evaluation block is the contract's exception.
+/// Nested levels: entries of a batch, fields of a schema. The evaluation block is an exception of the contract.
 #[test]
 fn read_only_members_of_nested_objects_change_nothing() {
     let server = scene::server();

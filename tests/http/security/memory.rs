@@ -1,4 +1,5 @@
-//! Many concurrent requests of the largest size: the server accepts what fits its memory and refuses the others.
+//! Many concurrent requests of the largest size: the server accepts as many as fit into its memory and refuses the
+//! others.
 
 use std::fmt::Write as _;
 use std::sync::Barrier;
@@ -14,11 +15,11 @@ const CLIENTS: usize = 64;
 const ENTRIES: usize = 1_000;
 const BODY_BYTES_MAX: usize = 10_485_760;
 const BUDGET_BYTES: u64 = 64 << 20;
-/// The budget counts what is kept. On top of it come a quarter of it for bodies, each in the few forms that it passes
-/// through, and what the allocator keeps of those that have passed. Without a budget it would be gigabytes.
+/// The budget covers stored points. In addition, bodies take a quarter of it, each in a few forms, and the allocator
+/// keeps memory of earlier bodies. Without a budget, the total would be gigabytes.
 const BESIDE_BYTES: u64 = 384 << 20;
 
-/// A batch of the largest size; the metadata of no two points are the same.
+/// A batch of the largest size, in which each point has different metadata.
 fn batch(bucket: &str, source: &str, nth: usize) -> Vec<u8> {
     let filler = "x".repeat(BODY_BYTES_MAX / ENTRIES - 200);
     let mut body = format!("{{\"bucketId\":\"{bucket}\",\"dataPoints\":[");

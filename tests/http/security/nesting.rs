@@ -1,5 +1,5 @@
-//! Deeply nested bodies. They overflow the stack of a recursive parser and crash the server: the tests show that the
-//! process survives, and that each of them only fails its own request.
+//! Deeply nested bodies, which overflow the stack of a recursive parser: the tests show that the process survives, and
+//! that each body fails only its own request.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use crate::scene::{self, UNKNOWN_ID};
 use crate::support::process::OPERATOR_TOKEN;
 
 const LEVELS: usize = 100_000;
-/// A single point's body is refused for its size beyond this.
+/// The size limit of a single point's body, with a margin.
 const BYTES_MAX: usize = 102_400 - 1_000;
-/// Stands for the bomb in a body.
+/// The placeholder of the bomb in a body.
 const HERE: &str = "@@";
 
-/// Texts that only go down, and some that come up again.
+/// Deeply nested texts, unclosed and closed.
 fn bombs() -> Vec<String> {
     let levels = |bytes: usize| LEVELS.min(BYTES_MAX / bytes);
     let down = |open: &str| open.repeat(levels(open.len()));
@@ -31,7 +31,7 @@ fn bombs() -> Vec<String> {
     ]
 }
 
-/// Members that routes read deeper than their own level.
+/// Members that routes read below their first level.
 fn deep_members() -> Vec<(&'static str, Value)> {
     let input =
         |bomb: Value| json!({"intervalSeconds": 60, "windowSeconds": 60, "parameters": {}, "inputs": bomb});
@@ -74,7 +74,7 @@ fn deep_members() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Bodies of a route with a place for the bomb: the body itself, each of its own members, and the deep ones.
+/// Bodies of a route with the bomb's placeholder: the whole body, each of its members, and the deep ones.
 fn bodies(route: &Route, ids: &Ids) -> Vec<String> {
     let body: Value = serde_json::from_str(&route.body(ids).unwrap()).unwrap();
     let with = |name: &str, value: &Value| {

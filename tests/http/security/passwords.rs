@@ -8,14 +8,14 @@ use crate::scene;
 use crate::support::client::Client;
 use crate::support::given::Account;
 
-/// Fewer than the failures that close an email.
+/// Less than the number of failures that blocks an email.
 const ROUNDS: usize = 9;
 
 fn failing(client: &Client, email: &str) -> Duration {
     let body = json!({"email": email, "password": "not the password"});
-    let asked = Instant::now();
+    let started = Instant::now();
     let answer = client.post("/api/auth/login").json(&body).send();
-    let took = asked.elapsed();
+    let took = started.elapsed();
     answer.refused(401, "contract 2: wrong email or password: 401");
     took
 }
@@ -25,8 +25,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Alternating, so that other load affects both. An answer without a password verification takes a hundredth of the
-/// time, so a factor of two separates it from noise.
+/// The requests alternate, so that other load affects both. An answer without verifying a password takes a hundredth of
+/// the time, so a factor of two separates it from noise.
 #[test]
 fn an_unknown_email_is_refused_as_slowly_as_a_known_one() {
     let (_server, account, _) = scene::bucket();

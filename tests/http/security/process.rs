@@ -13,12 +13,10 @@ fn status(server: &Server, name: &str) -> u64 {
     digits.parse::<u64>().unwrap() * 1024
 }
 
-/// Bytes in memory now.
 pub fn resident_bytes(server: &Server) -> u64 {
     status(server, "VmRSS:")
 }
 
-/// Peak bytes in memory.
 pub fn resident_bytes_max(server: &Server) -> u64 {
     status(server, "VmHWM:")
 }

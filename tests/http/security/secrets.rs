@@ -1,5 +1,5 @@
-//! Secrets are stored only in the catalog: they are not in logs of any level, error bodies, `/metrics`,
-//! or other files. Only signing secrets are stored in the clear, since deliveries are signed with them.
+//! Secrets are stored only in the catalog: they are absent from logs of any level, error bodies, `/metrics`, and other
+//! files. Only signing secrets are stored in the clear, since deliveries are signed with them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -8,8 +8,8 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::operation::logged_server::LoggedServer;
 use crate::operation::metrics::Metrics;
-use crate::operation::spoken::Spoken;
 use crate::scene::files;
 use crate::support::client::{Client, Request};
 use crate::support::given::{Account, Bucket, point, text};
@@ -42,14 +42,14 @@ fn holds(bytes: &[u8], word: &str) -> bool {
 }
 
 /// Sends a request, and records the body of a refusal.
-struct Asker {
+struct RecordingClient {
     client: Client,
     refusals: RefCell<Vec<String>>,
 }
 
-impl Asker {
+impl RecordingClient {
     #[track_caller]
-    fn ask(&self, status: u16, request: Request<'_>) -> Value {
+    fn send(&self, status: u16, request: Request<'_>) -> Value {
         let answer = request.send();
         assert_eq!(answer.status, status, "{answer}");
         if status >= 400 {
@@ -64,8 +64,9 @@ impl Asker {
 }
 
 /// Uses passwords and tokens in every way, including failures; returns the tokens.
-fn somebody(asker: &Asker) -> Vec<String> {
-    let post = |status, path: &str, body: Value| asker.ask(status, asker.request("POST", path).json(&body));
+fn use_passwords(recorder: &RecordingClient) -> Vec<String> {
+    let post =
+        |status, path: &str, body: Value| recorder.send(status, recorder.request("POST", path).json(&body));
     let credentials = |password: &str| json!({"email": EMAIL, "password": password, "name": "Planted Name"});
     let first = text(&post(201, "/api/auth/signup", credentials(PASSWORD)), "/token");
     post(409, "/api/auth/signup", credentials(PASSWORD));
@@ -81,13 +82,13 @@ fn somebody(asker: &Asker) -> Vec<String> {
         json!({"email": MISPLACED_PASSWORD, "password": MISPLACED_PASSWORD, "name": "x"}),
     );
     let broken = format!("{{\"email\": \"{EMAIL}\", \"password\": \"{BROKEN_PASSWORD}\"");
-    asker.ask(400, asker.request("POST", "/api/auth/login").body(broken));
+    recorder.send(400, recorder.request("POST", "/api/auth/login").body(broken));
     let second = text(&post(200, "/api/auth/login", credentials(PASSWORD)), "/token");
     let change = |status, current: &str, next: &str| {
         let body = json!({"currentPassword": current, "newPassword": next});
-        asker.ask(
+        recorder.send(
             status,
-            asker
+            recorder
                 .request("POST", "/api/auth/password")
                 .bearer(&second)
                 .json(&body),
@@ -95,90 +96,98 @@ fn somebody(asker: &Asker) -> Vec<String> {
     };
     change(401, WRONG_PASSWORD, NEXT_PASSWORD);
     let third = text(&change(200, PASSWORD, NEXT_PASSWORD), "/token");
-    asker.ask(401, asker.request("GET", "/api/auth/me").bearer(&first));
-    asker.ask(401, asker.request("GET", "/api/auth/me").key(&third));
-    asker.ask(200, asker.request("GET", "/api/auth/me").bearer(&third));
+    recorder.send(401, recorder.request("GET", "/api/auth/me").bearer(&first));
+    recorder.send(401, recorder.request("GET", "/api/auth/me").key(&third));
+    recorder.send(200, recorder.request("GET", "/api/auth/me").bearer(&third));
     vec![first, second, third]
 }
 
 /// Keys of every type, used, misused and deleted; returns their texts.
-fn keys(asker: &Asker, account: &Account, bucket: &Bucket) -> Vec<String> {
+fn use_keys(recorder: &RecordingClient, account: &Account, bucket: &Bucket) -> Vec<String> {
     let own = format!("/api/buckets/{}/keys", bucket.id);
     let make = |path: &str, kind: &str| {
         let body = json!({"name": kind, "type": kind});
-        let made = asker.ask(
+        let created = recorder.send(
             201,
-            asker.request("POST", path).bearer(&account.token).json(&body),
+            recorder.request("POST", path).bearer(&account.token).json(&body),
         );
-        (text(&made, "/apiKey/_id"), text(&made, "/apiKey/key"))
+        (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
     };
-    let mut made = vec![
+    let mut created = vec![
         make("/api/organization/keys", "admin"),
         make("/api/organization/keys", "integration"),
         make(&own, "write"),
         make(&own, "read"),
     ];
     let query = json!({"bucketId": bucket.id});
-    for (_, key) in &made {
-        asker.ask(
+    for (_, key) in &created {
+        recorder.send(
             200,
-            asker.request("POST", "/api/data/query").key(key).json(&query),
+            recorder.request("POST", "/api/data/query").key(key).json(&query),
         );
-        // In all the places where keys do not belong.
-        asker.ask(401, asker.request("GET", "/api/buckets").bearer(key));
-        asker.ask(401, asker.request("GET", &format!("/api/buckets?apiKey={key}")));
-        asker.ask(404, asker.request("GET", &format!("/{key}")));
-        asker.ask(
+        // In every place where keys do not belong.
+        recorder.send(401, recorder.request("GET", "/api/buckets").bearer(key));
+        recorder.send(
+            401,
+            recorder.request("GET", &format!("/api/buckets?apiKey={key}")),
+        );
+        recorder.send(404, recorder.request("GET", &format!("/{key}")));
+        recorder.send(
             400,
-            asker
+            recorder
                 .request("GET", &format!("/api/buckets/{key}"))
                 .key(&account.admin),
         );
-        asker.ask(
+        recorder.send(
             400,
-            asker
+            recorder
                 .request("POST", "/api/data/query")
                 .key(key)
                 .body(format!("{{\"apiKey\": \"{key}\",")),
         );
-        asker.ask(
+        recorder.send(
             400,
-            asker
+            recorder
                 .request("POST", "/api/data/query")
                 .key(key)
                 .json(&json!({"bucketId": key})),
         );
-        let cookie = asker
+        let cookie = recorder
             .request("GET", "/api/buckets")
             .header("Cookie", format!("key={key}"));
-        asker.ask(401, cookie.header("X-Other", key.as_str()));
+        recorder.send(401, cookie.header("X-Other", key.as_str()));
     }
     let (id, deleted) = make(&own, "write");
-    asker.ask(
+    recorder.send(
         200,
-        asker
+        recorder
             .request("DELETE", &format!("{own}/{id}"))
             .key(&account.admin),
     );
-    asker.ask(401, asker.request("GET", "/api/buckets").key(&deleted));
+    recorder.send(401, recorder.request("GET", "/api/buckets").key(&deleted));
     let made_up = format!("svc_a_{}", "p".repeat(43));
-    asker.ask(401, asker.request("GET", "/api/buckets").key(&made_up));
-    made.extend([(id, deleted), (String::new(), made_up)]);
-    made.into_iter().map(|(_, key)| key).collect()
+    recorder.send(401, recorder.request("GET", "/api/buckets").key(&made_up));
+    created.extend([(id, deleted), (String::new(), made_up)]);
+    created.into_iter().map(|(_, key)| key).collect()
 }
 
 /// Secrets of webhooks: given, changed, generated, refused, used; returns the generated one.
-fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiver) -> String {
+fn use_webhooks(
+    recorder: &RecordingClient,
+    account: &Account,
+    bucket: &Bucket,
+    receiver: &Receiver,
+) -> String {
     let source = bucket.source_with(&json!({"name": "s", "schema": {"note": {"type": "string"}}}));
     let admin = |status, method: &str, path: &str, body: Value| {
-        asker.ask(
+        recorder.send(
             status,
-            asker.request(method, path).key(&account.admin).json(&body),
+            recorder.request(method, path).key(&account.admin).json(&body),
         )
     };
     let body = json!({"url": receiver.url(RECEIVER_PATH), "events": ["data.received"],
         "secret": WEBHOOK_SECRET, "retryConfig": {"maxRetries": 0}});
-    let made = admin(201, "POST", "/api/webhooks", body.clone());
+    let created = admin(201, "POST", "/api/webhooks", body.clone());
     let mut refused = body.clone();
     refused["secret"] = json!(REFUSED_WEBHOOK_SECRET);
     refused["events"] = json!(["nothing"]);
@@ -194,7 +203,7 @@ fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiv
     };
     send();
     receiver.wait(RECEIVER_PATH, 2);
-    let one = format!("/api/webhooks/{}", text(&made, "/webhook/_id"));
+    let one = format!("/api/webhooks/{}", text(&created, "/webhook/_id"));
     admin(200, "PATCH", &one, json!({"secret": NEXT_WEBHOOK_SECRET}));
     send();
     receiver.wait(RECEIVER_PATH, 4);
@@ -205,7 +214,7 @@ fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiv
 fn secrets_do_not_appear_in_logs_errors_metrics_or_files() {
     for format in ["text", "json"] {
         let root = TempDir::new().unwrap();
-        let mut server = Spoken::start(
+        let mut server = LoggedServer::start(
             command(root.path())
                 .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
                 .env(variable("operator.token"), OPERATOR_TOKEN)
@@ -216,38 +225,41 @@ fn secrets_do_not_appear_in_logs_errors_metrics_or_files() {
         );
         let client = Client::new();
         client.point_at(&server.base);
-        let asker = Asker {
+        let recorder = RecordingClient {
             client: client.clone(),
             refusals: RefCell::default(),
         };
         let receiver = Receiver::answering(|_, _| status(500));
         let account = Account::sign_up(&client);
         let bucket = account.bucket("planted bucket");
-        let mut secrets = somebody(&asker);
-        secrets.extend(keys(&asker, &account, &bucket));
-        let generated = webhooks(&asker, &account, &bucket, &receiver);
+        let mut secrets = use_passwords(&recorder);
+        secrets.extend(use_keys(&recorder, &account, &bucket));
+        let generated = use_webhooks(&recorder, &account, &bucket, &receiver);
 
-        let admin = |status, path: &str| asker.ask(status, asker.request("GET", path).key(&account.admin));
+        let admin =
+            |status, path: &str| recorder.send(status, recorder.request("GET", path).key(&account.admin));
         admin(200, &format!("/api/buckets?token={QUERY_SECRET}"));
         admin(400, &format!("/api/buckets/{PATH_SECRET}"));
         admin(404, &format!("/{PATH_SECRET}?token={QUERY_SECRET}"));
-        let basic = asker
+        let basic = recorder
             .request("GET", "/api/buckets")
             .header("Authorization", format!("Basic {HEADER_SECRET}"));
-        asker.ask(401, basic);
-        asker.ask(405, asker.request("PUT", "/api/buckets").key(HEADER_SECRET));
+        recorder.send(401, basic);
+        recorder.send(405, recorder.request("PUT", "/api/buckets").key(HEADER_SECRET));
         let ignored =
             json!({"name": "x", "retentionDays": 0, "secret": BODY_SECRET, BODY_SECRET: BODY_SECRET});
-        asker.ask(
+        recorder.send(
             400,
-            asker
+            recorder
                 .request("POST", "/api/buckets")
                 .key(&account.admin)
                 .json(&ignored),
         );
-        let wrong = asker.request("GET", THE_LAST_PATH).bearer(WRONG_OPERATOR_TOKEN);
-        asker.ask(401, wrong);
-        asker.ask(200, asker.request("GET", THE_LAST_PATH).bearer(OPERATOR_TOKEN));
+        let wrong = recorder
+            .request("GET", THE_LAST_PATH)
+            .bearer(WRONG_OPERATOR_TOKEN);
+        recorder.send(401, wrong);
+        recorder.send(200, recorder.request("GET", THE_LAST_PATH).bearer(OPERATOR_TOKEN));
 
         let signing = [WEBHOOK_SECRET, NEXT_WEBHOOK_SECRET, &generated];
         secrets.extend([account.admin.clone(), account.token.clone()]);
@@ -275,16 +287,16 @@ fn secrets_do_not_appear_in_logs_errors_metrics_or_files() {
         });
         assert!(log.contains("request served"), "one line for each request: {log}");
         let metrics = Metrics::of(&client).text;
-        let refusals = asker.refusals.take();
+        let refusals = recorder.refusals.take();
         for secret in &secrets {
             assert!(!log.contains(secret), "`{secret}` stands in the log ({format})");
             assert!(!metrics.contains(secret), "`{secret}` stands in /metrics");
             // The request is before the arrow, the answer after it.
-            let told = refusals.iter().find(|answer| {
+            let leak = refusals.iter().find(|answer| {
                 let (_, answer) = answer.split_once('→').unwrap();
                 answer.contains(secret)
             });
-            assert_eq!(told, None, "`{secret}` stands in an error body");
+            assert_eq!(leak, None, "`{secret}` stands in an error body");
         }
         for personal in [
             POINT_TEXT,
@@ -339,21 +351,21 @@ fn the_tls_key_is_never_logged() {
         command
     };
     let secret = |key: &str| key.lines().nth(1).unwrap().to_owned();
-    let mut server = Spoken::start(&mut with_key(&key));
+    let mut server = LoggedServer::start(&mut with_key(&key));
     assert!(server.stop().success());
     assert!(!server.log().contains(&secret(&key)), "a key that is used");
     let cut = key.replace("-----END", "----END");
     let garbage = key.replace(&secret(&key), "planted+key+of+nobody");
     for broken in [cut, garbage] {
-        let (ended, said) = run_to_end(&mut with_key(&broken), std::time::Duration::from_secs(20));
-        assert!(!ended.success(), "such a key cannot be used: {said}");
+        let (ended, output) = run_to_end(&mut with_key(&broken), std::time::Duration::from_secs(20));
+        assert!(!ended.success(), "such a key cannot be used: {output}");
         assert!(
-            said.contains("tls_key"),
-            "contract 9: the message names the key of the config: {said}"
+            output.contains("tls_key"),
+            "contract 9: the message names the key of the config: {output}"
         );
         assert!(
-            !said.contains(&secret(&broken)),
-            "a key that cannot be used: {said}"
+            !output.contains(&secret(&broken)),
+            "a key that cannot be used: {output}"
         );
     }
 }

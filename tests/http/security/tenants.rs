@@ -17,10 +17,10 @@ use crate::support::waiting::until;
 
 const MIB: u64 = 1 << 20;
 
-/// Takes connections and never answers.
-struct Silent(TcpListener);
+/// A receiver that accepts connections and never answers.
+struct UnresponsiveReceiver(TcpListener);
 
-impl Silent {
+impl UnresponsiveReceiver {
     fn new() -> Self {
         Self(TcpListener::bind("127.0.0.1:0").unwrap())
     }
@@ -30,7 +30,7 @@ impl Silent {
     }
 }
 
-fn limited(limits: &[(&str, &str)]) -> Setup {
+fn setup_with(limits: &[(&str, &str)]) -> Setup {
     let setup = Setup::unlimited().set("webhooks.allow_private_networks", "true");
     limits.iter().fold(setup, |setup, (key, value)| {
         setup.set(&format!("limits.{key}"), value)
@@ -59,7 +59,7 @@ fn rule(bucket: &Bucket, source: &str) -> Value {
     json!({"bucketId": bucket.id, "dataSourceId": source, "name": "high", "naturalLanguageQuery": "level above 5"})
 }
 
-/// Creates things until one is refused, deletes one, and creates one more.
+/// Creates objects until one is refused, deletes one, and creates another.
 #[track_caller]
 fn fill(account: &Account, path: &str, id: &str, below: &str, limit: &str, body: impl Fn(usize) -> Value) {
     let mut made = Vec::new();
@@ -87,7 +87,7 @@ fn one_object_too_many_is_refused_naming_the_limit() {
         ("rules_max", "2"),
         ("webhooks_max", "2"),
     ];
-    let server = Server::start_with(limited(&limits));
+    let server = Server::start_with(setup_with(&limits));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
     let watched = bucket.source("watched", &["level"]);
@@ -144,7 +144,7 @@ fn one_object_too_many_is_refused_naming_the_limit() {
 
 #[test]
 fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
-    let mut server = Server::start_with(limited(&[("catalog_bytes_max", "20000")]));
+    let mut server = Server::start_with(setup_with(&[("catalog_bytes_max", "20000")]));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
     let watched = bucket.source("watched", &["level"]);
@@ -180,7 +180,7 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
         &post(&account, &sources, &json!({"name": "wide", "schema": wide})),
         "catalog_bytes_max",
     );
-    // A schema that grows by what it is sent is no way around it.
+    // The limit also applies to schemas that are extended by ingestion.
     let open = json!({"name": "open", "schema": {"level": {"type": "number"}}, "schemaMode": "extend"});
     let open = bucket.source_with(&open);
     let values: serde_json::Map<String, Value> = (0..200)
@@ -193,9 +193,9 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
     bucket
         .single(&point(&open, now_ns(), &json!({"level": 7})))
         .expect(201, "a field that is there");
-    // Below a lower limit everything is as it was; nothing more is taken.
+    // Below a lowered limit, existing objects are unchanged and new ones are refused.
     server.stop();
-    server.configure(limited(&[("catalog_bytes_max", "100")]));
+    server.configure(setup_with(&[("catalog_bytes_max", "100")]));
     server.launch();
     let rules = bucket.call("GET", "/alerts", &Value::Null).json();
     assert_eq!(array(&rules, "/alertRules").len(), 2);
@@ -203,7 +203,7 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
     assert_limit_refused(&patch(11), "catalog_bytes_max");
     call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "deleted");
     server.stop();
-    server.configure(limited(&[("catalog_bytes_max", "20000")]));
+    server.configure(setup_with(&[("catalog_bytes_max", "20000")]));
     server.launch();
     post(&account, "/api/alerts", &large()).expect(201, "a deletion frees the limit");
 }
@@ -211,7 +211,7 @@ fn the_sum_of_texts_is_bounded_and_deletion_frees_it() {
 /// Regression: without a bound, 400 of them took 2.3 GB, and one poll answered 306 MB.
 #[test]
 fn four_hundred_rules_of_the_largest_size_stay_within_the_memory() {
-    let server = Server::start_with(limited(&[]));
+    let server = Server::start_with(setup_with(&[]));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
     let watched = bucket.source("watched", &["level"]);
@@ -281,21 +281,21 @@ fn four_hundred_rules_of_the_largest_size_stay_within_the_memory() {
         .expect(201, "a point");
 }
 
-/// A webhook of what happens to buckets and rules.
-fn webhook(account: &Account, silent: &Silent) -> String {
-    let body = json!({"url": silent.url(), "events": ["bucket.updated", "alert.triggered"],
+/// A webhook for events of buckets and rules.
+fn webhook(account: &Account, receiver: &UnresponsiveReceiver) -> String {
+    let body = json!({"url": receiver.url(), "events": ["bucket.updated", "alert.triggered"],
         "retryConfig": {"maxRetries": 10, "backoffMultiplier": 10}});
     text(&account.webhook(&body), "/_id")
 }
 
 #[test]
 fn pending_deliveries_are_bounded_and_triggers_have_priority() {
-    let server = Server::start_with(limited(&[("owed_deliveries_max", "5")]));
+    let server = Server::start_with(setup_with(&[("owed_deliveries_max", "5")]));
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
     let watched = bucket.source("watched", &["level"]);
-    let silent = Silent::new();
-    let hooks = [webhook(&account, &silent), webhook(&account, &silent)];
+    let receiver = UnresponsiveReceiver::new();
+    let hooks = [webhook(&account, &receiver), webhook(&account, &receiver)];
     let patch = |text: &str| bucket.call("PATCH", "", &json!({"description": text}));
     patch("one").expect(200, "two are pending");
     patch("two").expect(200, "four are pending");
@@ -351,32 +351,32 @@ fn pending_deliveries_are_bounded_and_triggers_have_priority() {
 
 const WEBHOOKS: usize = 1_000;
 const CHANGES: usize = 100;
-/// For 512 MiB in all.
+/// For a total of 512 MiB.
 const MEMORY_BYTES_MAX: u64 = 256 * MIB;
 
 /// Regression: without a bound, it took 2.7 GB and filled the log, so that other organizations got 503.
 #[test]
 fn a_thousand_webhooks_and_a_hundred_changes_stay_within_the_memory() {
-    let setup = limited(&[]).set("storage.memory_bytes_max", &MEMORY_BYTES_MAX.to_string());
+    let setup = setup_with(&[]).set("storage.memory_bytes_max", &MEMORY_BYTES_MAX.to_string());
     let mut server = Server::start_with(setup);
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
     let neighbour = Account::sign_up(&server.client);
     let tides = neighbour.bucket("tides");
     let gauge = tides.source("gauge", &["level"]);
-    let silent = Silent::new();
+    let receiver = UnresponsiveReceiver::new();
     for _ in 0..WEBHOOKS {
-        webhook(&account, &silent);
+        webhook(&account, &receiver);
     }
     assert_limit_refused(
         &post(
             &account,
             "/api/webhooks",
-            &json!({"url": silent.url(), "events": ["bucket.updated"]}),
+            &json!({"url": receiver.url(), "events": ["bucket.updated"]}),
         ),
         "webhooks_max",
     );
-    webhook(&neighbour, &silent);
+    webhook(&neighbour, &receiver);
     let (before, began) = (resident_bytes(&server), Instant::now());
     let mut taken = 0;
     for change in 0..CHANGES {

@@ -1,4 +1,4 @@
-//! The table *Errors*: every condition it names, with its status.
+//! The table *Errors*: every condition with its status.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::support::process::Server;
 use crate::support::time::now_ns;
 use crate::support::watch::evaluation;
 
-/// A condition as the table names it, and the answer to a request that meets it.
+/// A condition of the table, and the answer to a request that meets it.
 type Line = (&'static str, Answer);
 
 #[track_caller]
@@ -43,18 +43,18 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    /// With an admin key.
+    /// Sends a request with an admin key.
     #[track_caller]
     fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
-        self.by(&self.account.admin, method, path, body)
+        self.call_as(&self.account.admin, method, path, body)
     }
 
     #[track_caller]
-    fn by(&self, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    fn call_as(&self, key: &str, method: &str, path: &str, body: &Value) -> Answer {
         call(&self.account.client, key, method, path, body)
     }
 
-    /// The body of a rule with these members besides, or instead.
+    /// The body of a rule with these members added or replaced.
     fn rule(&self, members: &Value) -> Value {
         let mut body = json!({"bucketId": self.bucket.id, "dataSourceId": self.source, "name": "high"});
         for (name, value) in members.as_object().into_iter().flatten() {
@@ -83,7 +83,7 @@ fn status_400_validation_error() {
     };
     let entry = json!({"dataSourceId": scene.source, "values": {"level": 1}});
     let range =
-        |start: &str, end: &str| bucket.ask(&json!({"filters": {"startTime": start, "endTime": end}}));
+        |start: &str, end: &str| bucket.post_query(&json!({"filters": {"startTime": start, "endTime": end}}));
     let (noon, later) = ("2026-01-01T12:00:00Z", "2026-01-01T12:00:01Z");
     range(noon, later).expect(200, "spec, Errors: startTime before endTime is no fault");
     assert_lines(
@@ -127,11 +127,11 @@ fn status_400_validation_error() {
             ),
             (
                 "aggregation without groupBy",
-                bucket.ask(&json!({"aggregation": "avg"})),
+                bucket.post_query(&json!({"aggregation": "avg"})),
             ),
             (
                 "groupBy without aggregation",
-                bucket.ask(&json!({"groupBy": "hour"})),
+                bucket.post_query(&json!({"groupBy": "hour"})),
             ),
             (
                 "aggregation without groupBy, in an evaluation input",
@@ -157,7 +157,7 @@ fn status_400_validation_error() {
 fn status_401_unauthorized() {
     let scene = scene();
     let path = format!("/api/buckets/{}/sources", scene.bucket.id);
-    let with = |key: &str| scene.by(key, "GET", &path, &Value::Null);
+    let with = |key: &str| scene.call_as(key, "GET", &path, &Value::Null);
     let key = json!({"name": "reader", "type": "read"});
     let created = scene.bucket.call("POST", "/keys", &key).json();
     let (id, deleted) = (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"));
@@ -190,31 +190,31 @@ fn status_403_forbidden() {
         &[
             (
                 "read key on a write operation",
-                scene.by(&read, "POST", "/api/data", &scene.point()),
+                scene.call_as(&read, "POST", "/api/data", &scene.point()),
             ),
             (
                 "write key on an admin operation",
-                scene.by(&write, "POST", "/api/buckets", &bucket),
+                scene.call_as(&write, "POST", "/api/buckets", &bucket),
             ),
             (
                 "read key on an admin operation",
-                scene.by(&read, "POST", "/api/buckets", &bucket),
+                scene.call_as(&read, "POST", "/api/buckets", &bucket),
             ),
             (
                 "key not valid for the bucket",
-                scene.by(&elsewhere, "POST", "/api/data/query", &query),
+                scene.call_as(&elsewhere, "POST", "/api/data/query", &query),
             ),
             (
                 "integration key creating rules",
-                scene.by(&integration, "POST", "/api/alerts", &rule),
+                scene.call_as(&integration, "POST", "/api/alerts", &rule),
             ),
             (
                 "integration key modifying rules",
-                scene.by(&integration, "PATCH", &one, &paused),
+                scene.call_as(&integration, "PATCH", &one, &paused),
             ),
             (
                 "integration key modifying rules: deleting",
-                scene.by(&integration, "DELETE", &one, &Value::Null),
+                scene.call_as(&integration, "DELETE", &one, &Value::Null),
             ),
         ],
     );
@@ -293,7 +293,7 @@ fn status_429_too_many_requests() {
     );
 }
 
-/// Overwrites the middle of each segment, in place: what the server has mapped is this very file.
+/// Overwrites the middle of each segment in place, since the server has mapped this file.
 fn damage_segments(server: &Server) {
     let files = files(&server.data_dir().join("segments"));
     let segments = files
@@ -308,7 +308,7 @@ fn damage_segments(server: &Server) {
     }
 }
 
-/// Points that cannot be read any more: the disk was damaged under a running server.
+/// Points become unreadable: the disk is damaged under a running server.
 #[test]
 fn status_500_internal_server_error() {
     let (mut server, _, bucket) = scene::sealing_bucket();
@@ -316,11 +316,11 @@ fn status_500_internal_server_error() {
     let now = now_ns();
     let entry = |nth: i64| point(&source, now + nth, &json!({"level": nth as f64 * 1.7}));
     bucket.send(&(0..10_000).map(entry).collect::<Vec<_>>());
-    // So that all is sealed, and nothing is being sealed or merged.
+    // All points are sealed, and no sealing or merge is in progress.
     assert!(server.stop().success(), "contract 9: SIGTERM: checkpoint, exit 0");
     server.launch();
     damage_segments(&server);
-    let answer = bucket.ask(&json!({"limit": 10_000, "downsampling": false}));
+    let answer = bucket.post_query(&json!({"limit": 10_000, "downsampling": false}));
     let refused = answer.refused(500, "spec, Errors: 500 server error");
     assert_eq!(
         refused["requestId"],

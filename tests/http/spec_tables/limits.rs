@@ -1,5 +1,4 @@
-//! The table *Limits*: a value at each limit is accepted, one just beyond it is refused. Limits of time are in
-//! `times`.
+//! The table *Limits*: a value at each limit is accepted, one beyond it is refused. Time limits are in `times`.
 
 use std::thread;
 
@@ -18,7 +17,7 @@ fn api_calls_per_month_and_the_rate_headers() {
     for (plan, calls) in [("Free", 10_000), ("Pro", 1_000_000)] {
         let (_server, account, _) = quota::on_plan(plan);
         let sentence = format!("spec, Limits: API calls per month: {plan}, in X-RateLimit-*");
-        // The bucket was a call, too; who signs up and makes a key looks around.
+        // Creating the bucket was a call, too; signing up and creating a key are not.
         let shown = quota::quota(&quota::show(&account));
         assert_eq!(shown, Some([calls, calls - 2, quota::next_month()]), "{sentence}");
         let overview = call(
@@ -92,7 +91,7 @@ fn data_points_per_batch() {
     bucket.batch(&vec![entry; 1_001]).refused(400, sentence);
 }
 
-/// Each of exactly so many bytes; decompressed ones are counted alike (`general::bodies`).
+/// Bodies of exactly this many bytes; decompressed bodies have the same limits (`general::bodies`).
 #[test]
 fn batch_request_size_and_single_data_point_request() {
     let (_server, _, bucket) = scene::bucket();
@@ -141,7 +140,11 @@ fn query_limit() {
     assert_eq!(count(&json!({})), 100, "spec, Limits: Query limit: default 100");
     let sentence = "spec, Limits: Query limit: max 10000";
     assert_eq!(count(&json!({"limit": 10_000})), 10_000, "{sentence}");
-    assert_faults(&bucket.ask(&json!({"limit": 10_001})), &["limit"], sentence);
+    assert_faults(
+        &bucket.post_query(&json!({"limit": 10_001})),
+        &["limit"],
+        sentence,
+    );
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn list_limit() {
     list("?limit=1001").refused(400, sentence);
 }
 
-/// Evenly spaced points, so that what is expected is what there is.
+/// Evenly spaced points, so that the expected number equals the actual one.
 #[test]
 fn auto_downsampling_threshold() {
     let (_server, _, bucket) = scene::bucket();
@@ -205,7 +208,7 @@ fn bucket_name() {
     }
 }
 
-/// A rule with the block, a member of it being so.
+/// Creates a rule whose block has this member.
 fn with_block(bucket: &Bucket, source: &str, member: &str, value: &Value) -> Answer {
     let mut block = evaluation("level");
     block[member] = value.clone();

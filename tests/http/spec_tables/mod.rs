@@ -1,5 +1,5 @@
-//! The specification's two tables *Errors* and *Limits*, line by line and in their order: each condition under its
-//! name there, each limit on both of its sides. Other tests of a subject are in its own chapter.
+//! The specification's tables *Errors* and *Limits*, line by line and in order: each condition under its name, and each
+//! limit on both sides. Other tests of a subject are in its chapter.
 
 mod errors;
 mod limits;

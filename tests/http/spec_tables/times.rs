@@ -1,5 +1,5 @@
-//! The lines of the table *Limits* that are times: all of them share a single wait of thirty seconds, on a
-//! server with the default configuration.
+//! The time limits of the table *Limits*: they share one wait of thirty seconds, on a server with the default
+//! configuration.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,11 +28,11 @@ fn half_a_request(client: &Client, key: &str) -> (String, Duration) {
         "POST /api/buckets HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\n\
          Content-Length: 100\r\n\r\n{{\"name\":"
     );
-    let asked = Instant::now();
+    let started = Instant::now();
     connection.write_all(head.as_bytes()).unwrap();
     let mut first = [0; 12];
     connection.read_exact(&mut first).unwrap();
-    (String::from_utf8_lossy(&first).into_owned(), asked.elapsed())
+    (String::from_utf8_lossy(&first).into_owned(), started.elapsed())
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Addresses that are not public: refused when registered and again at every delivery, unless the operator allows.
+//! Addresses that are not public: refused at registration and again at every delivery, unless the operator allows them.
 
 use serde_json::{Value, json};
 
-use super::{admin, ended, receiver, send_test};
+use super::{admin, receiver, send_test, wait_until_ended};
 use crate::scene::{self, assert_faults};
 use crate::support::given::{Account, text};
 use crate::support::process::{Server, Setup};
@@ -77,8 +77,8 @@ const NOT_PUBLIC: &[&str] = &[
 fn addresses_that_are_not_public_are_400() {
     let (_server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);
-    let made = account.webhook(&json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"]}));
-    let path = format!("/api/webhooks/{}", text(&made, "/_id"));
+    let created = account.webhook(&json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"]}));
+    let path = format!("/api/webhooks/{}", text(&created, "/_id"));
     for url in NOT_PUBLIC {
         let sentence =
             format!("contract 7: a host that is a non-public address is refused when creating: {url}");
@@ -121,7 +121,7 @@ fn addresses_that_are_not_public_are_400() {
     );
 }
 
-/// Where clouds keep the credentials of the machine, which no private network has to offer.
+/// Link-local addresses serve the credentials of cloud machines; no private network needs them.
 #[test]
 fn link_local_addresses_are_400_where_private_ones_are_allowed() {
     let (_server, account, _) = super::scene();
@@ -150,7 +150,7 @@ fn a_name_that_does_not_resolve_yet_may_be_registered() {
     let body = json!({"url": "https://hooks.invalid/", "events": ["bucket.updated"], "retryConfig": {"maxRetries": 0}});
     let webhook = text(&account.webhook(&body), "/_id");
     send_test(&account, &webhook);
-    let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+    let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
     assert_eq!(
         delivery["status"], "failed",
         "contract 7: a name that does not resolve is a failure"
@@ -161,7 +161,7 @@ fn a_name_that_does_not_resolve_yet_may_be_registered() {
     );
 }
 
-/// An address that was allowed at registration but not at delivery: no connection is made.
+/// An address that is allowed at registration but not at delivery: no connection is made.
 #[test]
 fn addresses_are_checked_again_at_every_delivery() {
     let receiver = receiver();
@@ -178,7 +178,7 @@ fn addresses_are_checked_again_at_every_delivery() {
         .collect();
     for webhook in &webhooks {
         send_test(&account, webhook);
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
         assert_eq!(
             delivery["status"], "delivered",
             "contract 9: `webhooks.allow_private_networks`: {delivery}"
@@ -189,7 +189,7 @@ fn addresses_are_checked_again_at_every_delivery() {
     server.launch();
     for webhook in &webhooks {
         send_test(&account, webhook);
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 2).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 2).remove(0);
         assert_eq!(
             delivery["status"], "failed",
             "contract 7: refused again at every delivery after resolving: {delivery}"

@@ -1,8 +1,8 @@
-//! Listing, redelivering and counting deliveries.
+//! Listing, repeating and counting deliveries.
 
 use serde_json::{Value, json};
 
-use super::{admin, deliveries, ended, hook, receiver, scene, send_test, update};
+use super::{admin, deliveries, hook, receiver, scene, send_test, update, wait_until_ended};
 use crate::scene::{UNKNOWN_ID, array, assert_timestamp, column, members};
 use crate::support::given::text;
 use crate::support::receiver::{Receiver, status};
@@ -22,7 +22,7 @@ fn deliveries_are_listed_newest_first() {
         receiver.wait("/", nth + 1);
     }
     send_test(&account, &webhook);
-    let listed = ended(&account, &format!("webhooks/{webhook}"), 6);
+    let listed = wait_until_ended(&account, &format!("webhooks/{webhook}"), 6);
     let sent: Vec<Value> = receiver
         .received("/")
         .iter()
@@ -82,7 +82,7 @@ fn deliveries_are_listed_newest_first() {
 #[test]
 fn statistics_count_deliveries_not_attempts() {
     let (_server, account, _) = scene();
-    // The second test and the third fail once, the fourth for good.
+    // The second and the third test delivery fail once, the fourth fails permanently.
     let receiver =
         Receiver::answering(|_, before| status([200, 500, 200, 500, 200, 500, 500][before.min(6)]));
     let body = json!({
@@ -103,7 +103,7 @@ fn statistics_count_deliveries_not_attempts() {
     .enumerate()
     {
         send_test(&account, &webhook);
-        let listed = ended(&account, &format!("webhooks/{webhook}"), ended_so_far + 1);
+        let listed = wait_until_ended(&account, &format!("webhooks/{webhook}"), ended_so_far + 1);
         assert_eq!(
             listed[0]["status"], outcome,
             "contract 7: the outcome of test {ended_so_far}"
@@ -112,12 +112,12 @@ fn statistics_count_deliveries_not_attempts() {
             let found = shown();
             let (total, successful, failed) = counts;
             let expected = json!([total, successful, failed]);
-            let told = json!([
+            let observed = json!([
                 found["totalDeliveries"],
                 found["successfulDeliveries"],
                 found["failedDeliveries"]
             ]);
-            (told == expected).then_some(found)
+            (observed == expected).then_some(found)
         });
         assert_eq!(
             found["lastDeliveryStatus"], outcome,
@@ -136,7 +136,7 @@ fn a_redelivery_keeps_its_webhook_id() {
     let webhook = text(&account.webhook(&body), "/_id");
     let of = format!("webhooks/{webhook}");
     update(&bucket, "told twice");
-    let failed = ended(&account, &of, 1).remove(0);
+    let failed = wait_until_ended(&account, &of, 1).remove(0);
     assert_eq!(
         failed["status"], "failed",
         "contract 7: after the last: status `failed`, kept, redeliverable"
@@ -201,7 +201,7 @@ fn a_redelivery_has_the_full_retry_schedule() {
     let webhook = text(&account.webhook(&body), "/_id");
     let delivery = text(&send_test(&account, &webhook), "/_id");
     receiver.wait("/", 2);
-    ended(&account, &format!("webhooks/{webhook}"), 1);
+    wait_until_ended(&account, &format!("webhooks/{webhook}"), 1);
     let path = format!("/api/webhooks/{webhook}/deliveries/{delivery}/redeliver");
     admin(&account, "POST", &path, &Value::Null).expect(202, "contract 7: redeliver");
     let received = receiver.wait("/", 4);
@@ -212,7 +212,7 @@ fn a_redelivery_has_the_full_retry_schedule() {
     );
 }
 
-/// Deliveries pending at a kill are sent after the restart, under the same id.
+/// Deliveries that are pending at a kill are sent after the restart, with the same id.
 #[test]
 fn pending_deliveries_survive_a_kill() {
     let (mut server, account, bucket) = scene();
@@ -227,14 +227,14 @@ fn pending_deliveries_survive_a_kill() {
         received[0].body, received[1].body,
         "contract 7: killed between attempts, the server goes on after a restart, with the same `webhookId`"
     );
-    let listed = ended(&account, &format!("webhooks/{webhook}"), 1);
+    let listed = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1);
     assert_eq!(
         listed[0]["status"], "delivered",
         "contract 7: and delivers: {listed:?}"
     );
 }
 
-/// The shared body of several deliveries is stored once and named by them; with a checkpoint and a restart.
+/// The body shared by several deliveries is stored once; tested with a checkpoint and a restart.
 #[test]
 fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
     let (mut server, account, bucket) = scene();
@@ -244,11 +244,11 @@ fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
         .map(|path| hook(&account, &receiver, path, &["bucket.updated"]))
         .collect();
     update(&bucket, "told to three");
-    let told: Vec<Vec<u8>> = ["/a", "/b", "/c"]
+    let observed: Vec<Vec<u8>> = ["/a", "/b", "/c"]
         .iter()
         .map(|path| receiver.wait(path, 1).remove(0).body)
         .collect();
-    let ids: Vec<Value> = told
+    let ids: Vec<Value> = observed
         .iter()
         .map(|body| serde_json::from_slice::<Value>(body).unwrap()["webhookId"].clone())
         .collect();
@@ -258,7 +258,7 @@ fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
     );
     let listed: Vec<Value> = hooks
         .iter()
-        .map(|hook| ended(&account, &format!("webhooks/{hook}"), 1).remove(0))
+        .map(|hook| wait_until_ended(&account, &format!("webhooks/{hook}"), 1).remove(0))
         .collect();
     for (delivery, id) in listed.iter().zip(&ids) {
         assert_eq!(delivery["webhookId"], *id, "the receiver's own");
@@ -268,7 +268,7 @@ fn redelivery_of_a_shared_body_is_byte_for_byte_the_same() {
     for ((hook, delivery), (path, body)) in hooks
         .iter()
         .zip(&listed)
-        .zip(["/a", "/b", "/c"].iter().zip(&told))
+        .zip(["/a", "/b", "/c"].iter().zip(&observed))
     {
         let again = format!(
             "/api/webhooks/{hook}/deliveries/{}/redeliver",

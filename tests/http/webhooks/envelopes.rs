@@ -10,7 +10,7 @@ use crate::support::time::{MINUTE, SECOND, now_ns, timestamp};
 use crate::support::waiting::until;
 use crate::support::watch::evaluation;
 
-/// The `data` of an envelope of this event, whose other members must be right.
+/// The `data` of an envelope of this event; asserts the other members.
 #[track_caller]
 fn data(request: &Received, event: &str, bucket: &Value) -> Value {
     let envelope = request.json();
@@ -33,13 +33,13 @@ fn data(request: &Received, event: &str, bucket: &Value) -> Value {
     envelope["data"].clone()
 }
 
-/// A whole second, a while ago.
+/// A whole second some minutes ago.
 fn minutes_ago() -> i64 {
     (now_ns() - 10 * MINUTE) / SECOND * SECOND
 }
 
 /// A source with an older and a newer point, a rule with a block, and a receiver of its trigger.
-struct Fired {
+struct FiredRule {
     bucket: Bucket,
     account: Account,
     source: String,
@@ -48,14 +48,14 @@ struct Fired {
     _server: crate::support::process::Server,
 }
 
-fn fired() -> Fired {
+fn fired() -> FiredRule {
     let (server, account, bucket) = scene();
     let source = bucket.source("gauge", &["level", "depth"]);
     let newest_at = minutes_ago() + SECOND * 3 / 2;
     let mut newest = point(&source, newest_at, &json!({"level": 7.25, "depth": 3}));
     newest["metadata"] = json!({"by": "buoy 5"});
     bucket.send(&[newest, point(&source, newest_at - MINUTE, &json!({"level": 1}))]);
-    Fired {
+    FiredRule {
         bucket,
         account,
         source,
@@ -65,7 +65,7 @@ fn fired() -> Fired {
     }
 }
 
-impl Fired {
+impl FiredRule {
     fn rule(&self, text: &str) -> String {
         self.bucket.rule(&json!({
             "dataSourceId": self.source, "name": "high water", "naturalLanguageQuery": text,
@@ -79,13 +79,13 @@ fn alert_triggered_from_the_condition_and_the_newest_point() {
     let scene = fired();
     hook(&scene.account, &scene.receiver, "/", &["alert.triggered"]);
     let rule = scene.rule("level greater than 5");
-    let said = scene.account.evaluator().evaluate(&rule, "met");
+    let result = scene.account.evaluator().evaluate(&rule, "met");
     let request = scene.receiver.wait("/", 1).remove(0);
     let found = data(&request, "alert.triggered", &json!(scene.bucket.id));
     let expected = json!({
         "alertId": rule, "alertName": "high water", "dataSourceId": scene.source, "dataSourceName": "gauge",
         "condition": "level greater than 5", "currentValue": 7.25, "threshold": 5, "operator": "gt",
-        "triggeredAt": said["lastEvaluatedAt"],
+        "triggeredAt": result["lastEvaluatedAt"],
         "dataPoint": {
             "timestamp": timestamp(scene.newest_at), "values": {"level": 7.25, "depth": 3},
             "metadata": {"by": "buoy 5"},
@@ -108,13 +108,13 @@ fn alert_triggered_from_the_evidence() {
     });
     let body = json!({"outcome": "met", "evidence": facts});
     let answer = scene.account.evaluator().verdict(&rule, &body);
-    let said = answer.expect(200, "contract 6: a verdict")["evaluation"].clone();
+    let result = answer.expect(200, "contract 6: a verdict")["evaluation"].clone();
     let request = scene.receiver.wait("/", 1).remove(0);
     let found = data(&request, "alert.triggered", &json!(scene.bucket.id));
     let expected = json!({
         "alertId": rule, "alertName": "high water", "dataSourceId": scene.source, "dataSourceName": "gauge",
         "condition": "it behaves strangely", "currentValue": 99.5, "threshold": [1, 2], "operator": "strange",
-        "triggeredAt": said["lastEvaluatedAt"], "dataPoint": facts["dataPoint"],
+        "triggeredAt": result["lastEvaluatedAt"], "dataPoint": facts["dataPoint"],
     });
     assert_eq!(
         found, expected,
@@ -195,7 +195,7 @@ fn bucket_updated_lists_actual_changes_only() {
         }),
         "spec: `bucket.updated` data; contract 3: what really changed; contract 10: `updatedBy` is the id of the key"
     );
-    // Nothing changed, nothing emitted: what comes next is of the change after it.
+    // Without a change, no event is emitted: the next delivery is of the following change.
     bucket.call("PATCH", "", &body).expect(200, "contract 3: PATCH");
     let by_bearer = account
         .client
@@ -236,7 +236,7 @@ fn data_received_of_a_single_point() {
         .iter()
         .enumerate()
     {
-        let made = bucket.single(sent).expect(201, "a point")["dataPoint"].clone();
+        let created = bucket.single(sent).expect(201, "a point")["dataPoint"].clone();
         let found = data(
             &receiver.wait("/", nth + 1)[nth],
             "data.received",
@@ -248,7 +248,7 @@ fn data_received_of_a_single_point() {
             json!({
                 "dataSourceId": source, "dataSourceName": "gauge",
                 "dataPoint": {
-                    "_id": made["_id"], "timestamp": sent["timestamp"], "values": made["values"],
+                    "_id": created["_id"], "timestamp": sent["timestamp"], "values": created["values"],
                     "metadata": metadata,
                 },
             }),
@@ -280,14 +280,14 @@ fn data_received_of_a_batch_is_once_per_source() {
         .batch(&entries)
         .expect(207, "contract 4: an entry's fault never stops the others");
     let received = receiver.wait("/", 2);
-    let mut told: Vec<Value> = received
+    let mut observed: Vec<Value> = received
         .iter()
         .map(|request| data(request, "data.received", &json!(bucket.id)))
         .collect();
-    told.sort_by_key(|data| text(data, "/dataSourceName"));
+    observed.sort_by_key(|data| text(data, "/dataSourceName"));
     let rows = bucket.rows(&json!({}));
     let id_of = |level: i64| rows.iter().find(|row| row["values"]["level"] == level).unwrap()["_id"].clone();
-    for (found, (source, name, at, level, metadata, count)) in told.iter().zip([
+    for (found, (source, name, at, level, metadata, count)) in observed.iter().zip([
         (
             &first,
             "first",
@@ -321,7 +321,7 @@ fn data_received_of_a_batch_is_once_per_source() {
     );
 }
 
-/// Regression: ingest uses the last of duplicate members, but the notification was made by a parser that refused them.
+/// Regression: ingestion uses the last of duplicate members, but the notification's parser refused them.
 #[test]
 fn data_received_shows_the_stored_value_of_duplicate_members() {
     let (_server, account, bucket) = scene();
@@ -349,21 +349,21 @@ fn data_received_shows_the_stored_value_of_duplicate_members() {
         .into_iter()
         .find(|row| row["values"]["level"] == 2)
         .unwrap();
-    let told = (
+    let observed = (
         &found["dataPointCount"],
         &found["dataPoint"]["_id"],
         &found["dataPoint"]["values"],
     );
     assert_eq!(
-        told,
+        observed,
         (&json!(2), &row["_id"], &json!({"level": 2})),
         "contract 7: once per source of a batch, with its newest point and `dataPointCount`"
     );
     let path = format!("/api/webhooks/{webhook}");
     until("the statistics follow", || {
         let shown = admin(&account, "GET", &path, &Value::Null).json()["webhook"].clone();
-        let told = [&shown["totalDeliveries"], &shown["successfulDeliveries"]];
-        (told == [&json!(1), &json!(1)]).then_some(())
+        let observed = [&shown["totalDeliveries"], &shown["successfulDeliveries"]];
+        (observed == [&json!(1), &json!(1)]).then_some(())
     });
 }
 

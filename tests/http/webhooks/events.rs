@@ -1,11 +1,11 @@
-//! Which webhooks are notified: by event, bucket and status; and a hanging receiver delays no other.
+//! Which webhooks are notified, by event, bucket and status; a hanging receiver delays no other.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{EVENTS, admin, deliveries, ended, hook, receiver, scene, send_test, update};
+use super::{EVENTS, admin, deliveries, hook, receiver, scene, send_test, update, wait_until_ended};
 use crate::scene::column;
 use crate::support::given::{Account, point, text};
 use crate::support::receiver::{Receiver, status};
@@ -32,8 +32,8 @@ fn a_webhook_receives_its_events_of_its_buckets() {
         update(bucket, "told");
         evaluator.evaluate(&bucket.evaluated_rule("high", &source), "met");
     }
-    let heard = |path: &str, count: usize| {
-        let mut heard: Vec<(String, String)> = receiver
+    let deliveries_on = |path: &str, count: usize| {
+        let mut deliveries_on: Vec<(String, String)> = receiver
             .wait(path, count)
             .iter()
             .map(|request| {
@@ -43,8 +43,8 @@ fn a_webhook_receives_its_events_of_its_buckets() {
                 )
             })
             .collect();
-        heard.sort();
-        heard
+        deliveries_on.sort();
+        deliveries_on
     };
     let expected = |buckets: &[&str], events: &[&str]| {
         let mut expected: Vec<(String, String)> = buckets
@@ -61,18 +61,18 @@ fn a_webhook_receives_its_events_of_its_buckets() {
     let both = [bucket.id.as_str(), other.id.as_str()];
     for event in EVENTS {
         assert_eq!(
-            heard(&format!("/{event}"), 2),
+            deliveries_on(&format!("/{event}"), 2),
             expected(&both, &[event]),
             "contract 7: a webhook receives the events it was registered for"
         );
     }
     assert_eq!(
-        heard("/all", 6),
+        deliveries_on("/all", 6),
         expected(&both, &EVENTS),
         "contract 7: without `bucketId` it receives events of all buckets of the organization"
     );
     assert_eq!(
-        heard("/one", 3),
+        deliveries_on("/one", 3),
         expected(&both[..1], &EVENTS),
         "contract 7: with `bucketId` it receives events of that bucket"
     );
@@ -123,7 +123,7 @@ fn nothing_is_queued_for_a_paused_webhook() {
         "while it is active",
         "contract 7: paused: nothing is queued for it, then either"
     );
-    let listed = ended(&account, &format!("webhooks/{webhook}"), 2);
+    let listed = wait_until_ended(&account, &format!("webhooks/{webhook}"), 2);
     assert_eq!(
         column(&listed, "/event"),
         [json!("bucket.updated"), json!("webhook.test")],
@@ -155,7 +155,7 @@ fn a_patched_webhook_receives_by_its_new_settings() {
     let last = hook(&account, &receiver, "/last", &["bucket.updated"]);
     update(&bucket, "after the deletion");
     receiver.wait("/last", 1);
-    ended(&account, &format!("webhooks/{last}"), 1);
+    wait_until_ended(&account, &format!("webhooks/{last}"), 1);
     assert_eq!(
         receiver.received("/after").len(),
         1,
@@ -163,11 +163,11 @@ fn a_patched_webhook_receives_by_its_new_settings() {
     );
 }
 
-/// A receiver never answers: others are notified at once, ingest continues, and the attempt times out after 30 s.
+/// A receiver never answers: others are notified immediately, ingest continues, and the attempt times out after 30 s.
 #[test]
 fn one_slow_receiver_delays_no_other() {
     let (_server, account, bucket) = scene();
-    // Ends with the test, so that the slow answer is never given.
+    // Dropped when the test ends, so that the receiver never answers.
     let (_keeps_silence, over) = std::sync::mpsc::channel::<()>();
     let over = Mutex::new(over);
     let receiver = Receiver::answering(move |request, _| {
@@ -183,7 +183,7 @@ fn one_slow_receiver_delays_no_other() {
         "/_id",
     );
     let fast = hook(&account, &receiver, "/fast", &EVENTS);
-    let asked = Instant::now();
+    let started = Instant::now();
     send_test(&account, &slow);
     receiver.wait("/slow", 1);
     let source = bucket.source("gauge", &["level"]);
@@ -199,16 +199,16 @@ fn one_slow_receiver_delays_no_other() {
     }
     receiver.wait("/fast", 40);
     assert!(
-        asked.elapsed() < Duration::from_secs(20),
+        started.elapsed() < Duration::from_secs(20),
         "contract 7: one slow receiver never delays another: {:?}",
-        asked.elapsed()
+        started.elapsed()
     );
     let listed = deliveries(&account, &format!("webhooks/{slow}"));
     assert!(
         listed.iter().any(|delivery| delivery["status"] == "pending"),
         "what hangs is pending: {listed:?}"
     );
-    ended(&account, &format!("webhooks/{fast}"), 20);
+    wait_until_ended(&account, &format!("webhooks/{fast}"), 20);
     let test =
         crate::support::waiting::until_within(Duration::from_secs(40), "spec: a timeout of 30 s", || {
             let listed = deliveries(&account, &format!("webhooks/{slow}"));

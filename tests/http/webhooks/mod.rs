@@ -19,7 +19,7 @@ use crate::support::waiting::until;
 
 const EVENTS: [&str; 3] = ["alert.triggered", "bucket.updated", "data.received"];
 
-/// A server that calls receivers on this machine, one account, one bucket.
+/// A server that may call receivers on this machine, one account, one bucket.
 fn scene() -> (Server, Account, Bucket) {
     let server = scene::server_with("webhooks.allow_private_networks", "true");
     let account = Account::sign_up(&server.client);
@@ -27,12 +27,12 @@ fn scene() -> (Server, Account, Bucket) {
     (server, account, bucket)
 }
 
-/// Answers every request with 200.
+/// A receiver that answers every request with 200.
 fn receiver() -> Receiver {
     Receiver::answering(|_, _| status(200))
 }
 
-/// Creates a webhook at that path of the receiver; returns its id.
+/// Creates a webhook at this path of the receiver; returns its id.
 #[track_caller]
 fn hook(account: &Account, receiver: &Receiver, path: &str, events: &[&str]) -> String {
     text(
@@ -58,9 +58,9 @@ fn deliveries(account: &Account, of: &str) -> Vec<Value> {
     scene::array(&answer.expect(200, "contract 7: GET deliveries"), "/deliveries")
 }
 
-/// The deliveries, once this many of them have ended.
+/// The deliveries, after this many of them have ended.
 #[track_caller]
-fn ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
+fn wait_until_ended(account: &Account, of: &str, count: usize) -> Vec<Value> {
     until(&format!("{count} deliveries of {of} have ended"), || {
         let listed = deliveries(account, of);
         let ended = listed.iter().filter(|delivery| delivery["status"] != "pending");

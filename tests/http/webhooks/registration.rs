@@ -39,11 +39,11 @@ fn a_webhook_is_shown_with_its_secret_once() {
         answer["message"].is_string(),
         "contract 7: 201 `{{message, webhook}}`: {answer}"
     );
-    let made = &answer["webhook"];
+    let created = &answer["webhook"];
     for name in members(&full) {
         assert_eq!(
-            made[name], full[name],
-            "contract 7: a webhook shows `{name}`: {made}"
+            created[name], full[name],
+            "contract 7: a webhook shows `{name}`: {created}"
         );
     }
     for (name, value) in [
@@ -55,16 +55,16 @@ fn a_webhook_is_shown_with_its_secret_once() {
         ("lastDeliveryStatus", Value::Null),
     ] {
         assert_eq!(
-            made.get(name),
+            created.get(name),
             Some(&value),
-            "contract 7: `{name}` of a new webhook: {made}"
+            "contract 7: `{name}` of a new webhook: {created}"
         );
     }
-    assert_timestamp(&made["createdAt"], "createdAt");
-    let mut shown = made.clone();
+    assert_timestamp(&created["createdAt"], "createdAt");
+    let mut shown = created.clone();
     shown.as_object_mut().unwrap().remove("secret");
     let sentence = "contract 7: shown this once; without the secret";
-    let one = admin(&account, "GET", &path(made), &Value::Null).expect(200, "contract 7: GET of one");
+    let one = admin(&account, "GET", &path(created), &Value::Null).expect(200, "contract 7: GET of one");
     assert_eq!(one["webhook"], shown, "{sentence}");
     let list = admin(&account, "GET", "/api/webhooks", &Value::Null).expect(200, "contract 7: GET");
     assert_eq!(list["webhooks"], json!([shown]), "{sentence}");
@@ -75,7 +75,7 @@ fn a_webhook_is_shown_with_its_secret_once() {
     let patched = admin(
         &account,
         "PATCH",
-        &path(made),
+        &path(created),
         &json!({"secret": "another secret"}),
     );
     let patched = patched.expect(200, "contract 7: PATCH takes any member of the creation");
@@ -85,17 +85,17 @@ fn a_webhook_is_shown_with_its_secret_once() {
 #[test]
 fn omitted_members_have_their_defaults() {
     let (_server, account, _) = scene::bucket();
-    let made = account.webhook(&body());
+    let created = account.webhook(&body());
     assert_eq!(
-        made["retryConfig"],
+        created["retryConfig"],
         json!({"maxRetries": 3, "backoffMultiplier": 2}),
         "spec: retried up to 3 times with exponential backoff of 1s, 2s, 4s"
     );
     assert!(
-        made.get("bucketId").is_none_or(Value::is_null),
-        "contract 7: without `bucketId` it is subscribed to all buckets: {made}"
+        created.get("bucketId").is_none_or(Value::is_null),
+        "contract 7: without `bucketId` it is subscribed to all buckets: {created}"
     );
-    let secret = text(&made, "/secret");
+    let secret = text(&created, "/secret");
     let decoded = secret.strip_prefix("whsec_").and_then(|key| {
         use base64::Engine;
         base64::engine::general_purpose::STANDARD.decode(key).ok()
@@ -136,8 +136,12 @@ fn all_faults_are_reported_together() {
         "retryConfig/backoffMultiplier",
     ];
     assert_faults(&post(&account, &wrong), &faults, sentence);
-    let made = account.webhook(&body());
-    assert_faults(&admin(&account, "PATCH", &path(&made), &wrong), &faults, sentence);
+    let created = account.webhook(&body());
+    assert_faults(
+        &admin(&account, "PATCH", &path(&created), &wrong),
+        &faults,
+        sentence,
+    );
     let table = [
         ("events", json!([]), "events", "contract 10: empty `events`: 400"),
         (
@@ -216,7 +220,7 @@ fn all_faults_are_reported_together() {
     for (name, value, fault, sentence) in table {
         assert_faults(&post(&account, &with(name, value.clone())), &[fault], sentence);
         assert_faults(
-            &admin(&account, "PATCH", &path(&made), &json!({name: value})),
+            &admin(&account, "PATCH", &path(&created), &json!({name: value})),
             &[fault],
             sentence,
         );
@@ -238,20 +242,20 @@ fn all_faults_are_reported_together() {
 fn a_bucket_must_belong_to_the_organization() {
     let (server, account, _) = scene::bucket();
     let foreign = Account::sign_up(&server.client).bucket("tides");
-    let made = account.webhook(&body());
+    let created = account.webhook(&body());
     for id in [UNKNOWN_ID, foreign.id.as_str()] {
         let sentence = "contract 1: an id that names nothing the caller may see is 404";
         post(&account, &with("bucketId", json!(id))).refused(404, sentence);
-        admin(&account, "PATCH", &path(&made), &json!({"bucketId": id})).refused(404, sentence);
+        admin(&account, "PATCH", &path(&created), &json!({"bucketId": id})).refused(404, sentence);
     }
 }
 
 #[test]
 fn every_member_and_the_status_can_be_changed() {
     let (_server, account, bucket) = scene::bucket();
-    let made = account.webhook(&body());
-    let path = path(&made);
-    let mut expected = made;
+    let created = account.webhook(&body());
+    let path = path(&created);
+    let mut expected = created;
     expected.as_object_mut().unwrap().remove("secret");
     let changes = [
         ("url", json!("http://hooks.invalid:8080/other?a=b")),
@@ -300,12 +304,12 @@ fn every_member_and_the_status_can_be_changed() {
 #[test]
 fn a_deleted_webhook_is_404() {
     let (_server, account, _) = scene::bucket();
-    let made = account.webhook(&body());
-    let path = path(&made);
+    let created = account.webhook(&body());
+    let path = path(&created);
     let answer = admin(&account, "DELETE", &path, &Value::Null).expect(200, "contract 7: DELETE");
     assert_eq!(
         answer["deletedWebhook"],
-        json!({"_id": made["_id"], "url": URL}),
+        json!({"_id": created["_id"], "url": URL}),
         "contract 10: DELETE answers `{{message, deletedWebhook: {{_id, url}}}}`"
     );
     assert!(

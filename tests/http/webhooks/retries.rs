@@ -1,10 +1,10 @@
-//! Failures and their retries: all in one scene, so that they wait at the same time.
+//! Failures and their retries: all in one scene, so that their delays are concurrent.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ended, receiver, scene, send_test};
+use super::{receiver, scene, send_test, wait_until_ended};
 use crate::scene::{array, assert_timestamp, column};
 use crate::support::given::text;
 use crate::support::receiver::{Received, Receiver, answer, status};
@@ -15,7 +15,7 @@ const LATE_MAX: Duration = Duration::from_millis(900);
 struct Case {
     path: &'static str,
     retry: Value,
-    /// The response to each attempt: a status, or none without a response.
+    /// The response to each attempt: a status, or `None` for no response.
     codes: &'static [Option<u16>],
     /// Seconds before each further attempt.
     waits: &'static [u64],
@@ -75,7 +75,7 @@ fn reply(request: &Received, before: usize) -> Vec<u8> {
     };
     match (request.path.as_str(), case.codes.get(before).copied().flatten()) {
         ("/redirected", Some(code)) => answer(code, "Location: /elsewhere\r\n", b""),
-        // Far more than is read of an answer.
+        // Far more than the sender reads of an answer.
         ("/huge", Some(code)) => answer(code, "", &vec![b' '; 8 << 20]),
         (_, Some(code)) => status(code),
         (_, None) => Vec::new(),
@@ -104,7 +104,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
         })
         .collect();
     for (case, webhook) in cases.iter().zip(&webhooks) {
-        let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+        let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
         let path = case.path;
         assert_eq!(
             delivery["status"], case.status,
@@ -171,7 +171,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
         receiver.received("/elsewhere").is_empty(),
         "contract 7: redirects are not followed"
     );
-    // After the last attempt there is no other.
+    // There is no attempt after the last one.
     for case in &cases {
         assert_eq!(
             receiver.received(case.path).len(),
@@ -183,7 +183,7 @@ fn failed_deliveries_are_retried_with_exponential_backoff() {
 }
 
 const HALF: Duration = Duration::from_millis(500);
-/// A receiver notes when a request has come whole; the sender counts from the end of the attempt before.
+/// The receiver records the arrival of the whole request; the sender counts from the end of the previous attempt.
 const SLACK: Duration = Duration::from_millis(50);
 
 #[test]
@@ -193,7 +193,7 @@ fn an_unreachable_receiver_is_a_failure() {
     let body = json!({"url": gone, "events": ["bucket.updated"], "retryConfig": {"maxRetries": 1}});
     let webhook = text(&account.webhook(&body), "/_id");
     send_test(&account, &webhook);
-    let delivery = ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
+    let delivery = wait_until_ended(&account, &format!("webhooks/{webhook}"), 1).remove(0);
     assert_eq!(
         delivery["status"], "failed",
         "contract 7: no connection is a failure: {delivery}"

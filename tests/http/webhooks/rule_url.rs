@@ -1,8 +1,8 @@
-//! The `webhookUrl` of a rule: its own body, unsigned, in deliveries of the same machinery.
+//! The `webhookUrl` of a rule: a different body, unsigned, delivered with the same retries.
 
 use serde_json::{Value, json};
 
-use super::{admin, deliveries, ended, hook, receiver, scene};
+use super::{admin, deliveries, hook, receiver, scene, wait_until_ended};
 use crate::scene::{call, column};
 use crate::support::given::{Bucket, point, text};
 use crate::support::receiver::{Receiver, status};
@@ -25,13 +25,13 @@ fn a_firing_rule_notifies_its_url() {
     bucket.send(std::slice::from_ref(&newest));
     hook(&account, &receiver, "/webhook", &["alert.triggered"]);
     let id = rule(&bucket, &source, &receiver.url("/rule"));
-    let said = account.evaluator().evaluate(&id, "met");
+    let verdict = account.evaluator().evaluate(&id, "met");
     let request = receiver.wait("/rule", 1).remove(0);
     assert_eq!(
         request.json(),
         json!({
             "alertId": id, "alertName": "high water", "condition": "level greater than 5",
-            "triggeredAt": said["lastEvaluatedAt"],
+            "triggeredAt": verdict["lastEvaluatedAt"],
             "dataPoint": {"timestamp": newest["timestamp"], "values": {"level": 7}, "metadata": {}},
             "bucket": {"_id": bucket.id, "name": "tides"}, "dataSource": {"_id": source, "name": "gauge"},
         }),
@@ -49,7 +49,7 @@ fn a_firing_rule_notifies_its_url() {
             request.headers
         );
     }
-    let listed = ended(&account, &format!("alerts/{id}"), 1);
+    let listed = wait_until_ended(&account, &format!("alerts/{id}"), 1);
     assert_eq!(
         (&listed[0]["event"], &listed[0]["status"]),
         (&json!("alert.triggered"), &json!("delivered")),
@@ -86,7 +86,7 @@ fn deliveries_to_a_rule_url_are_retried_under_the_same_id() {
             "contract 7: durable deliveries of the same machinery: the same id on every attempt"
         );
     }
-    let listed = ended(&account, &format!("alerts/{id}"), 1).remove(0);
+    let listed = wait_until_ended(&account, &format!("alerts/{id}"), 1).remove(0);
     assert_eq!(
         listed["status"], "delivered",
         "contract 7: 2xx is a success: {listed}"
@@ -141,6 +141,6 @@ fn only_a_firing_rule_notifies_its_url() {
         receiver.received("/old").is_empty(),
         "contract 6: a changed `webhookUrl` is the one told"
     );
-    let listed = ended(&account, &format!("alerts/{patched}"), 1);
+    let listed = wait_until_ended(&account, &format!("alerts/{patched}"), 1);
     assert_eq!(text(&listed[0], "/status"), "delivered", "contract 7: delivered");
 }

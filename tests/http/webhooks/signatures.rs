@@ -1,4 +1,4 @@
-//! Both forms of signature, computed here from what came.
+//! Both forms of signature, recomputed from the received requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -127,7 +127,7 @@ fn secrets_cannot_be_read_back() {
     send_test(&account, &id);
     super::update(&bucket, "other");
     let received = receiver.wait("/", 2);
-    super::ended(&account, &format!("webhooks/{id}"), 2);
+    super::wait_until_ended(&account, &format!("webhooks/{id}"), 2);
     for path in [
         "/api/webhooks",
         &format!("/api/webhooks/{id}"),

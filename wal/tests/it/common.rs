@@ -14,7 +14,7 @@ pub const OPTIONS: LogOptions = LogOptions {
     sync: SyncPolicy::Always,
     file_bytes_max: 4 << 10,
     frame_bytes_max: 64 << 10,
-    // A few frames, and no multiple of a sector.
+    // A few frames, and not a multiple of a sector.
     room_bytes: 700,
 };
 
@@ -54,7 +54,7 @@ pub fn commit(log: &mut Log, records: &[&[u8]]) -> Sequence {
     first
 }
 
-/// A log of one file with a few small frames; answers the end of each, header first.
+/// A log of one file with a few small frames; returns the end offset of the header and of each frame.
 pub fn small_log(disk: &SimDisk) -> Vec<u64> {
     let (mut log, _, _) = open(disk);
     let mut ends = vec![log.tail_bytes()];
@@ -65,7 +65,7 @@ pub fn small_log(disk: &SimDisk) -> Vec<u64> {
     ends
 }
 
-/// A log of several files, two records each, trimmed of nothing.
+/// An untrimmed log of several files with two records each.
 pub fn long_log(disk: &SimDisk, files: u64) -> Records {
     let (mut log, _, _) = open(disk);
     let mut records = Records::new();
@@ -81,7 +81,7 @@ pub fn long_log(disk: &SimDisk, files: u64) -> Records {
     records
 }
 
-/// SplitMix64, so that a seed is a whole test run.
+/// SplitMix64, so that a seed determines the whole run.
 pub struct Random(pub u64);
 
 impl Random {

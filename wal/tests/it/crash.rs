@@ -1,4 +1,4 @@
-//! Power cuts: after each of them the log holds all acknowledged records, and otherwise only complete groups.
+//! Power cuts: afterwards, the log contains all acknowledged records, and otherwise only complete groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::common::{OPTIONS, Random, open, try_open};
 #[derive(Clone, Default)]
 struct Model {
     written: BTreeMap<Sequence, Vec<u8>>,
-    /// Last sequence of each group ever begun.
+    /// Last sequence of each started group.
     group_ends: BTreeSet<Sequence>,
     acknowledged: Sequence,
-    /// What the writer has elsewhere.
+    /// The sequence up to which the writer has the records elsewhere.
     covered: Sequence,
 }
 
@@ -46,7 +46,7 @@ impl Model {
         Ok(())
     }
 
-    /// Appends, syncs, rotates, trims and reopens until done or the power goes.
+    /// Appends, syncs, rotates, trims and reopens until all steps are done or the power is cut.
     fn run(&mut self, disk: &SimDisk, random: &mut Random, steps: u64) -> Result<(), LogError> {
         let reopen = |covered| try_open(Arc::new(disk.clone()), OPTIONS, covered).map(|(log, _, _)| log);
         let mut log = reopen(self.covered)?;
@@ -113,8 +113,8 @@ impl Model {
         log
     }
 
-    /// A crash, further writes, another crash, two openings: nothing acknowledged may be lost.
-    fn survive(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
+    /// A crash, further writes, another crash, and opening twice: no acknowledged record may be lost.
+    fn check_crash(mut self, disk: &SimDisk, crash: Crash, random: &mut Random, context: &str) {
         let found = disk.crash(crash);
         let mut log = self.verify(&found, context);
         for _ in 0..2 {
@@ -155,7 +155,7 @@ fn every_crash_point_of_a_trace_keeps_acknowledged_records() {
             for sample in 0..2 {
                 let context =
                     format!("seed {SEED:#x}, power off at operation {stop_at}, {crash:?}, {sample}");
-                model.clone().survive(&disk, crash, &mut random, &context);
+                model.clone().check_crash(&disk, crash, &mut random, &context);
             }
         }
     }
@@ -175,7 +175,7 @@ fn random_traces_survive_crashes() {
         let mut model = Model::default();
         let _power_went = model.run(&disk, &mut random, 40);
         let crash = Crash::KINDS[random.below(Crash::KINDS.len() as u64) as usize];
-        model.survive(&disk, crash, &mut random, &format!("seed {seed}, {crash:?}"));
+        model.check_crash(&disk, crash, &mut random, &format!("seed {seed}, {crash:?}"));
     }
 }
 
@@ -194,7 +194,7 @@ fn a_crash_while_opening_after_a_crash_loses_nothing() {
                 halfway.stop_at(stop_at);
                 let _power_went = try_open(Arc::new(halfway.clone()), OPTIONS, model.covered);
                 let context = format!("seed {seed}, {crash:?}, opening stopped at {stop_at}");
-                model.clone().survive(&halfway, crash, &mut random, &context);
+                model.clone().check_crash(&halfway, crash, &mut random, &context);
             }
         }
     }

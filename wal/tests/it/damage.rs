@@ -36,10 +36,10 @@ fn a_flipped_bit_is_detected_or_cuts_the_last_frame_only() {
     let last_frame = ends[2];
     for offset in 0..ends[3] {
         for bit in 0..8 {
-            let rotten = copy(&disk);
-            rotten.flip_bit(&file(1), offset, bit);
+            let damaged = copy(&disk);
+            damaged.flip_bit(&file(1), offset, bit);
             if offset < last_frame {
-                let damage = refused(&rotten, 0);
+                let damage = refused(&damaged, 0);
                 let frame = ends.iter().rfind(|end| **end <= offset).copied().unwrap_or(0);
                 assert_eq!(
                     (damage.path, damage.offset),
@@ -47,7 +47,7 @@ fn a_flipped_bit_is_detected_or_cuts_the_last_frame_only() {
                     "byte {offset}, bit {bit}"
                 );
             } else {
-                let (_, recovery, records) = open(&rotten);
+                let (_, recovery, records) = open(&damaged);
                 assert_eq!(
                     recovery.torn_tail.map(|tail| tail.offset),
                     Some(last_frame),
@@ -64,7 +64,7 @@ fn after_a_close_a_flipped_bit_in_the_last_frame_is_detected_too() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     open(&disk).0.close().expect("close");
-    // What close wrote lasts.
+    // The bytes written by `close` are durable.
     let disk = disk.crash(Crash::KINDS[1]);
     let (log, recovery, records) = open(&copy(&disk));
     assert_eq!(
@@ -72,9 +72,9 @@ fn after_a_close_a_flipped_bit_in_the_last_frame_is_detected_too() {
         (6, None, 6)
     );
     for offset in 0..ends[3] {
-        let rotten = copy(&disk);
-        rotten.flip_bit(&file(1), offset, 0);
-        refused(&rotten, 0);
+        let damaged = copy(&disk);
+        damaged.flip_bit(&file(1), offset, 0);
+        refused(&damaged, 0);
     }
 }
 
@@ -84,9 +84,9 @@ fn a_flipped_bit_in_an_earlier_file_is_refused() {
     long_log(&disk, 3);
     for (path, bytes) in [(file(1), disk.len(&file(1))), (file(3), disk.len(&file(3)))] {
         for offset in 0..bytes.expect("length") {
-            let rotten = copy(&disk);
-            rotten.flip_bit(&path, offset, (offset % 8) as u8);
-            assert_eq!(refused(&rotten, 0).path, path, "byte {offset}");
+            let damaged = copy(&disk);
+            damaged.flip_bit(&path, offset, (offset % 8) as u8);
+            assert_eq!(refused(&damaged, 0).path, path, "byte {offset}");
         }
     }
 }
@@ -166,7 +166,7 @@ fn garbage_after_the_last_frame_is_a_torn_tail_and_zeros_are_not() {
         vec![0; 100_000],
         vec![0xF7; 700_000],
         b"\xF7TWF".repeat(100_000),
-        // A whole earlier frame, where it never stood.
+        // A copy of an earlier frame at another offset.
         frame.repeat(3),
     ];
     for tail in garbage {

@@ -8,7 +8,7 @@ use disk::sim::{Crash, Fault, Operation, SimDisk};
 use disk::{Disk, StdDisk, replace_file};
 use wal::{Log, LogOptions, SyncPolicy};
 
-/// A directory of the real disk that goes with the test.
+/// A directory on the real disk that is removed after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -25,7 +25,7 @@ impl Drop for Scratch {
     }
 }
 
-fn behaves(disk: &dyn Disk, root: &Path) {
+fn check_disk(disk: &dyn Disk, root: &Path) {
     let dir = root.join("a/b");
     disk.create_dir_all(&dir).expect("create the directories");
     disk.create_dir_all(&dir).expect("a second time");
@@ -81,8 +81,8 @@ fn behaves(disk: &dyn Disk, root: &Path) {
 #[test]
 fn the_real_and_the_simulated_disk_behave_identically() {
     let scratch = Scratch::new("disk");
-    behaves(&StdDisk, &scratch.0);
-    behaves(&SimDisk::new(1), Path::new("/root"));
+    check_disk(&StdDisk, &scratch.0);
+    check_disk(&SimDisk::new(1), Path::new("/root"));
 }
 
 #[test]

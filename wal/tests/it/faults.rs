@@ -13,8 +13,8 @@ const NOTHING_KEPT: Crash = Crash {
     torn: false,
 };
 
-/// Opens the log after every kind of crash, twice, and expects these payloads.
-fn survives(disk: &SimDisk, payloads: &[&[u8]]) {
+/// Opens the log twice after every kind of crash, and expects these payloads.
+fn check_crashes(disk: &SimDisk, payloads: &[&[u8]]) {
     for crash in Crash::KINDS {
         let found = disk.crash(crash);
         for _ in 0..2 {
@@ -76,11 +76,11 @@ fn a_full_disk_at_any_byte_of_a_frame_loses_and_invents_nothing() {
 
         disk.set_budget_bytes(None);
         assert_eq!(commit(&mut log, &group), 2);
-        survives(&disk, &[b"before", group[0], group[1]]);
+        check_crashes(&disk, &[b"before", group[0], group[1]]);
         drop(log);
         let (mut log, _, _) = open(&disk);
         commit(&mut log, &[b"after"]);
-        survives(&disk, &[b"before", group[0], group[1], b"after"]);
+        check_crashes(&disk, &[b"before", group[0], group[1], b"after"]);
     }
 }
 
@@ -103,7 +103,7 @@ fn a_full_disk_while_starting_a_file_leaves_the_log_usable() {
             assert_eq!(disk.files().len(), 1);
             assert_eq!(commit(&mut log, &[b"next"]), 2);
             assert_eq!(disk.files().len(), 2);
-            survives(&disk, &[&large, b"next"]);
+            check_crashes(&disk, &[&large, b"next"]);
         }
     }
 }
@@ -123,7 +123,7 @@ fn too_few_descriptors_while_starting_a_file_leave_the_log_usable() {
             let large = vec![1; OPTIONS.file_bytes_max as usize - 64 - 36];
             commit(&mut log, &[&large]);
             for time in 0..times {
-                // The first sync is of the new file, the second of its name; then of the name of the one that goes.
+                // The first sync is of the new file, the second of its name, the next of the name of the removed file.
                 let nth = if time == 0 { nth } else { 1 };
                 disk.fail(operation, nth, Fault::Descriptors);
                 let error = log.append(&[b"next"]).expect_err("no descriptor");
@@ -132,7 +132,7 @@ fn too_few_descriptors_while_starting_a_file_leave_the_log_usable() {
             }
             assert_eq!(commit(&mut log, &[b"next"]), 2);
             assert_eq!(disk.files().len(), 2);
-            survives(&disk, &[&large, b"next"]);
+            check_crashes(&disk, &[&large, b"next"]);
         }
     }
 }
@@ -154,8 +154,8 @@ fn too_few_descriptors_while_dropping_a_file_leave_the_log_usable() {
     }
 }
 
-/// The file that could not be begun would come back at a crash, in front of records that its predecessor
-/// got meanwhile, were its removal not made to last.
+/// If its removal were not durable, the file that could not be started would reappear after a crash, before records
+/// that its predecessor received meanwhile.
 #[test]
 fn a_file_that_could_not_be_started_does_not_reappear() {
     let disk = SimDisk::new(1);
@@ -165,7 +165,7 @@ fn a_file_that_could_not_be_started_does_not_reappear() {
     assert!(log.append(&[[2; 3_000]]).expect_err("no room").is_full());
     commit(&mut log, &[b"fits into the old file"]);
     for _ in 0..20 {
-        survives(&disk, &[&[1; 3_000], b"fits into the old file"]);
+        check_crashes(&disk, &[&[1; 3_000], b"fits into the old file"]);
     }
 }
 
@@ -179,10 +179,10 @@ fn a_failed_cut_poisons_the_log() {
         disk.fail(operation, nth, Fault::Io);
         assert!(matches!(log.append(&[b"lost"]), Err(LogError::Poisoned { .. })));
         assert_poisoned(&mut log);
-        survives(&disk, &[b"before"]);
+        check_crashes(&disk, &[b"before"]);
         let (mut log, _, _) = open(&disk);
         commit(&mut log, &[b"after"]);
-        survives(&disk, &[b"before", b"after"]);
+        check_crashes(&disk, &[b"before", b"after"]);
     }
 }
 
@@ -201,7 +201,7 @@ fn a_failed_write_poisons_the_log() {
         Some(true)
     );
     assert_poisoned(&mut log);
-    survives(&disk, &[b"before"]);
+    check_crashes(&disk, &[b"before"]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_restart_makes_frames_left_by_a_failed_sync_durable() {
         commit(&mut log, &[b"after the restart"]);
         let mut payloads: Vec<&[u8]> = seen.iter().map(|(_, payload)| payload.as_slice()).collect();
         payloads.push(b"after the restart");
-        survives(&disk, &payloads);
+        check_crashes(&disk, &payloads);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The bytes on disk. The fixture was written by format version 1 and is read for as long as that version
-//! is; the writer must still produce it.
+//! The bytes on disk. The fixture was written by format version 1, which stays readable; the writer must still produce
+//! the same bytes.
 
 use std::path::Path;
 

@@ -106,7 +106,7 @@ fn frame_size_is_bounded_and_a_refused_frame_writes_nothing() {
         [&file(1), &file(2)],
         "a large frame has its own file"
     );
-    // Written under a larger bound, read under a smaller one.
+    // Written with a larger bound, read with a smaller one.
     let smaller = LogOptions {
         frame_bytes_max: 100,
         ..OPTIONS
@@ -127,7 +127,7 @@ fn trim_drops_only_fully_covered_files() {
     assert_eq!(log.tail_bytes(), bytes / 2);
     let stored: usize = disk.files().values().map(Vec::len).sum();
     assert_eq!(log.tail_bytes(), stored as u64);
-    // Large and covered to the end: the active file goes too, and its successor keeps the numbers.
+    // A large file without needed records: the active file is removed, too, and its successor continues the sequences.
     assert_eq!(log.trim(8).expect("trim"), 2);
     assert_eq!(disk.files().into_keys().collect::<Vec<_>>(), [file(9)]);
     assert_eq!(log.trim(8).expect("nothing left"), 0);
@@ -159,7 +159,7 @@ fn an_error_in_the_replay_fails_the_open_and_alters_nothing() {
     assert!(disk.files() == before);
 }
 
-/// A disk that notes the largest read.
+/// A disk that records the largest read.
 struct Watched {
     disk: SimDisk,
     largest_read: Arc<AtomicU64>,
@@ -256,7 +256,7 @@ fn replay_holds_one_frame_at_a_time() {
     }
     let last = log.tail_bytes();
     drop(log);
-    // A torn tail larger than any frame, and a frame that claims more than the file has.
+    // A torn tail larger than any frame, and a frame with a length beyond the end of the file.
     disk.edit(&file(10), |bytes| bytes.extend_from_slice(&vec![0xF7; 3 << 20]));
     let largest_read = Arc::new(AtomicU64::new(0));
     let watched = Watched {
@@ -299,7 +299,7 @@ fn a_sync_that_is_not_due_waits_for_an_explicit_one_or_the_next_file() {
         );
         let unsynced = disk.crash(nothing_unsynced);
         assert!(open(&unsynced).2.len() as u64 >= syncs, "{sync:?}");
-        // The large record begins a file, and the file before it is synced first.
+        // The large record starts a file, and the previous file is synced first.
         log.append(&[[5; 4_000]]).expect("append");
         assert!(open(&disk.crash(nothing_unsynced)).2.len() >= 4, "{sync:?}");
         log.sync().expect("sync");

@@ -15,11 +15,11 @@ fn whole_bytes_end_with_the_last_complete_frame() {
     let ends = small_log(&disk);
     let bytes = disk.files()[&file(1)].clone();
     for length in 0..=bytes.len() {
-        // As a reader sees the file while the frame behind `whole` is written into its room.
+        // A reader's view of the file while the frame after `whole` is written into its room.
         let mut seen = bytes[..length].to_vec();
         seen.resize(bytes.len() + 700, 0);
         disk.edit(&file(1), |bytes| *bytes = seen.clone());
-        // An empty record is zeros itself.
+        // An empty record consists of zeros, too.
         let is_whole = |end: &&u64| seen[..**end as usize] == bytes[..**end as usize];
         let whole = ends.iter().rev().find(is_whole);
         let found = wal::whole_bytes(&disk, &file(1)).expect("the disk is whole");

@@ -1,4 +1,4 @@
-//! The log against a disk that loses power, tears writes, rots, fills up and fails to sync.
+//! The log over a disk that loses power, tears writes, rots, fills up and fails to sync.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
 

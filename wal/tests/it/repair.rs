@@ -1,4 +1,4 @@
-//! The explicit repair: cuts at the first damage, keeps the cut bytes, reports the loss.
+//! Explicit repair: it cuts at the first damage, keeps the cut bytes, and reports the loss.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn a_log_with_missing_ends_continues_after_the_covered_sequence() {
 
 #[test]
 fn an_interrupted_repair_is_repeatable_and_a_finished_one_durable() {
-    // A frame with others behind it in other files only; in the same file too; a header.
+    // A frame followed by others in other files only; one followed by others in the same file; a header.
     for (path, offset, kept) in [(file(3), 300, 3), (file(3), 70, 2), (file(5), 20, 4)] {
         for stop_at in 1..20 {
             for crash in Crash::KINDS {

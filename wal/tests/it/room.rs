@@ -86,7 +86,7 @@ fn sealed_and_closed_files_end_at_their_last_frame() {
     }
 }
 
-/// A sealed file with zeros at its end would be damage, so none may be there before the next file is.
+/// Zeros at the end of a sealed file are damage, so they must be removed before the next file exists.
 #[test]
 fn a_crash_while_starting_a_file_is_not_damage() {
     for steps in 1..=6 {

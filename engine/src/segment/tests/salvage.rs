@@ -1,9 +1,10 @@
-//! What is taken of damaged files: all rows where only what describes them is damaged, and what is said of the others.
+//! Salvage of damaged files: all rows are recovered if only their descriptions are damaged, and the lost ones are
+//! reported.
 
 use super::super::salvage::{Lost, LostBlock, Salvaged, salvage};
 use super::*;
 
-/// Rows in each of the blocks.
+/// Rows of each block.
 const ROWS: u64 = 100;
 
 fn salvaged(bytes: &[u8]) -> (Salvaged, Vec<u8>) {
@@ -12,7 +13,7 @@ fn salvaged(bytes: &[u8]) -> (Salvaged, Vec<u8>) {
     (salvaged, out)
 }
 
-/// Heads, blocks and where they lie, by the whole file.
+/// Heads and ranges of the blocks of an undamaged file.
 fn blocks(bytes: &[u8]) -> Vec<(LostBlock, std::ops::Range<usize>)> {
     let file = opened(bytes.to_vec()).unwrap();
     let mut blocks = Vec::new();
@@ -48,7 +49,8 @@ fn excluded_buckets_are_omitted() {
     assert_eq!(parts, [BUCKETS[0], BUCKETS[2]]);
 }
 
-/// Of every bit: footer, table, trailer, magic and heads cost nothing; a block its own rows at most, and it is named.
+/// Every single bit: damage to footer, table, trailer, magic or heads loses nothing; damage to a block loses at most
+/// its rows and is reported.
 #[test]
 fn a_flipped_bit_loses_at_most_its_block() {
     let whole = of_three();
@@ -81,7 +83,7 @@ fn a_flipped_bit_loses_at_most_its_block() {
     }
 }
 
-/// A file that was cut holds the blocks before the cut, and what is lost is said wherever it was.
+/// A truncated file keeps the blocks before the cut; the loss is always reported.
 #[test]
 fn a_truncated_file_keeps_the_blocks_before_the_cut() {
     let whole = of_three();
@@ -91,7 +93,7 @@ fn a_truncated_file_keeps_the_blocks_before_the_cut() {
         let (salvaged, out) = salvaged(&whole[..len]);
         let kept = blocks.iter().filter(|(_, place)| place.end <= len).count();
         assert_eq!(salvaged.rows, kept as u64 * ROWS, "cut at {len}");
-        // Behind the first entry all blocks are known to be there.
+        // After the first entry, the presence of all blocks is known.
         let first_entry_ends = footer.start + 80;
         assert!(!salvaged.lost.is_empty() || len > footer.start, "cut at {len}");
         assert!(salvaged.lost.is_empty() || len < first_entry_ends, "cut at {len}");
@@ -101,13 +103,13 @@ fn a_truncated_file_keeps_the_blocks_before_the_cut() {
     }
 }
 
-/// Two damages: a block, and the footer that would say where the next one is.
+/// Two damages: a block, and the footer, which would locate the next block.
 #[test]
 fn blocks_after_a_damaged_one_are_found_without_a_footer() {
     let whole = of_three();
     let blocks = blocks(&whole);
     for (number, (block, place)) in blocks.iter().enumerate() {
-        // The directory, whose length cannot be relied on then; the head's length, too.
+        // The directory, so that its length is unreliable; and the length in the head.
         for byte in [place.start, place.start + 10, place.start - 4] {
             let mut damaged = whole.clone();
             damaged[byte] ^= 4;

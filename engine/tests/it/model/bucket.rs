@@ -1,4 +1,4 @@
-//! One bucket of the model: a store, its twin, and what a server would know of it.
+//! One bucket of the model: a store, its naive model, and the state that a server would have.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,22 +7,22 @@ use engine::{ExpiredRows, Seal, SegmentPart, SeriesStats, Snapshot, Store};
 use fastrand::Rng;
 
 use super::{FIELDS, SECOND};
-use crate::twin::{Point, Twin, Value};
+use crate::naive::{NaiveStore, Point, Value};
 
 pub(super) struct Bucket {
     pub(super) ordinal: u32,
     pub(super) rng: Rng,
     pub(super) store: Store,
-    pub(super) twin: Twin,
+    pub(super) naive: NaiveStore,
     /// Log records that no segment covers: first sequence and rows.
     pub(super) log: Vec<(u64, Vec<u8>)>,
     pub(super) sources: Vec<u32>,
     next_sequence: u64,
     pub(super) clock_ns: i64,
     pub(super) cutoff_ns: i64,
-    /// What had expired when the retention grew.
+    /// Rows that had expired when the retention grew.
     pub(super) expired: Vec<ExpiredRows>,
-    /// Sequences of the points that have expired.
+    /// Sequences of expired points.
     pub(super) gone: HashSet<u64>,
     sealing: Vec<Seal>,
 }
@@ -33,7 +33,7 @@ impl Bucket {
             ordinal,
             rng: Rng::with_seed(seed),
             store: Store::new(),
-            twin: Twin::default(),
+            naive: NaiveStore::default(),
             log: Vec::new(),
             sources: vec![1, 2, 3],
             next_sequence: 1,
@@ -107,8 +107,8 @@ impl Bucket {
                 writer.metadata(metadata);
             }
             writer.commit(timestamp_ns);
-            let sequence = self.next_sequence + self.twin_rows_pending();
-            self.twin.points.push(Point {
+            let sequence = self.next_sequence + self.naive_rows_pending();
+            self.naive.points.push(Point {
                 source,
                 timestamp_ns,
                 sequence,
@@ -125,9 +125,9 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// Rows of the open request already given to the twin.
-    fn twin_rows_pending(&self) -> u64 {
-        self.twin
+    /// Rows of the open request that the naive model already has.
+    fn naive_rows_pending(&self) -> u64 {
+        self.naive
             .points
             .iter()
             .rev()
@@ -135,7 +135,7 @@ impl Bucket {
             .count() as u64
     }
 
-    /// Seals what fills blocks: at once, later, or never, as threads would.
+    /// Seals full blocks at once, later, or never, as threads would.
     pub(super) fn seal(&mut self) {
         self.sealing.extend(self.store.take_seals());
         while !self.sealing.is_empty() && self.rng.u8(0..4) > 0 {
@@ -144,7 +144,7 @@ impl Bucket {
         }
     }
 
-    /// As after a restart: what the files hold of it, and the log.
+    /// Restarts from the content of the files and the log.
     pub(super) fn restart(&mut self, parts: impl Iterator<Item = SegmentPart>) {
         let sources = self.sources.clone();
         let mut store = Store::new();
@@ -165,7 +165,7 @@ impl Bucket {
         }
         let source = self.sources.swap_remove(self.rng.usize(0..self.sources.len()));
         let points = self
-            .twin
+            .naive
             .points
             .iter()
             .filter(|point| point.source == source)
@@ -174,7 +174,7 @@ impl Bucket {
         if self.cutoff_ns == i64::MIN && self.expired.is_empty() {
             assert_eq!(removed, points, "points of the source removed");
         }
-        self.twin.points.retain(|point| point.source != source);
+        self.naive.points.retain(|point| point.source != source);
         let next = self.sources.iter().max().unwrap().max(&source) + 1;
         self.sources.push(next);
     }
@@ -187,7 +187,7 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// The retention shrinks and grows again: what was before some moment is gone, what comes later is not.
+    /// Shrinks and grows the retention: points before some moment are gone, later ones are not.
     pub(super) fn shrink_and_grow(&mut self) {
         self.expired.push(ExpiredRows {
             before_ns: self.clock_ns - self.rng.i64(0..100_000) * SECOND,
@@ -196,7 +196,7 @@ impl Bucket {
         self.forget_expired();
     }
 
-    /// What has expired among the rows that the retention reaches.
+    /// Rows within the retention that have expired.
     pub(super) fn expired_rows(&self) -> Vec<ExpiredRows> {
         let reached = |rows: &&ExpiredRows| rows.before_ns > self.cutoff_ns;
         self.expired.iter().filter(reached).copied().collect()
@@ -209,10 +209,10 @@ impl Bucket {
             };
             point.timestamp_ns < self.cutoff_ns || self.expired.iter().any(is_in)
         };
-        let points = std::mem::take(&mut self.twin.points);
+        let points = std::mem::take(&mut self.naive.points);
         let (gone, left): (Vec<Point>, Vec<Point>) = points.into_iter().partition(is_gone);
         self.gone.extend(gone.iter().map(|point| point.sequence));
-        self.twin.points = left;
+        self.naive.points = left;
     }
 
     pub(super) fn snapshot(&self, sources: &[u32]) -> Snapshot {
@@ -220,7 +220,7 @@ impl Bucket {
         view.select(sources.iter().copied())
     }
 
-    pub(super) fn ask_stats(&mut self) {
+    pub(super) fn check_stats(&mut self) {
         for source in &self.sources {
             let stats = if self.expired.is_empty() {
                 self.store.stats(*source, self.cutoff_ns).unwrap()
@@ -232,7 +232,7 @@ impl Bucket {
                 })
             };
             let times = self
-                .twin
+                .naive
                 .points
                 .iter()
                 .filter(|point| point.source == *source)

@@ -1,4 +1,4 @@
-//! How many rows there are, of a range and of its hours, against the twin.
+//! Counts of rows in a range and in its hours, compared with the naive model.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use engine::query::HourCounts;
 
 use super::SECOND;
 use super::bucket::Bucket;
-use crate::twin::Point;
+use crate::naive::Point;
 
 impl Bucket {
-    pub(super) fn ask_counts(&mut self) {
+    pub(super) fn check_counts(&mut self) {
         let (from, to) = self.range();
-        // Eight bytes an hour: not for all of time.
+        // Each hour takes eight bytes, so the range is bounded.
         let range_ns = (
             from.max(self.clock_ns - 1_000_000 * SECOND),
             to.min(self.clock_ns),
@@ -25,7 +25,7 @@ impl Bucket {
                 point.source == series.source && (range_ns.0..=range_ns.1).contains(&point.timestamp_ns)
             };
             let mut rows = 0;
-            for point in self.twin.points.iter().filter(of_source) {
+            for point in self.naive.points.iter().filter(of_source) {
                 *expected
                     .entry(Unit::Hour.start_ns(point.timestamp_ns))
                     .or_insert(0) += 1;

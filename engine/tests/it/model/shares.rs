@@ -1,4 +1,4 @@
-//! Shares of time true, each step computed from all pairs of neighbouring values.
+//! Shares of time that a boolean was true, each computed from all pairs of neighbouring values.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use engine::Aggregate;
 use engine::query::{Budget, GroupQuery, Grouping, Wanted};
 
 use super::bucket::Bucket;
-use crate::twin::{Question, Value};
+use crate::naive::{Filter, Value};
 
-/// The boolean among the model's fields.
+/// The boolean field of the model.
 const FIELD: u16 = 3;
-/// Of a source; with more, all pairs for each step would take too long.
+/// Points of a source; with more, comparing all pairs for each step would take too long.
 const POINTS_MAX: usize = 2_000;
 
 impl Bucket {
-    pub(super) fn ask_shares(&mut self) {
+    pub(super) fn check_shares(&mut self) {
         let range_ns = self.range();
         let step = self.step();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
-        let filter = |text: Option<&str>| text == metadata;
+        let metadata_filter = |text: Option<&str>| text == metadata;
         let query = GroupQuery {
             range_ns,
             step: step.into(),
             fields: &[FIELD],
-            metadata: metadata.map(|_| &filter as _),
+            metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
         };
         let snapshot = self.snapshot(&self.sources);
         for series in &snapshot.series {
-            let question = Question {
+            let filter = Filter {
                 sources: &[series.source],
                 range_ns,
                 fields: Some(&[FIELD]),
                 metadata,
             };
             let values: Vec<(i64, bool)> = self
-                .twin
-                .rows(&question, false)
+                .naive
+                .rows(&filter, false)
                 .iter()
                 .filter_map(|point| match point.values.get(&FIELD) {
                     Some(Value::Boolean(value)) => Some((point.timestamp_ns, *value)),
@@ -80,7 +80,7 @@ impl Bucket {
     }
 }
 
-/// Of the part of the step that is known.
+/// The share of the known part of the step.
 fn share(values: &[(i64, bool)], (start_ns, end_ns): (i64, i64), range_end_ns: i64) -> f64 {
     let (mut covered, mut of_true, mut last) = (0, 0, false);
     for (place, (at_ns, value)) in values.iter().enumerate() {

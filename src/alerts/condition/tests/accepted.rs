@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn comparisons_in_words_and_signs() {
-    understood(&[
+    assert_parsed(&[
         ("temperature exceeded 30", "temperature gt 30"),
         ("temperature went over 30", "temperature gt 30"),
         ("temperature is hotter than 30", "temperature gt 30"),
@@ -115,7 +115,7 @@ fn comparisons_in_words_and_signs() {
 
 #[test]
 fn words_around_a_condition() {
-    understood(&[
+    assert_parsed(&[
         ("Notify the team when temperature > 30", "temperature gt 30"),
         (
             "I want to be notified if the temperature ever exceeds 30",
@@ -154,7 +154,7 @@ fn words_around_a_condition() {
 
 #[test]
 fn ranges() {
-    understood(&[
+    assert_parsed(&[
         ("temperature in 5..10", "temperature between [5,10]"),
         (
             "temperature is in the 5 to 10 °C range",
@@ -259,7 +259,7 @@ fn ranges() {
 
 #[test]
 fn changes() {
-    understood(&[
+    assert_parsed(&[
         ("pressure is up 12%", "pressure increases_by 12 percent"),
         ("pressure decreased by 3", "pressure decreases_by 3"),
         ("pressure is down by 3", "pressure decreases_by 3"),
@@ -307,7 +307,7 @@ fn changes() {
 
 #[test]
 fn bounds_and_negations() {
-    understood(&[
+    assert_parsed(&[
         ("temperature greater or equal 20", "temperature gte 20"),
         ("temperature is less or equal 20", "temperature lte 20"),
         ("temperature greater than or equal to 20", "temperature gte 20"),
@@ -350,7 +350,7 @@ fn bounds_and_negations() {
 
 #[test]
 fn changes_without_by() {
-    understood(&[
+    assert_parsed(&[
         ("temperature up 5%", "temperature increases_by 5 percent"),
         ("temperature down 5%", "temperature decreases_by 5 percent"),
         ("temperature down more than 5", "temperature decreases_by 5"),

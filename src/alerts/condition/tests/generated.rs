@@ -1,8 +1,8 @@
-//! Conditions put together from the grammar's parts, with what they mean.
+//! Conditions generated from the grammar's parts, with their expected meaning.
 
 use super::*;
 
-/// A field, how it is spelled, its units behind numbers and behind changes.
+/// A field, its spelling, and its units after numbers and after changes.
 type FieldParts = (
     &'static str,
     &'static [&'static str],
@@ -176,7 +176,7 @@ const OPENINGS: &[&str] = &[
     "please send me an alert as soon as the ",
     "alarm in case the reading of the ",
 ];
-/// Of fields without their own.
+/// Units of fields that declare none.
 const UNITS: &[&str] = &[
     "",
     "°C",
@@ -219,7 +219,7 @@ impl Random {
         choices[self.0.usize(..choices.len())]
     }
 
-    /// A phrase of the table, in any case and with any white space.
+    /// A phrase of the table in random case and with random white space.
     fn phrase(&mut self, table: &[(Operator, &'static [&'static str])]) -> (Operator, String) {
         let (operator, phrases) = self.of(table);
         let phrase = self.of(phrases);
@@ -254,7 +254,7 @@ impl Random {
     fn condition(&mut self) -> (String, ParsedCondition) {
         let (field, spellings, units, units_of_changes) = self.of(FIELDS);
         let spelled = self.of(spellings);
-        let (operator, said, value, percent) = match self.of(&[0, 0, 1, 2]) {
+        let (operator, spelling, value, percent) = match self.of(&[0, 0, 1, 2]) {
             0 => {
                 let (operator, phrase) = self.phrase(COMPARISONS);
                 let ((value, number), unit) = (self.number(-9_999_999), self.of(units));
@@ -274,8 +274,8 @@ impl Random {
                     (other, one)
                 };
                 let (first, unit, between) = (self.of(units), self.of(units), self.of(BETWEEN));
-                let said = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
-                (operator, said, ConditionValue::Range([low.0, high.0]), false)
+                let spelling = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
+                (operator, spelling, ConditionValue::Range([low.0, high.0]), false)
             }
             _ => {
                 let (operator, phrase) = self.phrase(CHANGES);
@@ -295,7 +295,7 @@ impl Random {
             value,
             percent,
         };
-        (format!("{spelled} {said}"), meaning)
+        (format!("{spelled} {spelling}"), meaning)
     }
 }
 

@@ -20,7 +20,7 @@ fn schema_of(fields: &[(&str, FieldType, Option<&str>)]) -> Schema {
     fields.iter().map(field).collect::<Vec<_>>().into()
 }
 
-/// A machine, with names as people choose them.
+/// The fields of a machine with typical names.
 fn machine() -> Schema {
     schema_of(&[
         ("temperature", FieldType::Number, Some("°C")),
@@ -65,9 +65,9 @@ fn read(text: &str, schema: &Schema) -> Result<String, ConditionError> {
     parse(text, schema).map(|condition| line(&condition))
 }
 
-/// Each text means the line beside it.
+/// Asserts that each text is parsed as the line beside it.
 #[track_caller]
-fn understood(cases: &[(&str, &str)]) {
+fn assert_parsed(cases: &[(&str, &str)]) {
     let schema = machine();
     let wrong: Vec<String> = cases
         .iter()
@@ -79,7 +79,7 @@ fn understood(cases: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What stands before the help that every refusal ends with.
+/// The part of the message before the help that ends every refusal.
 fn fault(error: &ConditionError) -> String {
     let text = error.to_string();
     text.split("; understood are")

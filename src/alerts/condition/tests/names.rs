@@ -1,10 +1,10 @@
-//! Fields by name, and names that match no field or several.
+//! Fields matched by name, and names that match no field or several.
 
 use super::*;
 
 #[test]
 fn field_names_as_people_write_them() {
-    understood(&[
+    assert_parsed(&[
         ("Engine Temp > 5", "engine_temp gt 5"),
         ("ENGINE_TEMP > 5", "engine_temp gt 5"),
         ("engine-temp > 5", "engine_temp gt 5"),
@@ -33,7 +33,7 @@ fn field_names_as_people_write_them() {
 #[test]
 fn unknown_fields() {
     let schema = machine();
-    for (text, said) in [
+    for (text, message) in [
         (
             "moisture > 30",
             "no field of the data source is named at \"moisture > 30\"",
@@ -62,7 +62,7 @@ fn unknown_fields() {
     ] {
         let error = parse(text, &schema).unwrap_err();
         assert!(matches!(error, ConditionError::Field(_)), "{text:?}: {error}");
-        assert!(fault(&error).contains(said), "{text:?}: {error}");
+        assert!(fault(&error).contains(message), "{text:?}: {error}");
     }
 }
 
@@ -90,7 +90,7 @@ fn among_names_that_differ_in_spelling_the_exact_one_matches() {
             "{fault}"
         );
     }
-    // None of them parses, so the choice does not matter.
+    // None of these texts is valid, so any of them may be tested.
     let error = parse(
         "engine temp is somewhere",
         &schema_of(&[("a b", FieldType::Number, None), ("a_b", FieldType::Number, None)]),

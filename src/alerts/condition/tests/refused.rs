@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// Each text is refused, and the message contains the words beside it.
+/// Asserts that each text is refused with a message that contains the words beside it.
 #[track_caller]
 pub(super) fn check(cases: &[(&str, &str)]) {
     let schema = machine();
     let wrong: Vec<String> = cases
         .iter()
-        .filter_map(|(text, said)| match parse(text, &schema) {
-            Err(error @ ConditionError::NotUnderstood(_)) if fault(&error).contains(said) => None,
-            Err(error) => Some(format!("{text:?}: {error:.160}, expected {said:?}")),
+        .filter_map(|(text, expected)| match parse(text, &schema) {
+            Err(error @ ConditionError::NotUnderstood(_)) if fault(&error).contains(expected) => None,
+            Err(error) => Some(format!("{text:?}: {error:.160}, expected {expected:?}")),
             Ok(condition) => Some(format!("{text:?} is read as {}", line(&condition))),
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Parts that come close to conditions.
+/// Fragments that resemble parts of conditions.
 const PARTS: &[&str] = &[
     "temperature",
     "cpu usage",
@@ -128,7 +128,7 @@ fn a_condition_truncated_anywhere_is_parsed_or_refused() {
     }
 }
 
-/// A megabyte each: with more than linear time, this test would not end.
+/// A megabyte each: the test would not end if the time were more than linear.
 #[test]
 fn parsing_time_is_linear_in_the_length_of_the_text() {
     const LENGTH: usize = 1 << 20;
@@ -152,7 +152,7 @@ fn parsing_time_is_linear_in_the_length_of_the_text() {
     }
 }
 
-/// Names that each begin like the text, the most that a schema can have.
+/// Names that are each a prefix of the text, as many as a schema can have.
 #[test]
 fn parsing_time_is_bounded_for_long_texts_and_many_fields() {
     let names: Vec<String> = (1..=128)

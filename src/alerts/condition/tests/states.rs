@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn booleans() {
-    understood(&[
+    assert_parsed(&[
         ("is_open is true", "is_open eq true"),
         ("is_open = true", "is_open eq true"),
         ("is_open equals false", "is_open eq false"),
@@ -34,7 +34,7 @@ fn booleans() {
 
 #[test]
 fn texts() {
-    understood(&[
+    assert_parsed(&[
         ("status is up", "status eq \"up\""),
         ("door equals open", "door eq \"open\""),
         ("door equals 'open'", "door eq \"open\""),

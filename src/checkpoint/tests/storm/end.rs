@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use disk::Disk;
 
 use super::super::live::rooms_of;
-use super::super::world::Live;
-use super::model::Trouble;
+use super::super::world::RunningRooms;
+use super::model::Condition;
 use super::steps::Storm;
-use super::{Hook, checkpoint, look, repair, start};
+use super::{Hook, checkpoint, compare, repair, start};
 use crate::bucket::BucketState;
 use crate::clock::{DAY_NS, MINUTE_NS};
 
-/// More than the rows that only carry the time take.
+/// More than the rows that only advance the time take.
 const LEFT_BYTES: usize = 16 << 10;
 
 /// Segments and files of answers, with their bytes.
@@ -33,16 +33,16 @@ fn files(storm: &Storm) -> BTreeMap<PathBuf, usize> {
         .collect()
 }
 
-/// A checkpoint of a whole disk.
-async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
+/// Takes a checkpoint on a working disk.
+async fn take_checkpoint(storm: Storm, live: &mut RunningRooms) -> Storm {
     let (mut storm, outcome) = checkpoint(storm, live, &Hook::default()).await;
     outcome.expect("the disk is whole");
     storm.counts.checkpoints += 1;
     storm
 }
 
-/// Rows that a bucket's store holds, whether they are seen or not.
-async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
+/// Number of rows in a bucket's store, including expired ones.
+async fn stored_rows(storm: &Storm, live: &RunningRooms, index: usize) -> u64 {
     let bucket = &storm.model.buckets[index];
     let sources: Vec<u32> = bucket.sources.iter().filter_map(|it| it.ordinal).collect();
     let id = bucket.id;
@@ -60,19 +60,19 @@ async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
 }
 
 pub(super) async fn end(mut storm: Storm) -> Storm {
-    (storm.ill, storm.full) = (false, false);
+    (storm.failing, storm.full) = (false, false);
     storm.disk = storm.disk.crash(disk::sim::Crash::KINDS[0]);
     repair(&mut storm, true);
     let mut live = start(&storm, storm.disk.clone()).unwrap_or_else(|error| panic!("{error}"));
     let rooms = rooms_of(&live);
-    look::settle(&mut storm.model, &rooms);
-    super::look(&mut storm, &rooms).await;
+    compare::settle(&mut storm.model, &rooms);
+    super::compare(&mut storm, &rooms).await;
     for bucket in &storm.model.buckets {
-        assert_eq!(bucket.trouble, Trouble::None);
+        assert_eq!(bucket.condition, Condition::Healthy);
     }
-    // Twice: what was carried on is in the log no more, and in segments then.
-    storm = checkpointed(storm, &mut live).await;
-    storm = checkpointed(storm, &mut live).await;
+    // Two checkpoints: afterwards, carried records are no longer in the log but in segments.
+    storm = take_checkpoint(storm, &mut live).await;
+    storm = take_checkpoint(storm, &mut live).await;
     let carried = storm.disk.files();
     let carried = carried.keys().find(|path| path.starts_with("data/carried"));
     assert_eq!(carried, None, "records are carried on of no bucket");
@@ -80,7 +80,7 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
 
     let requests = storm.model.buckets.iter().flat_map(|bucket| &bucket.requests);
     let times = requests.flat_map(|it| it.rows.iter().map(|row| row.timestamp_ns).chain([it.at_ns]));
-    // Also requests to buckets that are gone were taken by some clock.
+    // Requests to removed buckets had other clock readings, too.
     let latest_ns = times
         .chain(storm.model.newest_sent_ns())
         .max()
@@ -89,25 +89,28 @@ pub(super) async fn end(mut storm: Storm) -> Storm {
     let days = storm.model.buckets.iter().map(|bucket| bucket.days).max();
     let kept_ns = i64::from(days.unwrap_or(0) + 2) * DAY_NS;
     storm.world.clock.advance(latest_ns - storm.now_ns() + kept_ns);
-    super::look(&mut storm, &rooms).await;
+    super::compare(&mut storm, &rooms).await;
     let existing = storm.model.existing();
-    // Nothing is deleted while no record agrees with the clock. Not into the other buckets: rows of now would be merged
-    // with those that have expired, and keep them until they are merged again.
-    let telling = storm.create_bucket(&live).await.expect("the disk is whole");
+    // Nothing is deleted until a record agrees with the clock. Its rows go to a new bucket: in the existing ones they
+    // would be merged with expired rows, and keep those until the next merge.
+    let clock_bucket = storm.create_bucket(&live).await.expect("the disk is whole");
     for _ in 0..3 {
-        storm.send_one(&rooms, telling).await.expect("the disk is whole");
-        storm = checkpointed(storm, &mut live).await;
+        storm
+            .send_one(&rooms, clock_bucket)
+            .await
+            .expect("the disk is whole");
+        storm = take_checkpoint(storm, &mut live).await;
         storm.world.clock.advance(61 * MINUTE_NS);
     }
-    // The last of them puts the last merge in force, which may have been written before anything was deleted.
+    // The last checkpoint puts the last merge in force, which may have been written before the deletion.
     for _ in 0..2 {
-        storm = checkpointed(storm, &mut live).await;
+        storm = take_checkpoint(storm, &mut live).await;
     }
-    super::look(&mut storm, &rooms).await;
+    super::compare(&mut storm, &rooms).await;
     for index in &existing {
-        let held = held(&storm, &live, *index).await;
+        let rows = stored_rows(&storm, &live, *index).await;
         assert_eq!(
-            held, 0,
+            rows, 0,
             "what has expired is in memory or in segments: bucket {index}"
         );
     }

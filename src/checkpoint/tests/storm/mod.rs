@@ -1,11 +1,12 @@
-//! Everything at once: retention changes, backfills, deletions, clocks that are set, failing disks, panics, kills and
-//! checkpoints, against a model of plain lists. The view of readers is compared every few steps and after recoveries.
+//! Random combinations of retention changes, backfills, deletions, clock changes, failing disks, panics, kills and
+//! checkpoints, compared with a model of plain lists. The state seen by readers is compared every few steps and after
+//! recoveries.
 //!
-//! A plain run is a few rounds. `STORM_SECONDS=…` runs for that long, over fresh seeds, each of which is printed;
-//! `TIDEWATCH_SEED=…` begins with that one.
+//! A plain run takes a few rounds. `STORM_SECONDS=…` runs for that long with new seeds, each of which is printed;
+//! `TIDEWATCH_SEED=…` starts with that seed.
 
+mod compare;
 mod end;
-mod look;
 mod model;
 mod requests;
 mod steps;
@@ -18,17 +19,17 @@ use disk::Disk;
 use disk::sim::{Crash, Fault, Operation};
 use parking_lot::Mutex;
 
-use self::model::Trouble;
+use self::model::Condition;
 use self::steps::{Counts, Storm};
+use super::hooked_disk::HookedDisk;
 use super::live::{Rooms, rooms_of};
-use super::tap::Tap;
-use super::world::{Live, in_system};
+use super::world::{RunningRooms, in_system};
 use crate::clock::Clock;
 
 const ROUNDS: u64 = 3;
-/// Steps of a round; those within checkpoints come on top.
+/// Steps of a round, without those during checkpoints.
 const STEPS: u32 = 300;
-/// How long a disk that has room again may take to be noticed.
+/// Time limit for the server to detect that a disk has room again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
@@ -62,12 +63,12 @@ fn a_storm_loses_nothing_and_revives_nothing() {
         merges,
         refused,
         set_apart,
-        looks,
+        comparisons,
         rows,
     } = counts;
     println!(
         "storm: {rounds} rounds, {operations} operations, {crashes} crashes, {checkpoints} checkpoints, {merges} merges, \
-         {rows} rows sent, {refused} refusals, {set_apart} buckets in trouble, {looks} looks without a difference, {} s",
+         {rows} rows sent, {refused} refusals, {set_apart} buckets in trouble, {comparisons} looks without a difference, {} s",
         began.elapsed().as_secs()
     );
 }
@@ -77,7 +78,7 @@ fn round(seed: u64, counts: &mut Counts) {
     storm.counts = *counts;
     let mut steps = STEPS;
     while steps > 0 {
-        storm = in_system(life(storm, &mut steps));
+        storm = in_system(run_process(storm, &mut steps));
         storm = crash(storm);
     }
     storm = in_system(end::end(storm));
@@ -85,16 +86,16 @@ fn round(seed: u64, counts: &mut Counts) {
     counts.rounds += 1;
 }
 
-/// Work to be done once, by the checkpointer, a few operations of the disk from now.
+/// Work that the checkpointer runs once, after a few disk operations.
 #[derive(Clone, Default)]
 struct Hook(Arc<Mutex<Option<Due>>>);
 
-/// After how many operations, and what.
+/// The number of operations before it, and the work.
 type Due = (u32, Box<dyn FnOnce() + Send>);
 
 impl Hook {
     fn before_operation(&self) {
-        // The checkpointer's thread alone has no name here; the log's must not wait for itself.
+        // Only the checkpointer's thread is unnamed; the log's thread must not wait for itself.
         if std::thread::current().name().is_some() {
             return;
         }
@@ -103,7 +104,7 @@ impl Hook {
             Some((left, _)) if *left > 0 => *left -= 1,
             _ => {
                 let work = hook.take();
-                // Not under the lock: what it does comes here, too.
+                // The lock is released first: the work itself uses the disk.
                 drop(hook);
                 work.into_iter().for_each(|(_, work)| work());
             }
@@ -111,22 +112,22 @@ impl Hook {
     }
 }
 
-fn start(storm: &Storm, disk: impl Disk) -> Result<Live, String> {
-    Live::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
+fn start(storm: &Storm, disk: impl Disk) -> Result<RunningRooms, String> {
+    RunningRooms::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
 }
 
-/// The server runs until it is killed.
-async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
+/// Runs the server until it is killed.
+async fn run_process(mut storm: Storm, steps: &mut u32) -> Storm {
     let hook = Hook::default();
-    let tap = {
+    let hooked_disk = {
         let hook = hook.clone();
-        Tap::new(storm.disk.clone(), move |_| hook.before_operation())
+        HookedDisk::new(storm.disk.clone(), move |_| hook.before_operation())
     };
-    let started = start(&storm, tap);
+    let started = start(&storm, hooked_disk);
     let mut live = match started {
         Ok(live) => live,
         Err(error) => {
-            assert!(storm.ill, "the data directory does not open: {error}");
+            assert!(storm.failing, "the data directory does not open: {error}");
             storm.disk = storm.disk.crash(Crash::KINDS[1]);
             storm.counts.crashes += 1;
             return storm;
@@ -136,8 +137,8 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     if storm.model.buckets.is_empty() {
         set_up(&mut storm, &live).await;
     }
-    look::settle(&mut storm.model, &rooms);
-    look(&mut storm, &rooms).await;
+    compare::settle(&mut storm.model, &rooms);
+    compare(&mut storm, &rooms).await;
     let mut full_for: Option<u32> = None;
     while *steps > 0 {
         *steps -= 1;
@@ -147,12 +148,12 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
             3..6 => {
                 let ahead = storm.rng().u64(1..120);
                 storm.disk.stop_at(storm.disk.operations() + ahead);
-                storm.ill = true;
+                storm.failing = true;
             }
             6 => {
                 let nth = storm.rng().u64(1..20);
                 storm.disk.fail(Operation::Sync, nth, Fault::Io);
-                storm.ill = true;
+                storm.failing = true;
             }
             7..9 if full_for.is_none() => {
                 let room = storm.rng().u64(0..20_000);
@@ -165,7 +166,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
                 storm.counts.checkpoints += u64::from(outcome.is_ok());
             }
             _ => {
-                // What a refusal means has been noted.
+                // The model has recorded the meaning of a refusal.
                 let _ = storm.step(&mut live).await;
             }
         }
@@ -175,22 +176,22 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
                 storm.disk.set_budget_bytes(None);
                 storm.full = false;
                 // A stopped disk has no room.
-                if !storm.ill {
-                    ready(&rooms);
+                if !storm.failing {
+                    wait_for_room(&rooms);
                 }
             }
         }
         if log_failed(&rooms) {
-            assert!(storm.ill, "the log failed on a whole disk");
+            assert!(storm.failing, "the log failed on a whole disk");
             break;
         }
         if storm.rng().u8(0..6) == 0 {
-            look(&mut storm, &rooms).await;
+            compare(&mut storm, &rooms).await;
         }
     }
     storm.counts.merges += live.task.merges;
     let kind = storm.rng().choice(Crash::KINDS).expect("there are some");
-    // As it is now: an orderly end would write more.
+    // The image is taken first: an orderly end would write more.
     let image = storm.disk.crash(kind);
     storm.disk.set_budget_bytes(None);
     live.stop();
@@ -199,14 +200,14 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
     storm
 }
 
-/// Not only for want of room.
+/// Whether the log has failed for a reason other than a full disk.
 fn log_failed(rooms: &Rooms) -> bool {
     let not_ready = rooms.journal.readiness().err();
     not_ready.is_some_and(|why| !why.contains("the disk is full"))
 }
 
-/// Waits until the log has noticed that there is room again.
-fn ready(rooms: &Rooms) {
+/// Waits until the log has detected that the disk has room again.
+fn wait_for_room(rooms: &Rooms) {
     let began = Instant::now();
     while let Err(why) = rooms.journal.readiness() {
         if !why.contains("the disk is full") {
@@ -217,19 +218,19 @@ fn ready(rooms: &Rooms) {
     }
 }
 
-async fn set_up(storm: &mut Storm, live: &Live) {
+async fn set_up(storm: &mut Storm, live: &RunningRooms) {
     storm.world.set_up(&live.rooms).await.expect("the disk is whole");
-    storm.learn_world();
+    storm.add_world_to_model();
 }
 
-async fn look(storm: &mut Storm, rooms: &Rooms) {
+async fn compare(storm: &mut Storm, rooms: &Rooms) {
     let now_ns = storm.now_ns();
-    storm.counts.looks += 1;
-    look::look(&mut storm.model, rooms, now_ns).await;
+    storm.counts.comparisons += 1;
+    compare::compare(&mut storm.model, rooms, now_ns).await;
 }
 
-/// A checkpoint and merges, at times with work going on in the middle of them.
-async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, Result<(), String>) {
+/// Takes a checkpoint and merges, sometimes with steps in the middle of them.
+async fn checkpoint(mut storm: Storm, live: &mut RunningRooms, hook: &Hook) -> (Storm, Result<(), String>) {
     let (now_ns, monotonic_ns) = (storm.now_ns(), storm.world.clock.monotonic_ns());
     let deletes_at_ns = storm.model.deletes_at_ns(now_ns, monotonic_ns);
     storm.model.may_remove(deletes_at_ns);
@@ -246,7 +247,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
                 for _ in 0..storm.rng().u32(1..4) {
                     let _ = storm.work(&rooms).await;
                 }
-                look(&mut storm, &rooms).await;
+                compare(&mut storm, &rooms).await;
             });
             *slot.lock() = Some(storm);
         };
@@ -256,54 +257,56 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
     hook.0.lock().take();
     let taken = slot.lock().take();
     let mut storm = taken.expect("the work is done");
-    // By the retentions of the end, too.
+    // Applies the current retentions, too.
     storm.model.may_remove(deletes_at_ns);
     storm.deletes_at_ns = None;
     let mut buckets = storm.model.buckets.iter();
-    let troubled = buckets.any(|bucket| bucket.trouble != Trouble::None);
+    let troubled = buckets.any(|bucket| bucket.condition != Condition::Healthy);
     if let Err(error) = &outcome {
         assert!(
-            storm.ill || storm.full || troubled,
+            storm.failing || storm.full || troubled,
             "a checkpoint failed: {error}"
         );
     }
     (storm, outcome)
 }
 
-/// What the next start finds: manifests may have been damaged, or repaired.
+/// Creates the image for the next start: manifests may be damaged or repaired.
 fn crash(mut storm: Storm) -> Storm {
     storm.model.restarted();
-    (storm.ill, storm.full) = (false, false);
+    (storm.failing, storm.full) = (false, false);
     repair(&mut storm, false);
     if storm.rng().u8(0..6) == 0 {
         let picked = {
             let existing = storm.model.existing();
             storm.rng().choice(existing)
         };
-        if let Some(index) = picked.filter(|index| storm.model.buckets[*index].trouble == Trouble::None) {
+        if let Some(index) =
+            picked.filter(|index| storm.model.buckets[*index].condition == Condition::Healthy)
+        {
             let ordinal = storm.model.buckets[index].ordinal.expect("it exists");
             let manifest = PathBuf::from(format!("data/buckets/{ordinal:08}/manifest"));
             if storm.disk.files().contains_key(&manifest) {
                 storm.disk.flip_bit(&manifest, 30, 1);
                 storm.damaged.push(manifest);
-                storm.model.buckets[index].trouble = Trouble::Apart;
+                storm.model.buckets[index].condition = Condition::SetApart;
                 storm.counts.set_apart += 1;
             }
         }
     }
     if storm.rng().u8(0..5) == 0 {
-        // It goes down again while it recovers, or soon after.
+        // The disk fails again during recovery or soon after.
         let ahead = storm.rng().u64(1..30);
         storm.disk.stop_at(ahead);
-        storm.ill = true;
+        storm.failing = true;
     }
     storm
 }
 
-/// Makes damaged manifests whole, most of them or all; every other trouble ends with the process.
+/// Repairs all or most damaged manifests; every other trouble ends with the process.
 fn repair(storm: &mut Storm, all: bool) {
     for bucket in &mut storm.model.buckets {
-        bucket.trouble = Trouble::None;
+        bucket.condition = Condition::Healthy;
     }
     let damaged = std::mem::take(&mut storm.damaged);
     for manifest in damaged {
@@ -316,7 +319,7 @@ fn repair(storm: &mut Storm, all: bool) {
         };
         let mut buckets = storm.model.buckets.iter_mut();
         if let Some(bucket) = buckets.find(|bucket| of(bucket.ordinal)) {
-            bucket.trouble = Trouble::Apart;
+            bucket.condition = Condition::SetApart;
         }
         storm.damaged.push(manifest);
     }

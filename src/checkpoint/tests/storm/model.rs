@@ -9,29 +9,30 @@ use crate::ids::ObjectId;
 /// 1678-01-01, before which there are no points.
 const EARLIEST_NS: i128 = -9_214_560_000_000_000_000;
 
-/// A point. Its value is used by no other point of a round, so that a point is known again by it.
+/// A point. Its value is unique in a round, so that it identifies the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) source: u32,
     pub(super) timestamp_ns: i64,
     pub(super) value: u32,
-    /// It had expired when the retention changed: gone for good.
-    pub(super) dead: bool,
-    /// It had expired at two checkpoints an hour apart: when the clock goes back it may be there again, or not.
+    /// Whether it had expired when the retention changed, and so stays hidden.
+    pub(super) expired_for_good: bool,
+    /// Whether it had expired at two checkpoints an hour apart: if the clock is set back, it may be visible again or
+    /// not.
     pub(super) may_be_gone: bool,
 }
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// Acknowledged; the number of its first row.
+    /// Acknowledged; the sequence of its first row.
     Stored(u64),
-    /// Refused: nothing of it is seen before a restart.
+    /// Refused: no row is visible before a restart.
     Refused,
-    /// Refused before a restart: whole or not at all.
-    Open,
-    /// Refused before a restart, and not there.
-    Nowhere,
+    /// Refused before a restart: all rows or none are present.
+    Unknown,
+    /// Refused before a restart, and not present.
+    Absent,
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +41,8 @@ pub(super) struct Request {
     pub(super) key: Option<Digest>,
     pub(super) at_ns: i64,
     pub(super) sent: Sent,
-    /// A day had passed at two checkpoints an hour apart: when the clock goes back, its key may be known again, or not.
+    /// Whether a day had passed at two checkpoints an hour apart: if the clock is set back, its key may be valid again
+    /// or not.
     pub(super) may_be_forgotten: bool,
 }
 
@@ -53,12 +55,12 @@ pub(super) struct Source {
 
 /// The condition of a bucket since the last start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    None,
-    /// Its files cannot be written: it is set apart some checkpoints later.
-    Clogged,
-    /// Its manifest is damaged, or its actor has panicked: it answers nothing.
-    Apart,
+pub(super) enum Condition {
+    Healthy,
+    /// Its files cannot be written: it is set apart after some checkpoints.
+    FilesBlocked,
+    /// Its manifest is damaged, or its actor has panicked: it answers no requests.
+    SetApart,
 }
 
 #[derive(Clone, Debug)]
@@ -69,58 +71,58 @@ pub(super) struct Bucket {
     pub(super) days: u32,
     pub(super) sources: Vec<Source>,
     pub(super) requests: Vec<Request>,
-    pub(super) trouble: Trouble,
+    pub(super) condition: Condition,
 }
 
 /// A refused change. It may take effect after a restart, unless later records were logged.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Doubt {
+pub(super) enum UncertainChange {
     Bucket(usize),
     Source(usize, usize),
-    /// Bucket, days, moment, and requests sent before.
+    /// Bucket, days, time, and number of earlier requests.
     Retention(usize, u32, i64, usize),
 }
 
 #[derive(Default)]
 pub(super) struct Model {
     pub(super) buckets: Vec<Bucket>,
-    pub(super) doubts: Vec<Doubt>,
-    /// What the clocks said at the checkpoints since the start: UTC and monotonic.
+    pub(super) uncertain_changes: Vec<UncertainChange>,
+    /// Clock readings at the checkpoints since the start: UTC and monotonic.
     readings: VecDeque<(i64, i64)>,
-    /// When the latest request of all was sent, by the clock of then.
+    /// The greatest send time of all requests, by the clock at that time.
     newest_sent_ns: Option<i64>,
 }
 
-/// What is older has expired.
+/// Older rows have expired.
 pub(super) fn cutoff_ns(days: u32, now_ns: i64) -> i64 {
     let cutoff_ns = i128::from(now_ns) - i128::from(days) * i128::from(DAY_NS);
     cutoff_ns.max(EARLIEST_NS) as i64
 }
 
 impl Bucket {
-    /// Whether a row must be seen, must not be, or (`None`) may be.
-    pub(super) fn shows(&self, row: &Row, now_ns: i64) -> Option<bool> {
+    /// Whether a row must be visible (`true`), must be hidden (`false`), or may be either (`None`).
+    pub(super) fn must_be_visible(&self, row: &Row, now_ns: i64) -> Option<bool> {
         let source = self.sources.iter().find(|it| it.ordinal == Some(row.source));
-        let gone = row.dead || source.is_none_or(|it| !it.exists);
+        let gone = row.expired_for_good || source.is_none_or(|it| !it.exists);
         if gone || row.timestamp_ns < cutoff_ns(self.days, now_ns) {
             return Some(false);
         }
         (!row.may_be_gone).then_some(true)
     }
 
-    /// The retention changes: what has expired by now has expired for good, of the requests sent so far.
+    /// Changes the retention: of the requests sent so far, expired rows stay expired.
     pub(super) fn retain(&mut self, days: u32, at_ns: i64, sent_before: usize) {
         let cutoff_ns = cutoff_ns(self.days, at_ns);
         let rows = self.requests[..sent_before]
             .iter_mut()
             .flat_map(|it| &mut it.rows);
         for row in rows.filter(|row| row.timestamp_ns < cutoff_ns) {
-            row.dead = true;
+            row.expired_for_good = true;
         }
         self.days = days;
     }
 
-    /// A checkpoint may remove what had expired by that moment.
+    /// A checkpoint may remove rows that had expired by then.
     pub(super) fn may_remove(&mut self, deletes_at_ns: i64) {
         let cutoff_ns = cutoff_ns(self.days, deletes_at_ns);
         for request in &mut self.requests {
@@ -143,7 +145,7 @@ impl Model {
         (0..self.buckets.len()).filter(exists).collect()
     }
 
-    /// Notes a request on its way.
+    /// Adds a request that was sent.
     pub(super) fn send(&mut self, bucket: usize, request: Request) -> usize {
         self.newest_sent_ns = self.newest_sent_ns.max(Some(request.at_ns));
         let requests = &mut self.buckets[bucket].requests;
@@ -151,29 +153,29 @@ impl Model {
         requests.len() - 1
     }
 
-    /// Later records were logged: earlier refused ones are not in the log.
+    /// A later record was logged, so earlier refused requests are not in the log.
     pub(super) fn acknowledged(&mut self) {
-        self.doubts.clear();
+        self.uncertain_changes.clear();
     }
 
-    /// When the latest request of all was sent.
+    /// The greatest send time of all requests.
     pub(super) fn newest_sent_ns(&self) -> Option<i64> {
         self.newest_sent_ns
     }
 
-    /// When the newest of the requests was taken that are surely known to the rooms.
+    /// The greatest time of the requests that the rooms certainly know.
     fn newest_known_ns(&self) -> Option<i64> {
         let known = self
             .buckets
             .iter()
-            .filter(|bucket| bucket.exists && bucket.trouble != Trouble::Apart);
+            .filter(|bucket| bucket.exists && bucket.condition != Condition::SetApart);
         let stored = known
             .flat_map(|bucket| &bucket.requests)
             .filter(|it| matches!(it.sent, Sent::Stored(_)));
         stored.map(|request| request.at_ns).max()
     }
 
-    /// The latest moment by which a checkpoint of now may remove what has expired; `None` when it may remove nothing.
+    /// The latest expiry time of rows that a checkpoint may remove now; `None` if it may remove nothing.
     pub(super) fn deletes_at_ns(&mut self, now_ns: i64, monotonic_ns: i64) -> Option<i64> {
         let before = self.readings.iter();
         let hour_ago = before.filter(|(_, then_ns)| monotonic_ns - then_ns >= 60 * MINUTE_NS);
@@ -196,12 +198,12 @@ impl Model {
         }
     }
 
-    /// A process ended: refused changes may or may not have taken effect, and the readings of the clocks are lost.
+    /// A process has ended: refused changes may or may not have taken effect, and the readings of the clocks are lost.
     pub(super) fn restarted(&mut self) {
         self.readings.clear();
         for bucket in &mut self.buckets {
             let refused = bucket.requests.iter_mut().filter(|it| it.sent == Sent::Refused);
-            refused.for_each(|request| request.sent = Sent::Open);
+            refused.for_each(|request| request.sent = Sent::Unknown);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Requests, and changes of retention with the requests that come with them.
+//! Requests, and changes of retention with related requests.
 
 use std::ops::Range;
 
 use super::super::live::Rooms;
 use super::super::model as plain;
 use super::super::record::ingest;
-use super::model::{Doubt, Request, Row, Sent, cutoff_ns};
+use super::model::{Request, Row, Sent, UncertainChange, cutoff_ns};
 use super::steps::Storm;
 use crate::bucket::{Digest, Ingested};
 use crate::catalog::Command;
@@ -14,12 +14,12 @@ use crate::error::ServiceError;
 
 /// More than fill a block.
 const MANY: u32 = 9_000;
-/// As many rows as a request has.
+/// The greatest number of rows in a request.
 const REQUEST_ROWS: u32 = 1_500;
 /// Approximate number of rows in a round: each comparison reads all of them.
 const ROWS_MAX: u32 = 40_000;
 impl Storm {
-    /// Rows of one source with ages between two, which the retention allows.
+    /// Rows of one source with ages in this range, which the retention allows.
     fn rows(&mut self, index: usize, count: u32, ages_ns: Range<i64>, sorted: bool) -> Vec<Row> {
         let now_ns = self.now_ns();
         let bucket = &self.model.buckets[index];
@@ -39,7 +39,7 @@ impl Storm {
                 source: if one_source { first } else { any },
                 timestamp_ns: (now_ns - age_ns).max(oldest_ns),
                 value: self.rows,
-                dead: false,
+                expired_for_good: false,
                 may_be_gone: false,
             }
         };
@@ -94,7 +94,7 @@ impl Storm {
         }
     }
 
-    /// Whether a key must be answered as before, and whether it may.
+    /// Whether a key must have its earlier answer, and whether it may.
     fn known(&self, index: usize, key: Option<Digest>) -> (bool, bool) {
         let now_ns = self.now_ns();
         let with_key = self.model.buckets[index]
@@ -106,7 +106,7 @@ impl Storm {
             let stored =
                 matches!(request.sent, Sent::Stored(_)) && request.at_ns > now_ns.saturating_sub(DAY_NS);
             must |= stored && !request.may_be_forgotten;
-            may |= stored || request.sent == Sent::Open;
+            may |= stored || request.sent == Sent::Unknown;
         }
         (must, may)
     }
@@ -128,7 +128,7 @@ impl Storm {
         self.send(rooms, index, rows, key).await
     }
 
-    /// Rows that fill a block and more.
+    /// Sends more rows than fill a block.
     pub(super) async fn send_many(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let kept_ns = i64::from(self.model.buckets[index].days) * DAY_NS;
         let youngest_ns = self.rng().i64(0..kept_ns);
@@ -156,7 +156,7 @@ impl Storm {
     pub(super) async fn repeat(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let requests = &self.model.buckets[index].requests;
         let keys: Vec<Digest> = requests.iter().filter_map(|it| it.key).collect();
-        // Mostly the last few: those from before the clock advanced are forgotten.
+        // Mostly the last few: keys from before a clock advance have expired.
         let from = match self.rng().bool() {
             true => keys.len().saturating_sub(4),
             false => 0,
@@ -168,7 +168,7 @@ impl Storm {
         self.send(rooms, index, rows, Some(key)).await
     }
 
-    /// As the service changes it.
+    /// Changes the retention as the service does.
     pub(super) async fn retain(
         &mut self,
         rooms: &Rooms,
@@ -184,7 +184,7 @@ impl Storm {
         let next_sequence = numbered.map_err(|error| self.refused(index, error))?;
         let sent_before = self.model.buckets[index].requests.len();
         if self.rng().u8(0..4) == 0 {
-            // What comes in meanwhile is behind it.
+            // Points sent meanwhile are after the change in the log.
             self.send_some(rooms, index).await?;
         }
         let command = Command::BucketUpdated {
@@ -199,8 +199,8 @@ impl Storm {
         };
         if let Err(error) = rooms.journal.commit(command).await {
             self.model
-                .doubts
-                .push(Doubt::Retention(index, days, at_ns, sent_before));
+                .uncertain_changes
+                .push(UncertainChange::Retention(index, days, at_ns, sent_before));
             return Err(self.refused(index, error));
         }
         self.model.acknowledged();
@@ -213,7 +213,7 @@ impl Storm {
         Ok(())
     }
 
-    /// The retention grows, and at once what it lets in is sent.
+    /// Increases the retention and immediately sends points that it now admits.
     pub(super) async fn backfill(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let days = self.model.buckets[index].days;
         let more = match self.rng().u8(0..10) {
@@ -229,8 +229,8 @@ impl Storm {
         self.send_aged(rooms, index, ages_ns, count).await
     }
 
-    /// The retention grows day by day, with rows of each, some of which expire before the next.
-    pub(super) async fn ladder(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
+    /// Increases the retention day by day, with rows of each, some of which expire before the next.
+    pub(super) async fn extend_daily(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let hours = self.rng().i64(0..20).max(4) - 4;
         for _ in 0..self.rng().u32(2..30) {
             self.world.clock.advance(hours * 60 * MINUTE_NS);
@@ -242,7 +242,7 @@ impl Storm {
         Ok(())
     }
 
-    pub(super) async fn lower_and_raise(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
+    pub(super) async fn shrink_and_grow(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let days = self.model.buckets[index].days;
         let lower = self.rng().u32(1..=days);
         self.retain(rooms, index, lower).await?;
@@ -255,7 +255,7 @@ impl Storm {
         self.retain(rooms, index, days).await
     }
 
-    /// A row of now.
+    /// Sends a row of the current time.
     pub(super) async fn send_one(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
         let rows = self.rows(index, 1, 0..SECOND_NS, true);
         self.send(rooms, index, rows, None).await

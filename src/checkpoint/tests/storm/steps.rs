@@ -7,9 +7,9 @@ use disk::sim::SimDisk;
 use fastrand::Rng;
 
 use super::super::live::{Rooms, rooms_of};
-use super::super::world::{Live, World};
+use super::super::world::{RunningRooms, World};
 use super::super::{live::Failure, model as plain};
-use super::model::{Bucket, Doubt, Model, Sent, Source, Trouble};
+use super::model::{Bucket, Condition, Model, Sent, Source, UncertainChange};
 use crate::catalog::{self, Command};
 use crate::clock::{Clock, DAY_NS, MINUTE_NS, SECOND_NS};
 use crate::error::{ErrorKind, ServiceError};
@@ -26,7 +26,7 @@ pub(super) struct Counts {
     pub(super) merges: u64,
     pub(super) refused: u64,
     pub(super) set_apart: u64,
-    pub(super) looks: u64,
+    pub(super) comparisons: u64,
     pub(super) rows: u64,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct Storm {
     pub(super) model: Model,
     pub(super) counts: Counts,
     pub(super) disk: SimDisk,
-    /// The disk may refuse anything: until the end of the process,
-    pub(super) ill: bool,
-    /// or until there is room again.
+    /// Whether the disk may refuse anything until the end of the process.
+    pub(super) failing: bool,
+    /// Whether the disk is full until there is room again.
     pub(super) full: bool,
-    /// Within a checkpoint: the moment it may delete by.
+    /// During a checkpoint: the expiry time by which it may delete.
     pub(super) deletes_at_ns: Option<i64>,
-    /// Manifests with a bit turned over.
+    /// Manifests with a flipped bit.
     pub(super) damaged: Vec<PathBuf>,
-    /// Deleted buckets whose directories are still there.
+    /// Deleted buckets whose directories still exist.
     removals: Vec<u32>,
-    /// Rows sent so far, and the value of the last.
+    /// Number of rows sent so far, and so the value of the last.
     pub(super) rows: u32,
-    /// How far the clock was set from where it would be.
+    /// The difference of the clock from its undisturbed time.
     skew_ns: i64,
 }
 
@@ -58,7 +58,7 @@ impl Storm {
             model: Model::default(),
             counts: Counts::default(),
             disk: SimDisk::new(seed),
-            ill: false,
+            failing: false,
             full: false,
             deletes_at_ns: None,
             damaged: Vec::new(),
@@ -82,13 +82,13 @@ impl Storm {
     }
 
     /// One step between checkpoints.
-    pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), ServiceError> {
+    pub(super) async fn step(&mut self, live: &mut RunningRooms) -> Result<(), ServiceError> {
         let rooms = rooms_of(live);
         match self.rng().u8(0..100) {
             0..8 => self.create(live).await,
             8..10 => {
                 if let Some(ordinal) = self.removals.pop() {
-                    // A directory that stays goes at the next start.
+                    // A remaining directory is removed by the next start.
                     let _ = live.task.remove_bucket(ordinal);
                 }
                 Ok(())
@@ -98,14 +98,14 @@ impl Storm {
                 Ok(())
             }
             11 => {
-                self.clog();
+                self.block_files();
                 Ok(())
             }
             _ => self.work(&rooms).await,
         }
     }
 
-    /// One step that may fall into the middle of a checkpoint.
+    /// One step that may occur during a checkpoint.
     pub(super) async fn work(&mut self, rooms: &Rooms) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let Some(index) = self.pick() else { return Ok(()) };
@@ -114,12 +114,12 @@ impl Storm {
             34..37 => self.send_many(rooms, index).await,
             37..45 => self.repeat(rooms, index).await,
             45..55 => self.backfill(rooms, index).await,
-            55..57 => self.ladder(rooms, index).await,
+            55..57 => self.extend_daily(rooms, index).await,
             57..65 => {
                 let days = self.rng().u32(1..40);
                 self.retain(rooms, index, days).await
             }
-            65..70 => self.lower_and_raise(rooms, index).await,
+            65..70 => self.shrink_and_grow(rooms, index).await,
             70..75 => self.delete_source(rooms, index).await,
             75..77 => self.delete_bucket(rooms, index).await,
             77..85 => {
@@ -158,35 +158,35 @@ impl Storm {
         }
     }
 
-    /// The bucket as the service would have it.
+    /// The bucket in the form that the service has.
     pub(super) fn bucket(&self, rooms: &Rooms, index: usize) -> Arc<catalog::Bucket> {
         let id = self.model.buckets[index].id;
         let bucket = rooms.catalog.read(|catalog| catalog.bucket(id).cloned());
         bucket.expect("an acknowledged bucket is there")
     }
 
-    /// Whether a refusal was to be expected.
+    /// Asserts that a refusal is expected; returns it.
     pub(super) fn refused(&mut self, index: usize, error: ServiceError) -> ServiceError {
         self.counts.refused += 1;
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
-        let trouble = self.model.buckets[index].trouble;
+        let condition = self.model.buckets[index].condition;
         assert!(
-            self.ill || self.full || trouble != Trouble::None,
+            self.failing || self.full || condition != Condition::Healthy,
             "bucket {index}: {error:?}"
         );
         error
     }
 
-    /// Points of some sources: at least, and at most.
+    /// The least and greatest possible number of points of some sources.
     fn points(&self, index: usize, sources: &[u32]) -> std::ops::RangeInclusive<u64> {
         let bucket = &self.model.buckets[index];
         let (now_ns, mut least, mut most) = (self.now_ns(), 0, 0);
         for request in &bucket.requests {
             for row in request.rows.iter().filter(|row| sources.contains(&row.source)) {
-                let shows = bucket.shows(row, now_ns);
+                let shows = bucket.must_be_visible(row, now_ns);
                 let stored = matches!(request.sent, Sent::Stored(_));
                 least += u64::from(stored && shows == Some(true));
-                most += u64::from((stored || request.sent == Sent::Open) && shows != Some(false));
+                most += u64::from((stored || request.sent == Sent::Unknown) && shows != Some(false));
             }
         }
         least..=most
@@ -206,7 +206,9 @@ impl Storm {
         match rooms.buckets.delete_source(&bucket, ordinal, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
-                self.model.doubts.push(Doubt::Source(index, source));
+                self.model
+                    .uncertain_changes
+                    .push(UncertainChange::Source(index, source));
                 return Err(self.refused(index, error));
             }
         }
@@ -223,7 +225,7 @@ impl Storm {
         match rooms.buckets.delete_bucket(&bucket, &sources, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
-                self.model.doubts.push(Doubt::Bucket(index));
+                self.model.uncertain_changes.push(UncertainChange::Bucket(index));
                 return Err(self.refused(index, error));
             }
         }
@@ -235,18 +237,18 @@ impl Storm {
         Ok(())
     }
 
-    /// A new bucket with a source.
-    pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<usize, ServiceError> {
+    /// Creates a bucket with a source.
+    pub(super) async fn create_bucket(&mut self, live: &RunningRooms) -> Result<usize, ServiceError> {
         let created = self.world.create_bucket(&live.rooms).await;
-        self.learn_bucket();
+        self.add_bucket_to_model();
         let index = self.model.buckets.len() - 1;
-        self.created(index, created, Doubt::Bucket(index))?;
+        self.created(index, created, UncertainChange::Bucket(index))?;
         self.create_source(live, index).await?;
         Ok(index)
     }
 
-    /// A bucket with a source, or another source.
-    async fn create(&mut self, live: &Live) -> Result<(), ServiceError> {
+    /// Creates a bucket with a source, or another source.
+    async fn create(&mut self, live: &RunningRooms) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let few = self.model.existing().len() < 4;
         match self.pick() {
@@ -255,7 +257,7 @@ impl Storm {
         }
     }
 
-    async fn create_source(&mut self, live: &Live, index: usize) -> Result<(), ServiceError> {
+    async fn create_source(&mut self, live: &RunningRooms, index: usize) -> Result<(), ServiceError> {
         let id = self.model.buckets[index].id;
         let created = self.world.create_source(&live.rooms, Some(id)).await;
         let source = {
@@ -269,15 +271,15 @@ impl Storm {
         };
         let sources = &mut self.model.buckets[index].sources;
         sources.push(source);
-        let doubt = Doubt::Source(index, sources.len() - 1);
-        self.created(index, created, doubt)
+        let uncertain = UncertainChange::Source(index, sources.len() - 1);
+        self.created(index, created, uncertain)
     }
 
     fn created(
         &mut self,
         index: usize,
         outcome: Result<(), Failure>,
-        doubt: Doubt,
+        uncertain: UncertainChange,
     ) -> Result<(), ServiceError> {
         match outcome {
             Ok(()) => {
@@ -285,16 +287,16 @@ impl Storm {
                 Ok(())
             }
             Err(Failure::Service(error)) => {
-                assert!(self.ill || self.full, "a creation is refused: {error:?}");
-                self.model.doubts.push(doubt);
+                assert!(self.failing || self.full, "a creation is refused: {error:?}");
+                self.model.uncertain_changes.push(uncertain);
                 Err(self.refused(index, error))
             }
             Err(Failure::Checkpoint(error)) => panic!("{error}"),
         }
     }
 
-    /// Takes the last bucket of the world into the model.
-    fn learn_bucket(&mut self) {
+    /// Adds the last bucket of the world to the model.
+    fn add_bucket_to_model(&mut self) {
         let plain = self.world.model.lock();
         let made = plain.buckets.last().expect("just made");
         self.model.buckets.push(Bucket {
@@ -304,12 +306,12 @@ impl Storm {
             days: made.retention_days[0],
             sources: Vec::new(),
             requests: Vec::new(),
-            trouble: Trouble::None,
+            condition: Condition::Healthy,
         });
     }
 
-    /// The same for all that a new world has.
-    pub(super) fn learn_world(&mut self) {
+    /// Adds all buckets of a new world to the model.
+    pub(super) fn add_world_to_model(&mut self) {
         let plain = self.world.model.lock().clone();
         for made in &plain.buckets {
             let sources = plain.sources.iter().filter(|source| source.bucket == made.id);
@@ -325,7 +327,7 @@ impl Storm {
                 days: made.retention_days[0],
                 sources: sources.map(source).collect(),
                 requests: Vec::new(),
-                trouble: Trouble::None,
+                condition: Condition::Healthy,
             });
         }
     }
@@ -333,25 +335,27 @@ impl Storm {
     /// A bucket's actor panics.
     async fn panic(&mut self, rooms: &Rooms) {
         let Some(index) = self.pick() else { return };
-        if self.model.buckets[index].trouble != Trouble::None {
+        if self.model.buckets[index].condition != Condition::Healthy {
             return;
         }
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
-        // Without a message of its own.
+        // `resume_unwind` prints no message.
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
-        let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
-        asked.expect_err("it is gone");
-        self.model.buckets[index].trouble = Trouble::Apart;
+        let result: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
+        result.expect_err("it is gone");
+        self.model.buckets[index].condition = Condition::SetApart;
         self.counts.set_apart += 1;
     }
 
-    /// The names that a bucket's next files would get are taken.
-    fn clog(&mut self) {
+    /// Creates files under the names of a bucket's next files, so that these cannot be written.
+    fn block_files(&mut self) {
         let Some(index) = self.pick() else { return };
         let bucket = &mut self.model.buckets[index];
         let dir = format!("data/buckets/{:08}", bucket.ordinal.expect("it exists"));
         let files = self.disk.files();
-        if bucket.trouble != Trouble::None || !files.contains_key(&PathBuf::from(format!("{dir}/manifest"))) {
+        if bucket.condition != Condition::Healthy
+            || !files.contains_key(&PathBuf::from(format!("{dir}/manifest")))
+        {
             return;
         }
         for id in 1..400 {
@@ -360,7 +364,7 @@ impl Storm {
                 self.disk.put(&path, b"in the way");
             }
         }
-        bucket.trouble = Trouble::Clogged;
+        bucket.condition = Condition::FilesBlocked;
         self.counts.set_apart += 1;
     }
 }

@@ -1,4 +1,4 @@
-//! Connections without a client: bytes as they are.
+//! Raw connections that send and receive bytes without an HTTP client.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -21,12 +21,12 @@ pub fn connect(server: &Server) -> TcpStream {
     connection
 }
 
-/// As many of these connections as the descriptors of this process and of the server allow.
+/// The number of connections, limited by the descriptors of this process and of the server.
 pub fn allowed(connections: usize) -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
-    // Other tests run beside this one.
+    // Other tests run concurrently.
     let half = limit
         .current
         .map_or(usize::MAX, |descriptors| descriptors as usize / 2);
@@ -43,7 +43,7 @@ pub fn read_to_end(connection: &mut TcpStream) -> String {
     received
 }
 
-/// One answer of a connection that stays open.
+/// Reads one answer of a connection that stays open.
 #[track_caller]
 pub fn read_answer(connection: &mut TcpStream) -> String {
     let (mut answer, mut part) = (String::new(), [0; 4_096]);
@@ -67,7 +67,7 @@ fn stated_length(head: &str) -> usize {
     length.map_or(0, |length| length.parse().unwrap())
 }
 
-/// Writes what there is room for, without waiting; answers how many bytes that were, 0 when the other side has ended it.
+/// Writes as much as possible without blocking; returns the number of bytes, 0 if the server has ended the connection.
 pub fn write_what_fits(connection: &mut TcpStream, bytes: &[u8]) -> usize {
     connection.set_nonblocking(true).unwrap();
     let mut written = 0;

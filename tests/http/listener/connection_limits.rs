@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::wire::{connect, read_answer};
-use crate::operation::spoken::Spoken;
+use super::raw_connection::{connect, read_answer};
+use crate::operation::logged_server::LoggedServer;
 use crate::scene;
 use crate::support::client::Client;
 use crate::support::given::{Account, point};
@@ -43,7 +43,7 @@ fn a_connection_beyond_the_limit_waits_until_one_closes() {
     assert!(read_answer(&mut waiting).starts_with("HTTP/1.1 200"));
 }
 
-/// The same command, which may open so many files and connections.
+/// The same command with a limit of open files and connections.
 fn with_descriptors(command: &Command) -> Command {
     let mut limited = Command::new("sh");
     let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
@@ -72,7 +72,7 @@ fn connections_leave_descriptors_for_files() {
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
         .env(variable("storage.checkpoint_bytes"), "65536")
         .env(variable("accounts.default_plan"), "Enterprise");
-    let mut server = Spoken::start(&mut with_descriptors(&limited));
+    let mut server = LoggedServer::start(&mut with_descriptors(&limited));
     assert!(
         server.log().contains("connections_max is lowered"),
         "{}",
@@ -95,7 +95,7 @@ fn connections_leave_descriptors_for_files() {
                 point
             })
             .collect();
-        // On the connection from before the crowd came.
+        // Sent on a connection opened before the others.
         bucket.send(&points);
     }
     drop(crowd);

@@ -7,31 +7,31 @@ use engine::{SeriesSnapshot, Unit, Values};
 
 use super::super::live::Rooms;
 use super::super::model::{answer, body_digest};
-use super::model::{Bucket, Doubt, Model, Request, Sent, Trouble};
+use super::model::{Bucket, Condition, Model, Request, Sent, UncertainChange};
 use crate::bucket::Digest;
 use crate::clock::DAY_NS;
 use crate::error::ErrorKind;
 
-/// Where a row is: its source, number and timestamp.
+/// A row's source, sequence and timestamp.
 type Place = (u32, u64, i64);
 
 /// Adopts the observed state of changes that were refused before a restart.
 pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
-    for doubt in std::mem::take(&mut model.doubts) {
-        rooms.catalog.read(|catalog| match doubt {
-            Doubt::Bucket(index) => {
+    for change in std::mem::take(&mut model.uncertain_changes) {
+        rooms.catalog.read(|catalog| match change {
+            UncertainChange::Bucket(index) => {
                 let bucket = &mut model.buckets[index];
                 let found = catalog.bucket(bucket.id);
                 bucket.exists = found.is_some();
                 bucket.ordinal = found.map(|it| it.ordinal).or(bucket.ordinal);
             }
-            Doubt::Source(index, source) => {
+            UncertainChange::Source(index, source) => {
                 let source = &mut model.buckets[index].sources[source];
                 let found = catalog.source(source.id);
                 source.exists = found.is_some();
                 source.ordinal = found.map(|it| it.ordinal).or(source.ordinal);
             }
-            Doubt::Retention(index, days, at_ns, sent_before) => {
+            UncertainChange::Retention(index, days, at_ns, sent_before) => {
                 let bucket = &mut model.buckets[index];
                 if catalog
                     .bucket(bucket.id)
@@ -44,16 +44,16 @@ pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
     }
 }
 
-/// Fails where the rooms and the model differ.
-pub(super) async fn look(model: &mut Model, rooms: &Rooms, now_ns: i64) {
+/// Asserts that rooms and model agree.
+pub(super) async fn compare(model: &mut Model, rooms: &Rooms, now_ns: i64) {
     let there = rooms.catalog.read(|catalog| catalog.buckets().count());
     assert_eq!(there, model.existing().len(), "buckets");
     for index in model.existing() {
-        look_at(&mut model.buckets[index], rooms, now_ns).await;
+        compare_bucket(&mut model.buckets[index], rooms, now_ns).await;
     }
 }
 
-async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
+async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     let catalog = rooms.catalog.read(|catalog| {
         let bucket = catalog.bucket(model.id).cloned();
         bucket.map(|it| {
@@ -77,7 +77,7 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     let apart = rooms.buckets.all_set_apart();
     let apart = apart.get(&bucket.ordinal);
     assert!(
-        model.trouble != Trouble::None || apart.is_none(),
+        model.condition != Condition::Healthy || apart.is_none(),
         "bucket {} is set apart: {apart:?}",
         bucket.ordinal
     );
@@ -85,22 +85,22 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
         Ok(stats) => stats,
         Err(error) => {
             assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
-            let expected = model.trouble == Trouble::Apart || apart.is_some();
+            let expected = model.condition == Condition::SetApart || apart.is_some();
             assert!(expected, "bucket {} has no trouble: {error:?}", bucket.ordinal);
             return;
         }
     };
     assert!(
-        model.trouble != Trouble::Apart && apart.is_none(),
+        model.condition != Condition::SetApart && apart.is_none(),
         "bucket {} answers, though it is set apart",
         bucket.ordinal
     );
     let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
-    // Deleted ones, too: they have no rows.
-    let asked: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
+    // Includes deleted sources, which have no rows.
+    let ordinals: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
     let snapshot = rooms
         .buckets
-        .snapshot(&bucket, asked)
+        .snapshot(&bucket, ordinals)
         .await
         .expect("it just answered");
     let mut seen: HashMap<u32, Place> = HashMap::new();
@@ -117,15 +117,15 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     }
     for (source, stats) in sources.iter().zip(stats) {
         let counted = counted.get(source).copied().unwrap_or_default();
-        let told = (stats.points, stats.first_ns, stats.last_ns);
+        let reported = (stats.points, stats.first_ns, stats.last_ns);
         assert_eq!(
-            told, counted,
+            reported, counted,
             "stats of source {source} of bucket {}",
             bucket.ordinal
         );
     }
     for index in 0..model.requests.len() {
-        let sent = look_for(model, &model.requests[index], &mut seen, now_ns);
+        let sent = compare_request(model, &model.requests[index], &mut seen, now_ns);
         model.requests[index].sent = sent;
     }
     assert!(
@@ -133,11 +133,11 @@ async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
         "rows that were never sent, or that are gone: {seen:?}; {}",
         bucket.ordinal
     );
-    look_for_keys(model, rooms, now_ns).await;
+    compare_keys(model, rooms, now_ns).await;
 }
 
 /// Removes the rows of a request from the observed ones; returns its resulting state.
-fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, now_ns: i64) -> Sent {
+fn compare_request(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, now_ns: i64) -> Sent {
     let about = || {
         let (rows, first) = (request.rows.len(), request.rows.first());
         format!(
@@ -147,7 +147,7 @@ fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, 
     };
     let (mut first, mut missing, mut found) = (None, None, 0);
     for (index, row) in (0u64..).zip(&request.rows) {
-        let shows = bucket.shows(row, now_ns);
+        let shows = bucket.must_be_visible(row, now_ns);
         let Some((source, sequence, timestamp_ns)) = seen.get(&row.value).copied() else {
             if shows == Some(true) {
                 missing = missing.or(Some(row));
@@ -178,21 +178,21 @@ fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, 
             assert_eq!(missing, None, "missing, and {found} are there: {}", about());
             request.sent
         }
-        Sent::Refused | Sent::Nowhere => {
+        Sent::Refused | Sent::Absent => {
             assert_eq!(found, 0, "seen: {}", about());
             request.sent
         }
-        Sent::Open => match (first, missing) {
+        Sent::Unknown => match (first, missing) {
             (Some(number), None) => Sent::Stored(number),
-            (None, Some(_)) => Sent::Nowhere,
-            (None, None) => Sent::Open,
+            (None, Some(_)) => Sent::Absent,
+            (None, None) => Sent::Unknown,
             (Some(_), Some(row)) => panic!("a part is there, without {row:?}: {}", about()),
         },
     }
 }
 
-/// Each key is answered as its request was, for a day of the clock.
-async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
+/// Asserts that each key has the answer of its request for a day of the clock.
+async fn compare_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     let bucket = rooms.catalog.read(|catalog| catalog.bucket(model.id).cloned());
     let bucket = bucket.expect("it was there before");
     let mut keys: BTreeMap<Digest, Vec<&Request>> = BTreeMap::new();
@@ -203,7 +203,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     }
     for (key, requests) in keys {
         let found = rooms.buckets.answered(&bucket, key).await.expect("it answers");
-        if requests.iter().any(|it| it.sent == Sent::Open) {
+        if requests.iter().any(|it| it.sent == Sent::Unknown) {
             continue;
         }
         let stored = |request: &&&Request| matches!(request.sent, Sent::Stored(_));
@@ -225,7 +225,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
             Some((body, found)) => {
                 assert_eq!(body, body_digest(key));
                 let known: Vec<&Request> = known.copied().collect();
-                // The latest counts, unless it may be forgotten.
+                // The latest request determines the answer, unless its key may have expired.
                 let last = known.iter().rposition(|it| !it.may_be_forgotten).unwrap_or(0);
                 assert!(
                     known[last.min(known.len())..]
@@ -240,7 +240,7 @@ async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
     }
 }
 
-/// The rows of a source, read in two ways that must agree: row by row, and grouped.
+/// The rows of a source, read in two ways that must agree: as rows and grouped.
 fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
     let (range_ns, stop) = ((cutoff_ns, i64::MAX), &|| false);
     let query = ScanQuery {

@@ -1,11 +1,11 @@
-//! Each class of sync left out: the tests of power cuts must notice. One scenario of points, checkpoints, merges, new log
-//! files, a full disk, carried records and starts after failed syncs runs over seeds; at each operation that alters the disk the power
-//! is cut in every kind. With nothing left out all that was acknowledged is there; with any one class left out something
-//! acknowledged is missing, or the start is refused.
+//! Omits each class of syncs: the tests of power cuts must detect it. One scenario of points, checkpoints, merges, new
+//! log files, a full disk, carried records and starts after failed syncs runs over seeds, with power cuts of every kind
+//! at each operation that alters the disk. Without omissions all acknowledged data is present; with any class omitted,
+//! acknowledged data is missing or the start is refused.
 //!
-//! What no class here stands for: the removals of segments, runs and carried records, which nothing syncs, since a file
-//! that comes back is removed by the next checkpoint; and the directories themselves, which [`Disk::create_dir_all`]
-//! makes last.
+//! Two kinds of changes have no class: removals of segments, runs and carried records, which are not synced, since the
+//! next checkpoint removes a file that reappears; and the directories themselves, which [`Disk::create_dir_all`] makes
+//! durable.
 
 mod disk;
 
@@ -19,17 +19,17 @@ use engine::Cache;
 use parking_lot::Mutex;
 use wal::{LogOptions, SyncPolicy};
 
-use self::disk::{Class, LeftOut};
+use self::disk::{Class, OmittingDisk};
 use super::crash::check_image;
+use super::hooked_disk::HookedDisk;
 use super::model::Model;
-use super::tap::Tap;
-use super::world::{Failure, Live, World, in_system, layout, options};
+use super::world::{Failure, RunningRooms, World, in_system, layout, options};
 use super::{exhaustive, seed};
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
 
-/// So small that checkpoints leave several files of the log behind, with room that is cut off at their ends.
+/// Small, so that checkpoints leave several log files, whose room is cut off.
 const LOG: LogOptions = LogOptions {
     sync: SyncPolicy::Always,
     file_bytes_max: 6 << 10,
@@ -38,23 +38,23 @@ const LOG: LogOptions = LogOptions {
 };
 /// Rounds of points, entries and a checkpoint.
 const ROUNDS: usize = 6;
-/// A bucket whose actor ends, so that its records are carried on.
+/// A bucket whose actor panics, so that its records are carried.
 const FAILING: u32 = 2;
-/// Where one seed does not show what is missing, another one does.
+/// Not every seed detects every omission.
 const SEEDS: u64 = 12;
 
-/// What the power cuts of one run have shown.
+/// The results of the power cuts of one run.
 #[derive(Default)]
-struct Seen {
+struct Results {
     moments: usize,
     images: usize,
-    /// The first loss, or refused start.
+    /// The first loss or refused start.
     found: Option<String>,
 }
 
-impl Seen {
-    /// Cuts the power now. Which kinds is a matter of turn where all are found whole.
-    fn look(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
+impl Results {
+    /// Simulates a power cut now, of all kinds or of one kind in rotation.
+    fn cut_power(&mut self, disk: &SimDisk, model: &Model, now_ns: i64, all_kinds: bool) {
         self.moments += 1;
         for (index, crash) in Crash::KINDS.into_iter().enumerate() {
             if self.found.is_some() || !(all_kinds || self.moments % Crash::KINDS.len() == index) {
@@ -72,13 +72,12 @@ impl Seen {
     }
 }
 
-/// A run of the scenario.
 struct Scenario {
     disk: SimDisk,
     world: World,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Results>>,
     class: Option<Class>,
-    /// How many syncs.
+    /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
 }
 
@@ -93,9 +92,9 @@ impl Scenario {
         }
     }
 
-    /// Starts the rooms on what the process before left, without a power cut. What they have read counts from then on,
-    /// whether or not it was acknowledged: readers see it.
-    fn start(&mut self) -> (Live, LeftOut) {
+    /// Starts the rooms on the files of the previous process, without a power cut. All that they have read counts as
+    /// acknowledged from then on, because readers see it.
+    fn start(&mut self) -> (RunningRooms, OmittingDisk) {
         let (seen, model, clock) = (
             Arc::clone(&self.seen),
             Arc::clone(&self.world.model),
@@ -103,36 +102,36 @@ impl Scenario {
         );
         let (class, all_kinds) = (self.class, self.class.is_some() || exhaustive());
         let left_out = Arc::clone(&self.left_out);
-        let tap = Tap::new(self.disk.clone(), move |disk| {
-            // Until something is left out, nothing can be missing.
+        let hooked_disk = HookedDisk::new(self.disk.clone(), move |disk| {
+            // Before the first omission, nothing can be missing.
             if class.is_none() || left_out.load(Ordering::SeqCst) > 0 {
                 let model = model.lock().clone();
-                seen.lock().look(disk, &model, clock.now_ns(), all_kinds);
+                seen.lock().cut_power(disk, &model, clock.now_ns(), all_kinds);
             }
         });
         let left_out = Arc::clone(&self.left_out);
-        let left_out = LeftOut::new(Arc::new(tap), self.disk.clone(), class, left_out);
+        let left_out = OmittingDisk::new(Arc::new(hooked_disk), self.disk.clone(), class, left_out);
         let port: Arc<dyn Disk> = Arc::new(left_out.clone());
         let opened = open_with(&port, &layout(), LOG, Cache::new(1 << 20));
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
         self.world.model.lock().settle(&opened, self.world.clock.now_ns());
-        self.look();
+        self.cut_power();
         let clock = Arc::clone(&self.world.clock) as Arc<dyn Clock>;
         let assembled = assemble(opened, port, layout(), options(), clock);
         let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
-        (Live::of(rooms, task), left_out)
+        (RunningRooms::of(rooms, task), left_out)
     }
 
-    /// Cuts the power between two operations.
-    fn look(&self) {
+    /// Simulates a power cut between two operations.
+    fn cut_power(&self) {
         let model = self.world.model.lock().clone();
         let now_ns = self.world.clock.now_ns();
-        self.seen.lock().look(&self.disk, &model, now_ns, true);
+        self.seen.lock().cut_power(&self.disk, &model, now_ns, true);
     }
 
-    fn stop(&self, live: Live) {
+    fn stop(&self, live: RunningRooms) {
         live.stop();
-        self.look();
+        self.cut_power();
     }
 
     async fn run(&mut self) -> Result<(), Failure> {
@@ -150,16 +149,16 @@ impl Scenario {
         let merges = live.task.merges;
         assert!(merges > 0, "segments are merged");
         self.fill(&live).await?;
-        self.carry(&mut live).await?;
+        self.carry_records(&mut live).await?;
         self.stop(live);
-        self.fail(Class::LogFrame).await?;
-        self.fail(Class::LogName).await
+        self.fail_sync(Class::LogFrame).await?;
+        self.fail_sync(Class::LogName).await
     }
 
-    /// The disk has room for a part of a frame only, again and again; smaller frames are written in its place.
-    async fn fill(&mut self, live: &Live) -> Result<(), Failure> {
+    /// Writes frames that fit on the disk only in part; smaller frames are written in their place.
+    async fn fill(&mut self, live: &RunningRooms) -> Result<(), Failure> {
         for _ in 0..8 {
-            // Several sectors of a frame that is longer than the next one, which has several, too.
+            // Several sectors of a frame that is longer than the next one, which also takes several.
             self.world.rows = Some(120);
             self.disk.fail(Operation::Write, 1, Fault::Full { bytes: 2_000 });
             let refused = self.world.ingest(&live.rooms, 1).await;
@@ -171,9 +170,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// The actor of a bucket ends; what the log has of it is carried on, and the log trimmed.
-    async fn carry(&mut self, live: &mut Live) -> Result<(), Failure> {
-        // Several files of the log, which are dropped one behind the other.
+    /// Ends the actor of a bucket, so that its records in the log are carried and the log is trimmed.
+    async fn carry_records(&mut self, live: &mut RunningRooms) -> Result<(), Failure> {
+        // Several log files, which are removed one after another.
         self.world.rows = Some(60);
         for _ in 0..8 {
             self.world.ingest(&live.rooms, 2).await?;
@@ -196,8 +195,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// A sync fails and the process ends; the next one, of the same machine, can read what may never reach the disk.
-    async fn fail(&mut self, class: Class) -> Result<(), Failure> {
+    /// Makes a sync fail and ends the process; the next process on the same machine can read data that may never reach
+    /// the disk.
+    async fn fail_sync(&mut self, class: Class) -> Result<(), Failure> {
         let (live, left_out) = self.start();
         left_out.fail_next(class);
         let mut acknowledged = 0;
@@ -218,11 +218,11 @@ impl Scenario {
     }
 }
 
-/// Runs the scenario of a seed; answers what the power cuts found, how many there were, and how much was left out.
+/// Runs the scenario of a seed; returns the first loss, the number of power cuts, and the number of omitted syncs.
 fn power_cuts(seed: u64, class: Option<Class>) -> (Option<String>, usize, u64) {
     let mut scenario = Scenario::new(seed, class);
     in_system(async { scenario.run().await }).expect("the disk is whole but for the syncs that fail");
-    let Seen { images, found, .. } = std::mem::take(&mut *scenario.seen.lock());
+    let Results { images, found, .. } = std::mem::take(&mut *scenario.seen.lock());
     (found, images, scenario.left_out.load(Ordering::SeqCst))
 }
 

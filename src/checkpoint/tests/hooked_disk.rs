@@ -1,4 +1,4 @@
-//! A disk that calls a function before each operation that alters it: every moment at which the power may go.
+//! A disk that calls a function before each operation that alters it: every possible moment of a power cut.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,35 +11,35 @@ use disk::{Bytes, Disk, DiskFile};
 type Before = Arc<dyn Fn(&SimDisk) + Send + Sync>;
 
 #[derive(Clone)]
-pub(crate) struct Tap {
+pub(crate) struct HookedDisk {
     disk: SimDisk,
     before: Before,
 }
 
-impl Tap {
+impl HookedDisk {
     pub(crate) fn new(disk: SimDisk, before: impl Fn(&SimDisk) + Send + Sync + 'static) -> Self {
-        Tap {
+        HookedDisk {
             disk,
             before: Arc::new(before),
         }
     }
 
-    fn tapped(&self) -> &SimDisk {
+    fn disk_after_hook(&self) -> &SimDisk {
         (self.before)(&self.disk);
         &self.disk
     }
 
     fn file(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(TappedFile {
-            tap: self.clone(),
+        Box::new(HookedFile {
+            hooked_disk: self.clone(),
             file,
         })
     }
 }
 
-impl Disk for Tap {
+impl Disk for HookedDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(self.file(self.tapped().create(path)?))
+        Ok(self.file(self.disk_after_hook().create(path)?))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.file(self.disk.open(path)?))
@@ -54,16 +54,16 @@ impl Disk for Tap {
         self.disk.map(path)
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.tapped().rename(from, to)
+        self.disk_after_hook().rename(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.tapped().remove(path)
+        self.disk_after_hook().remove(path)
     }
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.tapped().remove_dir_all(dir)
+        self.disk_after_hook().remove_dir_all(dir)
     }
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.tapped().create_dir_all(dir)
+        self.disk_after_hook().create_dir_all(dir)
     }
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
         self.disk.list(dir)
@@ -75,29 +75,29 @@ impl Disk for Tap {
         self.disk.len(path)
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.tapped().sync_dir(dir)
+        self.disk_after_hook().sync_dir(dir)
     }
 }
 
-struct TappedFile {
-    tap: Tap,
+struct HookedFile {
+    hooked_disk: HookedDisk,
     file: Box<dyn DiskFile>,
 }
 
-impl DiskFile for TappedFile {
+impl DiskFile for HookedFile {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.tap.tapped();
+        self.hooked_disk.disk_after_hook();
         self.file.write_all_at(offset, bytes)
     }
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        self.tap.tapped();
+        self.hooked_disk.disk_after_hook();
         self.file.sync_data()
     }
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.tap.tapped();
+        self.hooked_disk.disk_after_hook();
         self.file.truncate(len)
     }
     fn len(&self) -> io::Result<u64> {

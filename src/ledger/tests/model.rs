@@ -1,4 +1,4 @@
-//! Random operations against a naive model: a map of all entries. Lists and look-ups must agree with it.
+//! Random operations compared with a naive model: a map of all entries. Lists and look-ups must agree with it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -27,8 +27,8 @@ struct World {
     now_ns: i64,
     owners: Vec<ObjectId>,
     next: u64,
-    /// Everything that was put, the newest version of each.
-    twin: BTreeMap<EntryKey, Vec<u8>>,
+    /// All entries, the newest version of each.
+    model: BTreeMap<EntryKey, Vec<u8>>,
     most_runs: usize,
 }
 
@@ -49,7 +49,7 @@ impl World {
             now_ns: START_NS,
             owners: (1..5).map(|owner| id(0, owner)).collect(),
             next: 5,
-            twin: BTreeMap::new(),
+            model: BTreeMap::new(),
             most_runs: 0,
         }
     }
@@ -64,13 +64,13 @@ impl World {
     fn put(&mut self, key: EntryKey, again: bool) {
         let payload = self.payload();
         self.tail.put(key, payload[..].into(), again);
-        self.twin.insert(key, payload);
+        self.model.insert(key, payload);
     }
 
     fn put_new(&mut self) {
         for _ in 0..self.rng.usize(1..120) {
             let at_ns = self.now_ns - self.rng.i64(0..20) * SECOND_NS / 4;
-            // Now and then the clock stepped between id and entry.
+            // Occasionally, the clock was changed between id and entry.
             let stepped = if self.rng.u8(0..20) == 0 { 3_600 } else { 0 };
             self.next += 1;
             let key = EntryKey {
@@ -86,7 +86,7 @@ impl World {
     fn put_again(&mut self) {
         for _ in 0..self.rng.usize(1..20) {
             let kept: Vec<EntryKey> = self
-                .twin
+                .model
                 .keys()
                 .filter(|key| self.is_kept(key))
                 .copied()
@@ -112,7 +112,7 @@ impl World {
         match self.rng.u8(0..8) {
             // The manifest could not be written.
             0 => self.files.remove_unnamed(&self.named),
-            // The machine went down before it was.
+            // The machine crashed before the manifest was written.
             1 => self.restart(),
             _ => {
                 self.named = runs.ids();
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// What the log holds is in the tail again; its files are those that are named.
+    /// The entries in the log are in memory again; the files are those named by the manifest.
     fn restart(&mut self) {
         self.files = open(&self.disk, &self.named);
         self.files.remove_unused();
@@ -172,8 +172,8 @@ impl World {
             let listed = (key.stream, key.owner) == (stream, owner) && key.at_ns >= not_before_ns;
             listed.then(|| ((key.at_ns, key.id), payload.clone()))
         };
-        let mut expected: BTreeMap<_, _> = self.twin.iter().filter_map(of_owner).collect();
-        // Deliveries that begin again, and new ones.
+        let mut expected: BTreeMap<_, _> = self.model.iter().filter_map(of_owner).collect();
+        // Deliveries that become pending again, and new ones.
         let mut pending = Vec::new();
         for _ in 0..self.rng.usize(0..4) {
             let again = self.rng.choice(expected.keys().copied().collect::<Vec<_>>());
@@ -185,7 +185,7 @@ impl World {
         }
         let runs = self.files.ledger().runs();
         let view = View::new(runs, &self.tail, stream, owner, pending);
-        let said = |content: Content<Vec<u8>>| match content {
+        let readable = |content: Content<Vec<u8>>| match content {
             Content::Stored(payload) => payload.to_vec(),
             Content::Given(payload) => payload,
         };
@@ -200,7 +200,7 @@ impl World {
         let found = page
             .entries
             .into_iter()
-            .map(|(key, content)| ((key.at_ns, key.id), said(content)));
+            .map(|(key, content)| ((key.at_ns, key.id), readable(content)));
         let found: Vec<_> = found.collect();
         let listed: Vec<_> = expected
             .iter()
@@ -214,12 +214,12 @@ impl World {
             "offset {offset}, limit {limit}, of {}",
             expected.len()
         );
-        let any = self.rng.choice(self.twin.keys().copied().collect::<Vec<_>>());
+        let any = self.rng.choice(self.model.keys().copied().collect::<Vec<_>>());
         for entry in [any.map(|key| key.id), Some(id(1, 1))].into_iter().flatten() {
             let found = view
                 .get(entry, not_before_ns)
                 .unwrap()
-                .map(|(key, content)| ((key.at_ns, key.id), said(content)));
+                .map(|(key, content)| ((key.at_ns, key.id), readable(content)));
             let by_id = expected.iter().find(|(place, _)| place.1 == entry);
             assert_eq!(found, by_id.map(|(place, payload)| (*place, payload.clone())));
         }

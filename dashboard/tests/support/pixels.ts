@@ -1,11 +1,11 @@
-/** What the chart has painted: a test sees a line by its colour, as a user does. */
+/** The pixels of a chart: tests find a line by its colour. */
 import type { Page } from "@playwright/test";
 
-export interface Ink {
+export interface Pixels {
   pixels: number;
-  /** Those in the upper half of the plotting area. */
+  /** Pixels in the upper half of the plotting area. */
   upper: number;
-  /** The columns between which the colour stands: 0 is the left edge of the plotting area, 1 the right one. */
+  /** The leftmost and rightmost columns with the colour: 0 is the left edge of the plotting area, 1 the right one. */
   from: number;
   to: number;
 }
@@ -13,7 +13,7 @@ export interface Ink {
 /** The colours of the first lines in the light theme. */
 export const LINE_COLOURS = ["#0b7a75", "#c8500a", "#2463b4"] as const;
 
-export function inkOf(page: Page, colour: string = LINE_COLOURS[0]): Promise<Ink> {
+export function measurePixels(page: Page, colour: string = LINE_COLOURS[0]): Promise<Pixels> {
   return page.evaluate((hex) => {
     const canvas = document.querySelector<HTMLCanvasElement>(".plot canvas");
     const over = document.querySelector<HTMLElement>(".plot .u-over");
@@ -25,7 +25,7 @@ export function inkOf(page: Page, colour: string = LINE_COLOURS[0]): Promise<Ink
     const wanted = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
     const ink = { pixels: 0, upper: 0, from: 1, to: 0 };
     for (let pixel = 0; pixel < width * height; pixel++) {
-      // The middle of a stroke is opaque; its edges are mixed with what is behind.
+      // The middle of a stroke is opaque; its edges are blended with the background.
       if (data[pixel * 4 + 3]! < 200) continue;
       if (wanted.some((part, at) => Math.abs(part - data[pixel * 4 + at]!) > 24)) continue;
       const x = (pixel % width) / width;

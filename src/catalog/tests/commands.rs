@@ -8,10 +8,10 @@ use super::{field, id, password, settings};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
 
-/// A small generator of the test's own (splitmix64), so that a printed seed repeats a run anywhere.
-struct Dice(u64);
+/// A small generator (splitmix64), so that a printed seed repeats a run on any machine.
+struct SplitMix(u64);
 
-impl Dice {
+impl SplitMix {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -26,8 +26,8 @@ impl Dice {
 }
 
 /// Generates commands that a service could issue, most of them about existing objects.
-pub(super) struct Author {
-    dice: Dice,
+pub(super) struct CommandGenerator {
+    random: SplitMix,
     made: u64,
     organizations: Vec<ObjectId>,
     users: Vec<ObjectId>,
@@ -37,17 +37,17 @@ pub(super) struct Author {
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
-    /// As they were queued first.
+    /// The deliveries as first queued.
     queued: Vec<Delivery>,
     /// Whether events are fanned out to several webhooks, which older programs did not support.
-    shares: bool,
+    fans_out: bool,
 }
 
-impl Author {
+impl CommandGenerator {
     pub fn new(seed: u64) -> Self {
         let none = Vec::new;
         Self {
-            dice: Dice(seed),
+            random: SplitMix(seed),
             made: 0,
             organizations: none(),
             users: none(),
@@ -58,22 +58,22 @@ impl Author {
             webhooks: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
-            shares: false,
+            fans_out: false,
         }
     }
 
     /// A command that notifies several webhooks of an event.
-    pub fn sharing(seed: u64) -> Self {
+    pub fn with_fan_out(seed: u64) -> Self {
         Self {
-            shares: true,
+            fans_out: true,
             ..Self::new(seed)
         }
     }
 
     fn fields(&mut self) -> Vec<Field> {
-        let count = 1 + self.dice.below(3);
+        let count = 1 + self.random.below(3);
         (0..count)
-            .map(|n| field(&format!("f{}", n + self.dice.below(2) * 3), FieldType::ALL[n]))
+            .map(|n| field(&format!("f{}", n + self.random.below(2) * 3), FieldType::ALL[n]))
             .collect()
     }
 
@@ -86,13 +86,13 @@ impl Author {
     }
 
     fn attempt(&mut self) -> Option<Command> {
-        if self.dice.below(3) == 0 {
+        if self.random.below(3) == 0 {
             return self.attempt_at_alerts();
         }
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         let name: Box<str> = format!("n{}", self.made).into();
-        Some(match self.dice.below(17) {
+        Some(match self.random.below(17) {
             0 => Command::ServerSecretSet {
                 secret: Bytes([self.made as u8; 32]),
             },
@@ -112,22 +112,25 @@ impl Author {
                 }
             }
             2 => Command::PasswordChanged {
-                user_id: self.dice.pick(&self.users)?,
+                user_id: self.random.pick(&self.users)?,
                 password: password(2),
             },
             3 => Command::OrganizationRenamed {
-                organization_id: self.dice.pick(&self.organizations)?,
+                organization_id: self.random.pick(&self.organizations)?,
                 name,
                 at_ns,
             },
             4 => Command::PlanChanged {
-                organization_id: self.dice.pick(&self.organizations)?,
-                plan: self.dice.pick(&Plan::ALL)?,
+                organization_id: self.random.pick(&self.organizations)?,
+                plan: self.random.pick(&Plan::ALL)?,
                 at_ns,
             },
             5 => {
-                let organization_id = self.dice.pick(&self.organizations)?;
-                let bucket_id = self.dice.pick(&self.buckets).filter(|_| self.dice.below(2) == 0);
+                let organization_id = self.random.pick(&self.organizations)?;
+                let bucket_id = self
+                    .random
+                    .pick(&self.buckets)
+                    .filter(|_| self.random.below(2) == 0);
                 self.keys.push(new);
                 let mut hash = [0; 32];
                 hash[..8].copy_from_slice(&self.made.to_le_bytes());
@@ -150,17 +153,17 @@ impl Author {
                 Command::KeyCreated { key }
             }
             6 => Command::KeyDeleted {
-                key_id: self.dice.pick(&self.keys)?,
+                key_id: self.random.pick(&self.keys)?,
             },
             7 => Command::KeysTouched {
-                touches: vec![(self.dice.pick(&self.keys)?, self.made as u32)],
+                touches: vec![(self.random.pick(&self.keys)?, self.made as u32)],
             },
             8 => {
                 self.buckets.push(new);
                 Command::BucketCreated {
                     bucket: NewBucket {
                         id: new,
-                        organization_id: self.dice.pick(&self.organizations)?,
+                        organization_id: self.random.pick(&self.organizations)?,
                         name,
                         description: None,
                         retention_days: 30,
@@ -169,22 +172,22 @@ impl Author {
                 }
             }
             9 => Command::BucketUpdated {
-                bucket_id: self.dice.pick(&self.buckets)?,
+                bucket_id: self.random.pick(&self.buckets)?,
                 name,
                 description: Some("changed".into()),
-                retention_days: 1 + self.dice.below(60) as u32,
+                retention_days: 1 + self.random.below(60) as u32,
                 at_ns,
-                next_sequence: (self.dice.below(4) > 0).then_some(self.made),
+                next_sequence: (self.random.below(4) > 0).then_some(self.made),
                 deliveries: Vec::new(),
                 fan_out: self.fan_out(Event::BucketUpdated, at_ns),
             },
-            10 if self.dice.below(4) == 0 => Command::BucketDeleted {
-                bucket_id: self.dice.pick(&self.buckets)?,
+            10 if self.random.below(4) == 0 => Command::BucketDeleted {
+                bucket_id: self.random.pick(&self.buckets)?,
             },
             10 | 11 => {
                 self.sources.push(new);
                 let settings = settings(&name, self.fields());
-                let bucket_id = self.dice.pick(&self.buckets)?;
+                let bucket_id = self.random.pick(&self.buckets)?;
                 Command::SourceCreated {
                     source: NewSource {
                         id: new,
@@ -195,29 +198,29 @@ impl Author {
                 }
             }
             12 => Command::SourceUpdated {
-                source_id: self.dice.pick(&self.sources)?,
+                source_id: self.random.pick(&self.sources)?,
                 settings: settings(&name, self.fields()),
                 at_ns,
             },
             13 => Command::SchemaExtended {
-                source_id: self.dice.pick(&self.sources)?,
+                source_id: self.random.pick(&self.sources)?,
                 fields: self.fields(),
                 at_ns,
             },
             15 => Command::SessionEnded {
-                user_id: self.dice.pick(&self.users)?,
-                session: self.dice.below(100) as u64,
+                user_id: self.random.pick(&self.users)?,
+                session: self.random.below(100) as u64,
                 at_ns,
             },
             14 => Command::CallsCounted {
                 totals: vec![(
-                    self.dice.pick(&self.organizations)?,
-                    20_000 + 30 * self.dice.below(3) as u32,
-                    self.dice.below(1_000) as u64,
+                    self.random.pick(&self.organizations)?,
+                    20_000 + 30 * self.random.below(3) as u32,
+                    self.random.below(1_000) as u64,
                 )],
             },
             _ => Command::SourceDeleted {
-                source_id: self.dice.pick(&self.sources)?,
+                source_id: self.random.pick(&self.sources)?,
             },
         })
     }
@@ -231,10 +234,10 @@ impl Author {
 
     /// An event with deliveries to one to four webhooks.
     fn fan_out(&mut self, event: Event, at_ns: i64) -> Option<FanOut> {
-        if !self.shares {
+        if !self.fans_out {
             return None;
         }
-        let organization_id = self.dice.pick(&self.organizations)?;
+        let organization_id = self.random.pick(&self.organizations)?;
         self.made += 1;
         let event_id = id(self.made);
         let body = EventBody::new(
@@ -245,8 +248,8 @@ impl Author {
         );
         let body = Arc::new(body);
         let mut deliveries = Vec::new();
-        for _ in 0..1 + self.dice.below(4) {
-            let webhook_id = self.dice.pick(&self.webhooks)?;
+        for _ in 0..1 + self.random.below(4) {
+            let webhook_id = self.random.pick(&self.webhooks)?;
             // A redelivery has its own body.
             let own = self.delivery(Receiver::Webhook(webhook_id));
             if let Some(queued) = self.queued.last_mut() {
@@ -261,8 +264,8 @@ impl Author {
         })
     }
 
-    /// A bucket, or another one, with so many sources more.
-    pub fn crowd(&mut self, sources: usize) -> Vec<Command> {
+    /// Commands that create many sources in one bucket.
+    pub fn bucket_of_many_sources(&mut self, sources: usize) -> Vec<Command> {
         let mut commands = Vec::new();
         while self.buckets.is_empty() {
             commands.push(self.next());
@@ -287,9 +290,9 @@ impl Author {
     fn attempt_at_alerts(&mut self) -> Option<Command> {
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
-        Some(match self.dice.below(13) {
+        Some(match self.random.below(13) {
             0 | 1 => {
-                let source_id = self.dice.pick(&self.sources)?;
+                let source_id = self.random.pick(&self.sources)?;
                 self.rules.push(new);
                 Command::RuleCreated {
                     rule: NewRule {
@@ -301,23 +304,23 @@ impl Author {
                 }
             }
             2 => Command::RuleUpdated {
-                rule_id: self.dice.pick(&self.rules)?,
+                rule_id: self.random.pick(&self.rules)?,
                 settings: rule_settings("temperature below 5"),
                 runtime: RuleRuntime::new(at_ns),
                 at_ns,
             },
             3 => Command::RuleDeleted {
-                rule_id: self.dice.pick(&self.rules)?,
+                rule_id: self.random.pick(&self.rules)?,
             },
             4 | 5 => {
-                let rule_id = self.dice.pick(&self.rules)?;
+                let rule_id = self.random.pick(&self.rules)?;
                 let receiver = Receiver::Rule {
                     rule_id,
                     url: "https://example.com".into(),
                 };
                 let mut verdict = verdict(self.made, rule_id, at_ns);
                 verdict.deliveries.push(self.delivery(receiver));
-                if let Some(webhook_id) = self.dice.pick(&self.webhooks) {
+                if let Some(webhook_id) = self.random.pick(&self.webhooks) {
                     verdict
                         .deliveries
                         .push(self.delivery(Receiver::Webhook(webhook_id)));
@@ -333,18 +336,18 @@ impl Author {
                 Command::VerdictRecorded { verdict }
             }
             6 => {
-                let organization_id = self.dice.pick(&self.organizations)?;
+                let organization_id = self.random.pick(&self.organizations)?;
                 self.webhooks.push(new);
                 Command::WebhookCreated {
                     webhook: webhook(self.made, organization_id),
                 }
             }
-            7 if self.dice.below(3) == 0 => Command::WebhookDeleted {
-                webhook_id: self.dice.pick(&self.webhooks)?,
+            7 if self.random.below(3) == 0 => Command::WebhookDeleted {
+                webhook_id: self.random.pick(&self.webhooks)?,
             },
             7 => Command::DeliveriesCounted {
                 counts: vec![(
-                    self.dice.pick(&self.webhooks)?,
+                    self.random.pick(&self.webhooks)?,
                     DeliveryTotals {
                         total: 2,
                         successful: 1,
@@ -358,19 +361,19 @@ impl Author {
                 let mut settings = webhook(self.made, new).settings;
                 settings.url = format!("https://example.com/{}", self.made).into();
                 Command::WebhookUpdated {
-                    webhook_id: self.dice.pick(&self.webhooks)?,
+                    webhook_id: self.random.pick(&self.webhooks)?,
                     settings,
                     at_ns,
                 }
             }
-            9 if self.dice.below(2) == 0 => {
-                let webhook_id = self.dice.pick(&self.webhooks)?;
+            9 if self.random.below(2) == 0 => {
+                let webhook_id = self.random.pick(&self.webhooks)?;
                 let deliveries = vec![self.delivery(Receiver::Webhook(webhook_id))];
                 Command::DeliveriesQueued { deliveries }
             }
             // A redelivery, whether or not the delivery has ended.
             9 => {
-                let known = self.dice.below(self.queued.len().max(1));
+                let known = self.random.below(self.queued.len().max(1));
                 let deliveries = vec![Delivery {
                     status: DeliveryStatus::Failed,
                     attempts: vec![attempt(new, at_ns, AfterAttempt::Failed).attempt],
@@ -379,14 +382,14 @@ impl Author {
                 Command::DeliveriesQueued { deliveries }
             }
             _ => {
-                let delivery_id = self.dice.pick(&self.deliveries)?;
+                let delivery_id = self.random.pick(&self.deliveries)?;
                 let after = [
                     AfterAttempt::Delivered,
                     AfterAttempt::Retry(at_ns),
                     AfterAttempt::Failed,
                 ];
                 Command::AttemptMade {
-                    made: attempt(delivery_id, at_ns, self.dice.pick(&after)?),
+                    made: attempt(delivery_id, at_ns, self.random.pick(&after)?),
                 }
             }
         })

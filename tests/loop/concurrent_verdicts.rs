@@ -1,4 +1,4 @@
-//! Fifty evaluators at once, over several intervals: for each rule and interval exactly one verdict counts.
+//! Fifty concurrent evaluators over several intervals: exactly one verdict counts for each rule and interval.
 
 use std::sync::Barrier;
 use std::thread;
@@ -17,8 +17,8 @@ const INTERVALS: [&[&str]; 5] = [
     &["met"],
 ];
 
-/// An answer to a verdict: which rule, the status, the body.
-type Answered = (usize, u16, Value);
+/// An answer to a verdict: rule, status, body.
+type VerdictAnswer = (usize, u16, Value);
 
 #[test]
 fn one_verdict_counts_for_each_rule_and_interval() {
@@ -45,7 +45,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
         };
         let plans: Vec<_> = std::iter::repeat_with(plan).take(EVALUATORS).collect();
         let together = Barrier::new(EVALUATORS);
-        let post = |plan: &[(usize, &str)]| -> Vec<Answered> {
+        let post = |plan: &[(usize, &str)]| -> Vec<VerdictAnswer> {
             together.wait();
             let judge = |&(rule, outcome): &(usize, &str)| {
                 let answer = scene
@@ -55,7 +55,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
             };
             plan.iter().map(judge).collect()
         };
-        let answers: Vec<Answered> = thread::scope(|scope| {
+        let answers: Vec<VerdictAnswer> = thread::scope(|scope| {
             let posting: Vec<_> = plans.iter().map(|plan| scope.spawn(|| post(plan))).collect();
             posting
                 .into_iter()
@@ -73,7 +73,7 @@ fn one_verdict_counts_for_each_rule_and_interval() {
                 "contract 6: no verdict is counted twice ({context})"
             );
         }
-        scene.world.pass(60);
+        scene.world.advance(60);
     }
     let received = receiver.wait("/", triggered);
     let mut ids: Vec<String> = received
@@ -89,9 +89,9 @@ fn one_verdict_counts_for_each_rule_and_interval() {
     );
 }
 
-/// Of one rule's answers; answers how many fired.
+/// Asserts that one verdict on this rule counts; returns the number of triggers.
 #[track_caller]
-fn assert_one_counts(answers: &[Answered], rule: usize, context: &str) -> usize {
+fn assert_one_counts(answers: &[VerdictAnswer], rule: usize, context: &str) -> usize {
     let of_rule: Vec<_> = answers.iter().filter(|(of, ..)| *of == rule).collect();
     let accepted: Vec<&Value> = of_rule
         .iter()

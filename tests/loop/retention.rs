@@ -1,4 +1,4 @@
-//! How long history (90 days) and deliveries (7 days) are kept; both in pages, newest first, over restarts.
+//! Retention of history (90 days) and deliveries (7 days); lists in pages, newest first, with restarts.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn history_is_kept_for_ninety_days_newest_first() {
     let mut scene = scene();
     let rule = scene.rule("judged", 60, 0);
     let mut expected = Vec::new();
-    // A verdict every ten days, each second one of them a trigger, over restarts.
+    // A verdict every ten days, every second one a trigger, with restarts.
     for nth in 0..12 {
         let outcome = ["met", "not_met"][nth % 2];
         scene.evaluator.evaluate(&rule, outcome);
@@ -33,21 +33,21 @@ fn history_is_kept_for_ninety_days_newest_first() {
         if outcome == "met" {
             expected.insert(0, json!([at, "trigger", outcome]));
         }
-        scene.world.pass(10 * DAY_SECONDS);
+        scene.world.advance(10 * DAY_SECONDS);
         if nth % 5 == 4 {
             scene.world.restart(0);
         }
     }
-    // Day 120: what is younger than 90 days is there.
+    // Day 120: entries younger than 90 days are listed.
     let cutoff = timestamp(*START + 30 * DAY);
     expected.retain(|entry| entry[0].as_str() > Some(&cutoff));
-    let told = |entry: &Value| json!([entry["at"], entry["kind"], entry["outcome"]]);
+    let summary = |entry: &Value| json!([entry["at"], entry["kind"], entry["outcome"]]);
     let path = format!("/api/alerts/{rule}/history");
     let sentence = "contract 6: verdicts and triggers, newest first, kept 90 days";
     let (all, total) = page(&scene, &path, "history");
     let younger = all
         .iter()
-        .map(told)
+        .map(summary)
         .filter(|entry| entry[0].as_str() > Some(&cutoff));
     assert_eq!(younger.collect::<Vec<_>>(), expected, "{sentence}");
     assert!(
@@ -61,11 +61,11 @@ fn history_is_kept_for_ninety_days_newest_first() {
         paged.extend(part);
     }
     assert_eq!(paged, all, "contract 1: pages put together are the whole list");
-    scene.world.pass(91 * DAY_SECONDS);
+    scene.world.advance(91 * DAY_SECONDS);
     let (left, total) = page(&scene, &path, "history");
     assert!(left.is_empty() && total == 0, "{sentence}, not longer: {left:?}");
     assert_eq!(
-        scene.bucket.shown(&rule)["lastOutcome"],
+        scene.bucket.show(&rule)["lastOutcome"],
         "not_met",
         "where the rule stands does not age"
     );
@@ -83,11 +83,11 @@ fn an_idempotency_key_is_kept_a_day() {
     };
     let sentence = "contract 4: within 24 hours the same key gives the first answer again";
     assert_eq!(send(&scene), None, "the first of its key");
-    scene.world.pass(DAY_SECONDS - 1);
+    scene.world.advance(DAY_SECONDS - 1);
     assert_eq!(send(&scene).as_deref(), Some("true"), "{sentence}");
     scene.world.restart(0);
     assert_eq!(send(&scene).as_deref(), Some("true"), "{sentence}, over restarts");
-    scene.world.pass(2);
+    scene.world.advance(2);
     assert_eq!(send(&scene), None, "{sentence}, and no longer");
 }
 
@@ -102,18 +102,18 @@ fn a_token_is_valid_for_twelve_hours() {
             .bearer(&scene.account.token)
             .send()
     };
-    scene.world.pass(12 * 3600 - 1);
+    scene.world.advance(12 * 3600 - 1);
     scene.world.restart(0);
-    let said = me(&scene).expect(200, "contract 2: the bearer token is good for 12 h");
+    let evaluation = me(&scene).expect(200, "contract 2: the bearer token is good for 12 h");
     assert_eq!(
-        said["user"]["email"], scene.account.email,
+        evaluation["user"]["email"], scene.account.email,
         "contract 2: GET /api/auth/me"
     );
     assert_eq!(
-        said["organization"]["_id"], scene.account.organization_id,
+        evaluation["organization"]["_id"], scene.account.organization_id,
         "contract 2: GET /api/auth/me"
     );
-    scene.world.pass(1);
+    scene.world.advance(1);
     me(&scene).expect(401, "contract 2: and no longer");
 }
 
@@ -133,8 +133,11 @@ fn deliveries_are_kept_seven_days() {
         format!("/api/alerts/{rule}/deliveries"),
     ];
     for day in 1..=9 {
-        let said = scene.evaluator.evaluate(&rule, "met");
-        assert_eq!(said["triggered"], true, "with a dwell of 0 each excursion fires");
+        let evaluation = scene.evaluator.evaluate(&rule, "met");
+        assert_eq!(
+            evaluation["triggered"], true,
+            "with a dwell of 0 each excursion fires"
+        );
         receiver.wait("/hook", day);
         receiver.wait("/rule", day);
         for path in &lists {
@@ -146,14 +149,14 @@ fn deliveries_are_kept_seven_days() {
                     .then_some(())
             });
         }
-        scene.world.pass(60);
+        scene.world.advance(60);
         scene.evaluator.evaluate(&rule, "not_met");
-        scene.world.pass(DAY_SECONDS - 60);
+        scene.world.advance(DAY_SECONDS - 60);
         if day == 4 {
             scene.world.restart(0);
         }
     }
-    // Nine days are over, deliveries began on each: those of days 0 and 1 are too old, that of day 2 is at the edge.
+    // Nine days have passed with deliveries on each: those of days 0 and 1 are too old, that of day 2 is at the limit.
     for path in &lists {
         let (listed, total) = page(&scene, path, "deliveries");
         let sentence = "contract 7: newest first, kept 7 days";

@@ -1,5 +1,5 @@
-//! A disk on which time passes at every read: the moments of a trace, recorded before each operation that altered the
-//! real one, so that each operation of a reader sees a later moment.
+//! A disk whose state advances at every read: the states of a trace, recorded before each operation that altered the
+//! real disk, so that each operation of a reader sees a later state.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,23 +12,23 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 
 #[derive(Clone)]
-pub(super) struct Travel {
+pub(super) struct AdvancingDisk {
     moments: Arc<Vec<SimDisk>>,
-    /// The moment it is, and how fast time goes.
+    /// The current state, and a generator for the speed of time.
     now: Arc<Mutex<(usize, Rng)>>,
 }
 
-impl Travel {
-    /// Begins at a moment.
+impl AdvancingDisk {
+    /// Starts at the given state.
     pub(super) fn new(moments: Arc<Vec<SimDisk>>, at: usize, seed: u64) -> Self {
-        Travel {
+        AdvancingDisk {
             moments,
             now: Arc::new(Mutex::new((at, Rng::with_seed(seed)))),
         }
     }
 
-    /// Lets time pass: mostly little, now and then some checkpoints.
-    fn pass(&self) -> usize {
+    /// Advances the time: mostly a little, sometimes by several checkpoints.
+    fn advance(&self) -> usize {
         let (now, rng) = &mut *self.now.lock();
         let steps = match rng.u8(0..12) {
             0..4 => 0,
@@ -40,11 +40,11 @@ impl Travel {
     }
 
     fn disk(&self) -> &SimDisk {
-        &self.moments[self.pass()]
+        &self.moments[self.advance()]
     }
 }
 
-impl Disk for Travel {
+impl Disk for AdvancingDisk {
     fn create(&self, _: &Path) -> io::Result<Box<dyn DiskFile>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -52,14 +52,14 @@ impl Disk for Travel {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let opened = self.pass();
+        let opened = self.advance();
         let file = self.moments[opened].open_read(path)?;
         if path.extension().is_none_or(|extension| extension != "log") {
-            // Never written again under this name.
+            // No file of this name is written again.
             return Ok(file);
         }
-        Ok(Box::new(Growing {
-            travel: self.clone(),
+        Ok(Box::new(GrowingLogFile {
+            advancing_disk: self.clone(),
             path: path.to_owned(),
         }))
     }
@@ -95,27 +95,27 @@ impl Disk for Travel {
     }
 }
 
-/// A log file that is still written while it is open, and keeps its bytes when it is dropped.
-struct Growing {
-    travel: Travel,
+/// A log file that is still written while it is open, and keeps its bytes when it is removed.
+struct GrowingLogFile {
+    advancing_disk: AdvancingDisk,
     path: PathBuf,
 }
 
-impl Growing {
+impl GrowingLogFile {
     fn bytes(&self) -> Vec<u8> {
-        let now = self.travel.pass();
-        let mut earlier = self.travel.moments[..=now].iter().rev();
+        let now = self.advancing_disk.advance();
+        let mut earlier = self.advancing_disk.moments[..=now].iter().rev();
         earlier
             .find_map(|disk| disk.read(&self.path).ok())
             .unwrap_or_default()
     }
 }
 
-impl DiskFile for Growing {
+impl DiskFile for GrowingLogFile {
     fn write_all_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// In two pieces, with time between them.
+    /// Reads in two parts, between which time passes.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let half = buffer.len() / 2;
         let (first, second) = buffer.split_at_mut(half);

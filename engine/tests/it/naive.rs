@@ -1,4 +1,4 @@
-//! The naive twin: a list of points, and every question answered by looking at all of them.
+//! The naive model: a list of points; every query reads all of them.
 
 use std::collections::BTreeMap;
 
@@ -22,33 +22,33 @@ pub struct Point {
 }
 
 #[derive(Default)]
-pub struct Twin {
+pub struct NaiveStore {
     pub points: Vec<Point>,
 }
 
-pub struct Question<'a> {
+pub struct Filter<'a> {
     pub sources: &'a [u32],
     pub range_ns: (i64, i64),
     pub fields: Option<&'a [u16]>,
     pub metadata: Option<&'a str>,
 }
 
-impl Twin {
-    fn matching<'t>(&'t self, question: &'t Question<'_>) -> impl Iterator<Item = &'t Point> {
+impl NaiveStore {
+    fn matching<'t>(&'t self, filter: &'t Filter<'_>) -> impl Iterator<Item = &'t Point> {
         self.points.iter().filter(move |point| {
-            question.sources.contains(&point.source)
-                && (question.range_ns.0..=question.range_ns.1).contains(&point.timestamp_ns)
-                && question
+            filter.sources.contains(&point.source)
+                && (filter.range_ns.0..=filter.range_ns.1).contains(&point.timestamp_ns)
+                && filter
                     .fields
                     .is_none_or(|fields| fields.iter().any(|field| point.values.contains_key(field)))
-                && question
+                && filter
                     .metadata
                     .is_none_or(|text| point.metadata.as_deref() == Some(text))
         })
     }
 
-    pub fn rows<'t>(&'t self, question: &'t Question<'_>, descending: bool) -> Vec<&'t Point> {
-        let mut rows: Vec<&Point> = self.matching(question).collect();
+    pub fn rows<'t>(&'t self, filter: &'t Filter<'_>, descending: bool) -> Vec<&'t Point> {
+        let mut rows: Vec<&Point> = self.matching(filter).collect();
         rows.sort_by_key(|point| (point.timestamp_ns, point.sequence));
         if descending {
             rows.reverse();
@@ -56,15 +56,15 @@ impl Twin {
         rows
     }
 
-    /// Per cell and field: count, sum, min, max. A field that is no number has its count only.
+    /// By cell and field: count, sum, min, max. Fields that are not numbers have only a count.
     pub fn groups(
         &self,
-        question: &Question<'_>,
+        filter: &Filter<'_>,
         step: LocalStep<'_>,
         fields: &[u16],
     ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();
-        for point in self.matching(question) {
+        for point in self.matching(filter) {
             let cell = cells
                 .entry(step.start_ns(point.timestamp_ns))
                 .or_insert_with(|| vec![(0, 0.0, f64::INFINITY, f64::NEG_INFINITY); fields.len()]);
@@ -83,7 +83,7 @@ impl Twin {
     }
 }
 
-/// Fails where groups are not those of the twin.
+/// Asserts that the groups equal those of the naive model.
 pub fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>, fields: usize) {
     assert_eq!(
         groups.starts_ns,
@@ -94,7 +94,7 @@ pub fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64
         assert_eq!(groups.cell(index).len(), fields);
         for (aggregate, (count, sum, min, max)) in groups.cell(index).iter().zip(cell) {
             assert_eq!(aggregate.count, *count);
-            // Booleans and texts are counted only: the twin has neither sum nor extremes of them.
+            // Booleans and texts are only counted: the naive model has neither sums nor extremes of them.
             if *count > 0 && min.is_finite() {
                 let scale = sum.abs().max(1.0);
                 assert!(

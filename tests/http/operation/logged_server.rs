@@ -1,4 +1,4 @@
-//! A server with recorded output and any configuration.
+//! A server with any configuration, whose output is recorded.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,22 +12,22 @@ use crate::support::process::wait_for_exit;
 
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Ended when dropped.
-pub struct Spoken {
+/// A running server, killed when dropped.
+pub struct LoggedServer {
     /// `http://127.0.0.1:1234`
     pub base: String,
     child: Child,
     log: Arc<Mutex<String>>,
 }
 
-impl Spoken {
-    /// Returns when it prints where it listens.
+impl LoggedServer {
+    /// Starts the server; returns when it prints its address.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         Self::start_until(command, "listening on ")
     }
 
-    /// Returns when it prints where it will listen, and begins to recover.
+    /// Starts the server; returns when it prints its address and begins to recover.
     #[track_caller]
     pub fn recovering(command: &mut Command) -> Self {
         Self::start_until(command, "recovering; /health answers on ")
@@ -40,14 +40,14 @@ impl Spoken {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (log, (said, bases)) = (Arc::new(Mutex::new(String::new())), channel());
+        let (log, (address_sender, bases)) = (Arc::new(Mutex::new(String::new())), channel());
         let (kept, stderr) = (Arc::clone(&log), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if let Some((_, base)) = line.split_once(words) {
                     let end = |c: char| c.is_whitespace() || c == '"';
-                    // Only the first line is awaited.
-                    let _ = said.send(base.split(end).next().unwrap_or_default().to_owned());
+                    // The channel is closed after the first line.
+                    let _ = address_sender.send(base.split(end).next().unwrap_or_default().to_owned());
                 }
                 let mut log = kept.lock().unwrap();
                 log.push_str(&line);
@@ -80,14 +80,14 @@ impl Spoken {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// SIGTERM, then waits for the end.
+    /// Sends SIGTERM and waits for the process.
     pub fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         wait_for_exit(&mut self.child, WITHIN).unwrap()
     }
 }
 
-impl Drop for Spoken {
+impl Drop for LoggedServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

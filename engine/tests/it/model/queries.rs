@@ -1,4 +1,4 @@
-//! Questions of rows and of groups, each to the store and to the twin.
+//! Queries of rows and groups, on the store and on the naive model.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use engine::{Aggregate, Step, Unit, Values, Zone};
 
 use super::bucket::Bucket;
 use super::{FIELDS, SECOND};
-use crate::twin::{Question, Value, compare};
+use crate::naive::{Filter, Value, compare};
 
 impl Bucket {
     pub(super) fn range(&mut self) -> (i64, i64) {
         let mut bound = |all: i64| match self.rng.u8(0..4) {
             0 => all,
-            _ if self.twin.points.is_empty() => all,
+            _ if self.naive.points.is_empty() => all,
             1 => {
-                let point = self.rng.usize(0..self.twin.points.len());
-                self.twin.points[point].timestamp_ns
+                let point = self.rng.usize(0..self.naive.points.len());
+                self.naive.points[point].timestamp_ns
             }
             _ => self.clock_ns - self.rng.i64(0..1_000_000) * SECOND / 3,
         };
@@ -26,7 +26,7 @@ impl Bucket {
         (a.min(b).max(self.cutoff_ns), a.max(b))
     }
 
-    /// A unit, or a length.
+    /// A calendar unit or a fixed length.
     pub(super) fn step(&mut self) -> Step {
         match self.rng.bool() {
             true => Step::from(*self.rng.choice(&Unit::ALL).unwrap()),
@@ -37,7 +37,7 @@ impl Bucket {
         }
     }
 
-    /// Of a clock that is changed a few times.
+    /// A zone with a few clock changes.
     pub(super) fn zone(&mut self) -> Zone {
         let unit = *self
             .rng
@@ -52,7 +52,7 @@ impl Bucket {
         Zone::new(unit * self.rng.i64(-12..12), changes)
     }
 
-    pub(super) fn ask_rows(&mut self) {
+    pub(super) fn check_rows(&mut self) {
         let range_ns = self.range();
         let sources: Vec<u32> = self
             .sources
@@ -67,13 +67,13 @@ impl Bucket {
             .filter(|f| !f.is_empty());
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
         let descending = self.rng.bool();
-        let question = Question {
+        let filter = Filter {
             sources: &sources,
             range_ns,
             fields: fields.as_deref(),
             metadata,
         };
-        let expected = self.twin.rows(&question, descending);
+        let expected = self.naive.rows(&filter, descending);
         let limit = self.rng.usize(1..3_000);
         let skip = if expected.is_empty() {
             0
@@ -82,7 +82,7 @@ impl Bucket {
         };
         let after: Option<Position> = (self.rng.bool() && skip > 0 && skip <= expected.len())
             .then(|| (expected[skip - 1].timestamp_ns, expected[skip - 1].sequence));
-        let filter = |text: Option<&str>| text == metadata;
+        let metadata_filter = |text: Option<&str>| text == metadata;
         let snapshot = self.snapshot(&sources);
         let selections: Vec<Selection<'_>> = snapshot
             .series
@@ -98,7 +98,7 @@ impl Bucket {
             after,
             skip: if after.is_some() { 0 } else { skip as u64 },
             limit,
-            metadata: metadata.map(|_| &filter as _),
+            metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
         };
         let page = scan(&selections, &query).unwrap();
@@ -141,7 +141,7 @@ impl Bucket {
         }
     }
 
-    pub(super) fn ask_groups(&mut self) {
+    pub(super) fn check_groups(&mut self) {
         let range_ns = self.range();
         let zone = self.zone();
         let step = match self.rng.bool() {
@@ -150,12 +150,12 @@ impl Bucket {
         };
         let fields: Vec<u16> = (0..FIELDS).filter(|_| self.rng.bool()).collect();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
-        let filter = |text: Option<&str>| text == metadata;
+        let metadata_filter = |text: Option<&str>| text == metadata;
         let query = GroupQuery {
             range_ns,
             step,
             fields: &fields,
-            metadata: metadata.map(|_| &filter as _),
+            metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
         };
         let snapshot = self.snapshot(&self.sources);
@@ -164,16 +164,16 @@ impl Bucket {
         for series in &snapshot.series {
             let groups = group(series, &query).unwrap();
             let sources = [series.source];
-            let question = Question {
+            let filter = Filter {
                 sources: &sources,
                 range_ns,
                 fields: None,
                 metadata,
             };
-            compare(&groups, &self.twin.groups(&question, step, &fields), fields.len());
+            compare(&groups, &self.naive.groups(&filter, step, &fields), fields.len());
             merged.add(0, series, &query, None).unwrap();
         }
-        let question = Question {
+        let filter = Filter {
             sources: &self.sources,
             range_ns,
             fields: None,
@@ -190,6 +190,6 @@ impl Bucket {
                 groups.aggregates[first + field as usize] = *aggregate;
             }
         }
-        compare(&groups, &self.twin.groups(&question, step, &fields), fields.len());
+        compare(&groups, &self.naive.groups(&filter, step, &fields), fields.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Acknowledgements at a fixed rate, while something else goes on beside them.
+//! Latency of acknowledgements at a fixed rate under concurrent load of another kind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,37 +15,41 @@ const BATCHES_A_SECOND: usize = 100;
 pub const ROUND: Duration = Duration::from_secs(4);
 pub const ROUNDS: usize = 5;
 
-/// What disturbs: it goes on until told to stop.
-pub type Disturbance<'a> = dyn Fn(&Load, &AtomicBool) -> Outcome<()> + Sync + 'a;
+/// Concurrent load; it runs until the flag is set.
+pub type ConcurrentLoad<'a> = dyn Fn(&Load, &AtomicBool) -> Outcome<()> + Sync + 'a;
 
-/// How much slower acknowledgements are beside so many disturbers at once: the ratio of the p99 with and without, median
-/// of rounds taken in turns, and how it was measured.
-pub fn slowdown(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<(f64, String)> {
+/// The slowdown of acknowledgements during the load on `threads` threads: the ratio of the p99 with and without it, as
+/// the median of alternating rounds, and a note on the measurement.
+pub fn slowdown(
+    load: &mut Load,
+    threads: usize,
+    concurrent_load: &ConcurrentLoad<'_>,
+) -> Outcome<(f64, String)> {
     let (mut ratios, mut quiet, mut busy) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let without = p99_ms(load, 0, disturbance)?;
-        let with = p99_ms(load, disturbers, disturbance)?;
+        let without = p99_ms(load, 0, concurrent_load)?;
+        let with = p99_ms(load, threads, concurrent_load)?;
         ratios.push(with / without);
         quiet.push(without);
         busy.push(with);
     }
     let note = format!(
-        "{BATCHES_A_SECOND} batches of {BATCH} points a second, latency from the time a batch was due; p99 {} ms \
-         without, {} ms with; medians of {ROUNDS} rounds of {ROUND:?} each, taken in turns",
+        "{BATCHES_A_SECOND} batches of {BATCH} points a second, latency from when a batch was due; p99 {} ms \
+         without, {} ms with; medians of {ROUNDS} rounds of {ROUND:?} each, alternating",
         significant(median(&mut quiet)),
         significant(median(&mut busy)),
     );
     Ok((median(&mut ratios), note))
 }
 
-/// Latencies of batches that fall due at a fixed rate, whatever became of those before.
-fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> Outcome<f64> {
+/// Latencies of batches that are due at a fixed rate, regardless of earlier answers; returns the p99.
+fn p99_ms(load: &mut Load, threads: usize, concurrent_load: &ConcurrentLoad<'_>) -> Outcome<f64> {
     let each = BATCHES_A_SECOND * ROUND.as_secs() as usize / SENDERS;
     let requests: Vec<Vec<Vec<u8>>> = load.requests(each, BATCH).into_iter().take(SENDERS).collect();
     let (load, stop) = (&*load, &AtomicBool::new(false));
     thread::scope(|scope| {
-        let disturbers: Vec<_> = (0..disturbers)
-            .map(|_| scope.spawn(move || disturbance(load, stop)))
+        let threads: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(move || concurrent_load(load, stop)))
             .collect();
         let start = Instant::now() + Duration::from_millis(200);
         let interval = Duration::from_secs(1) / BATCHES_A_SECOND as u32;
@@ -59,7 +63,7 @@ fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> 
                     for (index, request) in requests.iter().enumerate() {
                         let due = start + interval * (index * SENDERS + sender) as u32;
                         thread::sleep(due.saturating_duration_since(Instant::now()));
-                        connection.done(request)?;
+                        connection.send_ok(request)?;
                         took_ms.push(due.elapsed().as_secs_f64() * 1e3);
                     }
                     Ok(took_ms)
@@ -71,7 +75,7 @@ fn p99_ms(load: &mut Load, disturbers: usize, disturbance: &Disturbance<'_>) -> 
             took_ms.extend(sender.join().map_err(|_| "a sender panicked")??);
         }
         stop.store(true, Ordering::Relaxed);
-        for disturber in disturbers {
+        for disturber in threads {
             disturber.join().map_err(|_| "a disturber panicked")??;
         }
         Ok(quantile(&mut took_ms, 0.99))

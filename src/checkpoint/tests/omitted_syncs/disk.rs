@@ -1,5 +1,5 @@
-//! A disk that leaves out the syncs of one class: it answers that they were done. What a power cut then takes is what
-//! the program would lose without that line.
+//! A disk that omits the syncs of one class and reports success. A power cut then loses what the program would lose
+//! without that sync.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use disk::sim::{Fault, Operation, SimDisk};
 use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
 
-/// Classes of syncs: what each makes durable, and why.
+/// Classes of syncs: what each makes durable, and before which operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// A frame of the log, before it is acknowledged.
@@ -23,15 +23,15 @@ pub(super) enum Class {
     LogName,
     /// The removal of a log file, before the next one is removed.
     LogRemoval,
-    /// The end of a log file, its room cut off, before the next file is begun.
+    /// The end of a log file without its room, before the next file is started.
     LogEnd,
-    /// The end of a log file after a frame for which the disk had no room, before the next frame is written there.
+    /// The end of a log file after a frame that did not fit on the disk, before the next frame is written there.
     LogCutBack,
-    /// What is written once more, and cut, when the log is opened, before what was read counts.
+    /// The frames rewritten and truncated when the log is opened, before they count as read.
     LogReopened,
     /// The name of the file that is appended to after the log was opened.
     LogReopenedName,
-    /// No sync: the writing once more of the last frame when the log is opened.
+    /// Not a sync: rewriting the last frame when the log is opened.
     LogRewrite,
     /// A segment, before the manifest names it.
     Segment,
@@ -41,7 +41,7 @@ pub(super) enum Class {
     Run,
     /// The names in `ledger/`.
     RunName,
-    /// The manifest under its temporary name, before it gets its own.
+    /// The manifest under its temporary name, before it is renamed.
     Manifest,
     /// The manifest's name, before the log is trimmed and files are removed.
     ManifestName,
@@ -75,61 +75,61 @@ impl Class {
 
 /// A change of a directory's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Renamed {
+enum NameChange {
     Created,
     Removed,
 }
 
-/// What came by, shared by all handles of one disk.
+/// Observed operations, shared by all handles of one disk.
 #[derive(Default)]
-struct Notes {
-    /// The last change of names in each directory since the process started.
-    renamed: Mutex<BTreeMap<PathBuf, Renamed>>,
+struct Observed {
+    /// The last rename or removal in each directory since the process started.
+    name_changes: Mutex<BTreeMap<PathBuf, NameChange>>,
     /// Class of the sync that is to fail next.
     failing: Mutex<Option<Class>>,
 }
 
-/// One process's view of the disk: made anew for each start.
+/// The disk of one process; created for each start.
 #[derive(Clone)]
-pub(super) struct LeftOut {
+pub(super) struct OmittingDisk {
     below: Arc<dyn Disk>,
-    /// The disk under all wrappers, which injects faults.
+    /// The innermost disk, which injects faults.
     sim: SimDisk,
     class: Option<Class>,
-    /// How many syncs were left out.
+    /// Number of omitted syncs.
     left_out: Arc<AtomicU64>,
-    notes: Arc<Notes>,
+    observed: Arc<Observed>,
 }
 
-impl LeftOut {
+impl OmittingDisk {
     pub(super) fn new(
         below: Arc<dyn Disk>,
         sim: SimDisk,
         class: Option<Class>,
         left_out: Arc<AtomicU64>,
     ) -> Self {
-        LeftOut {
+        OmittingDisk {
             below,
             sim,
             class,
             left_out,
-            notes: Arc::default(),
+            observed: Arc::default(),
         }
     }
 
-    /// Makes the next sync of a class fail, as reported by the operating system.
+    /// Makes the next sync of a class fail with an I/O error.
     pub(super) fn fail_next(&self, class: Class) {
-        *self.notes.failing.lock() = Some(class);
+        *self.observed.failing.lock() = Some(class);
     }
 
-    /// Whether the sync that was to fail has come.
+    /// Whether that sync has failed.
     pub(super) fn has_failed(&self) -> bool {
-        self.notes.failing.lock().is_none()
+        self.observed.failing.lock().is_none()
     }
 
-    /// Whether what is of this class is to be done; notes what is not.
-    fn does(&self, class: Option<Class>) -> bool {
-        let mut failing = self.notes.failing.lock();
+    /// Whether an operation of this class is to be executed; counts omitted ones.
+    fn executes(&self, class: Option<Class>) -> bool {
+        let mut failing = self.observed.failing.lock();
         if failing.is_some() && *failing == class {
             *failing = None;
             self.sim.fail(Operation::Sync, 1, Fault::Io);
@@ -140,14 +140,17 @@ impl LeftOut {
         !left_out
     }
 
-    fn note(&self, path: &Path, renamed: Renamed) {
+    fn record(&self, path: &Path, name_changes: NameChange) {
         if let Some(dir) = path.parent() {
-            self.notes.renamed.lock().insert(dir.to_owned(), renamed);
+            self.observed
+                .name_changes
+                .lock()
+                .insert(dir.to_owned(), name_changes);
         }
     }
 
     fn file(&self, path: &Path, file: Box<dyn DiskFile>, created: bool) -> Box<dyn DiskFile> {
-        Box::new(LeftOutFile {
+        Box::new(OmittingFile {
             disk: self.clone(),
             path: path.to_owned(),
             file,
@@ -164,9 +167,9 @@ impl LeftOut {
             "data/segments" => Some(Class::SegmentName),
             "data/ledger" => Some(Class::RunName),
             "data/carried" => Some(Class::CarriedName),
-            "data/log" => Some(match self.notes.renamed.lock().get(dir) {
-                Some(Renamed::Created) => Class::LogName,
-                Some(Renamed::Removed) => Class::LogRemoval,
+            "data/log" => Some(match self.observed.name_changes.lock().get(dir) {
+                Some(NameChange::Created) => Class::LogName,
+                Some(NameChange::Removed) => Class::LogRemoval,
                 None => Class::LogReopenedName,
             }),
             _ => None,
@@ -174,10 +177,10 @@ impl LeftOut {
     }
 }
 
-impl Disk for LeftOut {
+impl Disk for OmittingDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = self.below.create(path)?;
-        self.note(path, Renamed::Created);
+        self.record(path, NameChange::Created);
         Ok(self.file(path, file, true))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -197,7 +200,7 @@ impl Disk for LeftOut {
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.below.remove(path)?;
-        self.note(path, Renamed::Removed);
+        self.record(path, NameChange::Removed);
         Ok(())
     }
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
@@ -216,28 +219,28 @@ impl Disk for LeftOut {
         self.below.len(path)
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        match self.does(self.class_of_dir(dir)) {
+        match self.executes(self.class_of_dir(dir)) {
             true => self.below.sync_dir(dir),
             false => Ok(()),
         }
     }
 }
 
-struct LeftOutFile {
-    disk: LeftOut,
+struct OmittingFile {
+    disk: OmittingDisk,
     path: PathBuf,
     file: Box<dyn DiskFile>,
-    /// Else it was there before.
+    /// Whether the file was created through this handle.
     created: bool,
-    /// Whether a sync came by, done or not.
+    /// Whether it was synced, or the sync omitted.
     synced: bool,
-    /// Whether it was cut last, else written.
+    /// Whether the last change was a truncation, not a write.
     truncated: bool,
     /// Whether the last write failed.
     failed: bool,
 }
 
-impl LeftOutFile {
+impl OmittingFile {
     fn class(&self) -> Option<Class> {
         let is_log = self.path.starts_with("data/log");
         match self.path.parent()?.to_str()? {
@@ -255,11 +258,11 @@ impl LeftOutFile {
     }
 }
 
-impl DiskFile for LeftOutFile {
+impl DiskFile for OmittingFile {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.truncated = false;
         let rewrites = self.class() == Some(Class::LogReopened);
-        match self.disk.does(rewrites.then_some(Class::LogRewrite)) {
+        match self.disk.executes(rewrites.then_some(Class::LogRewrite)) {
             true => {
                 let written = self.file.write_all_at(offset, bytes);
                 self.failed = written.is_err();
@@ -272,7 +275,7 @@ impl DiskFile for LeftOutFile {
         self.file.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        let does = self.disk.does(self.class());
+        let does = self.disk.executes(self.class());
         self.synced = true;
         match does {
             true => self.file.sync_data(),
