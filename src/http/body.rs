@@ -27,7 +27,7 @@ const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
 const BUFFER_BYTES: usize = 128 * 1_024;
 /// How long an unfinished body keeps others from beginning. Otherwise a thousand clients that announce large bodies and
 /// send little would lock out everyone.
-const BEGUN_PATIENCE: Duration = Duration::from_millis(250);
+const PROGRESS_PATIENCE: Duration = Duration::from_millis(250);
 /// Refused bodies up to this length are still read to their end.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// Typical compression ratio of a batch, used to estimate its decompressed size before it has arrived.
@@ -180,13 +180,13 @@ async fn collect(
     share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
-    let mut patience = pin!(sleep(BEGUN_PATIENCE));
+    let mut patience = pin!(sleep(PROGRESS_PATIENCE));
     loop {
         let next = poll_fn(|context| {
             let next = payload.poll_next_unpin(context);
             // The timer is set by the first wait: most bodies need none.
             if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
-                share.lapse();
+                share.leave_progress();
             }
             next
         });
@@ -196,7 +196,7 @@ async fn collect(
         if whole.len() + chunk.len() > bytes_max {
             return Ok(None);
         }
-        share.cover(whole.len() + chunk.len())?;
+        share.grow_to(whole.len() + chunk.len())?;
         if whole.is_empty() {
             if chunk.len() == stated {
                 // A small body usually arrives in one piece, which is not copied.
@@ -239,7 +239,7 @@ fn decode(
         if read < step {
             return Ok(Some(decoded));
         }
-        share.cover(sent.len() + decoded.capacity())?;
+        share.grow_to(sent.len() + decoded.capacity())?;
     }
 }
 
