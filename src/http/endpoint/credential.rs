@@ -15,8 +15,10 @@ pub trait Credential: 'static {
     /// Finds the caller, before the body is read.
     fn authenticate(request: &HttpRequest, service: &Service) -> Result<Self::Caller, ServiceError>;
 
-    /// The OpenAPI security requirements.
-    fn security() -> Value;
+    /// The OpenAPI security requirements; none where it is not overridden.
+    fn security() -> Value {
+        json!([])
+    }
 }
 
 /// Routes that take some kinds of API keys, or none, and the bearer token.
@@ -71,10 +73,6 @@ impl Credential for Anyone {
     fn authenticate(_: &HttpRequest, _: &Service) -> Result<(), ServiceError> {
         Ok(())
     }
-
-    fn security() -> Value {
-        json!([])
-    }
 }
 
 /// Everybody, as long as sign-up is open.
@@ -85,10 +83,6 @@ impl Credential for NewUser {
 
     fn authenticate(_: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
         service.check_signup_open()
-    }
-
-    fn security() -> Value {
-        json!([])
     }
 }
 

@@ -12,15 +12,15 @@ use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
 use crate::service::page::{Page, PageRequest};
 
-/// What a handler takes of path and query string. Ids are those of the path, in its order.
+/// The ids of the path, in their order, and the parameters of the query string that a handler takes.
 pub trait Params: Sized {
     /// Number of ids in the path.
     const IDS: usize = 0;
 
-    /// Reads them; `None` when there are faults, which are noted.
+    /// Reads them; `None` when there are faults, which are recorded.
     fn read(request: &HttpRequest, faults: &Faults) -> Option<Self>;
 
-    /// Those of the query string, as OpenAPI parameters. Those of the path are described by it.
+    /// The parameters of the query string in OpenAPI. Those of the path follow from the path itself.
     fn describe() -> Vec<Value> {
         Vec::new()
     }
@@ -62,7 +62,7 @@ impl<Q: InQuery> Params for (ObjectId, Q) {
     }
 }
 
-/// Parameters of the query string alone.
+/// Parameters that are only in the query string.
 trait InQuery: Params {}
 
 impl InQuery for PageRequest {}
@@ -111,7 +111,7 @@ impl Params for Period {
     }
 }
 
-/// Which of the rules that are due, and for how long they are the caller's.
+/// How many of the due rules to list, and for how long they are claimed by the caller.
 pub struct DueParams {
     /// Most rules.
     pub limit: u64,

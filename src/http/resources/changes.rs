@@ -8,7 +8,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
-use crate::http::endpoint::{Answer, Answered, Bearer, Call, Endpoint, Written, get};
+use crate::http::endpoint::{Answer, Bearer, Call, Endpoint, HandlerAnswer, Written, get};
 
 /// The current revisions of an organization's objects.
 #[derive(Serialize, ToSchema)]
