@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ pub struct Shared {
 struct Record {
     id: RequestId,
     method: Method,
-    context: RequestContext,
+    context: Rc<RequestContext>,
     shared: Data<Shared>,
     began: Instant,
 }
@@ -66,9 +67,12 @@ pub async fn serve<B: MessageBody + 'static>(
     match tokio::time::timeout(deadline, answering).await {
         Ok(Ok(answered)) => {
             let answer = finish(answered?.map_into_boxed_body(), &record);
-            let counted = record.shared.answers.count(record.context.organization(), answer);
+            let counted = record
+                .shared
+                .answers
+                .count(record.context.organization.get(), answer);
             let mut answer = counted.map_err(|refused| record.failed(refused))?;
-            rate_limit::write(record.context.quota(), answer.headers_mut());
+            rate_limit::write(record.context.quota.get(), answer.headers_mut());
             record.served(answer.status());
             Ok(answer)
         }
@@ -85,13 +89,13 @@ pub async fn serve<B: MessageBody + 'static>(
 
 impl Record {
     fn route(&self) -> &'static str {
-        self.shared.metrics.pattern(self.context.route())
+        self.shared.metrics.pattern(self.context.route.get())
     }
 
     fn served(&self, status: StatusCode) {
         let took = self.began.elapsed();
         let metrics = &self.shared.metrics;
-        metrics.served(self.context.route(), &self.method, status, took);
+        metrics.served(self.context.route.get(), &self.method, status, took);
         // Logs the pattern, never the path or the query: people put keys and tokens there by mistake.
         tracing::debug!(request_id = %self.id, method = %self.method, route = self.route(), status = status.as_u16(),
             took_us = took.as_micros() as u64, "request served");
@@ -101,27 +105,27 @@ impl Record {
     fn failed(&self, error: ServiceError) -> Error {
         log(&error, self);
         self.served(error.kind.status().0);
-        let failed = Ended {
+        let (request_id, quota) = (self.id, self.context.quota.get());
+        Ended {
             error,
-            request_id: self.id,
-            quota: self.context.quota(),
-        };
-        failed.into()
+            request_id,
+            quota,
+        }
+        .into()
     }
 }
 
 /// Sets the answer's request id, and the body of an error.
-fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
+fn finish(mut answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
     let status = answer.status();
     let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
     if !(status.is_client_error() || status.is_server_error()) || written {
-        return with_id(answer, record.id);
+        record.id.write(answer.headers_mut());
+        forbid_sniffing(answer.headers_mut());
+        return answer;
     }
-    let response = match answer
-        .response()
-        .error()
-        .and_then(|error| error.as_error::<ServiceError>())
-    {
+    let error = answer.response().error();
+    let response = match error.and_then(|error| error.as_error::<ServiceError>()) {
         Some(error) => {
             log(error, record);
             error_response(error, record.id)
@@ -151,12 +155,6 @@ fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
         (None, Some(error)) if kind == ErrorKind::Validation => ServiceError::new(kind, error.to_string()),
         (None, _) => ServiceError::new(kind, kind.status().1.to_lowercase()),
     }
-}
-
-fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceResponse<BoxBody> {
-    request_id.write(answer.headers_mut());
-    forbid_sniffing(answer.headers_mut());
-    answer
 }
 
 /// Logs a server error with its private cause. It is logged nowhere else.
