@@ -24,7 +24,6 @@ mod worker;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -34,10 +33,8 @@ use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, boxed
 use actix_web::Error;
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Response, ServiceResponse};
-use futures_util::future::select;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{self, UnboundedSender};
-use tokio::sync::oneshot;
 
 use super::tls::Tls;
 use crate::config::ServerConfig;
@@ -66,7 +63,6 @@ pub struct RunningServer {
     /// The address it listens on, with the real port when the configuration says 0.
     pub address: SocketAddr,
     accepting: Arbiter,
-    stop_accepting: oneshot::Sender<()>,
     /// Each with the end of its channel that keeps it running when the acceptor has ended by itself.
     workers: Vec<(Arbiter, UnboundedSender<Accepted>)>,
 }
@@ -129,14 +125,16 @@ impl Listener {
             let arbiter = thread(blocking_threads)?;
             let (connections, accepted) = mpsc::unbounded_channel();
             let (router, shared) = (router.clone(), shared.clone());
-            arbiter.spawn_fn(move || {
-                let in_box = |response: ServiceResponse<B>| Response::from(response).map_into_boxed_body();
-                let router = boxed::factory(router().into_factory().map(in_box));
-                actix_web::rt::spawn(async move {
-                    // A worker that panicked has ended as well.
-                    let _ = actix_web::rt::spawn(worker::work(router, shared, accepted)).await;
-                    Arbiter::current().stop();
+            arbiter.spawn(async move {
+                let working = actix_web::rt::spawn(async move {
+                    let in_box =
+                        |response: ServiceResponse<B>| Response::from(response).map_into_boxed_body();
+                    let router = boxed::factory(router().into_factory().map(in_box));
+                    worker::work(router, shared, accepted).await;
                 });
+                // A worker that panicked has ended as well.
+                let _ = working.await;
+                Arbiter::current().stop();
             });
             workers.push((arbiter, connections.clone()));
             handles.push(Worker {
@@ -145,20 +143,11 @@ impl Listener {
             });
         }
         let accepting = thread(1)?;
-        let (stop_accepting, stopped) = oneshot::channel();
         let connections_max = limits.connections_max;
-        accepting.spawn_fn(move || {
-            let arbiter = Arbiter::current();
-            actix_web::rt::spawn(async move {
-                let accepting = pin!(accepting::accept(socket, &handles, connections_max, &counts));
-                select(stopped, accepting).await;
-                arbiter.stop();
-            });
-        });
+        accepting.spawn(async move { accepting::accept(socket, &handles, connections_max, &counts).await });
         Ok(RunningServer {
             address: self.address,
             accepting,
-            stop_accepting,
             workers,
         })
     }
@@ -176,8 +165,7 @@ fn thread(blocking_threads: usize) -> io::Result<Arbiter> {
 impl RunningServer {
     /// Stops accepting. Returns when the requests in flight are answered or the shutdown timeout is over.
     pub async fn stop(self) {
-        // Fails if the acceptor has already ended by itself.
-        let _ = self.stop_accepting.send(());
+        self.accepting.stop();
         joined(self.accepting).await;
         // Workers stop when nobody can hand them a connection.
         let workers: Vec<_> = self.workers.into_iter().map(|(arbiter, _)| arbiter).collect();

@@ -73,21 +73,19 @@ pub(super) async fn work(router: RouterFactory, shared: Shared, mut accepted: Un
         ticks: Rc::new(Ticks::new()),
         open: RefCell::default(),
     });
-    let watching = actix_web::rt::spawn(watch(Rc::clone(&connections)));
+    let watched = Rc::clone(&connections);
+    let watching = actix_web::rt::spawn(async move {
+        loop {
+            sleep(TICK).await;
+            watched.ticks.tick();
+            watched.order_overdue();
+        }
+    });
     while let Some(accepted) = accepted.recv().await {
         connections.serve(accepted, &router);
     }
     connections.stop().await;
     watching.abort();
-}
-
-/// Checks the timeouts of the connections periodically.
-async fn watch(connections: Rc<Connections>) {
-    loop {
-        sleep(TICK).await;
-        connections.ticks.tick();
-        connections.order_overdue();
-    }
 }
 
 impl Connections {
@@ -125,6 +123,7 @@ impl Connections {
         entry.insert((connection, task));
     }
 
+    /// Checks the timeouts of the connections.
     fn order_overdue(&self) {
         for (_, (connection, _)) in &*self.open.borrow() {
             if let Some(order) = connection.overdue(&self.shared.limits) {
