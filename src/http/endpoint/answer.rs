@@ -71,23 +71,17 @@ impl<T: ToSchema> HandlerAnswer for Answer<T> {
 }
 
 /// A response that the handler made itself, with a body as `T` describes it.
-pub struct Written<T> {
-    response: HttpResponse,
-    of: PhantomData<T>,
-}
+pub struct Written<T>(HttpResponse, PhantomData<T>);
 
 impl<T> From<HttpResponse> for Written<T> {
     fn from(response: HttpResponse) -> Self {
-        Self {
-            response,
-            of: PhantomData,
-        }
+        Self(response, PhantomData)
     }
 }
 
 impl<T: ToSchema> HandlerAnswer for Written<T> {
     async fn respond(self, _: &HttpRequest, _: StatusCode) -> Result<HttpResponse, ServiceError> {
-        Ok(self.response)
+        Ok(self.0)
     }
 
     fn describe(components: &mut Components) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! A request as its handler gets it: authenticated, its path, query and body read.
+//! A request as its handler gets it: authenticated, with path, query string and body parsed.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -16,10 +16,10 @@ use crate::http::shape::{Faults, FromJson};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::Service;
 
-/// A request of a caller of the kind `C`, with ids and query parameters `P`, and the body `B`.
+/// A request with a credential of `C`, ids and query parameters `P`, and the body `B`.
 pub struct Call<C: Credential, P = (), B = ()> {
     pub caller: C::Caller,
-    /// Ids of the path in their order, and what the query string says.
+    /// Ids of the path in their order, and the parameters of the query string.
     pub params: P,
     pub body: B,
     pub service: Data<Service>,
@@ -37,7 +37,7 @@ impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
     ) -> Result<Self, ServiceError> {
         let caller = C::authenticate(&request, &service)?;
         let faults = Faults::default();
-        let params = P::read(&request, &faults);
+        let params = P::read(&request, 0, &faults);
         // An error of the body's bytes comes before the faults.
         let body = B::receive(&request, payload, &service, &faults).await?;
         let (params, body) = faults.finish(params.zip(body))?;
@@ -173,7 +173,7 @@ impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
 
 /// Receives a JSON body, with its bytes. Nesting is limited by the parser (128).
 async fn receive_json(request: &HttpRequest, payload: Payload) -> Result<(Value, Body), ServiceError> {
-    let body = body::read(request, payload, BODY_BYTES_MAX).await?;
+    let body = body::read(Ok(()), request, payload, BODY_BYTES_MAX).await?;
     let json = serde_json::from_slice(&body).map_err(|fault| body::malformed_json(&fault))?;
     Ok((json, body))
 }

@@ -147,11 +147,8 @@ impl Endpoint {
 /// Describes the ids of a path by the segment before each: that of `/api/buckets/{id}` is of a bucket.
 pub(super) fn path_parameters(path: &str) -> Vec<Value> {
     let segments: Vec<&str> = path.split('/').collect();
-    let mut parameters = Vec::new();
-    for pair in segments.windows(2) {
-        let Some(name) = pair[1].strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
-            continue;
-        };
+    let parameters = segments.windows(2).filter_map(|pair| {
+        let name = pair[1].strip_prefix('{')?.strip_suffix('}')?;
         let about = match pair[0] {
             "alerts" | "evaluations" => "The alert rule.",
             "assets" => "As the page names it.",
@@ -167,9 +164,7 @@ pub(super) fn path_parameters(path: &str) -> Vec<Value> {
             "assets" => json!({"type": "string"}),
             _ => json!({"$ref": "#/components/schemas/ObjectId"}),
         };
-        parameters.push(
-            json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}),
-        );
-    }
-    parameters
+        Some(json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}))
+    });
+    parameters.collect()
 }

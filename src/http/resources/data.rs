@@ -63,7 +63,7 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MA
         service: &Service,
         _: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
-        let body = body::read_if(service.admit_points(), request, payload, BYTES_MAX).await;
+        let body = body::read(service.admit_points(), request, payload, BYTES_MAX).await;
         if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
             service.points_refused();
         }
