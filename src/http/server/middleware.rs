@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actix_web::Error;
@@ -32,7 +32,7 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 pub struct Shared {
     /// Deadline of a whole request, including its body.
     pub request_timeout: Duration,
-    pub metrics: RequestMetrics,
+    pub metrics: Arc<RequestMetrics>,
     pub answers: AnswerBudget,
     /// Counts of the listener's connections.
     pub connections: Counts,
@@ -168,7 +168,7 @@ fn log(error: &ServiceError, record: &Record) {
         }
         ErrorKind::Unavailable => {
             // Overload refuses thousands of requests a second: log one line a second, with the count.
-            if let Some(refused) = REFUSALS.tick() {
+            if let Some(refused) = refusals_to_log() {
                 tracing::warn!(%request_id, %method, route, status = 503, took_us, cause = cause(), refused,
                     "requests refused: {}", error.message);
             }
@@ -178,27 +178,16 @@ fn log(error: &ServiceError, record: &Record) {
     }
 }
 
-static REFUSALS: Throttle = Throttle {
-    second: AtomicU64::new(0),
-    count: AtomicU64::new(0),
-};
-
-/// Allows one log line a second.
-struct Throttle {
-    second: AtomicU64,
-    count: AtomicU64,
-}
-
-impl Throttle {
-    /// Counts an event. Once a second, returns the number since the last time.
-    fn tick(&self) -> Option<u64> {
-        static START: OnceLock<Instant> = OnceLock::new();
-        self.count.fetch_add(1, Ordering::Relaxed);
-        // Starts at one, so that the first refusal is logged.
-        let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
-        let is_due = self.second.fetch_max(second, Ordering::Relaxed) < second;
-        is_due.then(|| self.count.swap(0, Ordering::Relaxed))
-    }
+/// Counts a refusal. Once a second, returns the number since the last time.
+fn refusals_to_log() -> Option<u64> {
+    static START: OnceLock<Instant> = OnceLock::new();
+    static LOGGED_SECOND: AtomicU64 = AtomicU64::new(0);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed);
+    // Starts at one, so that the first refusal is logged.
+    let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
+    let is_due = LOGGED_SECOND.fetch_max(second, Ordering::Relaxed) < second;
+    is_due.then(|| COUNT.swap(0, Ordering::Relaxed))
 }
 
 fn describe(panic: &(dyn Any + Send)) -> String {

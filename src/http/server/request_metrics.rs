@@ -1,7 +1,6 @@
 //! Request metrics by route, method and status. All counters are allocated at start, so that counting a request takes
 //! no lock and no allocation.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -22,11 +21,8 @@ const STATUSES: [&str; 17] = [
 /// The label of requests whose path matches no route.
 pub(in crate::http) const NO_ROUTE: &str = "none";
 
-/// Counters and latency histograms of requests. Cheap to clone.
-#[derive(Clone)]
-pub(in crate::http) struct RequestMetrics(Arc<Inner>);
-
-struct Inner {
+/// Counters and latency histograms of requests.
+pub(in crate::http) struct RequestMetrics {
     /// Path patterns by route number, and the label of paths that match none.
     routes: Vec<&'static str>,
     /// One slot for each of them and method.
@@ -43,24 +39,24 @@ impl RequestMetrics {
     pub fn new(mut routes: Vec<&'static str>) -> Self {
         routes.push(NO_ROUTE);
         let slots = routes.len() * METHODS.len();
-        Self(Arc::new(Inner {
+        Self {
             routes,
             slots: Sharded::new(|| (0..slots).map(|_| Slot::default()).collect()),
-        }))
+        }
     }
 
     /// The pattern of a route.
     pub fn pattern(&self, route: Option<RouteNumber>) -> &'static str {
-        let pattern = route.and_then(|route| self.0.routes.get(usize::from(route)));
+        let pattern = route.and_then(|route| self.routes.get(usize::from(route)));
         pattern.copied().unwrap_or(NO_ROUTE)
     }
 
     /// Counts an answered request.
     pub fn served(&self, route: Option<RouteNumber>, method: &Method, status: StatusCode, took: Duration) {
-        let route = route.map_or(self.0.routes.len() - 1, usize::from);
+        let route = route.map_or(self.routes.len() - 1, usize::from);
         let method = METHODS.iter().position(|word| *word == method.as_str());
         let status = STATUSES.iter().position(|code| *code == status.as_str());
-        let slot = &self.0.slots.mine()[route * METHODS.len() + method.unwrap_or(METHODS.len() - 1)];
+        let slot = &self.slots.mine()[route * METHODS.len() + method.unwrap_or(METHODS.len() - 1)];
         slot.statuses[status.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Ordering::Relaxed);
         slot.durations.observe(took);
     }
@@ -73,7 +69,7 @@ impl RequestMetrics {
         );
         for (slot, (route, method)) in self.slots() {
             for (index, status) in STATUSES.iter().enumerate() {
-                let shards = self.0.slots.all();
+                let shards = self.slots.all();
                 let count: u64 = shards
                     .map(|slots| slots[slot].statuses[index].load(Ordering::Relaxed))
                     .sum();
@@ -88,7 +84,7 @@ impl RequestMetrics {
         );
         for (slot, (route, method)) in self.slots() {
             let mut all = Distribution::default();
-            for slots in self.0.slots.all() {
+            for slots in self.slots.all() {
                 slots[slot].durations.add_to(&mut all);
             }
             if all.count() > 0 {
@@ -99,7 +95,7 @@ impl RequestMetrics {
 
     /// All slots by number, each with its route and method.
     fn slots(&self) -> impl Iterator<Item = (usize, (&'static str, &'static str))> {
-        let routes = self.0.routes.iter();
+        let routes = self.routes.iter();
         let slots = routes.flat_map(|route| METHODS.map(|method| (*route, method)));
         slots.enumerate()
     }
