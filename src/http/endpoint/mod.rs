@@ -39,7 +39,7 @@ pub struct Endpoint {
     pub ids: usize,
     /// OpenAPI security requirements.
     security: Value,
-    /// Parameters of path and query, and headers that are read.
+    /// OpenAPI parameters: of path and query string, and headers that the handler reads.
     parameters: Vec<Value>,
     request: Describe,
     /// The status of a success, and its body.
@@ -53,7 +53,7 @@ pub struct Endpoint {
     make_route: Box<dyn FnOnce(StatusCode) -> Route>,
 }
 
-/// One function for each method: `get(path, id, handler)` is an endpoint under the operation id `id`.
+/// One function for each method: `get(path, id, handler)` makes an endpoint with the operation id `id`.
 macro_rules! methods {
     ($($(#[$about:meta])* $name:ident $method:ident;)*) => {$(
         $(#[$about])*

@@ -176,7 +176,7 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let ended = self.connections.open.borrow_mut().try_remove(self.number);
-        drop(ended);
+        // Named, so that it is dropped after the borrow of the list.
+        let _ended = self.connections.open.borrow_mut().try_remove(self.number);
     }
 }
