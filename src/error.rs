@@ -82,10 +82,10 @@ pub enum ErrorExtra {
     Standing(Box<Standing>),
 }
 
-/// An entry of a batch that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A batch entry that was not stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EntryError {
-    /// Index in the batch, from 0.
+    /// Index of the entry in the batch, from 0.
     pub index: u32,
     /// All faults of the entry.
     pub error: String,

@@ -27,7 +27,7 @@ const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
 const BUFFER_BYTES: usize = 128 * 1_024;
 /// How long an unfinished body keeps others from beginning. Otherwise a thousand clients that announce large bodies and
 /// send little would lock out everyone.
-const BEGUN_PATIENCE: Duration = Duration::from_millis(250);
+const PROGRESS_PATIENCE: Duration = Duration::from_millis(250);
 /// Refused bodies up to this length are still read to their end.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// Typical compression ratio of a batch, used to estimate its decompressed size before it has arrived.
@@ -55,21 +55,12 @@ impl Deref for Body {
     }
 }
 
-/// Reads and decompresses the body, at most `body_bytes_max` bytes.
+/// Reads and decompresses the body, at most `body_bytes_max` bytes. `admitted`: whether the request is refused already.
 ///
 /// # Errors
 /// 415 for an unknown encoding, 413 beyond the limit, 400 for a corrupt or truncated body, 503 when the bodies of other
 /// requests use all the memory for bodies.
 pub async fn read(
-    request: &HttpRequest,
-    payload: Payload,
-    body_bytes_max: usize,
-) -> Result<Body, ServiceError> {
-    read_if(Ok(()), request, payload, body_bytes_max).await
-}
-
-/// Like [`read`], for a request that may already be refused.
-pub async fn read_if(
     admitted: Result<(), ServiceError>,
     request: &HttpRequest,
     mut payload: Payload,
@@ -104,22 +95,19 @@ async fn read_stated(
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
     let coding = coding_of(request)?;
-    let sent_bytes_max = match coding {
-        Coding::Identity => body_bytes_max,
-        Coding::Gzip | Coding::Zstd => body_bytes_max + body_bytes_max / 64 + ENCODING_OVERHEAD_BYTES,
+    let stated = stated.unwrap_or(0);
+    let (sent_bytes_max, expected_bytes) = match coding {
+        Coding::Identity => (body_bytes_max, stated),
+        Coding::Gzip | Coding::Zstd => (
+            body_bytes_max + body_bytes_max / 64 + ENCODING_OVERHEAD_BYTES,
+            stated.saturating_mul(USUAL_RATIO),
+        ),
     };
     let too_large = || ServiceError::payload_too_large(body_bytes_max);
-    let stated = stated.unwrap_or(0);
     if stated > sent_bytes_max {
         return Err(too_large());
     }
-    let mut share = Share::begin(
-        budget,
-        match coding {
-            Coding::Identity => stated,
-            Coding::Gzip | Coding::Zstd => stated * USUAL_RATIO,
-        },
-    )?;
+    let mut share = Share::begin(budget, expected_bytes)?;
     let sent = collect(payload, stated, sent_bytes_max, &mut share)
         .await?
         .ok_or_else(too_large)?;
@@ -180,13 +168,13 @@ async fn collect(
     share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
-    let mut patience = pin!(sleep(BEGUN_PATIENCE));
+    let mut patience = pin!(sleep(PROGRESS_PATIENCE));
     loop {
         let next = poll_fn(|context| {
             let next = payload.poll_next_unpin(context);
             // The timer is set by the first wait: most bodies need none.
             if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
-                share.lapse();
+                share.leave_progress();
             }
             next
         });
@@ -196,7 +184,7 @@ async fn collect(
         if whole.len() + chunk.len() > bytes_max {
             return Ok(None);
         }
-        share.cover(whole.len() + chunk.len())?;
+        share.grow_to(whole.len() + chunk.len())?;
         if whole.is_empty() {
             if chunk.len() == stated {
                 // A small body usually arrives in one piece, which is not copied.
@@ -239,7 +227,7 @@ fn decode(
         if read < step {
             return Ok(Some(decoded));
         }
-        share.cover(sent.len() + decoded.capacity())?;
+        share.grow_to(sent.len() + decoded.capacity())?;
     }
 }
 
@@ -293,7 +281,7 @@ mod tests {
         actix_web::rt::System::new().block_on(async move {
             let (request, mut payload) = request.to_http_parts();
             let payload = Payload::from_request(&request, &mut payload).await.unwrap();
-            super::read(&request, payload, 8 << 20).await
+            super::read(Ok(()), &request, payload, 8 << 20).await
         })
     }
 

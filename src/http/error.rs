@@ -1,7 +1,5 @@
 //! The only place where errors become statuses and bodies.
 
-use std::fmt;
-
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
@@ -35,16 +33,11 @@ impl ErrorKind {
 
     /// Returns the kind of an error that the HTTP library itself answered.
     pub fn of_status(status: StatusCode) -> Self {
-        match status {
-            StatusCode::UNAUTHORIZED => Self::Unauthorized,
-            StatusCode::FORBIDDEN => Self::Forbidden,
-            StatusCode::NOT_FOUND => Self::NotFound,
-            StatusCode::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
-            StatusCode::PAYLOAD_TOO_LARGE => Self::PayloadTooLarge,
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::UnsupportedMediaType,
-            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable,
-            status if status.is_client_error() => Self::Validation,
-            _ => Self::Internal,
+        let exact = Self::ALL.into_iter().find(|kind| kind.status().0 == status);
+        match exact {
+            Some(kind) => kind,
+            None if status.is_client_error() => Self::Validation,
+            None => Self::Internal,
         }
     }
 }
@@ -85,18 +78,13 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
 }
 
 /// An error that ends a request outside of its handler: a timeout or a panic.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub struct Ended {
     pub error: ServiceError,
     pub request_id: RequestId,
     /// The caller's quota, if the caller is on a limited plan.
     pub quota: Option<Quota>,
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
 }
 
 impl ResponseError for Ended {

@@ -2,16 +2,15 @@
 //! piece, not of the whole answer.
 
 use std::io::{self, Write};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use actix_web::HttpResponse;
-use actix_web::body::{BodySize, MessageBody};
+use actix_web::body::BodyStream;
 use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 
 use super::respond::{self, Coding, ZSTD_LEVEL};
@@ -74,68 +73,27 @@ impl Encoder {
     }
 }
 
-type Next = Pin<Box<dyn Future<Output = Result<Piece<Bytes>, ServiceError>>>>;
-
-/// The body of an answer in pieces.
-struct Pieces {
-    /// The next piece, if it is already made.
-    ready: Option<Bytes>,
-    encoder: Arc<Mutex<Encoder>>,
-    /// Makes the piece after that; started only when it is needed.
-    next: Option<Next>,
-}
-
-/// Responds with a piece that is ready, followed by the rest.
+/// Responds with a piece that is ready, followed by the rest: each piece is begun only when the client has taken the one
+/// before.
 pub fn respond_in_pieces(coding: Coding, first: Bytes, encoder: Encoder, rest: Rest) -> HttpResponse {
     let encoder = Arc::new(Mutex::new(encoder));
-    respond::head(StatusCode::OK, coding).body(Pieces {
-        ready: Some(first),
-        next: Some(next(&encoder, rest)),
-        encoder,
-    })
-}
-
-fn next(encoder: &Arc<Mutex<Encoder>>, rest: Rest) -> Next {
-    let encoder = Arc::clone(encoder);
-    Box::pin(rest.next(move |piece, more| encoder.lock().encode(piece, more)))
-}
-
-impl MessageBody for Pieces {
-    type Error = ServiceError;
-
-    fn size(&self) -> BodySize {
-        BodySize::Stream
-    }
-
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        if let Some(ready) = self.ready.take() {
-            return Poll::Ready(Some(Ok(ready)));
-        }
-        let Some(making) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let Poll::Ready(made) = making.as_mut().poll(context) else {
-            return Poll::Pending;
-        };
-        self.next = None;
-        Poll::Ready(Some(match made {
-            Ok(Piece { content, rest }) => {
-                self.next = rest.map(|rest| next(&self.encoder, rest));
-                Ok(content)
-            }
+    let others = stream::try_unfold(Some(rest), move |rest| {
+        let encoder = Arc::clone(&encoder);
+        async move {
+            let Some(rest) = rest else { return Ok(None) };
+            let made = rest.next(move |piece, more| encoder.lock().encode(piece, more));
             // The head is already sent. The client detects the truncated answer by its missing end.
-            Err(error) => {
+            let Piece { content, rest } = made.await.inspect_err(|error| {
                 let cause = error.cause().map(ToString::to_string);
                 tracing::error!(
                     cause,
                     "an answer was truncated after its head was sent: {}",
                     error.message
                 );
-                Err(error)
-            }
-        }))
-    }
+            })?;
+            Ok::<_, ServiceError>(Some((content, rest)))
+        }
+    });
+    let pieces = stream::iter([Ok(first)]).chain(others);
+    respond::head(StatusCode::OK, coding).body(BodyStream::new(pieces))
 }

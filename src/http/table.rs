@@ -1,7 +1,5 @@
 //! The table of endpoints, in the sections of `/api/docs`, and the router that is made from it.
 
-use std::collections::HashMap;
-
 use actix_web::guard::{Guard, fn_guard};
 use actix_web::http::{Method, header};
 use actix_web::web::{self, ServiceConfig};
@@ -115,18 +113,18 @@ struct Route {
 
 fn routes(operator: bool) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
-    let mut places = HashMap::new();
     for endpoint in sections(operator)
         .into_iter()
         .flat_map(|section| section.endpoints)
     {
         let path = endpoint.path;
-        let place = *places.entry(path).or_insert(routes.len());
-        if place == routes.len() {
-            let endpoints = Vec::new();
-            routes.push(Route { path, endpoints });
+        match routes.iter_mut().find(|route| route.path == path) {
+            Some(route) => route.endpoints.push(endpoint),
+            None => routes.push(Route {
+                path,
+                endpoints: vec![endpoint],
+            }),
         }
-        routes[place].endpoints.push(endpoint);
     }
     // The router compares paths in order: the paths that every sensor uses come first.
     routes.sort_by_key(|route| !route.path.starts_with("/api/data"));
@@ -196,15 +194,11 @@ mod tests {
         for endpoint in sections(true).iter().flat_map(|section| &section.endpoints) {
             let method = endpoint.method.as_str().to_ascii_lowercase();
             let operation = &document["paths"][endpoint.path][&method];
-            assert_eq!(
-                operation["operationId"], endpoint.description.id,
-                "{}",
-                endpoint.path
-            );
+            assert_eq!(operation["operationId"], endpoint.id, "{}", endpoint.path);
             // The assets of the dashboard are found by name, not by an id.
             let placeholders =
                 endpoint.path.matches('{').count() - usize::from(endpoint.path.contains("{file}"));
-            assert_eq!(endpoint.description.ids, placeholders, "{}", endpoint.path);
+            assert_eq!(endpoint.ids, placeholders, "{}", endpoint.path);
             endpoints += 1;
         }
         assert_eq!(

@@ -24,7 +24,6 @@ use actix_web::http::header::{
 use super::endpoint::{Anyone, Call, Endpoint, get};
 use super::respond;
 use crate::error::ServiceError;
-use page::Page;
 
 pub use openapi::document;
 #[cfg(test)]
@@ -41,43 +40,37 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn describe(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
-    static FORMS: OnceLock<Forms> = OnceLock::new();
-    let forms = match FORMS.get() {
-        Some(forms) => forms,
-        None => {
-            let made = Forms::make().map_err(ServiceError::internal)?;
-            FORMS.get_or_init(|| made)
-        }
-    };
-    let accepted = Accept::parse(&call.request);
-    let mut response = if accepted.is_ok_and(|accepted| accept::prefers_html(&accepted)) {
-        let mut response = respond::respond(&call.request, StatusCode::OK, forms.page.html.clone()).await?;
-        let headers = response.headers_mut();
+    static FORMS: OnceLock<Result<Forms, String>> = OnceLock::new();
+    let forms = FORMS.get_or_init(|| Forms::make().map_err(|fault| fault.to_string()));
+    let forms = forms
+        .as_ref()
+        .map_err(|fault| ServiceError::internal(fault.as_str()))?;
+    let as_html = Accept::parse(&call.request).is_ok_and(|accepted| accept::prefers_html(&accepted));
+    let form = if as_html { &forms.html } else { &forms.json };
+    let mut response = respond::respond(&call.request, StatusCode::OK, form.clone()).await?;
+    let headers = response.headers_mut();
+    if as_html {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CONTENT_SECURITY_POLICY, forms.policy.clone());
-        response
-    } else {
-        respond::respond(&call.request, StatusCode::OK, forms.json.clone()).await?
-    };
-    let varies = HeaderValue::from_static("accept, accept-encoding");
-    response.headers_mut().insert(VARY, varies);
+    }
+    headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     Ok(response)
 }
 
 struct Forms {
     json: Vec<u8>,
-    page: Page,
+    html: Vec<u8>,
+    /// The content security policy of the page.
     policy: HeaderValue,
 }
 
 impl Forms {
     fn make() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let document = document()?;
-        let page = Page::of(&document);
         Ok(Self {
             json: serde_json::to_vec(&document)?,
-            policy: HeaderValue::from_str(&page.content_security_policy)?,
-            page,
+            html: page::html(&document).into_bytes(),
+            policy: HeaderValue::try_from(page::content_security_policy())?,
         })
     }
 }

@@ -23,10 +23,10 @@ pub fn document() -> Result<Value, serde_json::Error> {
     for Section { tag, endpoints, .. } in &sections {
         for endpoint in endpoints {
             // A test of the documents reports an endpoint without texts.
-            let Some(texts) = texts.get(endpoint.description.id) else {
+            let Some(texts) = texts.get(endpoint.id) else {
                 continue;
             };
-            let mut operation = endpoint.description.operation(tag, &texts.answers, &mut schemas);
+            let mut operation = endpoint.operation(tag, &texts.answers, &mut schemas);
             texts.complete(&mut operation);
             let methods = paths.entry(endpoint.path).or_insert_with(|| json!({}));
             methods[endpoint.method.as_str().to_ascii_lowercase()] = operation;

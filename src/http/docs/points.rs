@@ -1,10 +1,12 @@
 //! Schemas of the ingest requests and responses: `ingest` parses the requests, `write` writes the responses.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::MeasurementDoc;
-use crate::error::Detail;
+use crate::error::{Detail, EntryError};
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
@@ -19,11 +21,10 @@ pub struct PointBody {
     /// Time of the measurements, ISO 8601; the current time when absent.
     pub timestamp: Option<Timestamp>,
     /// One measurement per field; null means no measurement.
-    #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
-    pub values: Map<String, Value>,
+    pub values: BTreeMap<String, MeasurementDoc>,
     /// Free-form context, at most 16,384 bytes, stored as sent.
     #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<Value>,
 }
 
 /// A point of a batch.
@@ -35,11 +36,10 @@ pub struct BatchEntry {
     /// Time of the measurements, ISO 8601, at most 30 days old; the current time when absent.
     pub timestamp: Option<Timestamp>,
     /// One measurement per field; null means no measurement.
-    #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
-    pub values: Map<String, Value>,
+    pub values: BTreeMap<String, MeasurementDoc>,
     /// Free-form context, at most 16,384 bytes, stored as sent.
     #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<Value>,
 }
 
 /// Body of a request that ingests a batch.
@@ -67,11 +67,10 @@ pub struct Point {
     /// Time of the measurements, in UTC.
     pub timestamp: Timestamp,
     /// Measurements by field.
-    #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
-    pub values: Map<String, Value>,
+    pub values: BTreeMap<String, MeasurementDoc>,
     /// Metadata as sent; absent when none was sent.
     #[schema(value_type = Option<Object>, nullable = false)]
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<Value>,
     /// When the server received the point, in UTC.
     pub created_at: Timestamp,
 }
@@ -84,15 +83,6 @@ pub struct PointAnswer {
     pub message: String,
     /// The point as stored.
     pub data_point: Point,
-}
-
-/// A batch entry that was not stored.
-#[derive(ToSchema)]
-pub struct EntryError {
-    /// Index of the entry in the batch, from 0.
-    pub index: u32,
-    /// All faults of the entry.
-    pub error: String,
 }
 
 /// Body of an error response to a batch.

@@ -1,4 +1,4 @@
-//! What handlers answer.
+//! The types that handlers return.
 
 use std::marker::PhantomData;
 
@@ -13,32 +13,35 @@ use super::Components;
 use crate::error::ServiceError;
 use crate::http::respond;
 
-/// What a handler may answer.
-pub trait Answered {
-    /// Makes the answer of a request that succeeded with this status.
+/// What a handler returns on success.
+pub trait HandlerAnswer {
+    /// Makes the response, with this status unless it already has one.
     fn respond(
         self,
         request: &HttpRequest,
         status: StatusCode,
     ) -> impl Future<Output = Result<HttpResponse, ServiceError>>;
 
-    /// Adds the body's schema, and answers a reference to it; `None` where the row names other types than JSON.
-    fn describe(components: &mut Components) -> Option<Value>;
+    /// Adds the schema of a JSON body, and returns a reference to it; `None` for a body of other types, which the row of
+    /// the table names.
+    fn describe(_: &mut Components) -> Option<Value> {
+        None
+    }
 }
 
 /// A value as JSON.
 pub struct Answer<T> {
     body: Vec<u8>,
     headers: HeaderMap,
-    // Contravariant: what is written already may be called an answer of a longer lifetime.
+    // Contravariant: a value that is already serialized need not outlive `T`.
     of: PhantomData<fn(T)>,
 }
 
 impl<T: Serialize> Answer<T> {
-    /// Writes it.
+    /// Serializes a value.
     ///
     /// # Errors
-    /// 500 for a value that is not JSON.
+    /// 500 for a value that has no JSON form.
     pub fn of(value: &T) -> Result<Self, ServiceError> {
         Ok(Self {
             body: serde_json::to_vec(value).map_err(ServiceError::internal)?,
@@ -47,13 +50,13 @@ impl<T: Serialize> Answer<T> {
         })
     }
 
-    /// Headers that are added.
+    /// Headers that are added to the response.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         &mut self.headers
     }
 }
 
-impl<T: ToSchema> Answered for Answer<T> {
+impl<T: ToSchema> HandlerAnswer for Answer<T> {
     async fn respond(self, request: &HttpRequest, status: StatusCode) -> Result<HttpResponse, ServiceError> {
         let mut response = respond::respond(request, status, self.body).await?;
         for (name, value) in self.headers {
@@ -67,24 +70,18 @@ impl<T: ToSchema> Answered for Answer<T> {
     }
 }
 
-/// A response that the handler made itself, described as `T`.
-pub struct Written<T> {
-    response: HttpResponse,
-    of: PhantomData<T>,
-}
+/// A response that the handler made itself, with a body as `T` describes it.
+pub struct Written<T>(HttpResponse, PhantomData<T>);
 
 impl<T> From<HttpResponse> for Written<T> {
     fn from(response: HttpResponse) -> Self {
-        Self {
-            response,
-            of: PhantomData,
-        }
+        Self(response, PhantomData)
     }
 }
 
-impl<T: ToSchema> Answered for Written<T> {
+impl<T: ToSchema> HandlerAnswer for Written<T> {
     async fn respond(self, _: &HttpRequest, _: StatusCode) -> Result<HttpResponse, ServiceError> {
-        Ok(self.response)
+        Ok(self.0)
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
@@ -92,13 +89,9 @@ impl<T: ToSchema> Answered for Written<T> {
     }
 }
 
-/// A response that is not JSON; the row names its types.
-impl Answered for HttpResponse {
+/// A response that is not JSON.
+impl HandlerAnswer for HttpResponse {
     async fn respond(self, _: &HttpRequest, _: StatusCode) -> Result<HttpResponse, ServiceError> {
         Ok(self)
-    }
-
-    fn describe(_: &mut Components) -> Option<Value> {
-        None
     }
 }

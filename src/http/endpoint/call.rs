@@ -1,4 +1,4 @@
-//! A request as its handler gets it: authenticated, its path, query and body read.
+//! A request as its handler gets it: authenticated, with path, query string and body parsed.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -16,10 +16,10 @@ use crate::http::shape::{Faults, FromJson};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::Service;
 
-/// A request of a caller of the kind `C`, with ids and query parameters `P`, and the body `B`.
+/// A request with a credential of `C`, ids and query parameters `P`, and the body `B`.
 pub struct Call<C: Credential, P = (), B = ()> {
     pub caller: C::Caller,
-    /// Ids of the path in their order, and what the query string says.
+    /// Ids of the path in their order, and the parameters of the query string.
     pub params: P,
     pub body: B,
     pub service: Data<Service>,
@@ -36,10 +36,10 @@ impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
         service: Data<Service>,
     ) -> Result<Self, ServiceError> {
         let caller = C::authenticate(&request, &service)?;
-        let received = B::receive(&request, payload, &service).await?;
         let faults = Faults::default();
-        let params = P::read(&request, &faults);
-        let body = B::read(received, &faults);
+        let params = P::read(&request, 0, &faults);
+        // An error of the body's bytes comes before the faults.
+        let body = B::receive(&request, payload, &service, &faults).await?;
         let (params, body) = faults.finish(params.zip(body))?;
         Ok(Self {
             caller,
@@ -53,50 +53,45 @@ impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
 
 /// What a handler takes as its body.
 pub trait RequestBody: Sized {
-    /// What has arrived, before its shape is looked at.
-    type Received;
-
-    /// Takes the body in.
+    /// Receives and reads the body; `None` when there are faults, which are recorded.
+    ///
+    /// # Errors
+    /// The bytes cannot be received or are not JSON.
     fn receive(
         request: &HttpRequest,
         payload: Payload,
         service: &Service,
-    ) -> impl Future<Output = Result<Self::Received, ServiceError>>;
+        faults: &Faults,
+    ) -> impl Future<Output = Result<Option<Self>, ServiceError>>;
 
-    /// Reads what was received.
-    fn read(received: Self::Received, faults: &Faults) -> Option<Self>;
-
-    /// Adds the schema, and answers a reference to it; `None` where there is no body.
-    fn describe(components: &mut Components) -> Option<Value>;
-}
-
-/// Whatever comes as a body is passed over.
-impl RequestBody for () {
-    type Received = ();
-
-    async fn receive(_: &HttpRequest, _: Payload, _: &Service) -> Result<(), ServiceError> {
-        Ok(())
-    }
-
-    fn read((): (), _: &Faults) -> Option<Self> {
-        Some(())
-    }
-
+    /// Adds the schema, and returns a reference to it; `None` where there is no body.
     fn describe(_: &mut Components) -> Option<Value> {
         None
     }
 }
 
+/// No body is expected; if there is one, it is ignored.
+impl RequestBody for () {
+    async fn receive(
+        _: &HttpRequest,
+        _: Payload,
+        _: &Service,
+        _: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        Ok(Some(()))
+    }
+}
+
 /// A JSON body.
 impl<T: FromJson + ToSchema> RequestBody for T {
-    type Received = Value;
-
-    async fn receive(request: &HttpRequest, payload: Payload, _: &Service) -> Result<Value, ServiceError> {
-        parse(&body::read(request, payload, BODY_BYTES_MAX).await?)
-    }
-
-    fn read(received: Value, faults: &Faults) -> Option<Self> {
-        T::read(&received, &faults.root())
+    async fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        _: &Service,
+        faults: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        let (json, _) = receive_json(request, payload).await?;
+        Ok(T::read(&json, &faults.root()))
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
@@ -104,7 +99,7 @@ impl<T: FromJson + ToSchema> RequestBody for T {
     }
 }
 
-/// A JSON body whose shape the handler reads itself, when it has seen whether the caller may send it.
+/// A JSON body that the handler reads itself, after it has checked whether the caller may send it.
 pub struct Unread<T> {
     /// As it was sent.
     pub json: Value,
@@ -124,19 +119,15 @@ impl<T: FromJson> Unread<T> {
 }
 
 impl<T: FromJson + ToSchema> RequestBody for Unread<T> {
-    type Received = Value;
-
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
-        service: &Service,
-    ) -> Result<Value, ServiceError> {
-        T::receive(request, payload, service).await
-    }
-
-    fn read(json: Value, _: &Faults) -> Option<Self> {
+        _: &Service,
+        _: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        let (json, _) = receive_json(request, payload).await?;
         let of = PhantomData;
-        Some(Self { json, of })
+        Ok(Some(Self { json, of }))
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
@@ -155,7 +146,7 @@ impl<T> Exact<T> {
     /// elsewhere.
     ///
     /// # Errors
-    /// 400, which [`RequestBody::receive`] rules out.
+    /// 400 for a body that is not JSON, which [`RequestBody::receive`] rules out.
     pub fn member(&self, name: &str) -> Result<Option<Box<str>>, ServiceError> {
         let members: HashMap<String, &RawValue> =
             serde_json::from_slice(&self.bytes).map_err(|fault| body::malformed_json(&fault))?;
@@ -164,20 +155,15 @@ impl<T> Exact<T> {
 }
 
 impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
-    type Received = (Value, Body);
-
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
         _: &Service,
-    ) -> Result<(Value, Body), ServiceError> {
-        let body = body::read(request, payload, BODY_BYTES_MAX).await?;
-        Ok((parse(&body)?, body))
-    }
-
-    fn read((json, bytes): (Value, Body), faults: &Faults) -> Option<Self> {
-        let body = FromJson::read(&json, &faults.root())?;
-        Some(Self { body, bytes })
+        faults: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        let (json, bytes) = receive_json(request, payload).await?;
+        let body = T::read(&json, &faults.root());
+        Ok(body.map(|body| Self { body, bytes }))
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
@@ -185,7 +171,9 @@ impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
     }
 }
 
-/// Nesting is limited by the parser (128).
-fn parse(body: &Body) -> Result<Value, ServiceError> {
-    serde_json::from_slice(body).map_err(|fault| body::malformed_json(&fault))
+/// Receives a JSON body, with its bytes. Nesting is limited by the parser (128).
+async fn receive_json(request: &HttpRequest, payload: Payload) -> Result<(Value, Body), ServiceError> {
+    let body = body::read(Ok(()), request, payload, BODY_BYTES_MAX).await?;
+    let json = serde_json::from_slice(&body).map_err(|fault| body::malformed_json(&fault))?;
+    Ok((json, body))
 }

@@ -1,4 +1,4 @@
-//! Who may call: each kind of route is a type, which authenticates and is described.
+//! Who may call a route: each set of credentials is a type that authenticates the caller and describes itself.
 
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
@@ -9,17 +9,19 @@ use crate::service::{Access, Caller, Service};
 
 /// The credentials that a route takes.
 pub trait Credential: 'static {
-    /// What a handler knows of the caller.
+    /// What the handler learns about the caller.
     type Caller;
 
     /// Finds the caller, before the body is read.
     fn authenticate(request: &HttpRequest, service: &Service) -> Result<Self::Caller, ServiceError>;
 
-    /// The OpenAPI security requirements.
-    fn security() -> Value;
+    /// The OpenAPI security requirements; none where it is not overridden.
+    fn security() -> Value {
+        json!([])
+    }
 }
 
-/// Routes that take some kinds of API keys, or none, and the bearer token.
+/// Credentials of routes that take the bearer token, and API keys of some types or none.
 macro_rules! callers {
     ($($(#[$about:meta])* $name:ident: $access:expr;)*) => {$(
         $(#[$about])*
@@ -46,19 +48,19 @@ const WRITER: Access = Access::ADMIN.or(Access::WRITE);
 const READER: Access = WRITER.or(Access::READ);
 
 callers! {
-    /// The bearer token alone.
+    /// Only the bearer token.
     Bearer: Access::BEARER;
     /// Admin keys and the bearer token.
     Admin: Access::ADMIN;
-    /// Those, and write keys.
+    /// Admin and write keys, and the bearer token.
     Writer: WRITER;
-    /// Those, and read keys.
+    /// Admin, write and read keys, and the bearer token.
     Reader: READER;
-    /// All keys.
+    /// All keys and the bearer token.
     Querier: READER.or(Access::INTEGRATION);
-    /// Admin and integration keys.
+    /// Admin and integration keys, and the bearer token.
     Evaluator: Access::ADMIN.or(Access::INTEGRATION);
-    /// Who sends points: a writer whose calls count with any credential.
+    /// As `Writer`, but calls with the bearer token count as well: for sending points.
     Sender: WRITER.counting_bearer();
 }
 
@@ -71,10 +73,6 @@ impl Credential for Anyone {
     fn authenticate(_: &HttpRequest, _: &Service) -> Result<(), ServiceError> {
         Ok(())
     }
-
-    fn security() -> Value {
-        json!([])
-    }
 }
 
 /// Everybody, as long as sign-up is open.
@@ -85,10 +83,6 @@ impl Credential for NewUser {
 
     fn authenticate(_: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
         service.check_signup_open()
-    }
-
-    fn security() -> Value {
-        json!([])
     }
 }
 

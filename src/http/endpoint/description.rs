@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{Answered, Credential, Params, RequestBody};
+use super::Endpoint;
 use crate::error::ErrorKind;
 use crate::http::docs::{error_content, error_reference, headers_of};
 use crate::http::shape::{FromJson, Rule};
@@ -16,7 +15,7 @@ use crate::http::shape::{FromJson, Rule};
 pub struct Components(BTreeMap<String, Value>);
 
 impl Components {
-    /// Adds a type with all that it is made of, and answers a reference to it.
+    /// Adds the schema of a type and those of its parts. Returns a reference to it.
     pub fn add<T: ToSchema>(&mut self) -> Value {
         let name = T::name().into_owned();
         let mut found = vec![(name.clone(), T::schema())];
@@ -47,55 +46,17 @@ impl Components {
         reference
     }
 
-    /// All of them.
+    /// Returns all schemas.
     pub fn into_json(self) -> Value {
         json!(self.0)
     }
 }
 
-/// Answers a reference to a schema, which it adds.
+/// Adds a schema and returns a reference to it; `None` where there is none.
 pub(super) type Describe = fn(&mut Components) -> Option<Value>;
 
-/// What `/api/docs` tells of an endpoint, but for its texts.
-pub struct Description {
-    pub id: &'static str,
-    /// Ids that the handler takes from the path.
-    pub ids: usize,
-    path: &'static str,
-    security: Value,
-    /// Parameters of path and query, and headers that are read.
-    pub(super) parameters: Vec<Value>,
-    request: Describe,
-    /// The status of a success, and its body.
-    pub(super) success: (StatusCode, Describe),
-    /// Bodies of other answers, by status.
-    pub(super) answers: Vec<(StatusCode, Describe)>,
-    /// Media types of the success's body.
-    pub(super) types: &'static [&'static str],
-    /// Headers of the success, beside those of every answer.
-    pub(super) headers: Map<String, Value>,
-}
-
-impl Description {
-    pub(super) fn new<C: Credential, P: Params, B: RequestBody, A: Answered>(
-        path: &'static str,
-        id: &'static str,
-    ) -> Self {
-        Self {
-            id,
-            ids: P::IDS,
-            path,
-            security: C::security(),
-            parameters: [path_parameters(path), P::describe()].concat(),
-            request: B::describe,
-            success: (StatusCode::OK, A::describe),
-            answers: Vec::new(),
-            types: &["application/json"],
-            headers: Map::new(),
-        }
-    }
-
-    /// The operation, under a tag. `texts`: what each of its own answers means, by status.
+impl Endpoint {
+    /// Returns the OpenAPI operation, under a tag. `texts`: what each of its own answers means, by status.
     pub fn operation(
         &self,
         tag: &str,
@@ -136,10 +97,9 @@ impl Description {
             (Some((_, describe)), _) => {
                 let schema = describe(components);
                 let by_type = |of: &&str| {
-                    let kind = if *of == "application/json" {
-                        "object"
-                    } else {
-                        "string"
+                    let kind = match *of {
+                        "application/json" => "object",
+                        _ => "string",
                     };
                     let schema = schema.clone().unwrap_or_else(|| json!({"type": kind}));
                     ((*of).to_owned(), json!({"schema": schema}))
@@ -153,22 +113,16 @@ impl Description {
         response
     }
 
-    /// Errors that every operation of its kind can answer.
+    /// Errors that every operation of its kind can return.
     fn shared_errors(&self, has_body: bool) -> impl Iterator<Item = ErrorKind> {
         let has_credential = self.security != json!([]);
-        let is_operators = self.is_operators();
-        let has_id = self.path.contains('{');
+        let may_be_invalid = has_credential || has_body || !self.parameters.is_empty();
+        let may_be_missing = self.path.contains('{') || self.is_operators() || (has_credential && has_body);
         let shared = [
-            (
-                ErrorKind::Validation,
-                has_credential || has_body || !self.parameters.is_empty(),
-            ),
+            (ErrorKind::Validation, may_be_invalid),
             (ErrorKind::Unauthorized, has_credential),
             (ErrorKind::Forbidden, self.is_counted()),
-            (
-                ErrorKind::NotFound,
-                has_id || is_operators || (has_credential && has_body),
-            ),
+            (ErrorKind::NotFound, may_be_missing),
             (ErrorKind::PayloadTooLarge, has_body),
             (ErrorKind::UnsupportedMediaType, has_body),
             (ErrorKind::TooManyRequests, self.is_counted()),
@@ -177,27 +131,24 @@ impl Description {
         ];
         shared
             .into_iter()
-            .filter_map(|(kind, answers)| answers.then_some(kind))
+            .filter_map(|(kind, may_occur)| may_occur.then_some(kind))
     }
 
     fn is_operators(&self) -> bool {
         self.security == json!([{"operator": []}])
     }
 
-    /// Whether an answer may tell the caller of the month's calls.
+    /// Whether answers may have the headers of the monthly quota.
     fn is_counted(&self) -> bool {
         self.security != json!([]) && !self.is_operators()
     }
 }
 
-/// The ids of a path, each described by the things it is among: `/api/buckets/{id}` is that of a bucket.
-fn path_parameters(path: &str) -> Vec<Value> {
+/// Describes the ids of a path by the segment before each: that of `/api/buckets/{id}` is of a bucket.
+pub(super) fn path_parameters(path: &str) -> Vec<Value> {
     let segments: Vec<&str> = path.split('/').collect();
-    let mut parameters = Vec::new();
-    for pair in segments.windows(2) {
-        let Some(name) = pair[1].strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
-            continue;
-        };
+    let parameters = segments.windows(2).filter_map(|pair| {
+        let name = pair[1].strip_prefix('{')?.strip_suffix('}')?;
         let about = match pair[0] {
             "alerts" | "evaluations" => "The alert rule.",
             "assets" => "As the page names it.",
@@ -213,9 +164,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
             "assets" => json!({"type": "string"}),
             _ => json!({"$ref": "#/components/schemas/ObjectId"}),
         };
-        parameters.push(
-            json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}),
-        );
-    }
-    parameters
+        Some(json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}))
+    });
+    parameters.collect()
 }

@@ -14,35 +14,50 @@ use actix_web::guard::{Any, Get, Head};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, Route};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
 use crate::service::Service;
-use description::Describe;
+use description::{Describe, path_parameters};
 
-pub use answer::{Answer, Answered, Written};
+pub use answer::{Answer, HandlerAnswer, Written};
 pub use call::{Call, Exact, RequestBody, Unread};
 pub use credential::{
     Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Writer,
 };
-pub use description::{Components, Description};
+pub use description::Components;
 pub use params::{DueParams, Pagination, Params};
 
 /// A row of the table.
 pub struct Endpoint {
     pub method: Method,
     pub path: &'static str,
-    /// What `/api/docs` says of it.
-    pub description: Description,
+    /// Its operation id in `/api/docs`.
+    pub id: &'static str,
+    /// Number of ids that the handler takes from the path.
+    pub ids: usize,
+    /// OpenAPI security requirements.
+    security: Value,
+    /// OpenAPI parameters: of path and query string, and headers that the handler reads.
+    parameters: Vec<Value>,
+    request: Describe,
+    /// The status of a success, and its body.
+    success: (StatusCode, Describe),
+    /// Bodies of other answers, by status.
+    answers: Vec<(StatusCode, Describe)>,
+    /// Media types of the success's body.
+    types: &'static [&'static str],
+    /// Headers of the success, in addition to those of every answer.
+    headers: Map<String, Value>,
     make_route: Box<dyn FnOnce(StatusCode) -> Route>,
 }
 
-/// One function for each method: `get(path, id, handler)` is an endpoint under the operation id `id`.
+/// One function for each method: `get(path, id, handler)` makes an endpoint with the operation id `id`.
 macro_rules! methods {
     ($($(#[$about:meta])* $name:ident $method:ident;)*) => {$(
         $(#[$about])*
-        pub fn $name<C: Credential, P: Params, B: RequestBody, A: Answered, F>(
+        pub fn $name<C: Credential, P: Params, B: RequestBody, A: HandlerAnswer, F>(
             path: &'static str,
             id: &'static str,
             handler: impl Fn(Call<C, P, B>) -> F + Clone + 'static,
@@ -67,7 +82,7 @@ methods! {
 }
 
 impl Endpoint {
-    fn new<C: Credential, P: Params, B: RequestBody, A: Answered, F>(
+    fn new<C: Credential, P: Params, B: RequestBody, A: HandlerAnswer, F>(
         method: Method,
         path: &'static str,
         id: &'static str,
@@ -88,53 +103,61 @@ impl Endpoint {
             )
         };
         Self {
-            description: Description::new::<C, P, B, A>(path, id),
             method,
             path,
+            id,
+            ids: P::IDS,
+            security: C::security(),
+            parameters: [path_parameters(path), P::describe()].concat(),
+            request: B::describe,
+            success: (StatusCode::OK, A::describe),
+            answers: Vec::new(),
+            types: &["application/json"],
+            headers: Map::new(),
             make_route: Box::new(make_route),
         }
     }
 
-    /// The status of a success, where it is not 200.
+    /// Sets the status of a success, which is otherwise 200.
     #[must_use]
     pub fn status(mut self, status: StatusCode) -> Self {
-        self.description.success.0 = status;
+        self.success.0 = status;
         self
     }
 
-    /// The body of another answer, which is neither the usual one nor the usual error.
+    /// Describes the body of an answer with another status, unless it is the usual error.
     #[must_use]
     pub fn answers<T: ToSchema>(mut self, status: StatusCode) -> Self {
         let body: Describe = |components| Some(components.add::<T>());
-        self.description.answers.push((status, body));
+        self.answers.push((status, body));
         self
     }
 
-    /// The types of a success's body, where they are not JSON alone.
+    /// Sets the media types of a success's body, which is otherwise JSON.
     #[must_use]
     pub fn of_types(mut self, types: &'static [&'static str]) -> Self {
-        self.description.types = types;
+        self.types = types;
         self
     }
 
-    /// A header of the request that it reads.
+    /// Describes a header of the request that the handler reads.
     #[must_use]
     pub fn reads_header(mut self, header: Value) -> Self {
-        self.description.parameters.push(header);
+        self.parameters.push(header);
         self
     }
 
-    /// A header of every answer below 400.
+    /// Describes a header of every answer below 400.
     #[must_use]
     pub fn writes_header(mut self, name: &'static str, what: &'static str) -> Self {
         let header = json!({"description": what, "schema": {"type": "string"}});
-        self.description.headers.insert(name.to_owned(), header);
+        self.headers.insert(name.to_owned(), header);
         self
     }
 
-    /// How actix-web serves it. `GET` takes `HEAD` too: the listener leaves its body away (RFC 9110, 9.3.2).
+    /// Makes the route. `GET` also takes `HEAD`: the listener omits the body of its answer (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        let route = (self.make_route)(self.description.success.0);
+        let route = (self.make_route)(self.success.0);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),
@@ -142,5 +165,5 @@ impl Endpoint {
     }
 }
 
-/// What most handlers end with.
+/// What most handlers return.
 pub type Reply<T> = Result<Answer<T>, ServiceError>;

@@ -12,70 +12,51 @@ use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
 use crate::service::page::{Page, PageRequest};
 
-/// What a handler takes of path and query string. Ids are those of the path, in its order.
+/// The ids of the path, in their order, and the parameters of the query string that a handler takes.
 pub trait Params: Sized {
     /// Number of ids in the path.
     const IDS: usize = 0;
 
-    /// Reads them; `None` when there are faults, which are noted.
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self>;
+    /// Reads them; `None` when there are faults, which are recorded. `first_id`: the index of the first id to read.
+    fn read(request: &HttpRequest, first_id: usize, faults: &Faults) -> Option<Self>;
 
-    /// Those of the query string, as OpenAPI parameters. Those of the path are described by it.
+    /// The parameters of the query string in OpenAPI. Those of the path follow from the path itself.
     fn describe() -> Vec<Value> {
         Vec::new()
     }
 }
 
 impl Params for () {
-    fn read(_: &HttpRequest, _: &Faults) -> Option<Self> {
+    fn read(_: &HttpRequest, _: usize, _: &Faults) -> Option<Self> {
         Some(())
+    }
+}
+
+impl<A: Params, B: Params> Params for (A, B) {
+    const IDS: usize = A::IDS + B::IDS;
+
+    fn read(request: &HttpRequest, first_id: usize, faults: &Faults) -> Option<Self> {
+        let first = A::read(request, first_id, faults);
+        first.zip(B::read(request, first_id + A::IDS, faults))
+    }
+
+    fn describe() -> Vec<Value> {
+        [A::describe(), B::describe()].concat()
     }
 }
 
 impl Params for ObjectId {
     const IDS: usize = 1;
 
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
-        id_at(request, 0, faults)
+    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
+        let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
+        faults.root().member(name).check(text.parse())
     }
-}
-
-impl Params for (ObjectId, ObjectId) {
-    const IDS: usize = 2;
-
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
-        let (first, second) = (id_at(request, 0, faults), id_at(request, 1, faults));
-        Some((first?, second?))
-    }
-}
-
-impl<Q: InQuery> Params for (ObjectId, Q) {
-    const IDS: usize = 1;
-
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
-        let (id, query) = (id_at(request, 0, faults), Q::read(request, faults));
-        Some((id?, query?))
-    }
-
-    fn describe() -> Vec<Value> {
-        Q::describe()
-    }
-}
-
-/// Parameters of the query string alone.
-trait InQuery: Params {}
-
-impl InQuery for PageRequest {}
-impl InQuery for Period {}
-
-fn id_at(request: &HttpRequest, index: usize, faults: &Faults) -> Option<ObjectId> {
-    let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
-    faults.root().member(name).check(text.parse::<ObjectId>())
 }
 
 /// `limit` and `offset` of a list.
 impl Params for PageRequest {
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
         let pairs = Pairs::of(request, faults)?;
         let limit = pairs.integer("limit", 1, LIST_LIMIT_MAX, faults);
         let offset = pairs.integer("offset", 0, u64::MAX, faults);
@@ -95,7 +76,7 @@ impl Params for PageRequest {
 }
 
 impl Params for Period {
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
         let pairs = Pairs::of(request, faults)?;
         let Some(word) = pairs.last("period") else {
             return Some(Self::DEFAULT);
@@ -111,7 +92,7 @@ impl Params for Period {
     }
 }
 
-/// Which of the rules that are due, and for how long they are the caller's.
+/// How many of the due rules to list, and for how long they are claimed by the caller.
 pub struct DueParams {
     /// Most rules.
     pub limit: u64,
@@ -120,7 +101,7 @@ pub struct DueParams {
 }
 
 impl Params for DueParams {
-    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
         let pairs = Pairs::of(request, faults)?;
         let (least, most) = CLAIM_SECONDS;
         let limit = pairs.integer("limit", 1, LIST_LIMIT_MAX, faults);
@@ -158,10 +139,8 @@ struct Pairs(Vec<(String, String)>);
 impl Pairs {
     fn of(request: &HttpRequest, faults: &Faults) -> Option<Self> {
         let pairs = Query::<Vec<(String, String)>>::from_query(request.query_string());
-        if pairs.is_err() {
-            faults.root().fault("the query string is malformed");
-        }
-        pairs.ok().map(|pairs| Self(pairs.into_inner()))
+        let pairs = pairs.map_err(|_| "the query string is malformed");
+        faults.root().check(pairs).map(|pairs| Self(pairs.into_inner()))
     }
 
     fn last(&self, name: &str) -> Option<&str> {
@@ -176,20 +155,16 @@ impl Pairs {
         };
         // Digits alone: `parse` would take a plus sign too.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let value = text
-            .parse()
-            .ok()
-            .filter(|value| digits && (min..=max).contains(value));
-        if value.is_none() {
-            let range = match max {
-                u64::MAX => format!("{min} or more"),
-                _ => format!("from {min} to {max}"),
-            };
-            let place = faults.root();
-            let message = format!("must be an integer, {range}, not {text:?}");
-            place.member(name).fault(message);
-        }
-        value.map(Some)
+        let value = text.parse().ok();
+        let value = value.filter(|value| digits && (min..=max).contains(value));
+        let fault = || match max {
+            u64::MAX => format!("must be an integer, {min} or more, not {text:?}"),
+            _ => format!("must be an integer, from {min} to {max}, not {text:?}"),
+        };
+        faults
+            .root()
+            .member(name)
+            .check(value.map(Some).ok_or_else(fault))
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::views::view;
 use crate::catalog::Revisions;
 use crate::error::ServiceError;
-use crate::http::endpoint::{Answer, Answered, Bearer, Call, Endpoint, Written, get};
+use crate::http::endpoint::{Answer, Bearer, Call, Endpoint, HandlerAnswer, Written, get};
 
 view! {
     /// The current revisions of an organization's objects.

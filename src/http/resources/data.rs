@@ -56,24 +56,19 @@ struct Points<Doc, const BYTES_MAX: usize> {
 }
 
 impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MAX> {
-    type Received = Body;
-
     /// Where points would be refused, their body is not read.
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
         service: &Service,
-    ) -> Result<Body, ServiceError> {
-        let body = body::read_if(service.admit_points(), request, payload, BYTES_MAX).await;
+        _: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        let body = body::read(service.admit_points(), request, payload, BYTES_MAX).await;
         if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
             service.points_refused();
         }
-        body
-    }
-
-    fn read(body: Body, _: &Faults) -> Option<Self> {
         let of = PhantomData;
-        Some(Self { body, of })
+        body.map(|body| Some(Self { body, of }))
     }
 
     fn describe(components: &mut Components) -> Option<Value> {

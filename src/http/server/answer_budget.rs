@@ -28,11 +28,9 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// Bytes of waiting answers and their limit. Cheap to clone.
 #[derive(Clone)]
-pub struct AnswerBudget(Arc<Inner>);
-
-struct Inner {
+pub struct AnswerBudget {
     bytes_max: u64,
-    held: Mutex<Held>,
+    held: Arc<Mutex<Held>>,
 }
 
 #[derive(Default)]
@@ -43,33 +41,31 @@ struct Held {
 
 /// One answer's share of the budget, given back when dropped.
 struct Share {
-    budget: AnswerBudget,
+    held: Arc<Mutex<Held>>,
     organization: ObjectId,
     bytes: u64,
 }
 
 /// A body that counts until dropped.
-struct Counted {
+struct CountedBody {
     body: BoxBody,
     _share: Share,
 }
 
 impl AnswerBudget {
     pub fn new(bytes_max: u64) -> Self {
-        AnswerBudget(Arc::new(Inner {
-            bytes_max,
-            held: Mutex::default(),
-        }))
+        let held = Arc::default();
+        AnswerBudget { bytes_max, held }
     }
 
     /// Bytes held now, without small answers.
     pub fn held_bytes(&self) -> u64 {
-        self.0.held.lock().bytes
+        self.held.lock().bytes
     }
 
     /// The limit.
     pub fn bytes_max(&self) -> u64 {
-        self.0.bytes_max
+        self.bytes_max
     }
 
     /// Counts an answer for this organization until its client has taken it.
@@ -90,15 +86,15 @@ impl AnswerBudget {
             return Ok(answer);
         };
         let share = self.hold(organization, bytes)?;
-        Ok(answer.map_body(|_, body| BoxBody::new(Counted { body, _share: share })))
+        Ok(answer.map_body(|_, body| BoxBody::new(CountedBody { body, _share: share })))
     }
 
     /// A single answer may exceed the limit: it already exists.
     fn hold(&self, organization: ObjectId, bytes: u64) -> Result<Share, ServiceError> {
-        let mut held = self.0.held.lock();
+        let mut held = self.held.lock();
         let own = held.by_organization.get(&organization).copied().unwrap_or(0);
         let is_over = |held: u64, bytes_max: u64| held > 0 && held + bytes > bytes_max;
-        if is_over(held.bytes, self.0.bytes_max) || is_over(own, self.0.bytes_max / SHARES) {
+        if is_over(held.bytes, self.bytes_max) || is_over(own, self.bytes_max / SHARES) {
             return Err(ServiceError::unavailable(
                 "the server holds as many answers as it has room for until their clients have taken them; send it again \
                  in a moment",
@@ -108,7 +104,7 @@ impl AnswerBudget {
         held.bytes += bytes;
         held.by_organization.insert(organization, own + bytes);
         Ok(Share {
-            budget: self.clone(),
+            held: Arc::clone(&self.held),
             organization,
             bytes,
         })
@@ -117,7 +113,7 @@ impl AnswerBudget {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut held = self.budget.0.held.lock();
+        let mut held = self.held.lock();
         held.bytes -= self.bytes;
         if let Some(own) = held.by_organization.get_mut(&self.organization) {
             *own -= self.bytes;
@@ -128,7 +124,7 @@ impl Drop for Share {
     }
 }
 
-impl MessageBody for Counted {
+impl MessageBody for CountedBody {
     type Error = Box<dyn std::error::Error>;
 
     fn size(&self) -> BodySize {
@@ -168,7 +164,7 @@ mod tests {
         drop(budget.hold(one, 30).unwrap());
         held.clear();
         assert_eq!(budget.held_bytes(), 0);
-        assert!(budget.0.held.lock().by_organization.is_empty());
+        assert!(budget.held.lock().by_organization.is_empty());
         // What is made already is sent, where nothing else waits.
         drop(budget.hold(one, 1_000).unwrap());
     }

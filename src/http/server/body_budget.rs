@@ -18,12 +18,12 @@ const FREE_BYTES: usize = 8 * 1_024;
 /// Bytes that a body reserves at a time.
 const STEP_BYTES: usize = 64 * 1_024;
 /// The most that a body in progress counts for: large ones arrive over time.
-const BEGUN_BYTES_MAX: usize = 128 * 1_024;
+const IN_PROGRESS_BYTES_MAX: usize = 128 * 1_024;
 /// Stated bytes of bodies in progress for each core: about eighty batches of a thousand points, tens of milliseconds of
 /// work.
-const BEGUN_BYTES_PER_CORE: usize = 8 << 20;
+const IN_PROGRESS_BYTES_PER_CORE: usize = 8 << 20;
 /// Bodies in progress may claim the memory divided by this; the rest is for them to grow into.
-const BEGUN_PART: usize = 4;
+const IN_PROGRESS_PART: usize = 4;
 /// Bodies finish within seconds.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -33,9 +33,10 @@ pub struct BodyBudget {
     used: AtomicUsize,
     bytes_max: usize,
     /// Whether one body currently exceeds the limit.
-    is_overdrawn: AtomicBool,
-    begun: AtomicUsize,
-    begun_max: usize,
+    is_exceeded: AtomicBool,
+    /// Stated bytes of bodies in progress.
+    in_progress: AtomicUsize,
+    in_progress_max: usize,
     decoders: Arc<Semaphore>,
 }
 
@@ -45,9 +46,9 @@ impl BodyBudget {
         BodyBudget {
             used: AtomicUsize::new(0),
             bytes_max,
-            is_overdrawn: AtomicBool::new(false),
-            begun: AtomicUsize::new(0),
-            begun_max: (bytes_max / BEGUN_PART).min(cores * BEGUN_BYTES_PER_CORE),
+            is_exceeded: AtomicBool::new(false),
+            in_progress: AtomicUsize::new(0),
+            in_progress_max: (bytes_max / IN_PROGRESS_PART).min(cores * IN_PROGRESS_BYTES_PER_CORE),
             decoders: Arc::new(Semaphore::new(cores)),
         }
     }
@@ -74,10 +75,12 @@ impl BodyBudget {
 #[derive(Debug)]
 pub struct Share {
     budget: Data<BodyBudget>,
-    taken: usize,
-    begun: usize,
+    /// Bytes reserved in [`BodyBudget::used`].
+    reserved: usize,
+    /// Bytes counted in [`BodyBudget::in_progress`].
+    in_progress: usize,
     /// Whether this is the one body that may exceed the limit.
-    overdraws: bool,
+    may_exceed: bool,
 }
 
 impl Share {
@@ -91,16 +94,16 @@ impl Share {
     ) -> Result<Self, ServiceError> {
         let mut share = Share {
             budget: budget.clone(),
-            taken: 0,
-            begun: 0,
-            overdraws: false,
+            reserved: 0,
+            in_progress: 0,
+            may_exceed: false,
         };
         if stated_bytes > FREE_BYTES {
-            let begun = stated_bytes.min(BEGUN_BYTES_MAX);
-            let before = budget.begun.fetch_add(begun, Ordering::Relaxed);
-            share.begun = begun;
-            let is_full = before > 0 && before + begun > budget.begun_max;
-            if is_full || budget.used_bytes() + begun > budget.bytes_max {
+            let counted = stated_bytes.min(IN_PROGRESS_BYTES_MAX);
+            let before = budget.in_progress.fetch_add(counted, Ordering::Relaxed);
+            share.in_progress = counted;
+            let is_full = before > 0 && before + counted > budget.in_progress_max;
+            if is_full || budget.used_bytes() + counted > budget.bytes_max {
                 return Err(no_room());
             }
         }
@@ -108,9 +111,11 @@ impl Share {
     }
 
     /// Removes a slow body from those in progress, so that it no longer blocks others.
-    pub(in crate::http) fn lapse(&mut self) {
-        self.budget.begun.fetch_sub(self.begun, Ordering::Relaxed);
-        self.begun = 0;
+    pub(in crate::http) fn leave_progress(&mut self) {
+        self.budget
+            .in_progress
+            .fetch_sub(self.in_progress, Ordering::Relaxed);
+        self.in_progress = 0;
     }
 
     /// Grows the share to this many bytes. One body at a time may exceed the limit: otherwise bodies that together fill
@@ -118,24 +123,24 @@ impl Share {
     ///
     /// # Errors
     /// 503 when other bodies leave no memory.
-    pub(in crate::http) fn cover(&mut self, bytes: usize) -> Result<(), ServiceError> {
-        if bytes <= FREE_BYTES.max(self.taken) {
+    pub(in crate::http) fn grow_to(&mut self, bytes: usize) -> Result<(), ServiceError> {
+        if bytes <= FREE_BYTES.max(self.reserved) {
             return Ok(());
         }
-        let more = bytes.next_multiple_of(STEP_BYTES) - self.taken;
+        let more = bytes.next_multiple_of(STEP_BYTES) - self.reserved;
         let before = self.budget.used.fetch_add(more, Ordering::Relaxed);
-        if before + more > self.budget.bytes_max && !self.overdraw() {
+        if before + more > self.budget.bytes_max && !self.take_excess() {
             self.budget.used.fetch_sub(more, Ordering::Relaxed);
             return Err(no_room());
         }
-        self.taken += more;
+        self.reserved += more;
         Ok(())
     }
 
     /// Whether this is the one body that may exceed the limit. If so, it remains that until it ends.
-    fn overdraw(&mut self) -> bool {
-        self.overdraws = self.overdraws || !self.budget.is_overdrawn.swap(true, Ordering::Relaxed);
-        self.overdraws
+    fn take_excess(&mut self) -> bool {
+        self.may_exceed = self.may_exceed || !self.budget.is_exceeded.swap(true, Ordering::Relaxed);
+        self.may_exceed
     }
 }
 
@@ -148,12 +153,12 @@ fn no_room() -> ServiceError {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.lapse();
-        if self.taken > 0 {
-            self.budget.used.fetch_sub(self.taken, Ordering::Relaxed);
+        self.leave_progress();
+        if self.reserved > 0 {
+            self.budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
         }
-        if self.overdraws {
-            self.budget.is_overdrawn.store(false, Ordering::Relaxed);
+        if self.may_exceed {
+            self.budget.is_exceeded.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -176,15 +181,15 @@ mod tests {
         let budget = budget(4 * STEP_BYTES);
         let used = || budget.used_bytes();
         let (mut one, mut other, mut small) = (begin(&budget, 0), begin(&budget, 0), begin(&budget, 0));
-        small.cover(FREE_BYTES).unwrap();
+        small.grow_to(FREE_BYTES).unwrap();
         assert_eq!(used(), 0, "a small body costs nothing");
-        one.cover(FREE_BYTES + 1).unwrap();
-        one.cover(3 * STEP_BYTES).unwrap();
+        one.grow_to(FREE_BYTES + 1).unwrap();
+        one.grow_to(3 * STEP_BYTES).unwrap();
         assert_eq!(used(), 3 * STEP_BYTES);
-        other.cover(STEP_BYTES).unwrap();
+        other.grow_to(STEP_BYTES).unwrap();
         assert_eq!(used(), 4 * STEP_BYTES);
         drop(one);
-        other.cover(4 * STEP_BYTES).unwrap();
+        other.grow_to(4 * STEP_BYTES).unwrap();
         drop(other);
         assert_eq!(used(), 0);
     }
@@ -194,42 +199,42 @@ mod tests {
         let budget = budget(4 * STEP_BYTES);
         let used = || budget.used_bytes();
         let (mut one, mut other) = (begin(&budget, 0), begin(&budget, 0));
-        one.cover(2 * STEP_BYTES).unwrap();
-        other.cover(2 * STEP_BYTES).unwrap();
-        one.cover(10 * STEP_BYTES).unwrap();
-        one.cover(20 * STEP_BYTES).unwrap();
-        let refused = other.cover(3 * STEP_BYTES).unwrap_err();
+        one.grow_to(2 * STEP_BYTES).unwrap();
+        other.grow_to(2 * STEP_BYTES).unwrap();
+        one.grow_to(10 * STEP_BYTES).unwrap();
+        one.grow_to(20 * STEP_BYTES).unwrap();
+        let refused = other.grow_to(3 * STEP_BYTES).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         assert!(refused.retry_after_seconds.is_some());
         assert_eq!(used(), 22 * STEP_BYTES, "what is refused takes nothing");
         drop(one);
-        other.cover(10 * STEP_BYTES).unwrap();
+        other.grow_to(10 * STEP_BYTES).unwrap();
         drop(other);
         assert_eq!(used(), 0);
     }
 
     #[test]
-    fn the_number_of_bodies_begun_at_once_is_bounded() {
-        let budget = budget(BEGUN_PART * 2 * BEGUN_BYTES_MAX);
+    fn the_number_of_bodies_in_progress_is_bounded() {
+        let budget = budget(IN_PROGRESS_PART * 2 * IN_PROGRESS_BYTES_MAX);
         let refused = || Share::begin(&budget, FREE_BYTES + 1).unwrap_err().kind;
         let mut first = begin(&budget, 10 << 20);
-        let second = begin(&budget, BEGUN_BYTES_MAX);
+        let second = begin(&budget, IN_PROGRESS_BYTES_MAX);
         assert_eq!(refused(), ErrorKind::Unavailable);
         begin(&budget, FREE_BYTES);
-        first.lapse();
-        let third = begin(&budget, BEGUN_BYTES_MAX);
+        first.leave_progress();
+        let third = begin(&budget, IN_PROGRESS_BYTES_MAX);
         assert_eq!(refused(), ErrorKind::Unavailable, "the slow one's place is taken");
         drop((first, second));
-        begin(&budget, BEGUN_BYTES_MAX);
+        begin(&budget, IN_PROGRESS_BYTES_MAX);
         drop(third);
-        assert_eq!(budget.begun.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.in_progress.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn a_body_is_not_begun_without_free_memory() {
+    fn a_body_does_not_begin_without_free_memory() {
         let budget = budget(4 * STEP_BYTES);
         let mut first = begin(&budget, 0);
-        first.cover(4 * STEP_BYTES).unwrap();
+        first.grow_to(4 * STEP_BYTES).unwrap();
         assert!(Share::begin(&budget, FREE_BYTES + 1).is_err());
         begin(&budget, FREE_BYTES);
     }

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::sync::OnceLock;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actix_web::Error;
@@ -31,7 +32,7 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 pub struct Shared {
     /// Deadline of a whole request, including its body.
     pub request_timeout: Duration,
-    pub metrics: RequestMetrics,
+    pub metrics: Arc<RequestMetrics>,
     pub answers: AnswerBudget,
     /// Counts of the listener's connections.
     pub connections: Counts,
@@ -41,7 +42,7 @@ pub struct Shared {
 struct Record {
     id: RequestId,
     method: Method,
-    context: RequestContext,
+    context: Rc<RequestContext>,
     shared: Data<Shared>,
     began: Instant,
 }
@@ -66,9 +67,12 @@ pub async fn serve<B: MessageBody + 'static>(
     match tokio::time::timeout(deadline, answering).await {
         Ok(Ok(answered)) => {
             let answer = finish(answered?.map_into_boxed_body(), &record);
-            let counted = record.shared.answers.count(record.context.organization(), answer);
+            let counted = record
+                .shared
+                .answers
+                .count(record.context.organization.get(), answer);
             let mut answer = counted.map_err(|refused| record.failed(refused))?;
-            rate_limit::write(record.context.quota(), answer.headers_mut());
+            rate_limit::write(record.context.quota.get(), answer.headers_mut());
             record.served(answer.status());
             Ok(answer)
         }
@@ -85,13 +89,13 @@ pub async fn serve<B: MessageBody + 'static>(
 
 impl Record {
     fn route(&self) -> &'static str {
-        self.shared.metrics.pattern(self.context.route())
+        self.shared.metrics.pattern(self.context.route.get())
     }
 
     fn served(&self, status: StatusCode) {
         let took = self.began.elapsed();
         let metrics = &self.shared.metrics;
-        metrics.served(self.context.route(), &self.method, status, took);
+        metrics.served(self.context.route.get(), &self.method, status, took);
         // Logs the pattern, never the path or the query: people put keys and tokens there by mistake.
         tracing::debug!(request_id = %self.id, method = %self.method, route = self.route(), status = status.as_u16(),
             took_us = took.as_micros() as u64, "request served");
@@ -101,27 +105,27 @@ impl Record {
     fn failed(&self, error: ServiceError) -> Error {
         log(&error, self);
         self.served(error.kind.status().0);
-        let failed = Ended {
+        let (request_id, quota) = (self.id, self.context.quota.get());
+        Ended {
             error,
-            request_id: self.id,
-            quota: self.context.quota(),
-        };
-        failed.into()
+            request_id,
+            quota,
+        }
+        .into()
     }
 }
 
 /// Sets the answer's request id, and the body of an error.
-fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
+fn finish(mut answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
     let status = answer.status();
     let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
     if !(status.is_client_error() || status.is_server_error()) || written {
-        return with_id(answer, record.id);
+        record.id.write(answer.headers_mut());
+        forbid_sniffing(answer.headers_mut());
+        return answer;
     }
-    let response = match answer
-        .response()
-        .error()
-        .and_then(|error| error.as_error::<ServiceError>())
-    {
+    let error = answer.response().error();
+    let response = match error.and_then(|error| error.as_error::<ServiceError>()) {
         Some(error) => {
             log(error, record);
             error_response(error, record.id)
@@ -153,12 +157,6 @@ fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
     }
 }
 
-fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceResponse<BoxBody> {
-    request_id.write(answer.headers_mut());
-    forbid_sniffing(answer.headers_mut());
-    answer
-}
-
 /// Logs a server error with its private cause. It is logged nowhere else.
 fn log(error: &ServiceError, record: &Record) {
     let cause = || error.cause().map(ToString::to_string);
@@ -170,7 +168,7 @@ fn log(error: &ServiceError, record: &Record) {
         }
         ErrorKind::Unavailable => {
             // Overload refuses thousands of requests a second: log one line a second, with the count.
-            if let Some(refused) = REFUSALS.tick() {
+            if let Some(refused) = refusals_to_log() {
                 tracing::warn!(%request_id, %method, route, status = 503, took_us, cause = cause(), refused,
                     "requests refused: {}", error.message);
             }
@@ -180,27 +178,16 @@ fn log(error: &ServiceError, record: &Record) {
     }
 }
 
-static REFUSALS: Throttle = Throttle {
-    second: AtomicU64::new(0),
-    count: AtomicU64::new(0),
-};
-
-/// Allows one log line a second.
-struct Throttle {
-    second: AtomicU64,
-    count: AtomicU64,
-}
-
-impl Throttle {
-    /// Counts an event. Once a second, returns the number since the last time.
-    fn tick(&self) -> Option<u64> {
-        static START: OnceLock<Instant> = OnceLock::new();
-        self.count.fetch_add(1, Ordering::Relaxed);
-        // Starts at one, so that the first refusal is logged.
-        let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
-        let is_due = self.second.fetch_max(second, Ordering::Relaxed) < second;
-        is_due.then(|| self.count.swap(0, Ordering::Relaxed))
-    }
+/// Counts a refusal. Once a second, returns the number since the last time.
+fn refusals_to_log() -> Option<u64> {
+    static START: OnceLock<Instant> = OnceLock::new();
+    static LOGGED_SECOND: AtomicU64 = AtomicU64::new(0);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed);
+    // Starts at one, so that the first refusal is logged.
+    let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
+    let is_due = LOGGED_SECOND.fetch_max(second, Ordering::Relaxed) < second;
+    is_due.then(|| COUNT.swap(0, Ordering::Relaxed))
 }
 
 fn describe(panic: &(dyn Any + Send)) -> String {

@@ -13,6 +13,7 @@ mod request_metrics;
 mod tls;
 
 use std::io;
+use std::sync::Arc;
 
 use actix_cors::Cors;
 use actix_web::App;
@@ -64,7 +65,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         cores,
     ));
     let answers = AnswerBudget::new(config.answer_bytes_max);
-    let metrics = RequestMetrics::new(table::patterns(&service));
+    let metrics = Arc::new(RequestMetrics::new(table::patterns(&service)));
     process::note_start();
     let connections = Counts::default();
     let counts = connections.clone();

@@ -4,6 +4,7 @@
 //! made outside the handler.
 
 use std::cell::RefCell;
+use std::thread::LocalKey;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -13,30 +14,28 @@ static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
+/// A number and its text.
+type Text = RefCell<Option<(u64, HeaderValue)>>;
+
 thread_local! {
     /// Caches the text of the last limit and the last reset: there are few plans, and one month at a time.
-    static LIMIT_TEXT: RefCell<Text> = RefCell::default();
-    static RESET_TEXT: RefCell<Text> = RefCell::default();
+    static LIMIT_TEXT: Text = RefCell::default();
+    static RESET_TEXT: Text = RefCell::default();
 }
 
 /// Writes the three headers, or none without a quota.
 pub(in crate::http) fn write(quota: Option<Quota>, headers: &mut HeaderMap) {
     let Some(quota) = quota else { return };
-    let limit = LIMIT_TEXT.with_borrow_mut(|text| text.of(quota.calls_max));
-    let reset = RESET_TEXT.with_borrow_mut(|text| text.of(quota.resets_at_seconds.cast_unsigned()));
+    let limit = text_of(quota.calls_max, &LIMIT_TEXT);
+    let reset = text_of(quota.resets_at_seconds.cast_unsigned(), &RESET_TEXT);
     headers.insert(LIMIT.clone(), limit);
     headers.insert(REMAINING.clone(), HeaderValue::from(quota.remaining));
     headers.insert(RESET.clone(), reset);
 }
 
-#[derive(Default)]
-struct Text(Option<(u64, HeaderValue)>);
-
-impl Text {
-    fn of(&mut self, number: u64) -> HeaderValue {
-        match &self.0 {
-            Some((last, text)) if *last == number => text.clone(),
-            _ => self.0.insert((number, HeaderValue::from(number))).1.clone(),
-        }
-    }
+fn text_of(number: u64, cached: &'static LocalKey<Text>) -> HeaderValue {
+    cached.with_borrow_mut(|cached| match cached {
+        Some((last, text)) if *last == number => text.clone(),
+        _ => cached.insert((number, HeaderValue::from(number))).1.clone(),
+    })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::web;
-use actix_web::{App, HttpRequest, HttpResponse};
+use actix_web::{App, HttpRequest, HttpResponse, Route};
 
 use super::listener::{Counts, Limits, Listener, RunningServer};
 use super::request_id::RequestId;
@@ -43,8 +43,10 @@ pub fn start_recovering(
             .default_service(web::to(wrong_method));
         App::new()
             .service(health)
-            .route("/ready", web::to(not_ready))
-            .default_service(web::to(refused))
+            .route("/ready", unavailable("not ready: recovering the data directory"))
+            .default_service(unavailable(
+                "the server is starting: it is recovering its data directory; send it again in a moment",
+            ))
     };
     listener.serve(router, tls, limits, Counts::default())
 }
@@ -64,17 +66,10 @@ async fn wrong_method() -> HttpResponse {
     answer
 }
 
-async fn not_ready() -> HttpResponse {
-    unavailable("not ready: recovering the data directory")
-}
-
-async fn refused() -> HttpResponse {
-    unavailable("the server is starting: it is recovering its data directory; send it again in a moment")
-}
-
-fn unavailable(message: &str) -> HttpResponse {
-    error_response(
-        &ServiceError::unavailable(message, RETRY_AFTER_SECONDS),
-        RequestId::next(),
-    )
+/// Answers every request with this 503.
+fn unavailable(message: &'static str) -> Route {
+    web::to(move || async move {
+        let error = ServiceError::unavailable(message, RETRY_AFTER_SECONDS);
+        error_response(&error, RequestId::next())
+    })
 }

@@ -1,7 +1,6 @@
 //! Request metrics by route, method and status. All counters are allocated at start, so that counting a request takes
 //! no lock and no allocation.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,37 +13,19 @@ use crate::metrics::{Distribution, Exposition, Histogram, Sharded};
 const METHODS: [&str; 5] = ["GET", "POST", "PATCH", "DELETE", "other"];
 
 /// The statuses that the server sends; the last entry stands for all others.
-const STATUSES: [(u16, &str); 17] = [
-    (200, "200"),
-    (201, "201"),
-    (202, "202"),
-    (204, "204"),
-    (207, "207"),
-    (400, "400"),
-    (401, "401"),
-    (403, "403"),
-    (404, "404"),
-    (405, "405"),
-    (409, "409"),
-    (413, "413"),
-    (415, "415"),
-    (429, "429"),
-    (500, "500"),
-    (503, "503"),
-    (0, "other"),
+const STATUSES: [&str; 17] = [
+    "200", "201", "202", "204", "207", "400", "401", "403", "404", "405", "409", "413", "415", "429", "500",
+    "503", "other",
 ];
 
 /// The label of requests whose path matches no route.
 pub(in crate::http) const NO_ROUTE: &str = "none";
 
-/// Counters and latency histograms of requests. Cheap to clone.
-#[derive(Clone)]
-pub(in crate::http) struct RequestMetrics(Arc<Inner>);
-
-struct Inner {
-    /// Path patterns by route number.
+/// Counters and latency histograms of requests.
+pub(in crate::http) struct RequestMetrics {
+    /// Path patterns by route number, and the label of paths that match none.
     routes: Vec<&'static str>,
-    /// One slot for each route and method; the last route is for paths that match none.
+    /// One slot for each of them and method.
     slots: Sharded<Box<[Slot]>>,
 }
 
@@ -55,26 +36,27 @@ struct Slot {
 }
 
 impl RequestMetrics {
-    pub fn new(routes: Vec<&'static str>) -> Self {
-        let slots = (routes.len() + 1) * METHODS.len();
-        Self(Arc::new(Inner {
+    pub fn new(mut routes: Vec<&'static str>) -> Self {
+        routes.push(NO_ROUTE);
+        let slots = routes.len() * METHODS.len();
+        Self {
             routes,
             slots: Sharded::new(|| (0..slots).map(|_| Slot::default()).collect()),
-        }))
+        }
     }
 
     /// The pattern of a route.
     pub fn pattern(&self, route: Option<RouteNumber>) -> &'static str {
-        let pattern = route.and_then(|route| self.0.routes.get(usize::from(route)));
+        let pattern = route.and_then(|route| self.routes.get(usize::from(route)));
         pattern.copied().unwrap_or(NO_ROUTE)
     }
 
     /// Counts an answered request.
     pub fn served(&self, route: Option<RouteNumber>, method: &Method, status: StatusCode, took: Duration) {
-        let route = route.map_or(self.0.routes.len(), usize::from);
+        let route = route.map_or(self.routes.len() - 1, usize::from);
         let method = METHODS.iter().position(|word| *word == method.as_str());
-        let status = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
-        let slot = &self.0.slots.mine()[route * METHODS.len() + method.unwrap_or(METHODS.len() - 1)];
+        let status = STATUSES.iter().position(|code| *code == status.as_str());
+        let slot = &self.slots.mine()[route * METHODS.len() + method.unwrap_or(METHODS.len() - 1)];
         slot.statuses[status.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Ordering::Relaxed);
         slot.durations.observe(took);
     }
@@ -85,9 +67,9 @@ impl RequestMetrics {
             "tidewatch_http_requests_total",
             "Requests answered, by the route's pattern.",
         );
-        for (slot, route, method) in self.slots() {
-            for (index, (_, status)) in STATUSES.iter().enumerate() {
-                let shards = self.0.slots.all();
+        for (slot, (route, method)) in self.slots() {
+            for (index, status) in STATUSES.iter().enumerate() {
+                let shards = self.slots.all();
                 let count: u64 = shards
                     .map(|slots| slots[slot].statuses[index].load(Ordering::Relaxed))
                     .sum();
@@ -100,24 +82,22 @@ impl RequestMetrics {
             "tidewatch_http_request_duration_seconds",
             "Time from a request's head to its answer, the body's arrival included.",
         );
-        for (slot, route, method) in self.slots() {
+        for (slot, (route, method)) in self.slots() {
             let mut all = Distribution::default();
-            self.0
-                .slots
-                .all()
-                .for_each(|slots| slots[slot].durations.add_to(&mut all));
+            for slots in self.slots.all() {
+                slots[slot].durations.add_to(&mut all);
+            }
             if all.count() > 0 {
                 durations.distribution(&[("route", route), ("method", method)], &all);
             }
         }
     }
 
-    fn slots(&self) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
-        let routes = self.0.routes.iter().copied().chain([NO_ROUTE]);
-        let named = routes.flat_map(|route| METHODS.iter().map(move |method| (route, *method)));
-        named
-            .enumerate()
-            .map(|(slot, (route, method))| (slot, route, method))
+    /// All slots by number, each with its route and method.
+    fn slots(&self) -> impl Iterator<Item = (usize, (&'static str, &'static str))> {
+        let routes = self.routes.iter();
+        let slots = routes.flat_map(|route| METHODS.map(|method| (*route, method)));
+        slots.enumerate()
     }
 }
 

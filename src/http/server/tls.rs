@@ -1,9 +1,9 @@
 //! TLS: a certificate and its key from PEM files, read at start and again when the operator asks for it. Open
 //! connections keep the certificate they began with.
 
-use std::fmt;
+use std::fmt::Display;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -26,16 +26,9 @@ pub struct Tls {
 struct Current(RwLock<Arc<CertifiedKey>>);
 
 /// An unusable certificate or key; the text names the config key and the file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct TlsError(String);
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TlsError {}
 
 impl ResolvesServerCert for Current {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
@@ -101,15 +94,14 @@ fn certified(files: &TlsConfig) -> Result<Arc<CertifiedKey>, TlsError> {
 }
 
 /// A file and the config key that names it.
-struct Named<'a>(&'static str, &'a PathBuf);
+struct Named<'a>(&'static str, &'a Path);
 
 impl Named<'_> {
     fn read(&self) -> Result<Vec<u8>, TlsError> {
         fs::read(self.1).map_err(|error| self.error(format_args!("cannot be read: {error}")))
     }
 
-    fn error(&self, fault: impl fmt::Display) -> TlsError {
-        let path: &Path = self.1;
-        TlsError(format!("{} ({}) {fault}", self.0, path.display()))
+    fn error(&self, fault: impl Display) -> TlsError {
+        TlsError(format!("{} ({}) {fault}", self.0, self.1.display()))
     }
 }

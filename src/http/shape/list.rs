@@ -7,7 +7,7 @@ use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{FromJson, Place, Rule, kind_of};
+use super::{FromJson, Place, Rule};
 
 /// An array of `MIN` to `MAX` entries.
 #[derive(Debug)]
@@ -21,10 +21,7 @@ impl<T, const MIN: usize, const MAX: usize> Default for List<T, MIN, MAX> {
 
 impl<T: FromJson, const MIN: usize, const MAX: usize> FromJson for List<T, MIN, MAX> {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let Some(entries) = value.as_array() else {
-            place.fault(format!("must be an array, not {}", kind_of(value)));
-            return None;
-        };
+        let entries = place.typed(value.as_array(), "an array", value)?;
         if !(MIN..=MAX).contains(&entries.len()) {
             place.fault(match MAX {
                 usize::MAX => format!("must have {MIN} or more entries, not {}", entries.len()),

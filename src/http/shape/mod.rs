@@ -139,22 +139,20 @@ impl<'a> Place<'a> {
         read.map_err(|message| self.fault(message.to_string())).ok()
     }
 
-    /// The text of a string. If the value is not a string, adds a fault.
-    pub fn string<'v>(&self, value: &'v Value) -> Option<&'v str> {
-        let text = value.as_str();
-        if text.is_none() {
-            self.fault(format!("must be a string, not {}", kind_of(value)));
-        }
-        text
+    /// Returns what the value was read as. If it is of another type, adds a fault that says what it must be.
+    fn typed<T>(&self, read: Option<T>, wanted: &str, value: &Value) -> Option<T> {
+        self.check(read.ok_or_else(|| format!("must be {wanted}, not {}", kind_of(value))))
+    }
+
+    /// Parses the text of a string. Any other value is a fault.
+    pub fn parse<T, E: Display>(&self, value: &Value, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+        self.check(parse(self.typed(value.as_str(), "a string", value)?))
     }
 
     /// Returns the members of an object. Any other value is a fault.
     pub fn object(&'a self, value: &'a Value) -> Option<Object<'a>> {
-        let members = value.as_object();
-        if members.is_none() {
-            self.fault(format!("must be an object, not {}", kind_of(value)));
-        }
-        members.map(|members| Object { members, place: self })
+        let members = self.typed(value.as_object(), "an object", value)?;
+        Some(Object { members, place: self })
     }
 
     fn path(&self) -> Vec<String> {

@@ -17,11 +17,8 @@ impl<const MIN: u64, const MAX: u64> FromJson for Integer<MIN, MAX> {
             .as_u64()
             .or_else(|| value.as_f64().and_then(whole))
             .filter(|integer| (MIN..=MAX).contains(integer));
-        if integer.is_none() {
-            let found = found(value);
-            place.fault(format!("must be an integer from {MIN} to {MAX}, not {found}"));
-        }
-        integer.map(Self)
+        let fault = || format!("must be an integer from {MIN} to {MAX}, not {}", found(value));
+        place.check(integer.map(Self).ok_or_else(fault))
     }
 }
 
@@ -37,14 +34,11 @@ impl<const MIN: u64, const MAX: u64> FromJson for Number<MIN, MAX> {
         let number = value
             .as_f64()
             .filter(|number| (MIN as f64..=max).contains(number));
-        if number.is_none() {
-            let found = found(value);
-            place.fault(match MAX {
-                u64::MAX => format!("must be a number, {MIN} or more, not {found}"),
-                _ => format!("must be a number from {MIN} to {MAX}, not {found}"),
-            });
-        }
-        number.map(Self)
+        let fault = || match MAX {
+            u64::MAX => format!("must be a number, {MIN} or more, not {}", found(value)),
+            _ => format!("must be a number from {MIN} to {MAX}, not {}", found(value)),
+        };
+        place.check(number.map(Self).ok_or_else(fault))
     }
 }
 

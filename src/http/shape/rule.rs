@@ -1,6 +1,6 @@
 //! Constraints between the members of a body. Each is checked, and described in the schema.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Object, json_name};
 
@@ -42,60 +42,50 @@ impl Rule {
             Self::Together(one, other) => {
                 for (given, missing) in [(one, other), (other, one)] {
                     if has(given) && !has(missing) {
-                        fault(
-                            missing,
-                            format!("is required with {given}: both together, or neither"),
-                        );
+                        let message = format!("is required with {given}: both together, or neither");
+                        fault(missing, message);
                     }
-                }
-            }
-            Self::AnyOf(first, other) => {
-                if !has(first) && !has(other) {
-                    fault(first, format!("is required, or {other} in its place"));
                 }
             }
             Self::OneOf(first, other) => {
                 Self::AnyOf(first, other).check(object, fields);
                 Self::NotBoth(first, other).check(object, fields);
             }
-            Self::NotBoth(first, other) => {
-                if has(first) && has(other) {
-                    fault(other, format!("is another name for {first}; send one of them"));
-                }
+            Self::AnyOf(first, other) if !has(first) && !has(other) => {
+                fault(first, format!("is required, or {other} in its place"));
             }
-            Self::Needs(given, missing) => {
-                if has(given) && !has(missing) {
-                    fault(missing, format!("is required with {given}"));
-                }
+            Self::NotBoth(first, other) if has(first) && has(other) => {
+                fault(other, format!("is another name for {first}; send one of them"));
             }
-            Self::Excludes(member, others, why) => {
-                if has(member) && others.iter().any(|other| has(other)) {
-                    fault(member, why.to_owned());
-                }
+            Self::Needs(given, missing) if has(given) && !has(missing) => {
+                fault(missing, format!("is required with {given}"));
             }
-            Self::ExcludesFalse(member, other, why) => {
-                if has(member) && object.given(other) == Some(&Value::Bool(false)) {
-                    fault(member, why.to_owned());
-                }
+            Self::Excludes(member, others, why) if has(member) && others.iter().any(|other| has(other)) => {
+                fault(member, why.to_owned());
+            }
+            Self::ExcludesFalse(member, other, why)
+                if has(member) && object.given(other) == Some(&Value::Bool(false)) =>
+            {
+                fault(member, why.to_owned());
             }
             Self::Values(check) => check(object),
+            // Kept.
+            Self::AnyOf(..)
+            | Self::NotBoth(..)
+            | Self::Needs(..)
+            | Self::Excludes(..)
+            | Self::ExcludesFalse(..) => {}
         }
     }
 
     /// Returns the rule as a schema in addition to the type's own; `None` for a rule that is expressed in another way.
     pub fn schema(&self) -> Option<Value> {
-        let given = |names: &[&str]| {
-            let members = names
-                .iter()
-                .map(|name| ((*name).to_owned(), json!({"not": {"type": "null"}})));
-            json!({"required": names, "properties": members.collect::<serde_json::Map<_, _>>()})
+        let members = |names: &[&str], schema: Value| -> Map<String, Value> {
+            let members = names.iter().map(|name| ((*name).to_owned(), schema.clone()));
+            members.collect()
         };
-        let absent = |names: &[&str]| {
-            let members = names
-                .iter()
-                .map(|name| ((*name).to_owned(), json!({"type": "null"})));
-            json!({"properties": members.collect::<serde_json::Map<_, _>>()})
-        };
+        let given = |names: &[&str]| json!({"required": names, "properties": members(names, json!({"not": {"type": "null"}}))});
+        let absent = |names: &[&str]| json!({"properties": members(names, json!({"type": "null"}))});
         let any = |choices: Vec<Value>| Some(json!({"anyOf": choices}));
         match *self {
             Self::Together(one, other) => any(vec![given(&[one, other]), absent(&[one, other])]),

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{FromJson, Place, Text, body, kind_of};
+use super::{FromJson, Place, Text, body};
 use crate::catalog::{Field, FieldType};
 use crate::limits::{DESCRIPTION_CHARS_MAX, FIELD_NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
@@ -40,13 +40,16 @@ pub struct Fields(pub Vec<Field>);
 
 impl FromJson for Fields {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        if let Some(message) = wrong_count(value) {
-            place.fault(message);
+        let members = place.typed(value.as_object(), "an object of field definitions", value)?;
+        let count = members.len();
+        if !(1..=SCHEMA_FIELDS_MAX).contains(&count) {
+            place.fault(format!(
+                "must declare 1 to {SCHEMA_FIELDS_MAX} fields, not {count}"
+            ));
             return None;
         }
-        let object = place.object(value)?;
         let mut fields: Vec<Field> = Vec::new();
-        for (name, definition) in object.members {
+        for (name, definition) in members {
             let place = place.member(name);
             let stored = match Field::stored_name(name) {
                 Ok(stored) if fields.iter().any(|field| *field.name == *stored) => {
@@ -63,21 +66,7 @@ impl FromJson for Fields {
                 description: definition.description.map(|text| text.0.into()),
             }));
         }
-        (fields.len() == object.members.len()).then_some(Self(fields))
-    }
-}
-
-fn wrong_count(schema: &Value) -> Option<String> {
-    match schema {
-        Value::Object(fields) if (1..=SCHEMA_FIELDS_MAX).contains(&fields.len()) => None,
-        Value::Object(fields) => Some(format!(
-            "must declare 1 to {SCHEMA_FIELDS_MAX} fields, not {}",
-            fields.len()
-        )),
-        other => Some(format!(
-            "must be an object of field definitions, not {}",
-            kind_of(other)
-        )),
+        (fields.len() == count).then_some(Self(fields))
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{KnownFormat, SchemaFormat};
 
-use super::{FromJson, Place, described, kind_of};
+use super::{FromJson, Place, described};
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX};
@@ -18,11 +18,71 @@ pub const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u202
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trimmed<const MAX: usize>(pub String);
 
-impl<const MAX: usize> FromJson for Trimmed<MAX> {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let text = place.string(value)?;
-        place.check(trimmed(text, MAX)).map(Self)
-    }
+/// Free text of at most `MAX` characters, kept as sent; may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text<const MAX: usize>(pub String);
+
+/// A timestamp in ISO 8601, as nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(pub i64);
+
+/// An email address, trimmed and in lower case.
+#[derive(Debug)]
+pub struct Email(pub String);
+
+/// A new password, as typed.
+#[derive(Debug)]
+pub struct NewPassword(pub String);
+
+/// A webhook's secret.
+#[derive(Debug)]
+pub struct Secret(pub String);
+
+/// Types that are parsed from the text of a string.
+macro_rules! from_text {
+    ($($kind:ty $(where [const $bound:ident: usize])?, $parse:expr;)*) => {$(
+        impl$(<const $bound: usize>)? FromJson for $kind {
+            fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+                place.parse(value, $parse)
+            }
+        }
+    )*};
+}
+
+from_text! {
+    String, |text| Ok::<_, String>(text.to_owned());
+    ObjectId, str::parse;
+    Trimmed<MAX> where [const MAX: usize], |text| trimmed(text, MAX).map(Self);
+    Text<MAX> where [const MAX: usize], |text| bounded(text, MAX).map(Self);
+    Moment, |text| timestamp::parse(text).map(Self);
+    Email, |text| email(text).map(Self);
+    NewPassword, |text| password(text).map(Self);
+    Secret, |text| {
+        check_secret(&bounded(text, SECRET_CHARS_MAX)?)?;
+        Ok::<_, String>(Self(text.to_owned()))
+    };
+}
+
+described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
+described!(Text<MAX> where [const MAX: usize], format!("Text{MAX}"), text(0, MAX));
+described!(Moment, "Timestamp", Timestamp::schema());
+described!(
+    Email,
+    "Email",
+    text(0, EMAIL_CHARS_MAX).format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
+);
+described!(
+    NewPassword,
+    "NewPassword",
+    text(PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX)
+);
+described!(Secret, "Secret", text(1, SECRET_CHARS_MAX));
+
+fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length((chars_min > 0).then_some(chars_min))
+        .max_length(Some(chars_max))
 }
 
 fn trimmed(text: &str, chars_max: usize) -> Result<String, String> {
@@ -39,69 +99,12 @@ fn bounded(text: &str, chars_max: usize) -> Result<String, String> {
     }
 }
 
-described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
-
-/// Free text of at most `MAX` characters, kept as sent; may be empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text<const MAX: usize>(pub String);
-
-impl<const MAX: usize> FromJson for Text<MAX> {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let text = place.string(value)?;
-        place.check(bounded(text, MAX)).map(Self)
-    }
-}
-
-described!(Text<MAX> where [const MAX: usize], format!("Text{MAX}"), text(0, MAX));
-
-fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length((chars_min > 0).then_some(chars_min))
-        .max_length(Some(chars_max))
-}
-
-impl FromJson for String {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.string(value).map(str::to_owned)
-    }
-}
-
-impl FromJson for bool {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let boolean = value.as_bool();
-        if boolean.is_none() {
-            place.fault(format!("must be true or false, not {}", kind_of(value)));
-        }
-        boolean
-    }
-}
-
-impl FromJson for ObjectId {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(place.string(value)?.parse())
-    }
-}
-
-/// A timestamp in ISO 8601, as nanoseconds since 1970.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment(pub i64);
-
-impl FromJson for Moment {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(timestamp::parse(place.string(value)?)).map(Self)
-    }
-}
-
-described!(Moment, "Timestamp", Timestamp::schema());
-
-/// An email address, trimmed and in lower case.
-#[derive(Debug)]
-pub struct Email(pub String);
-
-impl FromJson for Email {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.check(email(place.string(value)?)).map(Self)
+fn password(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX => Ok(text.to_owned()),
+        chars => Err(format!(
+            "must have {PASSWORD_CHARS_MIN} to {PASSWORD_CHARS_MAX} characters, not {chars}"
+        )),
     }
 }
 
@@ -119,53 +122,11 @@ pub fn email(text: &str) -> Result<String, String> {
     }
 }
 
-described!(
-    Email,
-    "Email",
-    text(0, EMAIL_CHARS_MAX).format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
-);
-
-/// A new password, as typed.
-#[derive(Debug)]
-pub struct NewPassword(pub String);
-
-impl FromJson for NewPassword {
+impl FromJson for bool {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let password = place.string(value)?;
-        let chars = password.chars().count();
-        if (PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX).contains(&chars) {
-            return Some(Self(password.to_owned()));
-        }
-        place.fault(format!(
-            "must have {PASSWORD_CHARS_MIN} to {PASSWORD_CHARS_MAX} characters, not {chars}"
-        ));
-        None
+        place.typed(value.as_bool(), "true or false", value)
     }
 }
-
-described!(
-    NewPassword,
-    "NewPassword",
-    text(PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX)
-);
-
-/// A webhook's secret.
-#[derive(Debug)]
-pub struct Secret(pub String);
-
-impl FromJson for Secret {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let Text::<SECRET_CHARS_MAX>(secret) = FromJson::read(value, place)?;
-        if secret.is_empty() {
-            place.fault("must not be empty; leave it out to have one made");
-            return None;
-        }
-        place.check(check_secret(&secret))?;
-        Some(Self(secret))
-    }
-}
-
-described!(Secret, "Secret", text(1, SECRET_CHARS_MAX));
 
 #[cfg(test)]
 mod tests {

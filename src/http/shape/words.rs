@@ -25,7 +25,7 @@ pub fn word_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
 }
 
 fn read<T: Copy>(value: &Value, place: &Place<'_>, words: &[(&str, T)]) -> Option<T> {
-    place.check(word_of(place.string(value)?, words))
+    place.parse(value, |word| word_of(word, words))
 }
 
 fn schema_of(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {

@@ -5,7 +5,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::{EntryError, ServiceError};
-use crate::http::docs::points;
 use crate::service::data::{Accepted, AcceptedPoint, IngestAnswer};
 use crate::timestamp::format_timestamp_ns;
 
@@ -34,7 +33,6 @@ pub struct PartialBatchAnswer<'a> {
     #[schema(value_type = u32)]
     pub failed_count: usize,
     /// Entries not stored, by ascending index.
-    #[schema(value_type = Vec<points::EntryError>)]
     pub errors: &'a [EntryError],
 }
 

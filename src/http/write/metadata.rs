@@ -8,7 +8,7 @@ use crate::ids::ObjectId;
 use crate::service::query::{Aggregation, Answer, Groups, PageInfo};
 
 /// Information about the rows and the pages that follow.
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueryMetadata {
     /// Number of rows in this response.
@@ -60,15 +60,11 @@ impl QueryMetadata {
     pub(super) fn of_points(page: &PageInfo) -> Self {
         Self {
             count: page.count as u64,
-            aggregation: None,
-            group_by: None,
-            bucket_id: None,
             limit: page.limit as u64,
             offset: page.offset,
             has_more: page.has_more,
             next_cursor: page.next.map(|cursor| cursor.encode()),
-            downsampling_applied: None,
-            downsampling: None,
+            ..Self::default()
         }
     }
 

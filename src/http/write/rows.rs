@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::{QueryMetadata, member_name};
 use crate::error::ServiceError;
@@ -44,10 +45,7 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     let mut fields: HashMap<usize, Vec<(u16, Vec<u8>)>> = HashMap::new();
     for run in points.runs() {
         if let Entry::Vacant(entry) = fields.entry(run.schema) {
-            let named = run.fields().map(|(ordinal, name)| (ordinal, member_name(name)));
-            let named: Vec<_> = named.collect();
-            held.grow(memory_bytes(&named, |(_, name)| name))?;
-            entry.insert(named);
+            entry.insert(with_member_names(run.fields(), &mut held)?);
         }
     }
     let mut writers = Vec::new();
@@ -135,16 +133,17 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     answer.reserve(256 + GROUP_BYTES * groups.cells.len())?;
     answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
     let mut held = answer.hold();
-    let mut fields: HashMap<usize, Vec<GroupField>> = HashMap::new();
+    // The fields of each schema that occurs, with whether they are also members of the group itself.
+    let mut fields: HashMap<usize, Vec<(bool, Vec<u8>)>> = HashMap::new();
     for (index, cell) in groups.cells.iter().enumerate() {
         let schema = groups.schema(cell);
         let fields = match fields.entry(schema) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let names = groups.field_names(schema).into_iter();
-                let fields: Vec<_> = names.map(|name| GroupField::new(name)).collect();
-                held.grow(memory_bytes(&fields, |field| &field.name))?;
-                entry.insert(fields)
+                let names = groups.field_names(schema);
+                let is_member = |name: &str| !GROUP_MEMBERS.contains(&name);
+                let fields = names.iter().map(|name| (is_member(name), *name));
+                entry.insert(with_member_names(fields, &mut held)?)
             }
         };
         answer.write(|out| {
@@ -159,24 +158,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(groups.cells.len())
 }
 
-/// An aggregated field.
-struct GroupField {
-    /// Its name as a JSON member name.
-    name: Vec<u8>,
-    /// Whether it is also a member of the group itself.
-    is_member: bool,
-}
-
-impl GroupField {
-    fn new(name: &str) -> Self {
-        Self {
-            name: member_name(name),
-            is_member: !GROUP_MEMBERS.contains(&name),
-        }
-    }
-}
-
-fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[GroupField], out: &mut Vec<u8>) {
+fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
     let start = format_timestamp_ns(cell.start_ns);
     out.extend_from_slice(br#"{"timestamp":""#);
     out.extend_from_slice(start.as_bytes());
@@ -199,9 +181,9 @@ fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[GroupField], out: &mu
         out.extend_from_slice(br#","stats":"#);
         write_object(values(), out, write_stats);
     }
-    for (field, aggregate) in values().filter(|(field, _)| field.is_member) {
+    for ((_, name), aggregate) in values().filter(|((is_member, _), _)| *is_member) {
         out.push(b',');
-        out.extend_from_slice(&field.name);
+        out.extend_from_slice(name);
         write_value(aggregate, out);
     }
     out.push(b'}');
@@ -209,16 +191,16 @@ fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[GroupField], out: &mu
 
 /// Writes an object with a member for each field.
 fn write_object<'a>(
-    values: impl Iterator<Item = (&'a GroupField, &'a Aggregate)>,
+    values: impl Iterator<Item = (&'a (bool, Vec<u8>), &'a Aggregate)>,
     out: &mut Vec<u8>,
     write: impl Fn(&Aggregate, &mut Vec<u8>),
 ) {
     out.push(b'{');
-    for (index, (field, aggregate)) in values.enumerate() {
+    for (index, ((_, name), aggregate)) in values.enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(&field.name);
+        out.extend_from_slice(name);
         write(aggregate, out);
     }
     out.push(b'}');
@@ -234,10 +216,13 @@ fn write_stats(aggregate: &Aggregate, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Memory of fields and their names.
-fn memory_bytes<T>(fields: &[T], name: impl Fn(&T) -> &Vec<u8>) -> usize {
-    fields
-        .iter()
-        .map(|field| size_of::<T>() + name(field).capacity())
-        .sum()
+/// Makes the member names of these fields, which count against the query's memory.
+fn with_member_names<'a, T>(
+    fields: impl Iterator<Item = (T, &'a Arc<str>)>,
+    held: &mut Held<'_>,
+) -> Result<Vec<(T, Vec<u8>)>, ServiceError> {
+    let fields: Vec<_> = fields.map(|(field, name)| (field, member_name(name))).collect();
+    let names_bytes: usize = fields.iter().map(|(_, name)| name.capacity()).sum();
+    held.grow(names_bytes + fields.len() * size_of::<(T, Vec<u8>)>())?;
+    Ok(fields)
 }

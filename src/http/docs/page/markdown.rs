@@ -25,24 +25,15 @@ pub fn headings(markdown: &str) -> impl Iterator<Item = &str> {
 
 /// Renders Markdown as HTML.
 pub fn html(markdown: &str) -> String {
-    let events = events(markdown).map(|(event, range)| match event {
-        Event::Start(Tag::Heading {
-            level,
-            classes,
-            attrs,
-            ..
-        }) => {
-            let id = Some(slug(title(&markdown[range])).into());
-            Event::Start(Tag::Heading {
-                level,
-                id,
-                classes,
-                attrs,
-            })
+    let events = events(markdown).map(|(mut event, range)| {
+        if let Event::Start(Tag::Heading { id, .. }) = &mut event {
+            *id = Some(slug(title(&markdown[range])).into());
         }
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        Event::SoftBreak => Event::Text(" ".into()),
-        other => other,
+        match event {
+            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+            Event::SoftBreak => Event::Text(" ".into()),
+            other => other,
+        }
     });
     let mut html = String::new();
     push_html(&mut html, events);

@@ -15,27 +15,16 @@ use text::{escaped, slug};
 /// The only style. The content security policy allows it by its hash.
 const STYLE: &str = include_str!("page.css");
 
-/// A rendered page.
-pub struct Page {
-    pub html: Vec<u8>,
-    /// The value of its `Content-Security-Policy` header.
-    pub content_security_policy: String,
+/// The value of the page's `Content-Security-Policy` header.
+pub fn content_security_policy() -> String {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 }
 
-impl Page {
-    /// Renders the document.
-    pub fn of(document: &Value) -> Self {
-        let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
-        Self {
-            html: render(document).into_bytes(),
-            content_security_policy: format!(
-                "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-            ),
-        }
-    }
-}
-
-fn render(document: &Value) -> String {
+/// Renders the document.
+pub fn html(document: &Value) -> String {
     let title = escaped(text_of(&document["info"]["title"]));
     let version = escaped(text_of(&document["info"]["version"]));
     let introduction = text_of(&document["info"]["description"]);

@@ -12,16 +12,14 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::bounds::ROOMY_CONNECTIONS_MAX;
 use super::counts::{Counted, Counts};
-use super::serving::Room;
-use super::worker::{Accepted, Command};
+use super::worker::Accepted;
 
 /// How long accepting pauses when the operating system cannot open more connections.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The acceptor's handle of a worker.
-#[derive(Clone)]
 pub(super) struct Worker {
-    pub commands: UnboundedSender<Command>,
+    pub connections: UnboundedSender<Accepted>,
     /// The worker's open connections.
     pub load: Arc<AtomicUsize>,
 }
@@ -58,14 +56,10 @@ pub(super) async fn accept(socket: TcpListener, workers: &[Worker], connections_
         let accepted = Accepted {
             socket,
             peer,
-            room: if before < ROOMY_CONNECTIONS_MAX {
-                Room::Roomy
-            } else {
-                Room::Crowded
-            },
+            is_roomy: before < ROOMY_CONNECTIONS_MAX,
             held: (open, load, place),
         };
-        if worker.commands.send(Command::Serve(accepted)).is_err() {
+        if worker.connections.send(accepted).is_err() {
             tracing::error!("a worker has ended: no longer accepting connections");
             return;
         }

@@ -1,33 +1,33 @@
 //! An answer's body on its way out. The HTTP library asks for it when it has room, and gets it in pieces, so that the
 //! progress of the client is visible.
 
-use std::io;
+use std::error::Error;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use actix_web::body::{BodySize, MessageBody};
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::web::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
-use super::connection::Sending;
+use super::connection::InFlight;
 
 /// The body of an answer.
-pub(super) struct Answer<B> {
-    sending: Sending,
+pub(super) struct AnswerBody {
+    sending: InFlight,
     /// The rest of the chunk that the handler gave last.
     rest: Bytes,
     /// Whether `rest` is only a part of that chunk.
     is_cut: bool,
     /// The source of further chunks.
-    more: Option<Pin<Box<B>>>,
+    more: Option<BoxBody>,
     /// Remaining bytes in total; `None` when the length is unknown.
     left: Option<u64>,
     piece_bytes: usize,
 }
 
-impl<B: MessageBody> Answer<B> {
-    pub fn new(body: B, sending: Sending, is_multiplexed: bool) -> Self {
+impl AnswerBody {
+    pub fn new(body: BoxBody, sending: InFlight, is_multiplexed: bool) -> Self {
         let left = match body.size() {
             BodySize::None => Some(0),
             BodySize::Sized(bytes) => Some(bytes),
@@ -35,7 +35,7 @@ impl<B: MessageBody> Answer<B> {
         };
         let (rest, more) = match body.try_into_bytes() {
             Ok(whole) => (whole, None),
-            Err(body) => (Bytes::new(), Some(Box::pin(body))),
+            Err(body) => (Bytes::new(), Some(body)),
         };
         Self {
             sending,
@@ -50,9 +50,7 @@ impl<B: MessageBody> Answer<B> {
             },
         }
     }
-}
 
-impl<B> Answer<B> {
     /// The next piece. A piece of a larger chunk is copied: a slice would keep the whole chunk in memory until it is
     /// written, while the answer budget no longer counts it.
     fn piece(&mut self) -> Bytes {
@@ -67,30 +65,26 @@ impl<B> Answer<B> {
     }
 }
 
-impl<B: MessageBody> Body for Answer<B> {
+impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = io::Error;
+    type Error = Box<dyn Error + Send + Sync>;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         self.sending.progressed();
         while self.rest.is_empty() {
             let Some(more) = &mut self.more else {
                 return Poll::Ready(None);
             };
-            match more.as_mut().poll_next(context) {
-                Poll::Ready(Some(Ok(piece))) => {
+            match ready!(Pin::new(more).poll_next(context)) {
+                Some(Ok(piece)) => {
                     self.rest = piece;
                     self.is_cut = false;
                 }
-                Poll::Ready(Some(Err(error))) => {
-                    let error: Box<dyn std::error::Error> = error.into();
-                    return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
-                }
-                Poll::Ready(None) => self.more = None,
-                Poll::Pending => return Poll::Pending,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.to_string().into()))),
+                None => self.more = None,
             }
         }
         let piece = self.piece();
@@ -116,12 +110,12 @@ mod tests {
     use super::super::connection::Connection;
     use super::*;
 
-    fn answer(body: Bytes) -> Answer<Bytes> {
+    fn answer(body: Bytes) -> AnswerBody {
         let connection = Connection::new(Rc::new(Ticks::new()));
-        Answer::new(body, connection.send(), false)
+        AnswerBody::new(body.boxed(), connection.send(), false)
     }
 
-    fn next(answer: &mut Answer<Bytes>) -> Option<Bytes> {
+    fn next(answer: &mut AnswerBody) -> Option<Bytes> {
         let mut context = Context::from_waker(Waker::noop());
         match Pin::new(answer).poll_frame(&mut context) {
             Poll::Ready(frame) => frame.map(|frame| frame.unwrap().into_data().unwrap()),

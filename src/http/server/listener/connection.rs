@@ -9,6 +9,8 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
+
 use super::bounds::{Limits, STOP_BODY_PATIENCE};
 use super::clock::Ticks;
 
@@ -50,23 +52,20 @@ pub(super) struct Connection {
     /// Requests whose handlers run.
     running: Cell<u32>,
     /// Running requests that wait for bytes of their bodies.
-    starving: Cell<u32>,
+    waiting: Cell<u32>,
     /// Answers that the HTTP library has not taken completely.
     unsent: Cell<u32>,
     /// The status with which the HTTP library itself refused a head.
     refused: Cell<Option<u16>>,
     order: Cell<Option<Order>>,
-    waker: Cell<Option<Waker>>,
+    waker: AtomicWaker,
 }
 
-/// Counts a request whose handler runs, until dropped.
-pub(super) struct Running(Rc<Connection>);
-
-/// Counts an answer that the HTTP library is taking, until dropped.
-pub(super) struct Sending(Rc<Connection>);
-
-/// Counts a request that waits for its body, until dropped.
-pub(super) struct Starving(Rc<Connection>);
+/// Counts a request or an answer in one of the connection's numbers, until dropped.
+pub(super) struct InFlight {
+    connection: Rc<Connection>,
+    number: fn(&Connection) -> &Cell<u32>,
+}
 
 impl Connection {
     pub fn new(ticks: Rc<Ticks>) -> Rc<Self> {
@@ -77,11 +76,11 @@ impl Connection {
             head_begun: Cell::new(false),
             is_read_blocked: Cell::new(false),
             running: Cell::new(0),
-            starving: Cell::new(0),
+            waiting: Cell::new(0),
             unsent: Cell::new(0),
             refused: Cell::new(None),
             order: Cell::new(None),
-            waker: Cell::new(None),
+            waker: AtomicWaker::new(),
             ticks,
         })
     }
@@ -143,23 +142,28 @@ impl Connection {
     }
 
     /// Records the start of a request.
-    pub fn begin(self: &Rc<Self>) -> Running {
-        self.running.update(|running| running + 1);
+    pub fn begin(self: &Rc<Self>) -> InFlight {
         self.head_begun.set(false);
         self.enter(Phase::Busy);
-        Running(Rc::clone(self))
+        self.count(|connection| &connection.running)
     }
 
     /// Records that a request's answer is ready.
-    pub fn send(self: &Rc<Self>) -> Sending {
-        self.unsent.update(|unsent| unsent + 1);
-        Sending(Rc::clone(self))
+    pub fn send(self: &Rc<Self>) -> InFlight {
+        self.count(|connection| &connection.unsent)
     }
 
-    /// Records that a handler waits for bytes.
-    pub fn starve(self: &Rc<Self>) -> Starving {
-        self.starving.update(|starving| starving + 1);
-        Starving(Rc::clone(self))
+    /// Records that a handler waits for bytes of its body.
+    pub fn wait_for_body(self: &Rc<Self>) -> InFlight {
+        self.count(|connection| &connection.waiting)
+    }
+
+    fn count(self: &Rc<Self>, number: fn(&Self) -> &Cell<u32>) -> InFlight {
+        number(self).update(|number| number + 1);
+        InFlight {
+            connection: Rc::clone(self),
+            number,
+        }
     }
 
     /// Records that the HTTP library itself refuses a head, with these bytes.
@@ -188,10 +192,10 @@ impl Connection {
     }
 
     /// While the server stops: whether the connection only waits for a body that does not arrive.
-    pub fn is_starving(&self) -> bool {
+    pub fn lacks_body(&self) -> bool {
         let running = self.running.get();
         running > 0
-            && self.starving.get() == running
+            && self.waiting.get() == running
             && self.unsent.get() == 0
             && self.waited() > STOP_BODY_PATIENCE
     }
@@ -204,9 +208,7 @@ impl Connection {
     /// Gives an order and wakes the task of the connection.
     pub fn order(&self, order: Order) {
         self.order.set(Some(order));
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        self.waker.wake();
     }
 
     /// Waits for an order.
@@ -216,49 +218,27 @@ impl Connection {
 
     /// Takes the order that was given. If there is none, the waker is called when there is one.
     pub fn ordered(&self, waker: &Waker) -> Option<Order> {
-        let order = self.order.take();
-        if order.is_none() {
-            let known = self.waker.take();
-            let waker = known
-                .filter(|known| known.will_wake(waker))
-                .unwrap_or_else(|| waker.clone());
-            self.waker.set(Some(waker));
-        }
-        order
+        self.waker.register(waker);
+        self.order.take()
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.update(|running| running - 1);
-        self.0.progressed();
-        if self.0.is_multiplexed() {
-            self.0.rest();
-        }
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        self.0.unsent.update(|unsent| unsent - 1);
-        self.0.progressed();
-        // With HTTP/1 the connection becomes idle only when the library has written all its output.
-        if self.0.is_multiplexed() {
-            self.0.rest();
-        }
-    }
-}
-
-impl Sending {
-    /// There is room for more of the answer: the client has taken the previous part.
+impl InFlight {
+    /// Records progress, such as that the client has taken a part of the answer.
     pub fn progressed(&self) {
-        self.0.progressed();
+        self.connection.progressed();
     }
 }
 
-impl Drop for Starving {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.starving.update(|starving| starving - 1);
+        let connection = &self.connection;
+        (self.number)(connection).update(|number| number - 1);
+        connection.progressed();
+        // With HTTP/1 the connection becomes idle only when the library has written all its output.
+        if connection.is_multiplexed() {
+            connection.rest();
+        }
     }
 }
 
@@ -334,19 +314,19 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_starves_only_while_waiting_for_nothing_but_a_body() {
+    fn a_connection_lacks_a_body_only_while_waiting_for_nothing_else() {
         let (connection, overdue) = connection();
         connection.multiplex();
         let (first, second) = (connection.begin(), connection.begin());
-        let starving = connection.starve();
+        let waiting = connection.wait_for_body();
         assert_eq!(overdue(60), None);
-        assert!(!connection.is_starving(), "the other one works");
+        assert!(!connection.lacks_body(), "the other one works");
         drop(second);
-        assert!(!connection.is_starving(), "something has just happened");
+        assert!(!connection.lacks_body(), "something has just happened");
         assert_eq!(overdue(60), None);
-        assert!(connection.is_starving());
-        drop(starving);
-        assert!(!connection.is_starving());
+        assert!(connection.lacks_body());
+        drop(waiting);
+        assert!(!connection.lacks_body());
         drop(first);
         assert_eq!(overdue(76), Some(Order::Close), "nothing runs on it any more");
     }

@@ -6,37 +6,36 @@ use actix_http::Request;
 use actix_web::dev::{Payload, Response};
 use actix_web::http::ConnectionType;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::http::{Method, StatusCode, Uri, Version};
+use actix_web::http::{Method, Uri, Version};
 use actix_web::web::Bytes;
 use hyper::header;
 
-/// A head that only one of the two libraries accepts.
-pub(super) struct Unconvertible;
-
-/// Converts a request for the router.
+/// Converts a request for the router; `None` when only one of the two libraries accepts its head.
 pub(super) fn request(
     head: &hyper::http::request::Parts,
     payload: Payload,
     peer: SocketAddr,
-) -> Result<Request, Unconvertible> {
+) -> Option<Request> {
     let mut request = Request::with_payload(payload);
     let converted = request.head_mut();
-    converted.method = method(&head.method)?;
+    converted.method = Method::from_bytes(head.method.as_str().as_bytes()).ok()?;
     converted.uri = uri(&head.uri)?;
     converted.version = version(head.version);
     converted.peer_addr = Some(peer);
     for (name, value) in &head.headers {
-        let name = HeaderName::from_bytes(name.as_ref()).map_err(|_| Unconvertible)?;
-        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| Unconvertible)?;
+        let name = HeaderName::from_bytes(name.as_ref()).ok()?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).ok()?;
         converted.headers.append(name, value);
     }
-    Ok(request)
+    Some(request)
 }
 
 /// Converts the head of an answer for the HTTP library.
 pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     let mut answer = hyper::Response::new(body);
-    *answer.status_mut() = status(head.status());
+    // Both libraries accept every three-digit number.
+    let status = hyper::StatusCode::from_u16(head.status().as_u16());
+    *answer.status_mut() = status.unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = answer.headers_mut();
     headers.reserve(head.headers().len());
     for (name, value) in head.headers() {
@@ -59,21 +58,6 @@ pub(super) fn close<B>(answer: &mut hyper::Response<B>) {
     answer.headers_mut().insert(header::CONNECTION, close);
 }
 
-fn status(status: StatusCode) -> hyper::StatusCode {
-    // Both libraries accept every three-digit number.
-    hyper::StatusCode::from_u16(status.as_u16()).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR)
-}
-
-fn method(method: &hyper::Method) -> Result<Method, Unconvertible> {
-    Ok(match *method {
-        hyper::Method::GET => Method::GET,
-        hyper::Method::POST => Method::POST,
-        hyper::Method::PATCH => Method::PATCH,
-        hyper::Method::DELETE => Method::DELETE,
-        _ => Method::from_bytes(method.as_str().as_bytes()).map_err(|_| Unconvertible)?,
-    })
-}
-
 fn version(version: hyper::Version) -> Version {
     match version {
         hyper::Version::HTTP_2 => Version::HTTP_2,
@@ -83,25 +67,23 @@ fn version(version: hyper::Version) -> Version {
 }
 
 /// Returns the path and the query. The host is ignored: every host name means this server.
-fn uri(uri: &hyper::Uri) -> Result<Uri, Unconvertible> {
+fn uri(uri: &hyper::Uri) -> Option<Uri> {
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     let path = if path.is_empty() { "/" } else { path };
-    Uri::from_maybe_shared(Bytes::copy_from_slice(path.as_bytes())).map_err(|_| Unconvertible)
+    Uri::from_maybe_shared(Bytes::copy_from_slice(path.as_bytes())).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use actix_web::HttpMessage;
+    use actix_web::http::StatusCode;
 
     use super::*;
 
     fn converted(request: hyper::http::request::Builder) -> Request {
         let (head, ()) = request.body(()).unwrap().into_parts();
         let peer = "192.0.2.7:4711".parse().unwrap();
-        match super::request(&head, Payload::None, peer) {
-            Ok(request) => request,
-            Err(Unconvertible) => panic!("{head:?} should be understood"),
-        }
+        super::request(&head, Payload::None, peer).expect("both libraries should accept it")
     }
 
     #[test]

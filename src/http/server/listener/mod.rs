@@ -2,7 +2,7 @@
 //! routes; this module connects the two.
 //!
 //! Clients cannot exhaust its resources. A connection has one head at a time and a bounded buffer (`bounds`). A body is
-//! read only as the handler asks for it (`arriving`), and the next request only after the previous answer is sent.
+//! read only as the handler asks for it (`request_body`), and the next request only after the previous answer is sent.
 //! Everything that may keep the server waiting has a timeout (`connection`). Called by `server` and by `recovering`.
 //!
 //! `accepting` takes connections and a `worker` serves them. `serving` handles one connection from beginning to end,
@@ -10,7 +10,6 @@
 
 mod accepting;
 mod answer;
-mod arriving;
 mod bounds;
 mod clock;
 mod connection;
@@ -18,31 +17,30 @@ mod convert;
 mod counts;
 mod exchange;
 mod refusal;
+mod request_body;
 mod serving;
 mod stream;
 mod worker;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use actix::Arbiter;
 use actix_http::Request;
-use actix_service::{IntoServiceFactory, ServiceFactory};
+use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, boxed};
 use actix_web::Error;
 use actix_web::body::MessageBody;
-use actix_web::dev::{AppConfig, Response, Service};
-use futures_util::future::select;
+use actix_web::dev::{AppConfig, Response, ServiceResponse};
 use tokio::runtime::Builder;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 use super::tls::Tls;
 use crate::config::ServerConfig;
 use accepting::Worker;
 use serving::Acceptors;
-use worker::{Command, Shared};
+use worker::{Accepted, Shared};
 
 pub(super) use bounds::Limits;
 pub(super) use counts::Counts;
@@ -65,8 +63,8 @@ pub struct RunningServer {
     /// The address it listens on, with the real port when the configuration says 0.
     pub address: SocketAddr,
     accepting: Arbiter,
-    stop_accepting: oneshot::Sender<()>,
-    workers: Vec<(Arbiter, Worker)>,
+    /// Each with the end of its channel that keeps it running when the acceptor has ended by itself.
+    workers: Vec<(Arbiter, UnboundedSender<Accepted>)>,
 }
 
 /// Binds the configured address. Connections inherit the socket's timeout for unacknowledged data: without it, a client
@@ -100,9 +98,14 @@ impl Listener {
     ) -> io::Result<RunningServer>
     where
         F: Fn() -> I + Send + Clone + 'static,
-        I: IntoServiceFactory<S, Request> + 'static,
-        S: ServiceFactory<Request, Config = AppConfig> + 'static,
-        S::Service: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
+        I: IntoServiceFactory<S, Request>,
+        S: ServiceFactory<
+                Request,
+                Config = AppConfig,
+                Response = ServiceResponse<B>,
+                Error = Error,
+                InitError = (),
+            > + 'static,
         B: MessageBody + 'static,
     {
         // A duplicate of the same socket: it stays open for the next server when this one closes its own.
@@ -117,32 +120,34 @@ impl Listener {
         let limits = &shared.limits;
         let blocking_threads = (BLOCKING_THREADS_MAX / limits.workers).max(1);
         let mut workers = Vec::with_capacity(limits.workers);
+        let mut handles = Vec::with_capacity(limits.workers);
         for _ in 0..limits.workers {
             let arbiter = thread(blocking_threads)?;
-            let (commands, received) = mpsc::unbounded_channel();
+            let (connections, accepted) = mpsc::unbounded_channel();
             let (router, shared) = (router.clone(), shared.clone());
-            arbiter.spawn_fn(move || {
-                actix_web::rt::spawn(worker::work(router(), shared, received));
+            arbiter.spawn(async move {
+                let working = actix_web::rt::spawn(async move {
+                    let in_box =
+                        |response: ServiceResponse<B>| Response::from(response).map_into_boxed_body();
+                    let router = boxed::factory(router().into_factory().map(in_box));
+                    worker::work(router, shared, accepted).await;
+                });
+                // A worker that panicked has ended as well.
+                let _ = working.await;
+                Arbiter::current().stop();
             });
-            let load = Arc::new(AtomicUsize::new(0));
-            workers.push((arbiter, Worker { commands, load }));
+            workers.push((arbiter, connections.clone()));
+            handles.push(Worker {
+                connections,
+                load: Arc::default(),
+            });
         }
         let accepting = thread(1)?;
-        let (stop_accepting, stopped) = oneshot::channel();
         let connections_max = limits.connections_max;
-        let handed: Vec<_> = workers.iter().map(|(_, worker)| worker.clone()).collect();
-        accepting.spawn_fn(move || {
-            let arbiter = Arbiter::current();
-            actix_web::rt::spawn(async move {
-                let accepting = pin!(accepting::accept(socket, &handed, connections_max, &counts));
-                select(stopped, accepting).await;
-                arbiter.stop();
-            });
-        });
+        accepting.spawn(async move { accepting::accept(socket, &handles, connections_max, &counts).await });
         Ok(RunningServer {
             address: self.address,
             accepting,
-            stop_accepting,
             workers,
         })
     }
@@ -160,23 +165,12 @@ fn thread(blocking_threads: usize) -> io::Result<Arbiter> {
 impl RunningServer {
     /// Stops accepting. Returns when the requests in flight are answered or the shutdown timeout is over.
     pub async fn stop(self) {
-        // Fails if the acceptor has already ended by itself.
-        let _ = self.stop_accepting.send(());
+        self.accepting.stop();
         joined(self.accepting).await;
-        let stopping: Vec<_> = self
-            .workers
-            .into_iter()
-            .map(|(arbiter, worker)| {
-                let (done, stopped) = oneshot::channel();
-                // A worker that has already ended drops `done`, which completes `stopped`.
-                let _ = worker.commands.send(Command::Stop(done));
-                (arbiter, stopped)
-            })
-            .collect();
-        for (arbiter, stopped) in stopping {
-            let _ = stopped.await;
-            arbiter.stop();
-            joined(arbiter).await;
+        // Workers stop when nobody can hand them a connection.
+        let workers: Vec<_> = self.workers.into_iter().map(|(arbiter, _)| arbiter).collect();
+        for worker in workers {
+            joined(worker).await;
         }
     }
 }

@@ -23,33 +23,31 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
-            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::Late => StatusCode::REQUEST_TIMEOUT,
-        }
-    }
-
-    fn message(&self) -> String {
-        match self {
-            Self::Malformed(what) => format!("the request's head cannot be read: {what}"),
-            Self::TargetTooLong => String::from("the request line is too long"),
-            Self::HeadTooLarge => String::from("the request has too many headers, or too long ones"),
-            Self::Late => String::from("the request's head did not arrive in time"),
-        }
-    }
-
     /// The whole response. It is the last one on its connection.
     pub fn answer(&self, id: RequestId) -> Vec<u8> {
-        let status = self.status();
-        let kind = ErrorKind::of_status(status);
-        let error = match kind.status() {
+        let (status, message) = match self {
+            Self::Malformed(what) => (
+                StatusCode::BAD_REQUEST,
+                format!("the request's head cannot be read: {what}"),
+            ),
+            Self::TargetTooLong => (
+                StatusCode::URI_TOO_LONG,
+                "the request line is too long".to_owned(),
+            ),
+            Self::HeadTooLarge => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "the request has too many headers, or too long ones".to_owned(),
+            ),
+            Self::Late => (
+                StatusCode::REQUEST_TIMEOUT,
+                "the request's head did not arrive in time".to_owned(),
+            ),
+        };
+        let error = match ErrorKind::Validation.status() {
             (of_kind, error) if of_kind == status => error,
             _ => status.canonical_reason().unwrap_or_default(),
         };
-        let body = json!({"error": error, "message": self.message()}).to_string();
+        let body = json!({"error": error, "message": message}).to_string();
         format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n\
              {name}: {id}\r\nconnection: close\r\ncontent-length: {length}\r\ndate: {date}\r\n\r\n{body}",

@@ -8,14 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use actix_http::Request;
-use actix_web::Error;
-use actix_web::body::MessageBody;
-use actix_web::dev::{Response, Service};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -32,15 +29,6 @@ use crate::http::server::request_id::RequestId;
 /// The ALPN name of HTTP/2.
 const H2: &[u8] = b"h2";
 
-/// The resources that a connection gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    /// For the first connections: large buffers and HTTP/2.
-    Roomy,
-    /// For all later connections: small buffers and no HTTP/2.
-    Crowded,
-}
-
 /// The TLS acceptors, with HTTP/2 and without.
 #[derive(Clone)]
 pub(super) struct Acceptors {
@@ -49,17 +37,12 @@ pub(super) struct Acceptors {
 }
 
 /// A connection and its settings.
-pub(super) struct Serving<S, B> {
-    pub exchange: Exchange<S, B>,
-    pub room: Room,
+pub(super) struct Serving {
+    pub exchange: Exchange,
+    /// Whether it is among the first connections, which get large buffers and HTTP/2.
+    pub is_roomy: bool,
     /// Whether the connection takes more than one request.
     pub is_kept_alive: bool,
-}
-
-/// Why the protocol ended.
-enum End {
-    Done(hyper::Result<()>),
-    Ordered(Order),
 }
 
 /// Runs the requests of an HTTP/2 connection on the connection's own thread.
@@ -87,11 +70,7 @@ impl Acceptors {
     }
 }
 
-impl<S, B> Serving<S, B>
-where
-    S: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
-    B: MessageBody + 'static,
-{
+impl Serving {
     /// Serves the connection until it ends.
     pub async fn run(self, socket: TcpStream, tls: Option<&Acceptors>) {
         match tls {
@@ -102,9 +81,10 @@ where
     }
 
     async fn encrypted(self, socket: TcpStream, acceptors: &Acceptors) {
-        let acceptor = match self.room {
-            Room::Roomy => &acceptors.roomy,
-            Room::Crowded => &acceptors.crowded,
+        let acceptor = if self.is_roomy {
+            &acceptors.roomy
+        } else {
+            &acceptors.crowded
         };
         let handshake = pin!(acceptor.accept_with(socket, |tls| {
             tls.set_buffer_limit(Some(bounds::TLS_BUFFER_BYTES_MAX));
@@ -127,9 +107,10 @@ where
     async fn http1(self, stream: Stream) {
         let connection = &Rc::clone(&self.exchange.connection);
         let peer = self.exchange.peer;
-        let buffer_bytes_max = match self.room {
-            Room::Roomy => bounds::ROOMY_BUFFER_BYTES_MAX,
-            Room::Crowded => bounds::CROWDED_BUFFER_BYTES_MAX,
+        let buffer_bytes_max = if self.is_roomy {
+            bounds::ROOMY_BUFFER_BYTES_MAX
+        } else {
+            bounds::CROWDED_BUFFER_BYTES_MAX
         };
         let stream = TokioIo::new(Watched::new(stream, Rc::clone(connection)));
         let mut protocol = http1::Builder::new()
@@ -139,36 +120,37 @@ where
             .header_read_timeout(None)
             .max_buf_size(buffer_bytes_max)
             .max_header_size(bounds::HEAD_BYTES_MAX)
-            .serve_connection(stream, self.exchange);
+            .serve_connection(stream, service_fn(move |request| self.exchange.answer(request)));
         let mut is_stopping = false;
+        // The result of the protocol, or the order that ends it.
         let end = poll_fn(|context| {
             match connection.ordered(context.waker()) {
                 Some(Order::Stop) if connection.is_busy() => {
                     is_stopping = true;
                     Pin::new(&mut protocol).graceful_shutdown();
                 }
-                Some(order) => return Poll::Ready(End::Ordered(order)),
+                Some(order) => return Poll::Ready(Err(order)),
                 None => {}
             }
-            Pin::new(&mut protocol).poll(context).map(End::Done)
+            Pin::new(&mut protocol).poll(context).map(Ok)
         })
         .await;
         let parts = protocol.into_parts();
         let mut stream = parts.io.into_inner().into_stream();
         let fault = match end {
-            End::Done(Ok(())) => None,
-            End::Done(Err(error)) => match fault(connection.refused(), &error, &parts.read_buf) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => match fault(connection.refused(), &error, &parts.read_buf) {
                 Some(fault) => Some(fault),
                 // The client has closed the connection.
                 None => return,
             },
-            End::Ordered(Order::Late) if connection.head_begun() => Some(Fault::Late),
-            End::Ordered(Order::Stop | Order::Late | Order::Close) => {
+            Err(Order::Late) if connection.head_begun() => Some(Fault::Late),
+            Err(Order::Stop | Order::Late | Order::Close) => {
                 // Closes the sending side if that is possible without waiting.
                 stream.shutdown().now_or_never();
                 return;
             }
-            End::Ordered(Order::Cut) => return,
+            Err(Order::Cut) => return,
         };
         let patience = if is_stopping {
             bounds::STOP_LINGER
@@ -201,7 +183,7 @@ where
             .max_send_buf_size(bounds::STREAM_SEND_BYTES_MAX)
             .initial_stream_window_size(bounds::STREAM_WINDOW_BYTES)
             .initial_connection_window_size(bounds::CONNECTION_WINDOW_BYTES)
-            .serve_connection(stream, self.exchange);
+            .serve_connection(stream, service_fn(move |request| self.exchange.answer(request)));
         let mut is_ending = false;
         let _: hyper::Result<()> = poll_fn(|context| {
             match connection.ordered(context.waker()) {

@@ -8,44 +8,42 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use actix_http::Request;
-use actix_service::{IntoServiceFactory, ServiceFactory};
+use actix_service::ServiceFactory;
+use actix_service::boxed::BoxServiceFactory;
 use actix_web::Error;
-use actix_web::body::MessageBody;
-use actix_web::dev::{AppConfig, Response, Service};
+use actix_web::body::BoxBody;
+use actix_web::dev::{AppConfig, Response};
 use actix_web::rt::time::sleep;
 use slab::Slab;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinHandle;
 
 use super::bounds::Limits;
 use super::clock::{TICK, Ticks};
 use super::connection::{Connection, Order};
 use super::counts::{Counted, Counts};
-use super::exchange::Exchange;
-use super::serving::{Acceptors, Room, Serving};
+use super::exchange::{Exchange, Router};
+use super::serving::{Acceptors, Serving};
 
 /// How often a stopping worker checks its remaining connections.
 const STOP_TICK: Duration = Duration::from_millis(50);
+
+/// Makes the router of a worker.
+pub(super) type RouterFactory = BoxServiceFactory<AppConfig, Request, Response<BoxBody>, Error, ()>;
 
 /// An accepted socket and the resources that it holds while it is open.
 pub(super) struct Accepted {
     pub socket: TcpStream,
     pub peer: SocketAddr,
-    pub room: Room,
+    /// See [`Serving::is_roomy`].
+    pub is_roomy: bool,
     pub held: Held,
 }
 
 /// What is released when the connection ends: its place among all connections, in the load of its worker, and below
 /// the limit of connections.
 type Held = (Counted, Counted, OwnedSemaphorePermit);
-
-/// A command to a worker.
-pub(super) enum Command {
-    Serve(Accepted),
-    /// Finish what is in flight, and notify the sender when that is done or out of time.
-    Stop(oneshot::Sender<()>),
-}
 
 /// State that all workers share.
 #[derive(Clone)]
@@ -63,16 +61,10 @@ struct Connections {
     open: RefCell<Slab<(Rc<Connection>, JoinHandle<()>)>>,
 }
 
-/// Makes the router and serves connections until it is asked to stop or all command senders are dropped.
-pub(super) async fn work<I, S, B>(router: I, shared: Shared, mut commands: UnboundedReceiver<Command>)
-where
-    I: IntoServiceFactory<S, Request>,
-    S: ServiceFactory<Request, Config = AppConfig>,
-    S::Service: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
-    B: MessageBody + 'static,
-{
-    let made = router.into_factory().new_service(AppConfig::default()).await;
-    let Ok(app) = made.map(Rc::new) else {
+/// Serves connections until the acceptor's end of the channel is dropped; then finishes what is in flight, unless it
+/// runs out of time.
+pub(super) async fn work(router: RouterFactory, shared: Shared, mut accepted: UnboundedReceiver<Accepted>) {
+    let Ok(router) = router.new_service(AppConfig::default()).await.map(Rc::new) else {
         tracing::error!("BUG: the router cannot be made");
         return;
     };
@@ -81,43 +73,24 @@ where
         ticks: Rc::new(Ticks::new()),
         open: RefCell::default(),
     });
-    let watching = actix_web::rt::spawn(watch(Rc::clone(&connections)));
-    while let Some(command) = commands.recv().await {
-        match command {
-            Command::Serve(accepted) => connections.serve(accepted, &app),
-            Command::Stop(done) => {
-                connections.stop().await;
-                // The receiver may have given up waiting.
-                let _ = done.send(());
-                break;
-            }
+    let watched = Rc::clone(&connections);
+    let watching = actix_web::rt::spawn(async move {
+        loop {
+            sleep(TICK).await;
+            watched.ticks.tick();
+            watched.order_overdue();
         }
+    });
+    while let Some(accepted) = accepted.recv().await {
+        connections.serve(accepted, &router);
     }
+    connections.stop().await;
     watching.abort();
 }
 
-/// Checks the timeouts of the connections periodically.
-async fn watch(connections: Rc<Connections>) {
-    loop {
-        sleep(TICK).await;
-        connections.ticks.tick();
-        connections.order_overdue();
-    }
-}
-
 impl Connections {
-    fn serve<S, B>(self: &Rc<Self>, accepted: Accepted, app: &Rc<S>)
-    where
-        S: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
-        B: MessageBody + 'static,
-    {
-        let Accepted {
-            socket,
-            peer,
-            room,
-            held,
-        } = accepted;
-        let socket = match tokio::net::TcpStream::from_std(socket) {
+    fn serve(self: &Rc<Self>, accepted: Accepted, router: &Rc<Router>) {
+        let socket = match tokio::net::TcpStream::from_std(accepted.socket) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::warn!(%error, "cannot serve a connection");
@@ -126,13 +99,13 @@ impl Connections {
         };
         let connection = Connection::new(Rc::clone(&self.ticks));
         let serving = Serving {
-            exchange: Exchange::new(
-                Rc::clone(app),
-                Rc::clone(&connection),
-                peer,
-                Arc::clone(&self.shared.streams),
-            ),
-            room,
+            exchange: Exchange {
+                router: Rc::clone(router),
+                connection: Rc::clone(&connection),
+                peer: accepted.peer,
+                streams: Arc::clone(&self.shared.streams),
+            },
+            is_roomy: accepted.is_roomy,
             is_kept_alive: self.shared.limits.keep_alive.is_some(),
         };
         let mut open = self.open.borrow_mut();
@@ -140,7 +113,7 @@ impl Connections {
         let listed = Listed {
             connections: Rc::clone(self),
             number: entry.key(),
-            _held: held,
+            _held: accepted.held,
         };
         let task = actix_web::rt::spawn(async move {
             let listed = listed;
@@ -150,6 +123,7 @@ impl Connections {
         entry.insert((connection, task));
     }
 
+    /// Checks the timeouts of the connections.
     fn order_overdue(&self) {
         for (_, (connection, _)) in &*self.open.borrow() {
             if let Some(order) = connection.overdue(&self.shared.limits) {
@@ -176,7 +150,7 @@ impl Connections {
             self.ticks.tick();
             let is_late = Instant::now() >= deadline;
             for (_, (connection, task)) in &*self.open.borrow() {
-                if is_late || connection.is_starving() {
+                if is_late || connection.lacks_body() {
                     self.shared.counts.cut();
                     task.abort();
                 }
@@ -202,7 +176,7 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let ended = self.connections.open.borrow_mut().try_remove(self.number);
-        drop(ended);
+        // Named, so that it is dropped after the borrow of the list.
+        let _ended = self.connections.open.borrow_mut().try_remove(self.number);
     }
 }

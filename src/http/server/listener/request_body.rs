@@ -11,13 +11,13 @@ use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::web::Bytes;
 use futures_util::Stream;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Frame, Incoming};
 
 use super::bounds::DRAIN_BYTES_MAX;
-use super::connection::{Connection, Starving};
+use super::connection::{Connection, InFlight};
 
 /// A request's body, shared by the handler that reads it and by the code that drains what the handler left.
-pub(super) struct Arriving {
+pub(super) struct RequestBody {
     connection: Rc<Connection>,
     incoming: RefCell<Incoming>,
     /// Whether the client sends the body only after `100 Continue`.
@@ -25,14 +25,15 @@ pub(super) struct Arriving {
     has_ended: Cell<bool>,
     /// Whether the end of the body can no longer be found.
     is_broken: Cell<bool>,
-    starving: Cell<Option<Starving>>,
+    /// While the handler waits for bytes.
+    waiting: Cell<Option<InFlight>>,
     drained_bytes: Cell<usize>,
 }
 
-/// The handler's side of the body.
-struct Handled(Rc<Arriving>);
+/// The body as the handler reads it.
+struct HandlerPayload(Rc<RequestBody>);
 
-impl Arriving {
+impl RequestBody {
     pub fn new(incoming: Incoming, is_awaited: bool, connection: Rc<Connection>) -> Rc<Self> {
         Rc::new(Self {
             connection,
@@ -40,7 +41,7 @@ impl Arriving {
             is_awaited: Cell::new(is_awaited),
             has_ended: Cell::new(false),
             is_broken: Cell::new(false),
-            starving: Cell::new(None),
+            waiting: Cell::new(None),
             drained_bytes: Cell::new(0),
         })
     }
@@ -48,7 +49,7 @@ impl Arriving {
     /// Returns the payload for the handler.
     pub fn payload(self: &Rc<Self>) -> Payload {
         Payload::Stream {
-            payload: Box::pin(Handled(Rc::clone(self))),
+            payload: Box::pin(HandlerPayload(Rc::clone(self))),
         }
     }
 
@@ -58,33 +59,27 @@ impl Arriving {
         }
         self.is_awaited.set(false);
         loop {
-            match Pin::new(&mut *self.incoming.borrow_mut()).poll_frame(context) {
-                Poll::Pending => {
-                    let starving = self.starving.take();
-                    self.starving
-                        .set(Some(starving.unwrap_or_else(|| self.connection.starve())));
-                    return Poll::Pending;
+            let Poll::Ready(frame) = Pin::new(&mut *self.incoming.borrow_mut()).poll_frame(context) else {
+                let waiting = self.waiting.take();
+                let waiting = waiting.unwrap_or_else(|| self.connection.wait_for_body());
+                self.waiting.set(Some(waiting));
+                return Poll::Pending;
+            };
+            self.waiting.take();
+            self.connection.progressed();
+            return Poll::Ready(match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(bytes))) => Some(Ok(bytes)),
+                // Trailers are ignored.
+                Some(Ok(Err(_))) => continue,
+                Some(Err(error)) => {
+                    self.is_broken.set(true);
+                    Some(Err(PayloadError::Io(io::Error::other(error))))
                 }
-                Poll::Ready(frame) => {
-                    self.starving.take();
-                    self.connection.progressed();
-                    match frame {
-                        // Trailers are ignored.
-                        Some(Ok(frame)) => match frame.into_data() {
-                            Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
-                            Err(_) => continue,
-                        },
-                        Some(Err(error)) => {
-                            self.is_broken.set(true);
-                            return Poll::Ready(Some(Err(PayloadError::Io(io::Error::other(error)))));
-                        }
-                        None => {
-                            self.has_ended.set(true);
-                            return Poll::Ready(None);
-                        }
-                    }
+                None => {
+                    self.has_ended.set(true);
+                    None
                 }
-            }
+            });
         }
     }
 
@@ -108,7 +103,7 @@ impl Arriving {
     }
 }
 
-impl Stream for Handled {
+impl Stream for HandlerPayload {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -116,9 +111,9 @@ impl Stream for Handled {
     }
 }
 
-impl Drop for Handled {
+impl Drop for HandlerPayload {
     fn drop(&mut self) {
         // The handler no longer waits for the body.
-        self.0.starving.take();
+        self.0.waiting.take();
     }
 }
