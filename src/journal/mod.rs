@@ -109,13 +109,6 @@ impl JournalHandle {
     /// # Errors
     /// The reason why they are not.
     pub fn readiness(&self) -> Result<(), String> {
-        if self.queue.begin_probe() {
-            // A server that is not ready receives no writes, so no write would discover that there is space again.
-            let queue = Arc::clone(&self.queue);
-            let probe = move |log: &mut wal::Log| queue.probed(log.rotate().is_ok());
-            // Fails only if the journal has ended, which the readiness below reports.
-            let _ = self.queue.control(Box::new(probe));
-        }
         self.queue.readiness()
     }
 

@@ -40,7 +40,7 @@ fn long_one(
 
 /// Until so many queries have had their short turn and wait for a long one.
 fn until_waiting_long(pool: &QueryPool, count: usize) {
-    while pool.0.shared.queue.lock().turns.waiting_long() != count {
+    while pool.0.shared.queue.lock().waiting_long() != count {
         std::thread::yield_now();
     }
 }

@@ -18,7 +18,7 @@ use crate::http::shape::Faults;
 use crate::http::write::{BatchAnswer, PartialBatchAnswer, write_ingest};
 use crate::limits::{BATCH_BODY_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
 use crate::service::Service;
-use crate::service::data::IngestAnswer;
+use crate::service::data::{BodyKind, IngestAnswer};
 
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -85,7 +85,9 @@ async fn ingest(
     call: Call<Sender, (), Points<PointBody, INGEST_BODY_BYTES_MAX>>,
 ) -> Result<Written<PointAnswer>, ServiceError> {
     let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
-    let answer = call.service.ingest_point(&call.caller, body, key, write_ingest);
+    let answer = call
+        .service
+        .ingest(&call.caller, BodyKind::Point, body, key, write_ingest);
     answered(&call.request, answer.await?).await
 }
 
@@ -93,7 +95,9 @@ async fn ingest_batch(
     call: Call<Sender, (), Points<BatchBody, BATCH_BODY_BYTES_MAX>>,
 ) -> Result<Written<BatchAnswer>, ServiceError> {
     let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
-    let answer = call.service.ingest_batch(&call.caller, body, key, write_ingest);
+    let answer = call
+        .service
+        .ingest(&call.caller, BodyKind::Batch, body, key, write_ingest);
     answered(&call.request, answer.await?).await
 }
 

@@ -141,7 +141,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
         let fields = match fields.entry(schema) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let names = groups.field_names(schema).into_iter();
+                let names = groups.field_names(schema).iter();
                 let fields: Vec<_> = names.map(|name| GroupField::new(name)).collect();
                 held.grow(memory_bytes(&fields, |field| &field.name))?;
                 entry.insert(fields)

@@ -2,10 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::IngestAnswer;
 use crate::bucket::Digest;
 use crate::error::ServiceError;
-use crate::journal::{AnswerView, IdempotencyView};
 
 /// The digests of a request's key and body.
 #[derive(Clone, Copy)]
@@ -20,19 +18,6 @@ impl Digests {
             key: digest(key),
             body: digest(body),
         }
-    }
-
-    /// Returns what the record stores: the digests and the answer, with the position of the point's id in it.
-    pub(super) fn entry(self, answer: &IngestAnswer) -> (IdempotencyView<'_>, Option<usize>) {
-        let entry = IdempotencyView {
-            key: self.key,
-            body: self.body,
-            answer: AnswerView {
-                status: answer.status,
-                body: &answer.body,
-            },
-        };
-        (entry, answer.id_at)
     }
 }
 
