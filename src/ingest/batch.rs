@@ -13,7 +13,7 @@ use crate::limits::BATCH_ENTRIES_MAX;
 use super::Scratch;
 use super::entries::Entries;
 use super::extend::NewField;
-use super::json::{Kind, Malformed, Scanner};
+use super::json::{Kind, Scanner};
 use super::members::{MemberFault, Slot, add_fault, check_object, read_id, skip_other};
 use super::sources::SourceLookup;
 
@@ -69,14 +69,10 @@ fn parse(body: &[u8], mut entries: Entries<'_>) -> Result<Batch, ServiceError> {
                     Kind::Array => {
                         let start = scan.at();
                         read_for = bucket_id.ok().flatten().or_else(|| guessed_bucket_id(&scan));
-                        let count = match read_for {
-                            Some(bucket_id) => entries.read(&mut scan, bucket_id)?,
-                            None => count(&mut scan)?,
-                        };
-                        match count {
+                        match entries.read(&mut scan, read_for)? {
                             0 => Err(MemberFault::NoEntries),
-                            1..=BATCH_ENTRIES_MAX => Ok(Some((start, count))),
-                            _ => Err(MemberFault::TooManyEntries(count)),
+                            count @ 1..=BATCH_ENTRIES_MAX => Ok(Some((start, count))),
+                            count => Err(MemberFault::TooManyEntries(count)),
                         }
                     }
                     found => skip_other(&mut scan, "an array", found, 1)?,
@@ -96,7 +92,7 @@ fn parse(body: &[u8], mut entries: Entries<'_>) -> Result<Batch, ServiceError> {
     };
     if read_for != Some(bucket_id) {
         scan.seek(start);
-        entries.read(&mut scan, bucket_id)?;
+        entries.read(&mut scan, Some(bucket_id))?;
     }
     Ok(entries.finish(bucket_id, count))
 }
@@ -114,16 +110,4 @@ fn guessed_bucket_id(scan: &Scanner<'_>) -> Option<ObjectId> {
     ahead.name().ok()?;
     ahead.peek();
     read_id(&mut ahead, &mut String::new(), 1).ok()?.ok()?
-}
-
-/// Skips the next array. Returns its number of entries.
-fn count(scan: &mut Scanner<'_>) -> Result<usize, Malformed> {
-    let mut count = 0;
-    let mut more = scan.open(b']')?;
-    while more {
-        scan.skip_value(2)?;
-        count += 1;
-        more = scan.more(b']')?;
-    }
-    Ok(count)
 }

@@ -75,8 +75,13 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// Parses the next array for this bucket and discards earlier results. Returns its number of entries.
-    pub(super) fn read(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<usize, Malformed> {
+    /// Parses the next array for this bucket, or skips it if there is none, and discards earlier results. Returns its
+    /// number of entries.
+    pub(super) fn read(
+        &mut self,
+        scan: &mut Scanner<'_>,
+        bucket_id: Option<ObjectId>,
+    ) -> Result<usize, Malformed> {
         self.rows.clear();
         self.scratch.sources.clear();
         self.errors.clear();
@@ -84,11 +89,10 @@ impl<'s> Entries<'s> {
         let mut count = 0;
         let mut more = scan.open(b']')?;
         while more {
-            // A batch with more entries is refused as a whole, so only their number matters.
-            if count < BATCH_ENTRIES_MAX {
-                self.entry(scan, bucket_id, count as u32)?;
-            } else {
-                scan.skip_value(ENTRY_DEPTH - 1)?;
+            match bucket_id {
+                Some(bucket_id) if count < BATCH_ENTRIES_MAX => self.entry(scan, bucket_id, count as u32)?,
+                // A batch with more entries is refused as a whole, so only their number matters.
+                _ => scan.skip_value(ENTRY_DEPTH - 1)?,
             }
             count += 1;
             more = scan.more(b']')?;

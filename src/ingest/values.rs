@@ -196,10 +196,7 @@ impl<'a> Values<'a> {
 
 fn read_scalar<'a>(scan: &mut Scanner<'a>, depth: u32) -> Result<Scalar<'a>, Malformed> {
     Ok(match scan.kind()? {
-        Kind::Null => {
-            scan.null()?;
-            Scalar::Null
-        }
+        Kind::Null => scan.null().map(|()| Scalar::Null)?,
         Kind::Boolean => Scalar::Boolean(scan.boolean()?),
         Kind::Number => Scalar::Number(scan.number()?),
         Kind::String => Scalar::String(scan.string()?.into_cow()),

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use wal::{Counters, Log, Sequence};
 
 use super::error::JournalError;
-use super::writer::JournalStats;
+use super::writer::{JournalOptions, JournalStats};
 
 /// A refused request counts as overload for this long.
 const OVERLOAD_PERIOD: Duration = Duration::from_millis(100);
@@ -45,16 +45,13 @@ pub(super) enum Work {
     Group(Vec<(Vec<u8>, Completion)>),
     /// An operation on the log.
     Control(Control),
-    /// The queue is closed and empty.
-    End,
 }
 
 /// State shared by the handles and the writer.
 pub(super) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
-    bytes_max: usize,
-    tail_bytes_max: u64,
+    options: JournalOptions,
     /// When requests were last refused because of overload.
     overloaded_at: Mutex<Option<Instant>>,
     /// Size of the log files in bytes.
@@ -106,12 +103,11 @@ pub(super) struct Gather {
 }
 
 impl Queue {
-    pub(super) fn new(bytes_max: usize, tail_bytes_max: u64, tail_bytes: u64) -> Self {
+    pub(super) fn new(options: JournalOptions, tail_bytes: u64) -> Self {
         Queue {
             state: Mutex::default(),
             arrived: Condvar::new(),
-            bytes_max,
-            tail_bytes_max,
+            options,
             overloaded_at: Mutex::default(),
             tail_bytes: AtomicU64::new(tail_bytes),
         }
@@ -119,7 +115,7 @@ impl Queue {
 
     /// Whether the log is below its size limit.
     pub(super) fn admit(&self) -> Result<(), JournalError> {
-        if self.tail_bytes.load(Ordering::Relaxed) > self.tail_bytes_max {
+        if self.tail_bytes.load(Ordering::Relaxed) > self.options.tail_bytes_max {
             return Err(JournalError::TailTooLong);
         }
         Ok(())
@@ -134,7 +130,7 @@ impl Queue {
             return Err(JournalError::Closed);
         }
         self.admit()?;
-        if state.bytes > self.bytes_max {
+        if state.bytes > self.options.queue_bytes_max {
             return Err(JournalError::Saturated);
         }
         Ok(())
@@ -169,22 +165,22 @@ impl Queue {
         Ok(())
     }
 
-    /// Blocks until there is work. A group is everything that is queued, up to `group_bytes_max` and at least one
+    /// Blocks until there is work; `None` once the queue is closed and empty. A group is everything that is queued, up to `group_bytes_max` and at least one
     /// record; `gather` says how long to wait for more.
-    pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Work {
+    pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Option<Work> {
         let mut state = self.state.lock();
         loop {
             if let Some(control) = state.controls.pop_front() {
-                return Work::Control(control);
+                return Some(Work::Control(control));
             }
             let waiting = state.records.len();
             let enough = waiting >= gather.records || state.closed || Instant::now() >= gather.until;
             if waiting > 0 && enough {
                 state.wanted = 1;
-                return Work::Group(state.take_group(group_bytes_max));
+                return Some(Work::Group(state.take_group(group_bytes_max)));
             }
             if waiting == 0 && state.closed {
-                return Work::End;
+                return None;
             }
             // The submission that completes a group wakes the writer. A single submission does not wait.
             state.wanted = if enough { 1 } else { gather.records };
@@ -302,7 +298,7 @@ impl Queue {
             sync_nanoseconds: u64::try_from(state.syncing.as_nanos()).unwrap_or(u64::MAX),
             waiting_records: state.records.len() as u64,
             waiting_bytes: state.bytes as u64,
-            waiting_bytes_max: self.bytes_max as u64,
+            waiting_bytes_max: self.options.queue_bytes_max as u64,
         }
     }
 }
@@ -313,7 +309,11 @@ mod tests {
 
     #[test]
     fn a_refusal_counts_as_overload_for_a_short_time() {
-        let queue = Queue::new(1, 1, 0);
+        let options = JournalOptions {
+            queue_bytes_max: 1,
+            tail_bytes_max: 1,
+        };
+        let queue = Queue::new(options, 0);
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
         assert!(!queue.is_overloaded(after(0)));

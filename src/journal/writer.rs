@@ -84,24 +84,24 @@ impl JournalWriter {
         options: JournalOptions,
         progress: impl Fn(u64) + Send + 'static,
     ) -> std::io::Result<(Self, JournalHandle)> {
-        let queue = Queue::new(options.queue_bytes_max, options.tail_bytes_max, log.tail_bytes());
-        let queue = Arc::new(queue);
+        let queue = Arc::new(Queue::new(options, log.tail_bytes()));
         let for_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
-                let _ending = Ending(Arc::clone(&for_thread));
-                Writer {
+                let writer = Writer {
                     log,
-                    queue: for_thread,
+                    queue: Arc::clone(&for_thread),
                     progress: Box::new(progress),
                     gather: Gather {
                         records: 1,
                         until: Instant::now(),
                     },
                     logged_at: None,
-                }
-                .run()
+                };
+                let log = catch_unwind(AssertUnwindSafe(|| writer.run()));
+                for_thread.end();
+                log.ok().flatten()
             })?;
         let handle = JournalHandle {
             queue: Arc::clone(&queue),
@@ -211,15 +211,6 @@ fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Ends the queue when the thread ends, for whatever reason.
-struct Ending(Arc<Queue>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
 /// Completions of a group in log order. Those that have not run when this is dropped, because of a panic, are completed
 /// with an error.
 struct Waiters(std::vec::IntoIter<Completion>);
@@ -246,11 +237,10 @@ impl Writer {
     /// Runs until the queue is closed and empty, or until something panics: then the state in memory may be behind the
     /// log, and neither a record nor a checkpoint may continue from it. Returns the log unless it is poisoned.
     fn run(mut self) -> Option<Log> {
-        loop {
-            let is_whole = match self.queue.next(GROUP_BYTES_MAX, self.gather) {
+        while let Some(work) = self.queue.next(GROUP_BYTES_MAX, self.gather) {
+            let is_whole = match work {
                 Work::Group(group) => self.commit(group),
                 Work::Control(control) => catch_unwind(AssertUnwindSafe(|| control(&mut self.log))).is_ok(),
-                Work::End => break,
             };
             if !is_whole {
                 return None;

@@ -24,10 +24,8 @@ impl Digests {
 /// The first half of a SHA-256. 128 bits do not collide by chance, and a client that constructs collisions of its own
 /// keys only harms itself.
 fn digest(bytes: &[u8]) -> Digest {
-    let whole: [u8; 32] = Sha256::digest(bytes).into();
-    let mut half = [0; 16];
-    half.copy_from_slice(&whole[..16]);
-    half
+    let whole = Sha256::digest(bytes);
+    std::array::from_fn(|index| whole[index])
 }
 
 pub(super) fn key_reused() -> ServiceError {

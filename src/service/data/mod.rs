@@ -141,21 +141,16 @@ impl Service {
                     return self.answered(&bucket, digests).await?.ok_or(error);
                 }
             };
-            let Store {
-                bucket,
-                ingest,
-                refused,
-                answer,
-                newest,
-            } = *store;
-            let rows = ingest.rows;
-            match self.buckets.ingest(&bucket, ingest).await? {
+            let store = *store;
+            let bucket = &store.bucket;
+            let rows = store.ingest.rows;
+            match self.buckets.ingest(bucket, store.ingest).await? {
                 Ingested::Stored { first_sequence } => {
                     let counts = self.ingested.mine();
                     counts.stored(rows, request.body.len());
-                    counts.refused(refused);
-                    let answer = answer.numbered(bucket.ordinal, first_sequence);
-                    if let Some(rows) = newest {
+                    counts.refused(store.refused);
+                    let answer = store.answer.numbered(bucket.ordinal, first_sequence);
+                    if let Some(rows) = store.newest {
                         self.deliveries.offer_received(NewPoints {
                             organization_id: bucket.organization_id,
                             bucket_id: bucket.id,
@@ -245,7 +240,8 @@ impl Service {
         caller: &Caller,
         parse: impl Fn() -> Result<Parsed, ServiceError>,
     ) -> Result<(), ServiceError> {
-        let decision = self.decisions.begin(caller.organization_id).await;
+        let organization_id = caller.organization_id;
+        let decision = self.decisions.begin(organization_id).await;
         // Since the request was parsed, another request may have added these fields or used up the schema's limit.
         let Ok(Parsed::Extend(_, new_fields)) = parse() else {
             return Ok(());
@@ -260,7 +256,13 @@ impl Service {
             });
         }
         for (source_id, fields) in &by_source {
-            self.admit_fields(caller.organization_id, *source_id, fields)?;
+            // A schema that another source already has is shared and costs nothing.
+            let grown = self.catalog.read(|catalog| {
+                let grown = catalog.source(*source_id)?.schema.extended(fields)?;
+                (!catalog.has_schema(organization_id, &grown)).then_some(grown)
+            });
+            let text_bytes = grown.map_or(0, |schema| text_bytes::of_schema(&schema.fields));
+            self.admit_text(organization_id, 0, text_bytes)?;
         }
         let at_ns = self.now_ns();
         let extended = |(source_id, fields)| Command::SchemaExtended {
@@ -271,23 +273,5 @@ impl Service {
         let commands = by_source.into_iter().map(extended).collect();
         let _settled = decision.commit_all(commands).await?;
         Ok(())
-    }
-
-    /// Checks whether a source's schema may grow by these fields. A schema that another source already has is shared
-    /// and costs nothing.
-    fn admit_fields(
-        &self,
-        organization_id: ObjectId,
-        source_id: ObjectId,
-        fields: &[Field],
-    ) -> Result<(), ServiceError> {
-        let grown = self.catalog.read(|catalog| {
-            let grown = catalog.source(source_id)?.schema.extended(fields)?;
-            (!catalog.has_schema(organization_id, &grown)).then_some(grown)
-        });
-        match grown {
-            Some(schema) => self.admit_text(organization_id, 0, text_bytes::of_schema(&schema.fields)),
-            None => Ok(()),
-        }
     }
 }

@@ -1,54 +1,44 @@
 //! `POST /api/data`.
 
-use std::sync::Arc;
-
 use super::{Accepted, Parsed, Request, with_buffers};
-use crate::catalog::{Bucket, Source, SourceStatus};
+use crate::catalog::SourceStatus;
 use crate::error::ServiceError;
 use crate::ingest::{PointBody, SourceView};
 use crate::service::Service;
 
 impl Service {
-    /// Writes the point's row. 404 and 403 for the bucket; everything else is a refusal.
+    /// Writes the point's row, if its source accepts it. 404 and 403 for the bucket; everything else is a refusal.
     pub(super) fn parse_point(
         &self,
         request: &Request<'_>,
         point: &PointBody<'_>,
     ) -> Result<Parsed, ServiceError> {
-        let bucket = self.bucket(request.caller, point.bucket_id)?;
-        let found = self.find_source(request.caller, point.bucket_id, point.source_id);
-        let parsed = found.and_then(|(bucket, source)| self.parse_point_of(source, bucket, request, point));
-        Ok(parsed.unwrap_or_else(|error| Parsed::Refused(bucket, error)))
-    }
-
-    /// Writes the point's row, if its source accepts it.
-    fn parse_point_of(
-        &self,
-        source: Arc<Source>,
-        bucket: Arc<Bucket>,
-        request: &Request<'_>,
-        point: &PointBody<'_>,
-    ) -> Result<Parsed, ServiceError> {
-        let view = SourceView {
-            source,
-            oldest_ns: bucket.retention_cutoff_ns(request.now_ns),
-        };
-        with_buffers(|rows, _| {
-            let new_fields = point.write(&view, request.now_ns, rows)?;
-            if view.source.status == SourceStatus::Inactive {
-                return Err(ServiceError::conflict(format!(
-                    "the data source {:?} is inactive and takes no data; set its status to active first",
-                    view.source.name
-                )));
-            }
-            if !new_fields.is_empty() {
-                return Ok(Parsed::Extend(bucket, new_fields));
-            }
-            let accepted = Accepted::Point {
-                point,
-                created_at_ns: request.now_ns,
+        let (caller, now_ns) = (request.caller, request.now_ns);
+        let bucket = self.bucket(caller, point.bucket_id)?;
+        let found = self.find_source(caller, point.bucket_id, point.source_id);
+        let parsed = found.and_then(|(bucket, source)| {
+            let view = SourceView {
+                source,
+                oldest_ns: bucket.retention_cutoff_ns(now_ns),
             };
-            self.store(request, bucket, rows, 0, &accepted)
-        })
+            with_buffers(|rows, _| {
+                let new_fields = point.write(&view, now_ns, rows)?;
+                if view.source.status == SourceStatus::Inactive {
+                    return Err(ServiceError::conflict(format!(
+                        "the data source {:?} is inactive and takes no data; set its status to active first",
+                        view.source.name
+                    )));
+                }
+                if !new_fields.is_empty() {
+                    return Ok(Parsed::Extend(bucket, new_fields));
+                }
+                let accepted = Accepted::Point {
+                    point,
+                    created_at_ns: now_ns,
+                };
+                self.store(request, bucket, rows, 0, &accepted)
+            })
+        });
+        Ok(parsed.unwrap_or_else(|error| Parsed::Refused(bucket, error)))
     }
 }

@@ -4,7 +4,7 @@
 //! Many sources share few schemas, which the catalog stores once, so names are resolved once per schema. If the query
 //! names no sources, all sources stay in the catalog's pages, and only those with points in the range are visited.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use engine::query::{Budget, Held};
@@ -214,16 +214,11 @@ impl Plan {
 
 impl Resolved {
     fn of(schema: &Arc<Schema>, requested: &[RequestedField]) -> Self {
-        let fields = (!requested.is_empty()).then(|| {
-            let named = requested.iter().filter_map(|field| schema.field(&field.name));
-            let mut ordinals: Vec<u16> = named.collect();
-            ordinals.sort_unstable();
-            ordinals.dedup();
-            ordinals.into()
-        });
+        let named = requested.iter().filter_map(|field| schema.field(&field.name));
+        let ordinals = named.collect::<BTreeSet<u16>>().into_iter();
         Resolved {
             schema: Arc::clone(schema),
-            fields,
+            fields: (!requested.is_empty()).then(|| ordinals.collect()),
         }
     }
 
@@ -282,11 +277,7 @@ fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceE
 }
 
 fn available(schemas: &[Resolved]) -> String {
-    let mut names: Vec<&str> = schemas
-        .iter()
-        .flat_map(|resolved| resolved.schema.fields.iter().map(|field| &*field.name))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let fields = schemas.iter().flat_map(|resolved| &resolved.schema.fields);
+    let names: BTreeSet<&str> = fields.map(|field| &*field.name).collect();
     shown_names(names.into_iter())
 }
