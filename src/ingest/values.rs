@@ -101,7 +101,10 @@ impl<'a> Values<'a> {
         }
         for (name, scalar) in &self.members {
             if matches!(scalar, Scalar::Number(number) if number.is_infinite()) {
-                let message = format!("field {} must be a finite number of double precision", Name(name));
+                let message = format!(
+                    "field {} must be a finite number of double precision",
+                    shown_name(name)
+                );
                 out.push(Detail::at(&["values", name], message));
             }
         }
@@ -126,7 +129,7 @@ impl<'a> Values<'a> {
                 (Some(declared), Some(sent)) if sent == declared => None,
                 (Some(declared), _) => Some(format!(
                     "field {} is declared {}, not {}",
-                    Name(name),
+                    shown_name(name),
                     declared.name(),
                     scalar.kind()
                 )),
@@ -144,7 +147,7 @@ impl<'a> Values<'a> {
                 }
                 (None, _) => Some(format!(
                     "field {} is not declared (declared: {}), but {} was sent",
-                    Name(name),
+                    shown_name(name),
                     declared_names(source),
                     scalar.kind()
                 )),
@@ -219,18 +222,14 @@ fn extension_fault(name: &str, scalar: &Scalar<'_>, has_room: bool) -> Option<St
             "is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, but {kind} was sent"
         ),
     };
-    Some(format!("field {} {fault}", Name(name)))
+    Some(format!("field {} {fault}", shown_name(name)))
 }
 
-/// A field name in a message: quoted, and truncated if it is too long.
-struct Name<'a>(&'a str);
-
-impl std::fmt::Display for Name<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0.char_indices().nth(FIELD_NAME_CHARS_MAX) {
-            Some((end, _)) => write!(out, "{:?}…", &self.0[..end]),
-            None => write!(out, "{:?}", self.0),
-        }
+/// A field name for a message: quoted, and truncated if it is too long.
+fn shown_name(name: &str) -> String {
+    match name.char_indices().nth(FIELD_NAME_CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", &name[..end]),
+        None => format!("{name:?}"),
     }
 }
 

@@ -82,7 +82,7 @@ impl JournalHandle {
 
     /// Queues an ingest. `then` runs exactly once: when the ingest is durable, or when it is refused.
     pub fn submit_ingest(&self, record: IngestRecord, then: Completion) {
-        self.queue.push(record.into_bytes(), then);
+        self.queue.push(record.bytes, then);
     }
 
     /// Whether the log is below its size limit. The writer may still refuse a record.

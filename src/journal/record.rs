@@ -36,7 +36,7 @@ pub struct IdempotencyView<'a> {
 
 /// One ingest request, encoded for the log except for its sequence.
 pub struct IngestRecord {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Offset of the point id in the answer, which contains the sequence.
     id_at: Option<usize>,
 }
@@ -81,10 +81,6 @@ impl IngestRecord {
         if let Some(at) = self.id_at {
             self.bytes[at..at + id.len()].copy_from_slice(id);
         }
-    }
-
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
     }
 }
 
@@ -201,7 +197,7 @@ mod tests {
             out.extend_from_slice(b"rows")
         });
         record.number(99, b"000000070000000000000063");
-        record.into_bytes()
+        record.bytes
     }
 
     #[test]

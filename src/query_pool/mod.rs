@@ -34,8 +34,6 @@ pub struct QueryPool(Arc<Owner>);
 
 struct Owner {
     shared: Arc<Shared>,
-    timeout: Duration,
-    memory_bytes_max: usize,
 }
 
 struct Shared {
@@ -43,6 +41,8 @@ struct Shared {
     /// Notified when a job is queued, in any lane.
     arrived: Condvar,
     counts: Counts,
+    timeout: Duration,
+    memory_bytes_max: usize,
 }
 
 /// A queued query. Called with its turn, or with `None` if it is refused because the queue is full; returns whether it
@@ -153,6 +153,8 @@ impl QueryPool {
             queue: Mutex::new(Turns::new(queue_max)),
             arrived: Condvar::new(),
             counts: Counts::default(),
+            timeout,
+            memory_bytes_max,
         });
         let names = (0..threads.max(1)).map(|index| (format!("query-{index}"), true));
         for (name, takes_long) in names.chain([("query-short".to_owned(), false)]) {
@@ -162,11 +164,7 @@ impl QueryPool {
                 shared.run(takes_long);
             })?;
         }
-        Ok(QueryPool(Arc::new(Owner {
-            shared,
-            timeout,
-            memory_bytes_max,
-        })))
+        Ok(QueryPool(Arc::new(Owner { shared })))
     }
 
     /// Runs a query of an organization on the pool and waits for its result. The query is called with a short turn
@@ -179,14 +177,15 @@ impl QueryPool {
         organization: ObjectId,
         mut query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
+        let shared = &self.0.shared;
         // Dropped with the future: then the query is not wanted any more.
         let request = Arc::new(());
         let mut stop = Stop {
-            deadline: Instant::now() + self.0.timeout,
+            deadline: Instant::now() + shared.timeout,
             turn_ends: None,
             request: Arc::downgrade(&request),
-            shared: Arc::clone(&self.0.shared),
-            budget: Budget::new(self.0.memory_bytes_max),
+            shared: Arc::clone(shared),
+            budget: Budget::new(shared.memory_bytes_max),
         };
         let (done, answer) = oneshot::channel();
         let mut done = Some(done);
@@ -229,7 +228,6 @@ impl QueryPool {
             }
             false
         });
-        let shared = &self.0.shared;
         if shared.wait_in(organization, Turn::Short, job).is_err() {
             return Err(shared.counts.refused());
         }

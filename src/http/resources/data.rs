@@ -64,9 +64,9 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MA
         payload: Payload,
         service: &Service,
     ) -> Result<Body, ServiceError> {
-        let body = body::read_if(service.admit_points(), request, payload, BYTES_MAX).await;
+        let body = body::read_if(service.buckets.admit(), request, payload, BYTES_MAX).await;
         if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
-            service.points_refused();
+            service.buckets.note_overload();
         }
         body
     }

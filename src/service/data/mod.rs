@@ -74,7 +74,6 @@ pub enum BodyKind {
 /// A request to store points.
 struct Request<'a> {
     caller: &'a Caller,
-    kind: BodyKind,
     body: &'a [u8],
     /// The digests of its idempotency key and body, if it has a key.
     digests: Option<Digests>,
@@ -83,19 +82,6 @@ struct Request<'a> {
 }
 
 impl Service {
-    /// Checks whether points are currently accepted, before their body is read.
-    ///
-    /// # Errors
-    /// 503 when the memory or the log is full.
-    pub fn admit_points(&self) -> Result<(), ServiceError> {
-        self.buckets.admit()
-    }
-
-    /// Called when points are refused because memory is full.
-    pub fn points_refused(&self) {
-        self.buckets.note_overload();
-    }
-
     /// Stores a point, or the valid entries of a batch. `key` is the request's idempotency key.
     ///
     /// # Errors
@@ -111,7 +97,6 @@ impl Service {
     ) -> Result<IngestAnswer, ServiceError> {
         let request = Request {
             caller,
-            kind,
             body,
             digests: key.map(|key| Digests::of(key, body)),
             now_ns: self.now_ns(),
@@ -156,7 +141,7 @@ impl Service {
                             bucket_id: bucket.id,
                             bucket_ordinal: bucket.ordinal,
                             first_sequence,
-                            batch: request.kind == BodyKind::Batch,
+                            batch: kind == BodyKind::Batch,
                             received_at_ns: request.now_ns,
                             rows,
                         });
@@ -171,10 +156,8 @@ impl Service {
                 Ingested::SourceGone => {}
             }
         }
-        Err(ServiceError::unavailable(
-            "what the request names keeps changing; send it again",
-            1,
-        ))
+        let message = "what the request names keeps changing; send it again";
+        Err(ServiceError::unavailable(message, 1))
     }
 
     /// Encodes the record of these rows, and writes the answer.

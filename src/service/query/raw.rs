@@ -57,7 +57,10 @@ impl Plan {
         write: WriteResult,
         stop: &'b Stop,
     ) -> Result<Written<'b>, ServiceError> {
-        let (selections, _selected) = self.selections(reached, stop)?;
+        let mut selections_held = stop.budget().hold();
+        let mut selections = Vec::new();
+        selections_held.reserve(&mut selections, reached.sources.len())?;
+        selections.extend(reached.sources.iter().map(|source| self.selection(source)));
         if !self.is_in_pieces() {
             progress.next_rows = self.raw_limit();
         }
@@ -109,19 +112,7 @@ impl Plan {
         }
     }
 
-    /// The series and fields to read of each source.
-    fn selections<'r, 'b>(
-        &self,
-        reached: &'r Reached<'_>,
-        stop: &'b Stop,
-    ) -> Result<(Vec<Selection<'r>>, Held<'b>), ServiceError> {
-        let mut held = stop.budget().hold();
-        let mut selections = Vec::new();
-        held.reserve(&mut selections, reached.sources.len())?;
-        selections.extend(reached.sources.iter().map(|source| self.selection(source)));
-        Ok((selections, held))
-    }
-
+    /// The series and fields to read of a source.
     fn selection<'r>(&self, reached: &'r ReachedSource) -> Selection<'r> {
         Selection {
             series: &reached.series,
