@@ -169,7 +169,7 @@ impl<'a> IngestView<'a> {
                     },
                 }),
             },
-            encoded_rows: *rest,
+            encoded_rows: rest,
         })
     }
 }
