@@ -12,7 +12,7 @@ use engine::rows::RowsWriter;
 use serde_json::Value;
 use tidewatch::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceStatus};
 use tidewatch::ids::ObjectId;
-use tidewatch::ingest::{Batch, Scratch, SourceView, parse_batch};
+use tidewatch::ingest::{Scratch, SourceView, parse_batch};
 
 const POINTS: u32 = 1_000;
 const NOW_NS: i64 = 1_767_225_600_000_000_000;
@@ -69,7 +69,7 @@ fn parse(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("parse 1,000 points");
     group.throughput(Throughput::Elements(u64::from(POINTS)));
 
-    let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
+    let (mut scratch, mut rows) = (Scratch::default(), RowsWriter::new());
     let mut lookup = |id: ObjectId| {
         (id == source.id).then(|| SourceView {
             source: source.clone(),
@@ -79,7 +79,7 @@ fn parse(criterion: &mut Criterion) {
     group.bench_function("columns", |bencher| {
         bencher.iter(|| {
             let batch = parse_batch(black_box(&body), NOW_NS, &mut lookup, &mut scratch, &mut rows);
-            assert!(matches!(batch, Ok(Batch::Ready(outcome)) if outcome.errors.is_empty()));
+            assert!(batch.is_ok_and(|batch| batch.errors.is_empty()));
             assert_eq!(rows.rows(), POINTS);
         });
     });

@@ -8,7 +8,7 @@ use engine::Store;
 use engine::rows::RowsWriter;
 use tidewatch::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceStatus};
 use tidewatch::ids::ObjectId;
-use tidewatch::ingest::{Batch, Scratch, SourceView, parse_batch};
+use tidewatch::ingest::{Scratch, SourceView, parse_batch};
 use tidewatch::journal::IngestRecord;
 
 use crate::Outcome;
@@ -83,7 +83,7 @@ fn lookup(source: &Arc<Source>) -> impl FnMut(ObjectId) -> Option<SourceView> {
 /// Parses a body as the server does; all points must be valid.
 fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut RowsWriter) -> Outcome<()> {
     match parse_batch(body, NOW_NS, &mut lookup(source), scratch, rows) {
-        Ok(Batch::Ready(outcome)) if outcome.errors.is_empty() && rows.rows() as usize == BATCH => Ok(()),
+        Ok(batch) if batch.errors.is_empty() && rows.rows() as usize == BATCH => Ok(()),
         other => Err(format!("the body is not taken: {other:?}").into()),
     }
 }
@@ -91,7 +91,7 @@ fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut Row
 fn parse() -> Outcome<Vec<Measured>> {
     let source = source();
     let body = bodies(&source, 1).remove(0);
-    let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
+    let (mut scratch, mut rows) = (Scratch::default(), RowsWriter::new());
     let mut sonic_rows = RowsWriter::new();
     let (mut columns_us, mut sonic_us) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -118,7 +118,7 @@ fn parse() -> Outcome<Vec<Measured>> {
 fn allocations() -> Outcome<Vec<Measured>> {
     let source = source();
     let bodies = bodies(&source, 2 * REQUESTS);
-    let (mut scratch, mut rows, mut store) = (Scratch::new(), RowsWriter::new(), Store::new());
+    let (mut scratch, mut rows, mut store) = (Scratch::default(), RowsWriter::new(), Store::new());
     let (mut parsing, mut recording, mut applying) = (0, 0, 0);
     let mut of_requests = Vec::new();
     for (index, body) in bodies.iter().enumerate() {

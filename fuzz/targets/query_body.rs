@@ -132,7 +132,7 @@ fn cursor(data: &[u8]) {
 }
 
 fn moment(data: &[u8]) {
-    let bytes = timestamp::parse_bytes(data);
+    let bytes = timestamp::parse(data);
     if let Ok(text) = str::from_utf8(data) {
         assert_eq!(timestamp::parse(text).ok(), bytes.as_ref().ok().copied());
     }

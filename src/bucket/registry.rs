@@ -238,7 +238,7 @@ impl Buckets {
 
     /// Reserves memory for the record and for its rows.
     fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
-        let record_bytes = ingest.record.len() as u64;
+        let record_bytes = ingest.record.size() as u64;
         let memory_bytes = record_bytes + ingest.memory_bytes as u64;
         Some(Holds {
             _mailbox: handle.mailbox.hold(record_bytes)?,

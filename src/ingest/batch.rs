@@ -6,44 +6,30 @@
 
 use engine::rows::RowsWriter;
 
-use crate::error::EntryError;
+use crate::error::{EntryError, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::BATCH_ENTRIES_MAX;
 
+use super::Scratch;
 use super::entries::Entries;
 use super::extend::NewField;
-use super::json::{Kind, Malformed, Scanner};
-use super::members::{IdSlot, Slot, check_object, read_id, skip_other};
+use super::json::{Kind, Scanner};
+use super::members::{MemberFault, Slot, add_fault, check_object, read_id, skip_other};
 use super::sources::SourceLookup;
-use super::{BodyFault, Scratch};
 
-/// A parsed batch.
+/// A parsed batch. The accepted entries are the rows of the writer, in their order; the others are in `errors`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Batch {
-    /// The accepted entries are the rows of the writer, in their order.
-    Ready(BatchOutcome),
-    /// Sources need new fields first; nothing was written.
-    NeedsFields {
-        /// The bucket named in the body, whose access is not checked yet.
-        bucket_id: ObjectId,
-        /// The fields to add, in the order in which their first values occur.
-        new_fields: Vec<NewField>,
-    },
-}
-
-/// The result per entry: `rows.rows()` entries are written, the others are in `errors`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BatchOutcome {
-    /// The bucket named in the body.
+pub struct Batch {
+    /// The bucket named in the body, whose access is not checked yet.
     pub bucket_id: ObjectId,
     /// Number of entries, 1 to 1000.
     pub entries: u32,
     /// The failed entries, ascending by index.
     pub errors: Vec<EntryError>,
+    /// Fields that sources need first, in the order in which their first values occur. If there are any, nothing was
+    /// written.
+    pub new_fields: Vec<NewField>,
 }
-
-/// The value of `dataPoints`: the offset of the array, and its number of entries.
-type PointsSlot = Slot<(usize, usize), String>;
 
 /// Parses the body into `rows`. `now_ns` (UTC nanoseconds) is the timestamp of entries that have none.
 ///
@@ -55,28 +41,22 @@ pub fn parse_batch(
     lookup: &mut SourceLookup<'_>,
     scratch: &mut Scratch,
     rows: &mut RowsWriter,
-) -> Result<Batch, BodyFault> {
+) -> Result<Batch, ServiceError> {
     rows.clear();
-    let result = parse(body, now_ns, lookup, scratch, rows);
+    let result = parse(body, Entries::new(now_ns, lookup, scratch, rows));
     scratch.sources.clear();
-    if !matches!(result, Ok(Batch::Ready(_))) {
+    if !matches!(&result, Ok(batch) if batch.new_fields.is_empty()) {
         rows.clear();
     }
     result
 }
 
-fn parse(
-    body: &[u8],
-    now_ns: i64,
-    lookup: &mut SourceLookup<'_>,
-    scratch: &mut Scratch,
-    rows: &mut RowsWriter,
-) -> Result<Batch, BodyFault> {
+fn parse(body: &[u8], mut entries: Entries<'_>) -> Result<Batch, ServiceError> {
     let mut scan = Scanner::new(body)?;
     check_object(&mut scan)?;
-    let mut entries = Entries::new(now_ns, lookup, scratch, rows);
-    let mut bucket_id = IdSlot::Absent;
-    let mut points = PointsSlot::Absent;
+    let mut bucket_id: Slot<ObjectId> = Ok(None);
+    // The offset of the array, and its number of entries.
+    let mut points: Slot<(usize, usize)> = Ok(None);
     let mut read_for = None;
     let mut more = scan.open(b'}')?;
     while more {
@@ -88,20 +68,14 @@ fn parse(
                 points = match scan.kind()? {
                     Kind::Array => {
                         let start = scan.at();
-                        read_for = bucket_id.good().or_else(|| guessed_bucket_id(&scan));
-                        let count = match read_for {
-                            Some(bucket_id) => entries.read(&mut scan, bucket_id)?,
-                            None => count(&mut scan)?,
-                        };
-                        match count {
-                            0 => Slot::Bad("must have at least one entry".to_owned()),
-                            1..=BATCH_ENTRIES_MAX => Slot::Good((start, count)),
-                            _ => Slot::Bad(format!(
-                                "must have at most {BATCH_ENTRIES_MAX} entries, not {count}"
-                            )),
+                        read_for = bucket_id.ok().flatten().or_else(|| guessed_bucket_id(&scan));
+                        match entries.read(&mut scan, read_for)? {
+                            0 => Err(MemberFault::NoEntries),
+                            count @ 1..=BATCH_ENTRIES_MAX => Ok(Some((start, count))),
+                            count => Err(MemberFault::TooManyEntries(count)),
                         }
                     }
-                    other => skip_other(&mut scan, other, 1)?,
+                    found => skip_other(&mut scan, "an array", found, 1)?,
                 }
             }
             _ => scan.skip_value(1)?,
@@ -111,18 +85,16 @@ fn parse(
     scan.end()?;
 
     let mut faults = Vec::new();
-    bucket_id.fault("bucketId", "a string", true, &mut faults);
-    points.fault("dataPoints", "an array", true, &mut faults);
-    match (bucket_id, points) {
-        (Slot::Good(bucket_id), Slot::Good((start, count))) => {
-            if read_for != Some(bucket_id) {
-                scan.seek(start);
-                entries.read(&mut scan, bucket_id)?;
-            }
-            Ok(entries.finish(bucket_id, count))
-        }
-        _ => Err(BodyFault::Faults(faults)),
+    add_fault(&bucket_id, "bucketId", true, &mut faults);
+    add_fault(&points, "dataPoints", true, &mut faults);
+    let (Ok(Some(bucket_id)), Ok(Some((start, count)))) = (bucket_id, points) else {
+        return Err(ServiceError::faults(faults));
+    };
+    if read_for != Some(bucket_id) {
+        scan.seek(start);
+        entries.read(&mut scan, Some(bucket_id))?;
     }
+    Ok(entries.finish(bucket_id, count))
 }
 
 /// A guess of the bucket that the body names after the position of `scan`: the last text that looks like it. After a
@@ -137,17 +109,5 @@ fn guessed_bucket_id(scan: &Scanner<'_>) -> Option<ObjectId> {
     ahead.seek(start);
     ahead.name().ok()?;
     ahead.peek();
-    read_id(&mut ahead, &mut String::new(), 1).ok()?.good()
-}
-
-/// Skips the next array. Returns its number of entries.
-fn count(scan: &mut Scanner<'_>) -> Result<usize, Malformed> {
-    let mut count = 0;
-    let mut more = scan.open(b']')?;
-    while more {
-        scan.skip_value(2)?;
-        count += 1;
-        more = scan.more(b']')?;
-    }
-    Ok(count)
+    read_id(&mut ahead, &mut String::new(), 1).ok()?.ok()?
 }

@@ -1,21 +1,20 @@
 //! Parses the entries of a batch one by one. An entry in the expected form is written while it is scanned; any other is
 //! checked in detail. Both paths write the same rows; only the second produces error messages.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use engine::rows::RowsWriter;
 
 use crate::error::{Detail, EntryError};
-use crate::ids::{MalformedId, ObjectId};
+use crate::ids::ObjectId;
 use crate::limits::BATCH_ENTRIES_MAX;
 
-use super::batch::{Batch, BatchOutcome};
+use super::batch::Batch;
 use super::extend::NewFields;
 use super::json::{Kind, Malformed, Scanner};
 use super::members::{
-    Member, MetadataSlot, Slot, TimestampSlot, common_timestamp, detail, read_id, read_metadata,
-    read_timestamp, skip_other, too_old,
+    Member, MetadataSlot, Slot, add_fault, common_timestamp, read_id, read_metadata, read_timestamp,
+    skip_other, too_old,
 };
 use super::sources::{SeenSource, SourceLookup};
 use super::values::Values;
@@ -46,14 +45,13 @@ pub(super) struct Entries<'s> {
 }
 
 /// The members of an entry parsed so far.
-#[derive(Default)]
 struct Entry {
     /// Index of the source in `Scratch::sources`.
-    source: Slot<usize, MalformedId>,
-    timestamp: TimestampSlot,
+    source: Slot<usize>,
+    timestamp: Slot<i64>,
     metadata: MetadataSlot,
     /// Offset of the object.
-    values: Slot<usize, Infallible>,
+    values: Slot<usize>,
     /// Index of the source for which the open row contains these values.
     written_for: Option<usize>,
 }
@@ -77,8 +75,13 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// Parses the next array for this bucket and discards earlier results. Returns its number of entries.
-    pub(super) fn read(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<usize, Malformed> {
+    /// Parses the next array for this bucket, or skips it if there is none, and discards earlier results. Returns its
+    /// number of entries.
+    pub(super) fn read(
+        &mut self,
+        scan: &mut Scanner<'_>,
+        bucket_id: Option<ObjectId>,
+    ) -> Result<usize, Malformed> {
         self.rows.clear();
         self.scratch.sources.clear();
         self.errors.clear();
@@ -86,11 +89,10 @@ impl<'s> Entries<'s> {
         let mut count = 0;
         let mut more = scan.open(b']')?;
         while more {
-            // A batch with more entries is refused as a whole, so only their number matters.
-            if count < BATCH_ENTRIES_MAX {
-                self.entry(scan, bucket_id, count as u32)?;
-            } else {
-                scan.skip_value(ENTRY_DEPTH - 1)?;
+            match bucket_id {
+                Some(bucket_id) if count < BATCH_ENTRIES_MAX => self.entry(scan, bucket_id, count as u32)?,
+                // A batch with more entries is refused as a whole, so only their number matters.
+                _ => scan.skip_value(ENTRY_DEPTH - 1)?,
             }
             count += 1;
             more = scan.more(b']')?;
@@ -100,18 +102,11 @@ impl<'s> Entries<'s> {
 
     /// The result for `count` parsed entries.
     pub(super) fn finish(self, bucket_id: ObjectId, count: usize) -> Batch {
-        let new_fields = self.new_fields.into_list();
-        if new_fields.is_empty() {
-            Batch::Ready(BatchOutcome {
-                bucket_id,
-                entries: count as u32,
-                errors: self.errors,
-            })
-        } else {
-            Batch::NeedsFields {
-                bucket_id,
-                new_fields,
-            }
+        Batch {
+            bucket_id,
+            entries: count as u32,
+            errors: self.errors,
+            new_fields: self.new_fields.list,
         }
     }
 
@@ -125,7 +120,13 @@ impl<'s> Entries<'s> {
             });
             return Ok(());
         }
-        let mut entry = Entry::default();
+        let mut entry = Entry {
+            source: Ok(None),
+            timestamp: Ok(None),
+            metadata: Ok(None),
+            values: Ok(None),
+            written_for: None,
+        };
         let mut place = 0;
         let mut more = scan.open(b'}')?;
         while more {
@@ -135,12 +136,12 @@ impl<'s> Entries<'s> {
                 Member::DataSourceId => match self.scratch.sources.expected(scan, self.last) {
                     Some(index) => {
                         self.last = index;
-                        entry.source = Slot::Good(index);
+                        entry.source = Ok(Some(index));
                     }
                     None => entry.source = self.source(scan, bucket_id)?,
                 },
                 Member::Timestamp => match common_timestamp(scan) {
-                    Some(timestamp_ns) => entry.timestamp = Slot::Good(timestamp_ns),
+                    Some(timestamp_ns) => entry.timestamp = Ok(Some(timestamp_ns)),
                     None => entry.timestamp = read_timestamp(scan, &mut self.scratch.text, ENTRY_DEPTH)?,
                 },
                 Member::Values => self.values(scan, &mut entry)?,
@@ -176,16 +177,12 @@ impl<'s> Entries<'s> {
 
     /// The source whose id comes next, if it is not one of the expected ones.
     #[inline(never)]
-    fn source(
-        &mut self,
-        scan: &mut Scanner<'_>,
-        bucket_id: ObjectId,
-    ) -> Result<Slot<usize, MalformedId>, Malformed> {
+    fn source(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<Slot<usize>, Malformed> {
         let id = read_id(scan, &mut self.scratch.text, ENTRY_DEPTH)?;
-        Ok(id.map(|id| {
+        if let Ok(Some(id)) = id {
             self.last = self.scratch.sources.find(id, bucket_id, self.lookup);
-            self.last
-        }))
+        }
+        Ok(id.map(|id| id.map(|_| self.last)))
     }
 
     /// Writes the values into a row if the source is known and active; otherwise skips them.
@@ -194,11 +191,11 @@ impl<'s> Entries<'s> {
         let found = scan.kind()?;
         entry.written_for = None;
         if found != Kind::Object {
-            entry.values = skip_other(scan, found, ENTRY_DEPTH)?;
+            entry.values = skip_other(scan, "an object", found, ENTRY_DEPTH)?;
             return Ok(());
         }
         let start = scan.at();
-        entry.values = Slot::Good(start);
+        entry.values = Ok(Some(start));
         if self.write_row(scan, entry)? {
             return Ok(());
         }
@@ -211,10 +208,10 @@ impl<'s> Entries<'s> {
     fn write_row(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<bool, Malformed> {
         let Scratch { sources, text } = &mut *self.scratch;
         let index = match entry.source {
-            Slot::Good(index) => index,
+            Ok(Some(index)) => index,
             // Values before their source probably belong to the previous entry's source; `end_entry` checks that.
-            Slot::Absent => self.last,
-            _ => return Ok(false),
+            Ok(None) => self.last,
+            Err(_) => return Ok(false),
         };
         let Some((view, order)) = sources.active_with_order(index) else {
             return Ok(false);
@@ -230,7 +227,7 @@ impl<'s> Entries<'s> {
     /// Ends an entry: commits its row or records its error.
     #[inline(always)]
     fn end_entry(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry, index: u32) -> Result<(), Malformed> {
-        if let (Slot::Good(source), Slot::Good(start)) = (entry.source, entry.values)
+        if let (Ok(Some(source)), Ok(Some(start))) = (entry.source, entry.values)
             && entry.written_for != Some(source)
         {
             // Usually because the values came before the source, and the source is not the expected one.
@@ -239,29 +236,25 @@ impl<'s> Entries<'s> {
             self.write_row(scan, entry)?;
             scan.seek(end);
         }
-        let timestamp_ns = match entry.timestamp {
-            Slot::Absent => Some(self.now_ns),
-            other => other.good(),
-        };
-        let metadata = match entry.metadata {
-            Slot::Absent => Some(None),
-            other => other.good().map(|(start, end)| Some(scan.slice(start, end))),
-        };
-        let view = entry
-            .source
-            .good()
-            .filter(|source| entry.written_for == Some(*source))
-            .and_then(|source| self.scratch.sources.get(source)?.active());
-        if let (Some(view), Some(timestamp_ns), Some(metadata)) = (view, timestamp_ns, metadata)
-            && timestamp_ns >= view.oldest_ns
+        if let (Ok(Some(source)), Ok(timestamp_ns), Ok(metadata)) =
+            (entry.source, entry.timestamp, entry.metadata)
+            && entry.written_for == Some(source)
+            && let Some(view) = self.scratch.sources.get(source).and_then(SeenSource::active)
+            && timestamp_ns.unwrap_or(self.now_ns) >= view.oldest_ns
         {
-            if let Some(metadata) = metadata {
-                self.rows.metadata(metadata);
-            }
-            self.rows.commit(timestamp_ns);
+            self.commit(scan, timestamp_ns, metadata);
             return Ok(());
         }
         self.check_entry(scan, entry, index)
+    }
+
+    /// Ends the open row.
+    #[inline(always)]
+    fn commit(&mut self, scan: &Scanner<'_>, timestamp_ns: Option<i64>, metadata: Option<(usize, usize)>) {
+        if let Some((start, end)) = metadata {
+            self.rows.metadata(scan.slice(start, end));
+        }
+        self.rows.commit(timestamp_ns.unwrap_or(self.now_ns));
     }
 
     /// Slow path: parses the entry's values again, and either writes its row or reports all its faults.
@@ -269,29 +262,24 @@ impl<'s> Entries<'s> {
     fn check_entry(&mut self, scan: &mut Scanner<'_>, entry: &Entry, index: u32) -> Result<(), Malformed> {
         self.rows.abort();
         let end = scan.at();
-        let values = match entry.values {
-            Slot::Good(start) => {
-                scan.seek(start);
-                Some(Values::read(scan, ENTRY_DEPTH)?)
-            }
-            _ => None,
-        };
+        let mut values = None;
+        if let Ok(Some(start)) = entry.values {
+            scan.seek(start);
+            values = Some(Values::read(scan, ENTRY_DEPTH)?);
+        }
         scan.seek(end);
 
         let mut faults = Vec::new();
-        let timestamp_ns = entry.timestamp.good().unwrap_or(self.now_ns);
-        entry.source.fault("dataSourceId", "a string", true, &mut faults);
-        let seen = entry
-            .source
-            .good()
-            .and_then(|source| self.scratch.sources.get(source));
+        let timestamp_ns = entry.timestamp.ok().flatten();
+        add_fault(&entry.source, "dataSourceId", true, &mut faults);
+        let source = entry.source.ok().flatten();
+        let seen = source.and_then(|source| self.scratch.sources.get(source));
         faults.extend(seen.and_then(source_fault));
-        entry
-            .timestamp
-            .fault("timestamp", "an ISO 8601 string", false, &mut faults);
+        add_fault(&entry.timestamp, "timestamp", false, &mut faults);
         let view = seen.and_then(|seen| seen.view.as_ref());
-        faults.extend(view.and_then(|view| too_old(timestamp_ns, view.oldest_ns)));
-        entry.values.fault("values", "an object", true, &mut faults);
+        let at_ns = timestamp_ns.unwrap_or(self.now_ns);
+        faults.extend(view.and_then(|view| too_old(at_ns, view.oldest_ns)));
+        add_fault(&entry.values, "values", true, &mut faults);
         let mut new_fields = Vec::new();
         if let Some(values) = &values {
             values.shape_faults(&mut faults);
@@ -299,7 +287,7 @@ impl<'s> Entries<'s> {
                 new_fields = values.schema_faults(&view.source, &self.new_fields, &mut faults);
             }
         }
-        entry.metadata.fault("metadata", "an object", false, &mut faults);
+        add_fault(&entry.metadata, "metadata", false, &mut faults);
         let (Some(view), Some(values), true) = (view, values, faults.is_empty()) else {
             self.errors.push(EntryError {
                 index,
@@ -310,10 +298,7 @@ impl<'s> Entries<'s> {
         self.new_fields.add(new_fields);
         self.rows.begin(view.source.ordinal);
         values.write_row(&view.source, self.rows);
-        if let Some((start, end)) = entry.metadata.good() {
-            self.rows.metadata(scan.slice(start, end));
-        }
-        self.rows.commit(timestamp_ns);
+        self.commit(scan, timestamp_ns, entry.metadata.ok().flatten());
         Ok(())
     }
 }
@@ -324,7 +309,7 @@ fn source_fault(seen: &SeenSource) -> Option<Detail> {
         (None, _) => format!("no data source {} in this bucket", seen.id),
         (Some(_), None) => format!("data source {} is inactive and takes no data", seen.id),
     };
-    Some(detail(&["dataSourceId"], message))
+    Some(Detail::at(&["dataSourceId"], message))
 }
 
 /// All faults in one message.

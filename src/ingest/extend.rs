@@ -22,7 +22,7 @@ pub struct NewField {
 /// The new fields of one body.
 #[derive(Debug, Default)]
 pub(super) struct NewFields {
-    list: Vec<NewField>,
+    pub(super) list: Vec<NewField>,
     kinds: HashMap<ObjectId, HashMap<String, FieldType>>,
 }
 
@@ -47,10 +47,6 @@ impl NewFields {
                 .insert(field.name.clone(), field.kind);
             self.list.push(field);
         }
-    }
-
-    pub(super) fn into_list(self) -> Vec<NewField> {
-        self.list
     }
 }
 

@@ -1,14 +1,11 @@
 //! The members of a point besides `values`, which both bodies share: parsing, and messages for faults. Paths and
 //! messages of faults are the same in both; a batch joins them into one text.
 
-use std::fmt;
-
 use crate::clock::SECOND_NS;
-use crate::error::Detail;
+use crate::error::{Detail, ServiceError};
 use crate::ids::{MalformedId, ObjectId};
-use crate::limits::METADATA_BYTES_MAX;
+use crate::limits::{BATCH_ENTRIES_MAX, METADATA_BYTES_MAX};
 
-use super::BodyFault;
 use super::json::{Kind, Malformed, Scanner};
 use super::timestamp::{self, TimestampFault};
 
@@ -34,67 +31,40 @@ impl Member {
     }
 }
 
-/// A member, as parsed so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Slot<T, F> {
-    #[default]
-    Absent,
-    Good(T),
-    /// A value of the wrong kind.
-    Other(Kind),
-    Bad(F),
-}
-
-impl<T: Copy, F> Slot<T, F> {
-    pub(super) fn good(&self) -> Option<T> {
-        match self {
-            Self::Good(value) => Some(*value),
-            _ => None,
-        }
-    }
-}
-
-impl<T, F: fmt::Display> Slot<T, F> {
-    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Slot<U, F> {
-        match self {
-            Self::Absent => Slot::Absent,
-            Self::Good(value) => Slot::Good(convert(value)),
-            Self::Other(kind) => Slot::Other(kind),
-            Self::Bad(fault) => Slot::Bad(fault),
-        }
-    }
-
-    /// Adds the fault, if there is one. The member must be of `kind` and may be absent unless `required`.
-    pub(super) fn fault(&self, member: &str, kind: &str, required: bool, out: &mut Vec<Detail>) {
-        match self {
-            Self::Absent if required => out.push(detail(&[member], "is required".to_owned())),
-            Self::Absent | Self::Good(_) => {}
-            Self::Other(found) => out.push(detail(&[member], format!("must be {kind}, not {found}"))),
-            Self::Bad(fault) => out.push(detail(&[member], fault.to_string())),
-        }
-    }
-}
-
-pub(super) type IdSlot = Slot<ObjectId, MalformedId>;
-pub(super) type TimestampSlot = Slot<i64, TimestampFault>;
+/// A member, as parsed so far; `None` if it is absent.
+pub(super) type Slot<T> = Result<Option<T>, MemberFault>;
 /// Start and end of the metadata.
-pub(super) type MetadataSlot = Slot<(usize, usize), MetadataFault>;
+pub(super) type MetadataSlot = Slot<(usize, usize)>;
 
-/// The metadata is too long: its length in bytes.
+/// Why the value of a member is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be at most {max} bytes as sent, not {0}", max = METADATA_BYTES_MAX)]
-pub(super) struct MetadataFault(usize);
+pub(super) enum MemberFault {
+    #[error("must be {kind}, not {found}")]
+    Kind { kind: &'static str, found: Kind },
+    #[error(transparent)]
+    Id(MalformedId),
+    #[error(transparent)]
+    Timestamp(TimestampFault),
+    /// The metadata is too long: its length in bytes.
+    #[error("must be at most {max} bytes as sent, not {0}", max = METADATA_BYTES_MAX)]
+    Metadata(usize),
+    #[error("must have at least one entry")]
+    NoEntries,
+    #[error("must have at most {max} entries, not {0}", max = BATCH_ENTRIES_MAX)]
+    TooManyEntries(usize),
+}
 
-/// A fault with its path.
-pub(super) fn detail(path: &[&str], message: String) -> Detail {
-    Detail {
-        path: path.iter().map(|name| (*name).to_owned()).collect(),
-        message,
+/// Adds the fault of a member, if there is one. It may be absent unless it is `required`.
+pub(super) fn add_fault<T>(slot: &Slot<T>, member: &str, required: bool, out: &mut Vec<Detail>) {
+    match slot {
+        Ok(None) if required => out.push(Detail::at(&[member], "is required")),
+        Ok(_) => {}
+        Err(fault) => out.push(Detail::at(&[member], fault.to_string())),
     }
 }
 
 /// Checks that the body is an object.
-pub(super) fn check_object(scan: &mut Scanner<'_>) -> Result<(), BodyFault> {
+pub(super) fn check_object(scan: &mut Scanner<'_>) -> Result<(), ServiceError> {
     let found = scan.kind()?;
     if found == Kind::Object {
         return Ok(());
@@ -102,17 +72,21 @@ pub(super) fn check_object(scan: &mut Scanner<'_>) -> Result<(), BodyFault> {
     scan.skip_value(0)?;
     scan.end()?;
     let message = format!("the body must be an object, not {found}");
-    Err(BodyFault::Faults(vec![detail(&[], message)]))
+    Err(ServiceError::faults(vec![Detail::at(&[], message)]))
 }
 
 /// Parses an id. See [`Scanner::skip_value`] for `depth`.
-pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -> Result<IdSlot, Malformed> {
+pub(super) fn read_id(
+    scan: &mut Scanner<'_>,
+    buffer: &mut String,
+    depth: u32,
+) -> Result<Slot<ObjectId>, Malformed> {
     Ok(match scan.kind()? {
-        Kind::String => match scan.string()?.get(buffer).parse() {
-            Ok(id) => Slot::Good(id),
-            Err(fault) => Slot::Bad(fault),
-        },
-        other => skip_other(scan, other, depth)?,
+        Kind::String => {
+            let id = scan.string()?.get(buffer).parse();
+            id.map(Some).map_err(MemberFault::Id)
+        }
+        found => skip_other(scan, "a string", found, depth)?,
     })
 }
 
@@ -133,56 +107,49 @@ pub(super) fn read_timestamp(
     scan: &mut Scanner<'_>,
     buffer: &mut String,
     depth: u32,
-) -> Result<TimestampSlot, Malformed> {
+) -> Result<Slot<i64>, Malformed> {
     Ok(match scan.kind()? {
-        Kind::String => match timestamp::parse(scan.string()?.get(buffer)) {
-            Ok(timestamp_ns) => Slot::Good(timestamp_ns),
-            Err(fault) => Slot::Bad(fault),
-        },
-        Kind::Null => {
-            scan.null()?;
-            Slot::Absent
+        Kind::String => {
+            let timestamp_ns = timestamp::parse(scan.string()?.get(buffer));
+            timestamp_ns.map(Some).map_err(MemberFault::Timestamp)
         }
-        other => skip_other(scan, other, depth)?,
+        Kind::Null => scan.null().map(|()| Ok(None))?,
+        found => skip_other(scan, "an ISO 8601 string", found, depth)?,
     })
 }
 
 /// Skips the metadata and returns its place; `null` counts as absent.
 pub(super) fn read_metadata(scan: &mut Scanner<'_>, depth: u32) -> Result<MetadataSlot, Malformed> {
-    match scan.kind()? {
+    Ok(match scan.kind()? {
         Kind::Object => {
             let start = scan.at();
             scan.skip_value(depth)?;
-            Ok(match scan.at() - start {
-                ..=METADATA_BYTES_MAX => Slot::Good((start, scan.at())),
-                bytes => Slot::Bad(MetadataFault(bytes)),
-            })
+            match scan.at() - start {
+                ..=METADATA_BYTES_MAX => Ok(Some((start, scan.at()))),
+                bytes => Err(MemberFault::Metadata(bytes)),
+            }
         }
-        Kind::Null => {
-            scan.null()?;
-            Ok(Slot::Absent)
-        }
-        other => skip_other(scan, other, depth),
-    }
+        Kind::Null => scan.null().map(|()| Ok(None))?,
+        found => skip_other(scan, "an object", found, depth)?,
+    })
 }
 
-/// Skips a value of another kind than the member must have.
-pub(super) fn skip_other<T, F>(
+/// Skips a value that is not of the `kind` that the member must have.
+pub(super) fn skip_other<T>(
     scan: &mut Scanner<'_>,
-    kind: Kind,
+    kind: &'static str,
+    found: Kind,
     depth: u32,
-) -> Result<Slot<T, F>, Malformed> {
+) -> Result<Slot<T>, Malformed> {
     scan.skip_value(depth)?;
-    Ok(Slot::Other(kind))
+    Ok(Err(MemberFault::Kind { kind, found }))
 }
 
 /// The fault of a point that is older than its route accepts.
 pub(super) fn too_old(timestamp_ns: i64, oldest_ns: i64) -> Option<Detail> {
     (timestamp_ns < oldest_ns).then(|| {
         let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);
-        detail(
-            &["timestamp"],
-            format!("is too old: the oldest accepted now is {}", oldest.as_str()),
-        )
+        let message = format!("is too old: the oldest accepted now is {}", oldest.as_str());
+        Detail::at(&["timestamp"], message)
     })
 }

@@ -24,35 +24,17 @@ mod sources;
 pub mod timestamp;
 mod values;
 
-pub use batch::{Batch, BatchOutcome, parse_batch};
+pub use batch::{Batch, parse_batch};
 pub use extend::NewField;
 pub use json::Malformed;
-pub use point::{Point, PointBody, parse_point};
+pub use point::{PointBody, parse_point};
 pub use sources::{SourceLookup, SourceView};
 
-use crate::error::{Detail, ServiceError};
+use crate::error::ServiceError;
 
-/// Why a body is refused as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BodyFault {
-    /// The body is not JSON.
-    Malformed(Malformed),
-    /// All faults of the body's shape.
-    Faults(Vec<Detail>),
-}
-
-impl From<Malformed> for BodyFault {
+impl From<Malformed> for ServiceError {
     fn from(malformed: Malformed) -> Self {
-        Self::Malformed(malformed)
-    }
-}
-
-impl From<BodyFault> for ServiceError {
-    fn from(fault: BodyFault) -> Self {
-        match fault {
-            BodyFault::Malformed(malformed) => Self::validation(malformed.to_string()),
-            BodyFault::Faults(details) => Self::faults(details),
-        }
+        Self::validation(malformed.to_string())
     }
 }
 
@@ -61,12 +43,6 @@ impl From<BodyFault> for ServiceError {
 pub struct Scratch {
     sources: sources::SeenSources,
     text: String,
-}
-
-impl Scratch {
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! The body of `POST /api/data`. It is checked in two steps, because the API checks the shape of a body before the
 //! resources it names, and the rest after them: [`parse_point`] needs no source, [`PointBody::write`] takes one.
 
-use std::convert::Infallible;
-
 use engine::rows::RowsWriter;
 
-use crate::error::Detail;
+use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-use super::BodyFault;
 use super::extend::{NewField, NewFields};
 use super::json::{Kind, Scanner};
 use super::members::{
-    IdSlot, Member, MetadataSlot, Slot, TimestampSlot, check_object, read_id, read_metadata, read_timestamp,
-    skip_other, too_old,
+    Member, MetadataSlot, Slot, add_fault, check_object, read_id, read_metadata, read_timestamp, skip_other,
+    too_old,
 };
 use super::sources::SourceView;
 use super::values::Values;
@@ -32,29 +29,17 @@ pub struct PointBody<'a> {
     values: Values<'a>,
 }
 
-/// A point checked against its source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Point {
-    /// The point is the only row of the writer.
-    Ready {
-        /// The timestamp sent, or the time of the request.
-        timestamp_ns: i64,
-    },
-    /// The source needs these fields first; nothing was written.
-    NeedsFields(Vec<NewField>),
-}
-
 /// Parses the body and finds all faults that can be found without its resources.
 ///
 /// # Errors
 /// The body is not JSON, or has faults of shape (all of them).
-pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
+pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, ServiceError> {
     let mut scan = Scanner::new(body)?;
     let mut buffer = String::new();
     check_object(&mut scan)?;
-    let (mut bucket_id, mut source_id) = (IdSlot::Absent, IdSlot::Absent);
-    let (mut timestamp, mut metadata) = (TimestampSlot::Absent, MetadataSlot::Absent);
-    let mut values: Slot<Values<'_>, Infallible> = Slot::Absent;
+    let (mut bucket_id, mut source_id): (Slot<ObjectId>, Slot<ObjectId>) = (Ok(None), Ok(None));
+    let (mut timestamp, mut metadata): (Slot<i64>, MetadataSlot) = (Ok(None), Ok(None));
+    let mut values: Slot<Values<'_>> = Ok(None);
     let mut more = scan.open(b'}')?;
     while more {
         let name = scan.name()?;
@@ -67,8 +52,8 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
                 Member::Metadata => metadata = read_metadata(&mut scan, 1)?,
                 Member::Values => {
                     values = match scan.kind()? {
-                        Kind::Object => Slot::Good(Values::read(&mut scan, 1)?),
-                        other => skip_other(&mut scan, other, 1)?,
+                        Kind::Object => Ok(Some(Values::read(&mut scan, 1)?)),
+                        found => skip_other(&mut scan, "an object", found, 1)?,
                     }
                 }
                 Member::Unknown => scan.skip_value(1)?,
@@ -79,36 +64,43 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
     scan.end()?;
 
     let mut faults = Vec::new();
-    bucket_id.fault("bucketId", "a string", true, &mut faults);
-    source_id.fault("dataSourceId", "a string", true, &mut faults);
-    timestamp.fault("timestamp", "an ISO 8601 string", false, &mut faults);
-    values.fault("values", "an object", true, &mut faults);
-    if let Slot::Good(values) = &values {
+    add_fault(&bucket_id, "bucketId", true, &mut faults);
+    add_fault(&source_id, "dataSourceId", true, &mut faults);
+    add_fault(&timestamp, "timestamp", false, &mut faults);
+    add_fault(&values, "values", true, &mut faults);
+    if let Ok(Some(values)) = &values {
         values.shape_faults(&mut faults);
     }
-    metadata.fault("metadata", "an object", false, &mut faults);
-    match (bucket_id, source_id, values) {
-        (Slot::Good(bucket_id), Slot::Good(source_id), Slot::Good(values)) if faults.is_empty() => {
-            let metadata = metadata.good().map(|(start, end)| scan.slice(start, end));
+    add_fault(&metadata, "metadata", false, &mut faults);
+    match (bucket_id, source_id, timestamp, metadata, values) {
+        (Ok(Some(bucket_id)), Ok(Some(source_id)), Ok(timestamp_ns), Ok(metadata), Ok(Some(values)))
+            if faults.is_empty() =>
+        {
             Ok(PointBody {
                 bucket_id,
                 source_id,
-                timestamp_ns: timestamp.good(),
-                metadata,
+                timestamp_ns,
+                metadata: metadata.map(|(start, end)| scan.slice(start, end)),
                 values,
             })
         }
-        _ => Err(BodyFault::Faults(faults)),
+        _ => Err(ServiceError::faults(faults)),
     }
 }
 
 impl PointBody<'_> {
     /// Writes the point as the only row of `rows`, with the timestamp `now_ns` (UTC nanoseconds) if it has none. The
-    /// caller must check that the source belongs to the body's bucket, is accessible and is active.
+    /// caller must check that the source belongs to the body's bucket, is accessible and is active. Returns the fields
+    /// that the source needs first; if there are any, nothing was written.
     ///
     /// # Errors
     /// All faults with regard to the source; nothing was written.
-    pub fn write(&self, view: &SourceView, now_ns: i64, rows: &mut RowsWriter) -> Result<Point, Vec<Detail>> {
+    pub fn write(
+        &self,
+        view: &SourceView,
+        now_ns: i64,
+        rows: &mut RowsWriter,
+    ) -> Result<Vec<NewField>, ServiceError> {
         rows.clear();
         let source = &view.source;
         let mut faults = Vec::new();
@@ -118,18 +110,17 @@ impl PointBody<'_> {
             .values
             .schema_faults(source, &NewFields::default(), &mut faults);
         if !faults.is_empty() {
-            return Err(faults);
+            return Err(ServiceError::faults(faults));
         }
-        if !new_fields.is_empty() {
-            return Ok(Point::NeedsFields(new_fields));
+        if new_fields.is_empty() {
+            rows.begin(source.ordinal);
+            self.values.write_row(source, rows);
+            if let Some(metadata) = self.metadata {
+                rows.metadata(metadata);
+            }
+            rows.commit(timestamp_ns);
         }
-        rows.begin(source.ordinal);
-        self.values.write_row(source, rows);
-        if let Some(metadata) = self.metadata {
-            rows.metadata(metadata);
-        }
-        rows.commit(timestamp_ns);
-        Ok(Point::Ready { timestamp_ns })
+        Ok(new_fields)
     }
 
     /// Appends the values as a JSON object for the answer, in the order sent, without nulls.

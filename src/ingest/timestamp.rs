@@ -30,13 +30,8 @@ pub enum TimestampFault {
 
 /// Parses `text` to UTC nanoseconds since 1970-01-01.
 #[inline]
-pub fn parse(text: &str) -> Result<i64, TimestampFault> {
-    parse_bytes(text.as_bytes())
-}
-
-/// Like [`parse`], for a text given as bytes.
-#[inline]
-pub fn parse_bytes(text: &[u8]) -> Result<i64, TimestampFault> {
+pub fn parse(text: impl AsRef<[u8]>) -> Result<i64, TimestampFault> {
+    let text = text.as_ref();
     match common_form(text) {
         Some((timestamp_ns, length)) if length == text.len() => Ok(timestamp_ns),
         _ => any_form(text),

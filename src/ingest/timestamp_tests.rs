@@ -164,7 +164,7 @@ fn every_digit_and_separator_is_checked() {
                 let mut other = text.as_bytes().to_vec();
                 other[place] = byte;
                 assert_eq!(
-                    parse_bytes(&other).is_ok(),
+                    parse(&other).is_ok(),
                     other == text.as_bytes(),
                     "{}",
                     other.escape_ascii()
@@ -219,7 +219,7 @@ fn malformed_timestamps_never_panic() {
                 text[place] = random.u8(..);
             }
         }
-        if let Ok(ns) = parse_bytes(&text) {
+        if let Ok(ns) = parse(&text) {
             assert!((FIRST_SECOND * SECOND_NS..END_SECOND * SECOND_NS).contains(&ns));
         }
     }

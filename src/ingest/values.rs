@@ -13,7 +13,6 @@ use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 use super::extend::{NewField, NewFields, name_fault};
 use super::json::{Kind, Malformed, Number, Scanner, write_number, write_string};
-use super::members::detail;
 
 /// Maximum members kept of one `values`. Far above what a schema can hold, so that faults are still found, but limits
 /// the memory that a hostile body can use.
@@ -79,12 +78,9 @@ impl<'a> Values<'a> {
                 None if members.len() == MEMBERS_MAX => values.has_too_many = true,
                 None => {
                     members.push((name, scalar));
-                    match members.len() - 1 {
-                        ..LINEAR_MAX => {}
-                        LINEAR_MAX => places.extend(members.iter().map(|(name, _)| name.clone()).zip(0..)),
-                        last => {
-                            places.insert(members[last].0.clone(), last);
-                        }
+                    if members.len() > LINEAR_MAX {
+                        let new = places.len()..members.len();
+                        places.extend(new.map(|place| (members[place].0.clone(), place)));
                     }
                 }
             }
@@ -96,21 +92,20 @@ impl<'a> Values<'a> {
     /// Adds the faults that can be found without a schema.
     pub(super) fn shape_faults(&self, out: &mut Vec<Detail>) {
         if self.has_too_many {
-            out.push(detail(
-                &["values"],
-                format!("has over {MEMBERS_MAX} fields, a schema at most {SCHEMA_FIELDS_MAX}"),
-            ));
+            let message = format!("has over {MEMBERS_MAX} fields, a schema at most {SCHEMA_FIELDS_MAX}");
+            out.push(Detail::at(&["values"], message));
         }
         if self.members.iter().all(|(_, scalar)| scalar.kind() == Kind::Null) {
-            out.push(detail(
-                &["values"],
-                "must have at least one field that is not null".to_owned(),
-            ));
+            let message = "must have at least one field that is not null";
+            out.push(Detail::at(&["values"], message));
         }
         for (name, scalar) in &self.members {
             if matches!(scalar, Scalar::Number(number) if number.is_infinite()) {
-                let message = format!("field {} must be a finite number of double precision", Name(name));
-                out.push(detail(&["values", name], message));
+                let message = format!(
+                    "field {} must be a finite number of double precision",
+                    shown_name(name)
+                );
+                out.push(Detail::at(&["values", name], message));
             }
         }
     }
@@ -134,7 +129,7 @@ impl<'a> Values<'a> {
                 (Some(declared), Some(sent)) if sent == declared => None,
                 (Some(declared), _) => Some(format!(
                     "field {} is declared {}, not {}",
-                    Name(name),
+                    shown_name(name),
                     declared.name(),
                     scalar.kind()
                 )),
@@ -152,12 +147,12 @@ impl<'a> Values<'a> {
                 }
                 (None, _) => Some(format!(
                     "field {} is not declared (declared: {}), but {} was sent",
-                    Name(name),
+                    shown_name(name),
                     declared_names(source),
                     scalar.kind()
                 )),
             };
-            out.extend(fault.map(|message| detail(&["values", name], message)));
+            out.extend(fault.map(|message| Detail::at(&["values", name], message)));
         }
         pending
     }
@@ -204,10 +199,7 @@ impl<'a> Values<'a> {
 
 fn read_scalar<'a>(scan: &mut Scanner<'a>, depth: u32) -> Result<Scalar<'a>, Malformed> {
     Ok(match scan.kind()? {
-        Kind::Null => {
-            scan.null()?;
-            Scalar::Null
-        }
+        Kind::Null => scan.null().map(|()| Scalar::Null)?,
         Kind::Boolean => Scalar::Boolean(scan.boolean()?),
         Kind::Number => Scalar::Number(scan.number()?),
         Kind::String => Scalar::String(scan.string()?.into_cow()),
@@ -230,18 +222,14 @@ fn extension_fault(name: &str, scalar: &Scalar<'_>, has_room: bool) -> Option<St
             "is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, but {kind} was sent"
         ),
     };
-    Some(format!("field {} {fault}", Name(name)))
+    Some(format!("field {} {fault}", shown_name(name)))
 }
 
-/// A field name in a message: quoted, and truncated if it is too long.
-struct Name<'a>(&'a str);
-
-impl std::fmt::Display for Name<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0.char_indices().nth(FIELD_NAME_CHARS_MAX) {
-            Some((end, _)) => write!(out, "{:?}…", &self.0[..end]),
-            None => write!(out, "{:?}", self.0),
-        }
+/// A field name for a message: quoted, and truncated if it is too long.
+fn shown_name(name: &str) -> String {
+    match name.char_indices().nth(FIELD_NAME_CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", &name[..end]),
+        None => format!("{name:?}"),
     }
 }
 

@@ -82,7 +82,7 @@ impl JournalHandle {
 
     /// Queues an ingest. `then` runs exactly once: when the ingest is durable, or when it is refused.
     pub fn submit_ingest(&self, record: IngestRecord, then: Completion) {
-        self.queue.push(record.into_bytes(), then);
+        self.queue.push(record.bytes, then);
     }
 
     /// Whether the log is below its size limit. The writer may still refuse a record.
@@ -109,13 +109,6 @@ impl JournalHandle {
     /// # Errors
     /// The reason why they are not.
     pub fn readiness(&self) -> Result<(), String> {
-        if self.queue.begin_probe() {
-            // A server that is not ready receives no writes, so no write would discover that there is space again.
-            let queue = Arc::clone(&self.queue);
-            let probe = move |log: &mut wal::Log| queue.probed(log.rotate().is_ok());
-            // Fails only if the journal has ended, which the readiness below reports.
-            let _ = self.queue.control(Box::new(probe));
-        }
         self.queue.readiness()
     }
 

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use wal::{Log, Sequence};
+use wal::{Counters, Log, Sequence};
 
 use super::error::JournalError;
-use super::writer::JournalStats;
+use super::writer::{JournalOptions, JournalStats};
 
 /// A refused request counts as overload for this long.
 const OVERLOAD_PERIOD: Duration = Duration::from_millis(100);
@@ -35,32 +36,6 @@ pub(super) fn complete(completion: Completion, outcome: Result<Committed, Journa
     completed.is_ok()
 }
 
-/// Completions of a group in log order. Those that have not run when this is dropped, because of a panic, are completed
-/// with an error.
-pub(super) struct Waiters(std::vec::IntoIter<Completion>);
-
-impl Waiters {
-    pub(super) fn new(completions: Vec<Completion>) -> Self {
-        Waiters(completions.into_iter())
-    }
-}
-
-impl Iterator for Waiters {
-    type Item = Completion;
-
-    fn next(&mut self) -> Option<Completion> {
-        self.0.next()
-    }
-}
-
-impl Drop for Waiters {
-    fn drop(&mut self) {
-        for completion in self.by_ref() {
-            complete(completion, Err(JournalError::Panicked));
-        }
-    }
-}
-
 /// An operation on the log itself (trim, freeze), run between two groups.
 pub(super) type Control = Box<dyn FnOnce(&mut Log) + Send>;
 
@@ -70,30 +45,17 @@ pub(super) enum Work {
     Group(Vec<(Vec<u8>, Completion)>),
     /// An operation on the log.
     Control(Control),
-    /// The queue is closed and empty.
-    End,
 }
 
 /// State shared by the handles and the writer.
 pub(super) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
-    bytes_max: usize,
-    tail_bytes_max: u64,
+    options: JournalOptions,
     /// When requests were last refused because of overload.
     overloaded_at: Mutex<Option<Instant>>,
-    /// Copies of the log's statistics, for other threads.
-    pub(super) figures: Figures,
-}
-
-#[derive(Default)]
-pub(super) struct Figures {
+    /// Size of the log files in bytes.
     pub(super) tail_bytes: AtomicU64,
-    pub(super) frames: AtomicU64,
-    pub(super) records: AtomicU64,
-    pub(super) bytes: AtomicU64,
-    pub(super) syncs: AtomicU64,
-    pub(super) sync_nanoseconds: AtomicU64,
 }
 
 #[derive(Default)]
@@ -111,22 +73,22 @@ struct State {
     probing: bool,
     /// Number of queued records at which a submission wakes the writer.
     wanted: usize,
+    /// A copy of the log's statistics.
+    counters: Counters,
+    /// Total duration of the syncs.
+    syncing: Duration,
 }
 
 impl State {
     fn take_group(&mut self, group_bytes_max: usize) -> Vec<(Vec<u8>, Completion)> {
         let mut group = Vec::with_capacity(self.records.len());
         let mut bytes = 0;
-        while let Some((record, completion)) = self.records.pop_front() {
-            bytes += record.len();
-            group.push((record, completion));
-            if self
-                .records
-                .front()
-                .is_some_and(|(next, _)| bytes + next.len() > group_bytes_max)
-            {
-                break;
-            }
+        while let Some(next) = self
+            .records
+            .pop_front_if(|(record, _)| group.is_empty() || bytes + record.len() <= group_bytes_max)
+        {
+            bytes += next.0.len();
+            group.push(next);
         }
         self.bytes -= bytes;
         group
@@ -141,20 +103,19 @@ pub(super) struct Gather {
 }
 
 impl Queue {
-    pub(super) fn new(bytes_max: usize, tail_bytes_max: u64) -> Self {
+    pub(super) fn new(options: JournalOptions, tail_bytes: u64) -> Self {
         Queue {
             state: Mutex::default(),
             arrived: Condvar::new(),
-            bytes_max,
-            tail_bytes_max,
+            options,
             overloaded_at: Mutex::default(),
-            figures: Figures::default(),
+            tail_bytes: AtomicU64::new(tail_bytes),
         }
     }
 
     /// Whether the log is below its size limit.
     pub(super) fn admit(&self) -> Result<(), JournalError> {
-        if self.figures.tail_bytes.load(Ordering::Relaxed) > self.tail_bytes_max {
+        if self.tail_bytes.load(Ordering::Relaxed) > self.options.tail_bytes_max {
             return Err(JournalError::TailTooLong);
         }
         Ok(())
@@ -169,7 +130,7 @@ impl Queue {
             return Err(JournalError::Closed);
         }
         self.admit()?;
-        if state.bytes > self.bytes_max {
+        if state.bytes > self.options.queue_bytes_max {
             return Err(JournalError::Saturated);
         }
         Ok(())
@@ -204,22 +165,22 @@ impl Queue {
         Ok(())
     }
 
-    /// Blocks until there is work. A group is everything that is queued, up to `group_bytes_max` and at least one
+    /// Blocks until there is work; `None` once the queue is closed and empty. A group is everything that is queued, up to `group_bytes_max` and at least one
     /// record; `gather` says how long to wait for more.
-    pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Work {
+    pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Option<Work> {
         let mut state = self.state.lock();
         loop {
             if let Some(control) = state.controls.pop_front() {
-                return Work::Control(control);
+                return Some(Work::Control(control));
             }
             let waiting = state.records.len();
             let enough = waiting >= gather.records || state.closed || Instant::now() >= gather.until;
             if waiting > 0 && enough {
                 state.wanted = 1;
-                return Work::Group(state.take_group(group_bytes_max));
+                return Some(Work::Group(state.take_group(group_bytes_max)));
             }
             if waiting == 0 && state.closed {
-                return Work::End;
+                return None;
             }
             // The submission that completes a group wakes the writer. A single submission does not wait.
             state.wanted = if enough { 1 } else { gather.records };
@@ -265,14 +226,11 @@ impl Queue {
 
     /// Called when the writer's thread ends. After a panic, queued and future records are refused.
     pub(super) fn end(&self) {
-        let (controls, is_expected) = {
-            let mut state = self.state.lock();
-            state.ended = true;
-            (
-                std::mem::take(&mut state.controls),
-                state.closed && state.records.is_empty(),
-            )
-        };
+        let mut state = self.state.lock();
+        state.ended = true;
+        let is_expected = state.closed && state.records.is_empty();
+        let controls = std::mem::take(&mut state.controls);
+        drop(state);
         // Dropping a control tells its submitter that it will not run.
         drop(controls);
         if !is_expected {
@@ -292,59 +250,55 @@ impl Queue {
         changed
     }
 
-    /// Whether the caller should check for free space now; it must then report the result to [`Queue::probed`].
-    pub(super) fn begin_probe(&self) -> bool {
-        let mut state = self.state.lock();
-        let begins = state.refusal.is_some() && !state.closed && !state.probing;
-        state.probing |= begins;
-        begins
-    }
-
-    /// Ends a check for free space.
-    pub(super) fn probed(&self, has_room: bool) {
-        let mut state = self.state.lock();
-        state.probing = false;
-        if has_room {
-            state.refusal = None;
-        }
-    }
-
     /// Refuses new records; queued ones are still processed.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    pub(super) fn readiness(&self) -> Result<(), String> {
-        let state = self.state.lock();
-        match self.check(&state) {
-            Err(JournalError::Closed) => Err("the server is stopping".to_owned()),
-            Err(gone @ JournalError::DirectoryGone) => Err(gone.in_short().to_owned()),
-            Err(failure) => Err(format!("the log takes no writes: {}", failure.in_short())),
-            Ok(()) => match &state.refusal {
-                Some(refusal) => Err(format!("the log takes no writes: {}", refusal.in_short())),
-                None => Ok(()),
-            },
+    /// Why records are refused. If that may be for lack of space, a check for free space begins: a server that is not
+    /// ready receives no writes, so no write would discover that there is space again.
+    pub(super) fn readiness(self: &Arc<Self>) -> Result<(), String> {
+        let mut state = self.state.lock();
+        if state.refusal.is_some() && !state.closed && !state.ended && !state.probing {
+            state.probing = true;
+            let queue = Arc::clone(self);
+            state.controls.push_back(Box::new(move |log| {
+                let has_room = log.rotate().is_ok();
+                let mut state = queue.state.lock();
+                state.probing = false;
+                state.refusal = state.refusal.take().filter(|_| !has_room);
+            }));
+            self.arrived.notify_one();
+        }
+        match self.check(&state).err().or_else(|| state.refusal.clone()) {
+            None => Ok(()),
+            Some(JournalError::Closed) => Err("the server is stopping".to_owned()),
+            Some(gone @ JournalError::DirectoryGone) => Err(gone.in_short().to_owned()),
+            Some(failure) => Err(format!("the log takes no writes: {}", failure.in_short())),
         }
     }
 
+    /// Copies the log's statistics for other threads, after a sync that took `syncing`.
+    pub(super) fn set_stats(&self, log: &Log, syncing: Duration) {
+        self.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.counters = log.counters();
+        state.syncing += syncing;
+    }
+
     pub(super) fn stats(&self) -> JournalStats {
-        let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        let figures = &self.figures;
-        let (waiting_records, waiting_bytes) = {
-            let state = self.state.lock();
-            (state.records.len() as u64, state.bytes as u64)
-        };
+        let state = self.state.lock();
         JournalStats {
-            tail_bytes: load(&figures.tail_bytes),
-            frames: load(&figures.frames),
-            records: load(&figures.records),
-            bytes: load(&figures.bytes),
-            syncs: load(&figures.syncs),
-            sync_nanoseconds: load(&figures.sync_nanoseconds),
-            waiting_records,
-            waiting_bytes,
-            waiting_bytes_max: self.bytes_max as u64,
+            tail_bytes: self.tail_bytes.load(Ordering::Relaxed),
+            frames: state.counters.frames,
+            records: state.counters.records,
+            bytes: state.counters.bytes,
+            syncs: state.counters.syncs,
+            sync_nanoseconds: u64::try_from(state.syncing.as_nanos()).unwrap_or(u64::MAX),
+            waiting_records: state.records.len() as u64,
+            waiting_bytes: state.bytes as u64,
+            waiting_bytes_max: self.options.queue_bytes_max as u64,
         }
     }
 }
@@ -355,7 +309,11 @@ mod tests {
 
     #[test]
     fn a_refusal_counts_as_overload_for_a_short_time() {
-        let queue = Queue::new(1, 1);
+        let options = JournalOptions {
+            queue_bytes_max: 1,
+            tail_bytes_max: 1,
+        };
+        let queue = Queue::new(options, 0);
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
         assert!(!queue.is_overloaded(after(0)));

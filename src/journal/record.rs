@@ -12,32 +12,16 @@ const INGEST: u8 = 2;
 const FIRST_SEQUENCE_AT: usize = 5;
 
 /// A stored answer, returned again for a repeated idempotency key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<B = Box<[u8]>> {
     /// HTTP status: 201 or 207.
     pub status: u16,
     /// The body that was sent first.
-    pub body: Box<[u8]>,
+    pub body: B,
 }
 
 /// An answer within an encoded record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerView<'a> {
-    /// HTTP status: 201 or 207.
-    pub status: u16,
-    /// The body that was sent.
-    pub body: &'a [u8],
-}
-
-impl AnswerView<'_> {
-    /// Copies the answer out of the record.
-    pub fn to_owned(self) -> Answer {
-        Answer {
-            status: self.status,
-            body: self.body.into(),
-        }
-    }
-}
+pub type AnswerView<'a> = Answer<&'a [u8]>;
 
 /// An idempotency key's entry within a record: digests of key and body, and the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +36,7 @@ pub struct IdempotencyView<'a> {
 
 /// One ingest request, encoded for the log except for its sequence.
 pub struct IngestRecord {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Offset of the point id in the answer, which contains the sequence.
     id_at: Option<usize>,
 }
@@ -87,13 +71,8 @@ impl IngestRecord {
     }
 
     /// Encoded size in bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Always false: a record has a header.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Sets the first row's sequence in the record, and `id` in the answer that it contains.
@@ -102,10 +81,6 @@ impl IngestRecord {
         if let Some(at) = self.id_at {
             self.bytes[at..at + id.len()].copy_from_slice(id);
         }
-    }
-
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
     }
 }
 
@@ -173,40 +148,35 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> IngestView<'a> {
-    fn decode(bytes: &'a [u8]) -> Option<Self> {
-        let (bucket, rest) = bytes.split_first_chunk()?;
-        let (first_sequence, rest) = rest.split_first_chunk()?;
-        let (created_at, rest) = rest.split_first_chunk()?;
-        let (rows, rest) = rest.split_first_chunk()?;
-        let (flag, mut rest) = rest.split_first()?;
-        let idempotency = if *flag == 0 {
-            None
-        } else {
-            let (key, after) = rest.split_first_chunk()?;
-            let (body, after) = after.split_first_chunk()?;
-            let (status, after) = after.split_first_chunk()?;
-            let (len, after) = after.split_first_chunk()?;
-            let (answer, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-            rest = after;
-            let answer = AnswerView {
-                status: u16::from_le_bytes(*status),
-                body: answer,
-            };
-            Some(IdempotencyView {
-                key: *key,
-                body: *body,
-                answer,
-            })
-        };
+    fn decode(mut rest: &'a [u8]) -> Option<Self> {
+        let rest = &mut rest;
         Some(IngestView {
-            bucket: u32::from_le_bytes(*bucket),
-            first_sequence: u64::from_le_bytes(*first_sequence),
-            created_at_ns: i64::from_le_bytes(*created_at),
-            rows: u32::from_le_bytes(*rows),
-            idempotency,
+            bucket: u32::from_le_bytes(take(rest)?),
+            first_sequence: u64::from_le_bytes(take(rest)?),
+            created_at_ns: i64::from_le_bytes(take(rest)?),
+            rows: u32::from_le_bytes(take(rest)?),
+            idempotency: match take(rest)? {
+                [0] => None,
+                _ => Some(IdempotencyView {
+                    key: take(rest)?,
+                    body: take(rest)?,
+                    answer: AnswerView {
+                        status: u16::from_le_bytes(take(rest)?),
+                        body: {
+                            let length = u32::from_le_bytes(take(rest)?) as usize;
+                            rest.split_off(..length)?
+                        },
+                    },
+                }),
+            },
             encoded_rows: rest,
         })
     }
+}
+
+/// Takes the next bytes.
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    rest.split_off(..N)?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -227,7 +197,7 @@ mod tests {
             out.extend_from_slice(b"rows")
         });
         record.number(99, b"000000070000000000000063");
-        record.into_bytes()
+        record.bytes
     }
 
     #[test]

@@ -16,7 +16,7 @@ use wal::{Log, LogError, Sequence};
 
 use super::JournalHandle;
 use super::error::JournalError;
-use super::queue::{Committed, Completion, Gather, Queue, Waiters, Work, complete};
+use super::queue::{Committed, Completion, Gather, Queue, Work, complete};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Maximum size of a frame in bytes, unless a single record is larger. Beyond this, a longer sync costs more than
@@ -84,27 +84,24 @@ impl JournalWriter {
         options: JournalOptions,
         progress: impl Fn(u64) + Send + 'static,
     ) -> std::io::Result<(Self, JournalHandle)> {
-        let queue = Arc::new(Queue::new(options.queue_bytes_max, options.tail_bytes_max));
-        queue
-            .figures
-            .tail_bytes
-            .store(log.tail_bytes(), Ordering::Relaxed);
+        let queue = Arc::new(Queue::new(options, log.tail_bytes()));
         let for_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
-                let _ending = Ending(Arc::clone(&for_thread));
-                Writer {
+                let writer = Writer {
                     log,
-                    queue: for_thread,
+                    queue: Arc::clone(&for_thread),
                     progress: Box::new(progress),
                     gather: Gather {
                         records: 1,
                         until: Instant::now(),
                     },
                     logged_at: None,
-                }
-                .run()
+                };
+                let log = catch_unwind(AssertUnwindSafe(|| writer.run()));
+                for_thread.end();
+                log.ok().flatten()
             })?;
         let handle = JournalHandle {
             queue: Arc::clone(&queue),
@@ -156,10 +153,7 @@ impl JournalWriter {
         let queue = Arc::clone(&self.queue);
         let trimmed = self.ask(move |log| {
             let outcome = trim(log, covered);
-            queue
-                .figures
-                .tail_bytes
-                .store(log.tail_bytes(), Ordering::Relaxed);
+            queue.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
             outcome
         })?;
         Ok(trimmed?)
@@ -185,7 +179,7 @@ impl JournalWriter {
 
     /// Size of the log files in bytes.
     pub fn tail_bytes(&self) -> u64 {
-        self.queue.figures.tail_bytes.load(Ordering::Relaxed)
+        self.queue.tail_bytes.load(Ordering::Relaxed)
     }
 
     /// Refuses new records, completes the queued ones, and closes the log cleanly.
@@ -217,12 +211,15 @@ fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Ends the queue when the thread ends, for whatever reason.
-struct Ending(Arc<Queue>);
+/// Completions of a group in log order. Those that have not run when this is dropped, because of a panic, are completed
+/// with an error.
+struct Waiters(std::vec::IntoIter<Completion>);
 
-impl Drop for Ending {
+impl Drop for Waiters {
     fn drop(&mut self) {
-        self.0.end();
+        for completion in self.0.by_ref() {
+            complete(completion, Err(JournalError::Panicked));
+        }
     }
 }
 
@@ -240,11 +237,10 @@ impl Writer {
     /// Runs until the queue is closed and empty, or until something panics: then the state in memory may be behind the
     /// log, and neither a record nor a checkpoint may continue from it. Returns the log unless it is poisoned.
     fn run(mut self) -> Option<Log> {
-        loop {
-            let is_whole = match self.queue.next(GROUP_BYTES_MAX, self.gather) {
+        while let Some(work) = self.queue.next(GROUP_BYTES_MAX, self.gather) {
+            let is_whole = match work {
                 Work::Group(group) => self.commit(group),
                 Work::Control(control) => catch_unwind(AssertUnwindSafe(|| control(&mut self.log))).is_ok(),
-                Work::End => break,
             };
             if !is_whole {
                 return None;
@@ -256,10 +252,7 @@ impl Writer {
     /// Records and logs why a group is refused. A full disk refuses every group, so repeated refusals are logged once a
     /// second.
     fn report_refusal(&mut self, failure: &JournalError) {
-        let is_passing = match failure {
-            JournalError::Full(cause) | JournalError::Descriptors(cause) => cause.is_passing(),
-            _ => false,
-        };
+        let is_passing = matches!(failure, JournalError::Full(_) | JournalError::Descriptors(_));
         let changed = is_passing && self.queue.note(Some(failure));
         if changed
             || self
@@ -289,18 +282,14 @@ impl Writer {
     /// Commits a group; returns whether no completion panicked.
     fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) -> bool {
         let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
-        let waiters = Waiters::new(completions);
-        let mut is_whole = true;
+        let mut waiters = Waiters(completions.into_iter());
+        let waiters = waiters.0.by_ref();
+        let (mut is_whole, mut took) = (true, Duration::ZERO);
         let written = self.log.append(&records).and_then(|first| {
             let started = Instant::now();
             self.log.sync_if_due(started)?;
-            let took = started.elapsed();
+            took = started.elapsed();
             self.gather = self.next_gather(records.len(), took);
-            let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            self.queue
-                .figures
-                .sync_nanoseconds
-                .fetch_add(took, Ordering::Relaxed);
             Ok(first)
         });
         match written {
@@ -321,17 +310,7 @@ impl Writer {
                 }
             }
         }
-        let counters = self.log.counters();
-        let figures = &self.queue.figures;
-        for (figure, value) in [
-            (&figures.tail_bytes, self.log.tail_bytes()),
-            (&figures.frames, counters.frames),
-            (&figures.records, counters.records),
-            (&figures.bytes, counters.bytes),
-            (&figures.syncs, counters.syncs),
-        ] {
-            figure.store(value, Ordering::Relaxed);
-        }
+        self.queue.set_stats(&self.log, took);
         (self.progress)(self.log.tail_bytes());
         is_whole
     }

@@ -12,10 +12,9 @@
 
 mod turns;
 
-use std::cell::Cell;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -27,7 +26,7 @@ use tokio::sync::oneshot;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
-use turns::{Lane, Turns};
+use turns::Turns;
 
 /// The pool. Cheap to clone; its threads end when the last clone is dropped.
 #[derive(Clone)]
@@ -35,31 +34,20 @@ pub struct QueryPool(Arc<Owner>);
 
 struct Owner {
     shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Mutex<Turns<Job>>,
+    /// Notified when a job is queued, in any lane.
+    arrived: Condvar,
+    counts: Counts,
     timeout: Duration,
     memory_bytes_max: usize,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
-    /// Notified when a job is queued, in any lane.
-    arrived: Condvar,
-    counts: Counts,
-}
-
-struct Queue {
-    turns: Turns<Job>,
-    closed: bool,
-}
-
-/// A queued query. Called when it is scheduled; returns whether it needs a long turn.
-type Job = Box<dyn FnMut(Call) -> bool + Send>;
-
-#[derive(Clone, Copy)]
-enum Call {
-    Run(Turn),
-    /// The queue is full.
-    Refuse,
-}
+/// A queued query. Called with its turn, or with `None` if it is refused because the queue is full; returns whether it
+/// needs a long turn.
+type Job = Box<dyn FnMut(Option<Turn>) -> bool + Send>;
 
 #[derive(Default)]
 struct Counts {
@@ -113,8 +101,9 @@ const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
 pub struct Stop {
     deadline: Instant,
     /// The end of a short turn; `None` for a long one.
-    turn_ends: Cell<Option<Instant>>,
-    abandoned: Arc<AtomicBool>,
+    turn_ends: Option<Instant>,
+    /// Gone when the request is dropped.
+    request: Weak<()>,
     shared: Arc<Shared>,
     budget: Budget,
 }
@@ -136,25 +125,16 @@ impl Stop {
 
     /// Whether a short turn has exceeded its time.
     pub fn turn_is_over(&self) -> bool {
-        self.turn_ends.get().is_some_and(|end| Instant::now() >= end)
+        self.turn_ends.is_some_and(|end| Instant::now() >= end)
     }
 
     fn is_unwanted(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+        self.request.strong_count() == 0 || Instant::now() >= self.deadline
     }
 
     /// The memory that the query may allocate.
     pub fn budget(&self) -> &Budget {
         &self.budget
-    }
-}
-
-/// Marks a query as abandoned when its request is dropped.
-struct Abandon(Arc<AtomicBool>);
-
-impl Drop for Abandon {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -170,12 +150,11 @@ impl QueryPool {
         memory_bytes_max: usize,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            queue: Mutex::new(Queue {
-                turns: Turns::new(queue_max),
-                closed: false,
-            }),
+            queue: Mutex::new(Turns::new(queue_max)),
             arrived: Condvar::new(),
             counts: Counts::default(),
+            timeout,
+            memory_bytes_max,
         });
         let names = (0..threads.max(1)).map(|index| (format!("query-{index}"), true));
         for (name, takes_long) in names.chain([("query-short".to_owned(), false)]) {
@@ -185,11 +164,7 @@ impl QueryPool {
                 shared.run(takes_long);
             })?;
         }
-        Ok(QueryPool(Arc::new(Owner {
-            shared,
-            timeout,
-            memory_bytes_max,
-        })))
+        Ok(QueryPool(Arc::new(Owner { shared })))
     }
 
     /// Runs a query of an organization on the pool and waits for its result. The query is called with a short turn
@@ -202,29 +177,29 @@ impl QueryPool {
         organization: ObjectId,
         mut query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
-        let abandoned = Arc::new(AtomicBool::new(false));
-        let stop = Stop {
-            deadline: Instant::now() + self.0.timeout,
-            turn_ends: Cell::new(None),
-            abandoned: Arc::clone(&abandoned),
-            shared: Arc::clone(&self.0.shared),
-            budget: Budget::new(self.0.memory_bytes_max),
+        let shared = &self.0.shared;
+        // Dropped with the future: then the query is not wanted any more.
+        let request = Arc::new(());
+        let mut stop = Stop {
+            deadline: Instant::now() + shared.timeout,
+            turn_ends: None,
+            request: Arc::downgrade(&request),
+            shared: Arc::clone(shared),
+            budget: Budget::new(shared.memory_bytes_max),
         };
         let (done, answer) = oneshot::channel();
         let mut done = Some(done);
         let mut took = Duration::ZERO;
-        let job: Job = Box::new(move |call| {
-            let counts = &stop.shared.counts;
-            let answer = match call {
-                Call::Refuse => Err(refused(counts)),
-                Call::Run(_) if stop.is_unwanted() => {
-                    counts.abandoned.fetch_add(1, Ordering::Relaxed);
+        let job: Job = Box::new(move |turn| {
+            let answer = match turn {
+                None => Err(stop.shared.counts.refused()),
+                Some(_) if stop.is_unwanted() => {
+                    stop.shared.counts.abandoned.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
-                Call::Run(turn) => {
+                Some(turn) => {
                     let began = Instant::now();
-                    stop.turn_ends
-                        .set((turn == Turn::Short).then(|| began + SHORT_TURN_MAX));
+                    stop.turn_ends = (turn == Turn::Short).then(|| began + SHORT_TURN_MAX);
                     let step = query(&stop, turn);
                     took += began.elapsed();
                     let answer = match (step, turn) {
@@ -243,7 +218,7 @@ impl QueryPool {
                         }
                         (Err(error), _) => Err(error),
                     };
-                    counts.durations.observe(took);
+                    stop.shared.counts.durations.observe(took);
                     answer
                 }
             };
@@ -253,17 +228,10 @@ impl QueryPool {
             }
             false
         });
-        let shared = &self.0.shared;
-        if shared.wait_in(organization, Lane::Cheap, job).is_err() {
-            return Err(refused(&shared.counts));
+        if shared.wait_in(organization, Turn::Short, job).is_err() {
+            return Err(shared.counts.refused());
         }
-        let _abandon = Abandon(abandoned);
-        answer.await.unwrap_or_else(|_| {
-            Err(ServiceError::unavailable(
-                "the query took too long; ask for a shorter range or a coarser unit",
-                1,
-            ))
-        })
+        answer.await.unwrap_or_else(|_| Err(took_too_long()))
     }
 
     /// State of the queue, and statistics since the start of the server.
@@ -272,13 +240,10 @@ impl QueryPool {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut durations = Distribution::default();
         shared.counts.durations.add_to(&mut durations);
-        let (waiting, waiting_max) = {
-            let queue = shared.queue.lock();
-            (queue.turns.waiting(), queue.turns.waiting_max())
-        };
+        let queue = shared.queue.lock();
         QueryPoolStats {
-            waiting: waiting as u64,
-            waiting_max: waiting_max as u64,
+            waiting: queue.waiting as u64,
+            waiting_max: queue.waiting_max as u64,
             refused: load(&shared.counts.refused),
             abandoned: load(&shared.counts.abandoned),
             durations,
@@ -288,16 +253,26 @@ impl QueryPool {
     }
 }
 
-fn refused(counts: &Counts) -> ServiceError {
-    counts.refused.fetch_add(1, Ordering::Relaxed);
-    ServiceError::unavailable("too many queries are waiting; send it again in a moment", 1)
+/// The error of a query whose time is up.
+pub fn took_too_long() -> ServiceError {
+    ServiceError::unavailable(
+        "the query took too long; ask for a shorter range or a coarser unit",
+        1,
+    )
+}
+
+impl Counts {
+    fn refused(&self) -> ServiceError {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        ServiceError::unavailable("too many queries are waiting; send it again in a moment", 1)
+    }
 }
 
 impl Shared {
-    fn wait_in(&self, organization: ObjectId, lane: Lane, job: Job) -> Result<(), Job> {
-        let evicted = self.queue.lock().turns.push(organization, lane, job)?;
+    fn wait_in(&self, organization: ObjectId, turn: Turn, job: Job) -> Result<(), Job> {
+        let evicted = self.queue.lock().push(organization, turn, job)?;
         if let Some(mut evicted) = evicted {
-            evicted(Call::Refuse);
+            evicted(None);
         }
         // Notify all: the first thread to wake up may not serve this lane.
         self.arrived.notify_all();
@@ -308,9 +283,9 @@ impl Shared {
         while let Some((organization, mut job, turn)) = self.next(takes_long) {
             // A panic affects only this query: its sender is dropped, and its request gets an error.
             let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let wants_long = job(Call::Run(turn));
-                if wants_long && let Err(mut job) = self.wait_in(organization, Lane::Long, job) {
-                    job(Call::Refuse);
+                let wants_long = job(Some(turn));
+                if wants_long && let Err(mut job) = self.wait_in(organization, Turn::Long, job) {
+                    job(None);
                 }
             }));
             if ran.is_err() {
@@ -324,9 +299,9 @@ impl Shared {
     fn next(&self, takes_long: bool) -> Option<(ObjectId, Job, Turn)> {
         let mut queue = self.queue.lock();
         loop {
-            let lanes = [(Lane::Long, Turn::Long), (Lane::Cheap, Turn::Short)];
-            for (lane, turn) in lanes.into_iter().skip(usize::from(!takes_long)) {
-                if let Some((organization, job)) = queue.turns.pop(lane) {
+            let turns = [Turn::Long, Turn::Short];
+            for turn in turns.into_iter().skip(usize::from(!takes_long)) {
+                if let Some((organization, job)) = queue.pop(turn) {
                     return Some((organization, job, turn));
                 }
             }

@@ -40,7 +40,7 @@ fn long_query(
 
 /// Waits until `count` queries have had their short turn and wait for a long one.
 fn wait_for_long_queries(pool: &QueryPool, count: usize) {
-    while pool.0.shared.queue.lock().turns.waiting_long() != count {
+    while pool.0.shared.queue.lock().waiting_long() != count {
         std::thread::yield_now();
     }
 }

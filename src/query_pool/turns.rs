@@ -1,31 +1,26 @@
 //! Fair scheduling of queries: organizations are served round-robin, however many queries each of them has queued, and
-//! none of them occupies more than half of the queue. Cheap queries have a lane of their own.
+//! none of them occupies more than half of the queue. Short turns have a lane of their own.
 
 use std::collections::{HashMap, VecDeque};
 
+use super::Turn;
 use crate::ids::ObjectId;
-
-/// Queries that are queued together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// Not planned yet, or found to be cheap.
-    Cheap,
-    /// Known to be long.
-    Long,
-}
 
 /// The queued jobs of all organizations, limited in number.
 pub struct Turns<J> {
-    cheap: Round<J>,
-    long: Round<J>,
-    places: HashMap<ObjectId, usize>,
-    waiting: usize,
-    waiting_max: usize,
-    share_max: usize,
+    /// Not planned yet, or found to be cheap.
+    short: Lane<J>,
+    /// Known to be long.
+    long: Lane<J>,
+    /// Number of queued jobs.
+    pub waiting: usize,
+    pub waiting_max: usize,
+    /// Set when the pool ends.
+    pub closed: bool,
 }
 
 /// The jobs of one lane by organization, and the order in which organizations are served.
-struct Round<J> {
+struct Lane<J> {
     order: VecDeque<ObjectId>,
     jobs: HashMap<ObjectId, VecDeque<J>>,
 }
@@ -33,18 +28,12 @@ struct Round<J> {
 impl<J> Turns<J> {
     pub fn new(waiting_max: usize) -> Self {
         Turns {
-            cheap: Round::default(),
-            long: Round::default(),
-            places: HashMap::new(),
+            short: Lane::new(),
+            long: Lane::new(),
             waiting: 0,
             waiting_max,
-            share_max: (waiting_max / 2).max(1),
+            closed: false,
         }
-    }
-
-    /// Number of queued jobs.
-    pub fn waiting(&self) -> usize {
-        self.waiting
     }
 
     #[cfg(test)]
@@ -52,82 +41,65 @@ impl<J> Turns<J> {
         self.long.jobs.values().map(VecDeque::len).sum()
     }
 
-    /// Maximum number of queued jobs.
-    pub fn waiting_max(&self) -> usize {
-        self.waiting_max
-    }
-
     /// Queues a job after those of its organization; returns it as an error if there is no room. If the queue is full,
     /// an organization with fewer jobs displaces the newest job of the organization with the most, which is returned.
-    pub fn push(&mut self, organization: ObjectId, lane: Lane, job: J) -> Result<Option<J>, J> {
+    pub fn push(&mut self, organization: ObjectId, turn: Turn, job: J) -> Result<Option<J>, J> {
         let held = self.held(organization);
-        if held >= self.share_max {
+        if held >= (self.waiting_max / 2).max(1) {
             return Err(job);
         }
         let mut evicted = None;
         if self.waiting >= self.waiting_max {
-            let most = self.places.iter().max_by_key(|(_, places)| **places);
-            evicted = match most.map(|(other, places)| (*other, *places)) {
-                Some((other, places)) if places > held + 1 => self.evict(other),
-                _ => None,
-            };
+            let all = self.short.jobs.keys().chain(self.long.jobs.keys());
+            let most = all.copied().max_by_key(|other| self.held(*other));
+            let most = most.filter(|other| self.held(*other) > held + 1);
+            evicted = most.and_then(|other| self.evict(other));
             if evicted.is_none() {
                 return Err(job);
             }
         }
-        self.places.insert(organization, held + 1);
         self.waiting += 1;
-        self.lane(lane).push(organization, job);
+        self.lane(turn).push(organization, job);
         Ok(evicted)
     }
 
+    /// Number of jobs of an organization.
     fn held(&self, organization: ObjectId) -> usize {
-        self.places.get(&organization).copied().unwrap_or(0)
+        let jobs = [&self.short, &self.long].map(|lane| lane.jobs.get(&organization));
+        jobs.into_iter().flatten().map(VecDeque::len).sum()
     }
 
     /// Removes the newest job of an organization, preferably a long one.
     fn evict(&mut self, organization: ObjectId) -> Option<J> {
         let job = self.long.pop_newest(organization);
-        let job = job.or_else(|| self.cheap.pop_newest(organization))?;
-        self.leave(organization);
+        let job = job.or_else(|| self.short.pop_newest(organization))?;
+        self.waiting -= 1;
         Some(job)
     }
 
-    fn leave(&mut self, organization: ObjectId) {
-        self.waiting -= 1;
-        if let Some(held) = self.places.get_mut(&organization) {
-            *held -= 1;
-            if *held == 0 {
-                self.places.remove(&organization);
-            }
-        }
-    }
-
     /// The next job of a lane: that of the organization that was served least recently.
-    pub fn pop(&mut self, lane: Lane) -> Option<(ObjectId, J)> {
-        let (organization, job) = self.lane(lane).pop()?;
-        self.leave(organization);
-        Some((organization, job))
+    pub fn pop(&mut self, turn: Turn) -> Option<(ObjectId, J)> {
+        let next = self.lane(turn).pop()?;
+        self.waiting -= 1;
+        Some(next)
     }
 
-    fn lane(&mut self, lane: Lane) -> &mut Round<J> {
-        match lane {
-            Lane::Cheap => &mut self.cheap,
-            Lane::Long => &mut self.long,
+    fn lane(&mut self, turn: Turn) -> &mut Lane<J> {
+        match turn {
+            Turn::Short => &mut self.short,
+            Turn::Long => &mut self.long,
         }
     }
 }
 
-impl<J> Default for Round<J> {
-    fn default() -> Self {
-        Round {
+impl<J> Lane<J> {
+    fn new() -> Self {
+        Lane {
             order: VecDeque::new(),
             jobs: HashMap::new(),
         }
     }
-}
 
-impl<J> Round<J> {
     fn push(&mut self, organization: ObjectId, job: J) {
         let jobs = self.jobs.entry(organization).or_default();
         if jobs.is_empty() {
@@ -167,8 +139,8 @@ mod tests {
         ObjectId::from_bytes([number; 12])
     }
 
-    fn drained(turns: &mut Turns<&'static str>, lane: Lane) -> Vec<&'static str> {
-        std::iter::from_fn(|| turns.pop(lane))
+    fn drained(turns: &mut Turns<&'static str>, turn: Turn) -> Vec<&'static str> {
+        std::iter::from_fn(|| turns.pop(turn))
             .map(|(_, job)| job)
             .collect()
     }
@@ -177,43 +149,40 @@ mod tests {
     fn organizations_take_turns() {
         let mut turns = Turns::new(100);
         for job in ["a1", "a2", "a3", "a4"] {
-            turns.push(organization(1), Lane::Long, job).unwrap();
+            turns.push(organization(1), Turn::Long, job).unwrap();
         }
-        turns.push(organization(2), Lane::Long, "b1").unwrap();
-        turns.push(organization(3), Lane::Long, "c1").unwrap();
-        turns.push(organization(2), Lane::Long, "b2").unwrap();
+        turns.push(organization(2), Turn::Long, "b1").unwrap();
+        turns.push(organization(3), Turn::Long, "c1").unwrap();
+        turns.push(organization(2), Turn::Long, "b2").unwrap();
         assert_eq!(
-            drained(&mut turns, Lane::Long),
+            drained(&mut turns, Turn::Long),
             ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
         );
-        assert_eq!(turns.waiting(), 0);
-        assert!(
-            turns.places.is_empty() && turns.long.jobs.is_empty(),
-            "nothing is left behind"
-        );
+        assert_eq!(turns.waiting, 0);
+        assert!(turns.long.jobs.is_empty(), "nothing is left behind");
     }
 
     #[test]
     fn one_organization_holds_at_most_half_of_the_slots() {
         let mut turns = Turns::new(4);
-        turns.push(organization(1), Lane::Cheap, "a1").unwrap();
-        turns.push(organization(1), Lane::Long, "a2").unwrap();
-        assert_eq!(turns.push(organization(1), Lane::Cheap, "a3"), Err("a3"));
-        turns.push(organization(2), Lane::Long, "b1").unwrap();
-        turns.push(organization(3), Lane::Long, "c1").unwrap();
+        turns.push(organization(1), Turn::Short, "a1").unwrap();
+        turns.push(organization(1), Turn::Long, "a2").unwrap();
+        assert_eq!(turns.push(organization(1), Turn::Short, "a3"), Err("a3"));
+        turns.push(organization(2), Turn::Long, "b1").unwrap();
+        turns.push(organization(3), Turn::Long, "c1").unwrap();
         assert_eq!(
-            turns.push(organization(4), Lane::Long, "d1"),
+            turns.push(organization(4), Turn::Long, "d1"),
             Ok(Some("a2")),
             "all places are taken, two of them by one"
         );
         assert_eq!(
-            turns.push(organization(5), Lane::Long, "e1"),
+            turns.push(organization(5), Turn::Long, "e1"),
             Err("e1"),
             "all places are taken, each by another"
         );
-        assert_eq!(drained(&mut turns, Lane::Long), ["b1", "c1", "d1"]);
-        turns.push(organization(1), Lane::Cheap, "a3").unwrap();
-        assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
+        assert_eq!(drained(&mut turns, Turn::Long), ["b1", "c1", "d1"]);
+        turns.push(organization(1), Turn::Short, "a3").unwrap();
+        assert_eq!(drained(&mut turns, Turn::Short), ["a1", "a3"]);
     }
 
     /// Regression: two organizations that filled the queue caused all others to be refused.
@@ -221,36 +190,36 @@ mod tests {
     fn an_organization_with_few_slots_gets_one_from_the_largest() {
         let mut turns = Turns::new(4);
         for job in ["a1", "a2"] {
-            turns.push(organization(1), Lane::Long, job).unwrap();
+            turns.push(organization(1), Turn::Long, job).unwrap();
         }
-        turns.push(organization(2), Lane::Cheap, "b1").unwrap();
-        turns.push(organization(2), Lane::Long, "b2").unwrap();
-        assert!(turns.push(organization(3), Lane::Cheap, "c1").unwrap().is_some());
-        assert_eq!(turns.waiting(), 4);
+        turns.push(organization(2), Turn::Short, "b1").unwrap();
+        turns.push(organization(2), Turn::Long, "b2").unwrap();
+        assert!(turns.push(organization(3), Turn::Short, "c1").unwrap().is_some());
+        assert_eq!(turns.waiting, 4);
         assert_eq!(
-            turns.push(organization(3), Lane::Cheap, "c2"),
+            turns.push(organization(3), Turn::Short, "c2"),
             Err("c2"),
             "as many as the others"
         );
-        let mut left = drained(&mut turns, Lane::Cheap);
-        left.extend(drained(&mut turns, Lane::Long));
+        let mut left = drained(&mut turns, Turn::Short);
+        left.extend(drained(&mut turns, Turn::Long));
         assert!(left.contains(&"c1") && left.len() == 4, "{left:?}");
-        assert!(turns.places.is_empty() && turns.long.jobs.is_empty() && turns.long.order.is_empty());
+        assert!(turns.short.jobs.is_empty() && turns.long.jobs.is_empty() && turns.long.order.is_empty());
     }
 
     #[test]
     fn a_single_slot_can_be_taken() {
         let mut turns = Turns::new(1);
-        turns.push(organization(1), Lane::Long, "a").unwrap();
-        assert_eq!(turns.push(organization(2), Lane::Long, "b"), Err("b"));
+        turns.push(organization(1), Turn::Long, "a").unwrap();
+        assert_eq!(turns.push(organization(2), Turn::Long, "b"), Err("b"));
     }
 
     #[test]
     fn lanes_are_independent() {
         let mut turns = Turns::new(100);
-        turns.push(organization(1), Lane::Long, "long").unwrap();
-        turns.push(organization(2), Lane::Cheap, "cheap").unwrap();
-        assert_eq!(drained(&mut turns, Lane::Cheap), ["cheap"]);
-        assert_eq!(drained(&mut turns, Lane::Long), ["long"]);
+        turns.push(organization(1), Turn::Long, "long").unwrap();
+        turns.push(organization(2), Turn::Short, "cheap").unwrap();
+        assert_eq!(drained(&mut turns, Turn::Short), ["cheap"]);
+        assert_eq!(drained(&mut turns, Turn::Long), ["long"]);
     }
 }

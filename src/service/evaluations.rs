@@ -41,18 +41,9 @@ pub struct Accepted {
     pub triggered: bool,
 }
 
-/// Why a verdict is not recorded.
-enum Refused {
-    Verdict(Refusal),
-    /// The rule would fire, but the point for its notification has not been looked up.
-    NeedsPoint,
-}
-
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self::Verdict(refusal)
-    }
-}
+/// Why a verdict is not recorded. `None`: the rule would fire, but the point for its notification has not been looked
+/// up.
+type NotRecorded = Option<Refusal>;
 
 impl Service {
     /// Returns the unclaimed rules of the organization that are due. Claims them for `claim_seconds`, if given.
@@ -138,7 +129,7 @@ impl Service {
             let outcome = posted.outcome;
             let decided = alerts::accept(rule, posted, now_ns, |rule| {
                 if newest.is_none() && facts.need_point() {
-                    return Err(Refused::NeedsPoint);
+                    return Err(NotRecorded::None);
                 }
                 let newest = newest.flatten();
                 Ok(triggers.owing(rule, &facts, newest.as_ref(), now_ns))
@@ -160,8 +151,8 @@ impl Service {
                     };
                     Ok((decided.decision, Some(accepted)))
                 }
-                Err(Refused::NeedsPoint) => Ok((Decision::default(), None)),
-                Err(Refused::Verdict(refusal)) => Err(refused(rule, refusal, now_ns)),
+                Err(None) => Ok((Decision::default(), None)),
+                Err(Some(refusal)) => Err(refused(rule, refusal, now_ns)),
             }
         };
         self.alerts.change(rule_id, decide).await

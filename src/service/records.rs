@@ -24,15 +24,7 @@ impl Service {
             rule_for(catalog, caller, rule_id)?;
             Ok::<_, ServiceError>(self.ledger.view(catalog, Stream::History, rule_id))
         })?;
-        self.page_of(
-            &view,
-            Stream::History,
-            request,
-            |key, Content::Stored(payload)| {
-                let entry = HistoryEntry::decode(&payload).map_err(ServiceError::internal)?;
-                Ok((key, entry))
-            },
-        )
+        self.page_of(&view, Stream::History, request, history_entry_of)
     }
 
     /// The deliveries of a webhook, or of a rule's `webhookUrl`: those in the ledger, pending ones, and best-effort
@@ -43,9 +35,7 @@ impl Service {
         request: PageRequest,
     ) -> Result<Page<Delivery>, ServiceError> {
         let view = self.delivery_view(owner);
-        self.page_of(&view, Stream::Deliveries, request, |_, content| {
-            delivery_of(content)
-        })
+        self.page_of(&view, Stream::Deliveries, request, delivery_of)
     }
 
     /// A delivery, wherever it is stored.
@@ -58,7 +48,7 @@ impl Service {
         let found = self.delivery_view(owner).get(id, not_before_ns);
         let found = found.map_err(ServiceError::internal)?;
         found
-            .map(|(_, content)| self.with_body(delivery_of(content)?))
+            .map(|(key, content)| self.with_body(delivery_of(key, content)?))
             .transpose()
     }
 
@@ -128,7 +118,15 @@ impl Service {
     }
 }
 
-fn delivery_of(content: Content<Arc<Delivery>>) -> Result<Delivery, ServiceError> {
+fn history_entry_of(
+    key: EntryKey,
+    Content::Stored(payload): Content,
+) -> Result<(EntryKey, HistoryEntry), ServiceError> {
+    let entry = HistoryEntry::decode(&payload).map_err(ServiceError::internal)?;
+    Ok((key, entry))
+}
+
+fn delivery_of(_: EntryKey, content: Content<Arc<Delivery>>) -> Result<Delivery, ServiceError> {
     match content {
         Content::Stored(payload) => Delivery::decode(&payload).map_err(ServiceError::internal),
         Content::Given(delivery) => Ok(Arc::unwrap_or_clone(delivery)),

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::query::{Page, ScanQuery, Selection, scan_within};
-use engine::rows::Scalar;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::allowance::trigger_room;
+use super::query::metadata_of;
 use super::{Caller, Service};
 use crate::catalog::{Catalog, CatalogHandle, Event, NewDeliveries, ParsedCondition, Receiver, Rule, Schema};
 use crate::config::Config;
@@ -19,34 +19,27 @@ use crate::ids::ObjectIds;
 use crate::query_pool::{Step, Stop, wait};
 use crate::timestamp::Timestamp;
 
-/// What the evidence says about a trigger.
-#[derive(Default)]
-pub(super) struct Facts {
-    current_value: Option<Box<RawValue>>,
-    threshold: Option<Box<RawValue>>,
-    operator: Option<Box<RawValue>>,
-    data_point: Option<Box<RawValue>>,
-}
+/// What the evidence says about a trigger: the members `currentValue`, `threshold`, `operator` and `dataPoint`.
+pub(super) struct Facts(HashMap<String, Box<RawValue>>);
 
 impl Facts {
     /// Extracts the facts. Evidence that is not an object has none.
     pub fn of(evidence: Option<&str>) -> Self {
-        let members =
-            evidence.and_then(|text| serde_json::from_str::<HashMap<String, Box<RawValue>>>(text).ok());
-        let Some(mut members) = members else {
-            return Self::default();
-        };
-        Self {
-            current_value: members.remove("currentValue"),
-            threshold: members.remove("threshold"),
-            operator: members.remove("operator"),
-            data_point: members.remove("dataPoint").map(with_metadata),
+        let members = evidence.and_then(|text| serde_json::from_str(text).ok());
+        let mut facts: HashMap<_, _> = members.unwrap_or_default();
+        if let Some(point) = facts.remove("dataPoint") {
+            facts.insert("dataPoint".to_owned(), with_metadata(point));
         }
+        Self(facts)
+    }
+
+    fn get(&self, name: &str) -> Option<&RawValue> {
+        self.0.get(name).map(|value| &**value)
     }
 
     /// Whether the newest point is needed to fill in missing facts.
     pub fn need_point(&self) -> bool {
-        self.current_value.is_none() || self.data_point.is_none()
+        self.get("currentValue").is_none() || self.get("dataPoint").is_none()
     }
 }
 
@@ -77,10 +70,7 @@ impl NewestPoint {
         let values =
             fields.filter_map(|(ordinal, field)| Some((&*field.name, columns.field(ordinal)?.value(row)?)));
         let values = values_of(values)?;
-        let metadata = match columns.metadata.as_ref().and_then(|column| column.value(row)) {
-            Some(Scalar::Text(text)) => raw_json(text),
-            _ => None,
-        };
+        let metadata = metadata_of(columns, row).and_then(raw_json);
         let point = Point {
             id: None,
             timestamp: Timestamp(columns.key(row).0),
@@ -184,14 +174,11 @@ impl Triggers {
             },
             source_id: source.id,
             source_name: &source.name,
-            current_value: facts.current_value.as_deref().or(current_value.as_deref()),
-            threshold: facts.threshold.as_deref().or(threshold.as_deref()),
-            operator: facts.operator.as_deref().or(operator.as_deref()),
+            current_value: facts.get("currentValue").or(current_value.as_deref()),
+            threshold: facts.get("threshold").or(threshold.as_deref()),
+            operator: facts.get("operator").or(operator.as_deref()),
             triggered_at: Timestamp(now_ns),
-            point: facts
-                .data_point
-                .as_deref()
-                .or(newest.map(|newest| &*newest.point)),
+            point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
         };
         let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
         let body = |webhook_id| trigger.body(webhook_id);

@@ -18,7 +18,7 @@ use crate::http::shape::Faults;
 use crate::http::write::{BatchAnswer, PartialBatchAnswer, write_ingest};
 use crate::limits::{BATCH_BODY_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
 use crate::service::Service;
-use crate::service::data::IngestAnswer;
+use crate::service::data::{BodyKind, IngestAnswer};
 
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -63,9 +63,9 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MA
         service: &Service,
         _: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
-        let body = body::read(service.admit_points(), request, payload, BYTES_MAX).await;
+        let body = body::read(service.buckets.admit(), request, payload, BYTES_MAX).await;
         if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
-            service.points_refused();
+            service.buckets.note_overload();
         }
         let of = PhantomData;
         body.map(|body| Some(Self { body, of }))
@@ -80,7 +80,9 @@ async fn ingest(
     call: Call<Sender, (), Points<PointBody, INGEST_BODY_BYTES_MAX>>,
 ) -> Result<Written<PointAnswer>, ServiceError> {
     let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
-    let answer = call.service.ingest_point(&call.caller, body, key, write_ingest);
+    let answer = call
+        .service
+        .ingest(&call.caller, BodyKind::Point, body, key, write_ingest);
     answered(&call.request, answer.await?).await
 }
 
@@ -88,7 +90,9 @@ async fn ingest_batch(
     call: Call<Sender, (), Points<BatchBody, BATCH_BODY_BYTES_MAX>>,
 ) -> Result<Written<BatchAnswer>, ServiceError> {
     let (key, body) = (idempotency_key(&call.request)?, &call.body.body);
-    let answer = call.service.ingest_batch(&call.caller, body, key, write_ingest);
+    let answer = call
+        .service
+        .ingest(&call.caller, BodyKind::Batch, body, key, write_ingest);
     answered(&call.request, answer.await?).await
 }
 

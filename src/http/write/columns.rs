@@ -90,8 +90,9 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     let mut values: Vec<GroupValue<'_>> = Vec::new();
     held.reserve(&mut values, cells.iter().map(|cell| cell.values().count()).sum())?;
     for (row, cell) in (0..).zip(cells) {
+        let names = groups.field_names(groups.schema(cell));
         for (number, aggregate) in cell.values() {
-            let name = groups.field_name(cell, number);
+            let name = names[number as usize];
             values.push((fields.index(name, &mut held)?, row, aggregate));
         }
     }

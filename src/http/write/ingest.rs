@@ -5,7 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::{EntryError, ServiceError};
-use crate::service::data::{Accepted, AcceptedPoint, IngestAnswer};
+use crate::ingest::PointBody;
+use crate::service::data::{Accepted, IngestAnswer};
 use crate::timestamp::format_timestamp_ns;
 
 /// Placeholder for a point's id, which is known only when the record has its position in the log.
@@ -43,8 +44,8 @@ pub struct PartialBatchAnswer<'a> {
 pub fn write_ingest(accepted: &Accepted<'_>) -> Result<IngestAnswer, ServiceError> {
     let mut id_at = None;
     let (status, body) = match *accepted {
-        Accepted::Point(ref point) => {
-            let (body, at) = write_point(point);
+        Accepted::Point { point, created_at_ns } => {
+            let (body, at) = write_point(point, created_at_ns);
             id_at = Some(at);
             (StatusCode::CREATED, Ok(body))
         }
@@ -74,25 +75,26 @@ pub fn write_ingest(accepted: &Accepted<'_>) -> Result<IngestAnswer, ServiceErro
 }
 
 /// Writes the answer to a single point. Returns it with the position of the placeholder for the point's id.
-fn write_point(accepted: &AcceptedPoint<'_>) -> (Vec<u8>, usize) {
+fn write_point(point: &PointBody<'_>, created_at_ns: i64) -> (Vec<u8>, usize) {
     let mut body = Vec::with_capacity(384);
     body.extend_from_slice(br#"{"message":"data point stored","dataPoint":{"_id":""#);
     let id_at = body.len();
     body.extend_from_slice(ID_PLACE);
     body.extend_from_slice(br#"","bucketId":""#);
-    body.extend_from_slice(&accepted.bucket_id.to_hex());
+    body.extend_from_slice(&point.bucket_id.to_hex());
     body.extend_from_slice(br#"","dataSourceId":""#);
-    body.extend_from_slice(&accepted.source_id.to_hex());
+    body.extend_from_slice(&point.source_id.to_hex());
     body.extend_from_slice(br#"","timestamp":""#);
-    body.extend_from_slice(format_timestamp_ns(accepted.timestamp_ns).as_bytes());
+    let timestamp_ns = point.timestamp_ns.unwrap_or(created_at_ns);
+    body.extend_from_slice(format_timestamp_ns(timestamp_ns).as_bytes());
     body.extend_from_slice(br#"","values":"#);
-    accepted.point.write_values(&mut body);
-    if let Some(metadata) = accepted.point.metadata {
+    point.write_values(&mut body);
+    if let Some(metadata) = point.metadata {
         body.extend_from_slice(br#","metadata":"#);
         body.extend_from_slice(metadata.as_bytes());
     }
     body.extend_from_slice(br#","createdAt":""#);
-    body.extend_from_slice(format_timestamp_ns(accepted.created_at_ns).as_bytes());
+    body.extend_from_slice(format_timestamp_ns(created_at_ns).as_bytes());
     body.extend_from_slice(br#""}}"#);
     (body, id_at)
 }

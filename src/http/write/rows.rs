@@ -140,9 +140,9 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
         let fields = match fields.entry(schema) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let names = groups.field_names(schema);
+                let names = groups.field_names(schema).iter();
                 let is_member = |name: &str| !GROUP_MEMBERS.contains(&name);
-                let fields = names.iter().map(|name| (is_member(name), *name));
+                let fields = names.map(|name| (is_member(name), *name));
                 entry.insert(with_member_names(fields, &mut held)?)
             }
         };

@@ -91,71 +91,47 @@ impl Scanner<'_> {
     #[inline(never)]
     fn rare_number(&mut self) -> Result<Number, Malformed> {
         let start = self.at;
-        let negative = self.bytes.get(start) == Some(&b'-');
-        let digits_from = start + usize::from(negative);
-        let mut mantissa;
-        (mantissa, self.at) = digits(self.bytes, digits_from, 0);
-        let integers = self.at - digits_from;
-        if integers == 0 {
-            return Err(self.malformed("expected a digit"));
-        }
+        let negative = self.eat(b"-");
+        let digits_from = self.at;
+        let (mut mantissa, integers) = self.digits(0, "expected a digit")?;
         if integers > 1 && self.bytes[digits_from] == b'0' {
             self.at = digits_from + 1;
             return Err(self.malformed("a number has no leading zeros"));
         }
         let mut decimals = 0;
-        if self.bytes.get(self.at) == Some(&b'.') {
-            let fraction_from = self.at + 1;
-            (mantissa, self.at) = digits(self.bytes, fraction_from, mantissa);
-            decimals = self.at - fraction_from;
-            if decimals == 0 {
-                return Err(self.malformed("expected a digit behind the point"));
-            }
+        if self.eat(b".") {
+            (mantissa, decimals) = self.digits(mantissa, "expected a digit behind the point")?;
         }
-        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
-            self.exponent()?;
-            return Ok(Number {
-                value: self.nearest(start),
-                decimals: NOT_DECIMAL,
-            });
+        let has_exponent = self.eat(b"e") || self.eat(b"E");
+        if has_exponent {
+            let _has_sign = self.eat(b"+") || self.eat(b"-");
+            self.digits(0, "expected a digit of the exponent")?;
         }
+        let text = self.slice(start, self.at);
+        // Leading zeros do not count as digits of the mantissa. With few enough digits it has not overflowed.
+        let digits = text.bytes().filter(u8::is_ascii_digit);
+        let significant = digits.skip_while(|digit| *digit == b'0').count();
         match POWERS.get(decimals) {
-            // Leading zeros do not count as digits of the mantissa, so it has not overflowed.
-            Some(power) if self.significant(start) <= DIGITS_MAX && mantissa <= EXACT_MAX => {
+            Some(power) if !has_exponent && significant <= DIGITS_MAX && mantissa <= EXACT_MAX => {
                 Ok(exact(negative, mantissa, *power, decimals))
             }
             _ => Ok(Number {
-                value: self.nearest(start),
+                // The grammar of JSON numbers is a subset of what the standard library parses.
+                value: text.parse().unwrap_or(f64::INFINITY),
                 decimals: NOT_DECIMAL,
             }),
         }
     }
 
-    fn exponent(&mut self) -> Result<(), Malformed> {
-        self.at += 1;
-        if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
-            self.at += 1;
+    /// Skips at least one digit. Returns `mantissa` with the digits appended, and their number.
+    fn digits(&mut self, mantissa: u64, missing: &'static str) -> Result<(u64, usize), Malformed> {
+        let (mantissa, end) = digits(self.bytes, self.at, mantissa);
+        let count = end - self.at;
+        self.at = end;
+        match count {
+            0 => Err(self.malformed(missing)),
+            _ => Ok((mantissa, count)),
         }
-        let digits_from = self.at;
-        (_, self.at) = digits(self.bytes, digits_from, 0);
-        if self.at == digits_from {
-            Err(self.malformed("expected a digit of the exponent"))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Number of digits from `start` to here, without leading zeros.
-    fn significant(&self, start: usize) -> usize {
-        let digits = self.bytes[start..self.at]
-            .iter()
-            .filter(|byte| byte.is_ascii_digit());
-        digits.skip_while(|digit| **digit == b'0').count()
-    }
-
-    fn nearest(&self, start: usize) -> f64 {
-        // The grammar of JSON numbers is a subset of what the standard library parses.
-        self.slice(start, self.at).parse().unwrap_or(f64::INFINITY)
     }
 }
 

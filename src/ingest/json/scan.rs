@@ -57,17 +57,15 @@ impl<'a> Scanner<'a> {
     /// Starts before the first byte. Checks the whole body for valid UTF-8, which runs at the speed of memory, so that
     /// all slices of it are text without further checks.
     pub fn new(body: &'a [u8]) -> Result<Self, Malformed> {
-        match std::str::from_utf8(body) {
-            Ok(text) => Ok(Self {
-                text,
-                bytes: body,
-                at: 0,
-            }),
-            Err(fault) => Err(Malformed {
-                offset: fault.valid_up_to(),
-                message: "invalid utf-8",
-            }),
-        }
+        let text = std::str::from_utf8(body).map_err(|fault| Malformed {
+            offset: fault.valid_up_to(),
+            message: "invalid utf-8",
+        })?;
+        Ok(Self {
+            text,
+            bytes: body,
+            at: 0,
+        })
     }
 
     /// The position in bytes.
@@ -204,33 +202,28 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub fn colon(&mut self) -> Result<(), Malformed> {
         match self.peek() {
-            Some(b':') => {
-                self.at += 1;
-                Ok(())
-            }
-            _ => Err(self.malformed("expected `:`")),
+            Some(b':') => self.at += 1,
+            _ => return Err(self.malformed("expected `:`")),
         }
+        Ok(())
     }
 
     /// Skips `null`.
     #[inline]
     pub fn null(&mut self) -> Result<(), Malformed> {
-        if self.eat(b"null") {
-            Ok(())
-        } else {
-            Err(self.malformed("expected `null`"))
+        match self.eat(b"null") {
+            true => Ok(()),
+            false => Err(self.malformed("expected `null`")),
         }
     }
 
     /// Parses `true` or `false`.
     #[inline]
     pub fn boolean(&mut self) -> Result<bool, Malformed> {
-        if self.eat(b"true") {
-            Ok(true)
-        } else if self.eat(b"false") {
-            Ok(false)
-        } else {
-            Err(self.malformed("expected `true` or `false`"))
+        let value = self.eat(b"true");
+        match value || self.eat(b"false") {
+            true => Ok(value),
+            false => Err(self.malformed("expected `true` or `false`")),
         }
     }
 
@@ -245,14 +238,14 @@ impl<'a> Scanner<'a> {
     #[cold]
     #[inline(never)]
     pub(super) fn malformed(self, message: &'static str) -> Malformed {
-        let message = if self.at >= self.bytes.len() {
-            "the body ends too early"
-        } else {
-            message
-        };
+        let length = self.bytes.len();
         Malformed {
-            offset: self.at.min(self.bytes.len()),
-            message,
+            offset: self.at.min(length),
+            message: if self.at < length {
+                message
+            } else {
+                "the body ends too early"
+            },
         }
     }
 }

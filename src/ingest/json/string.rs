@@ -156,11 +156,7 @@ fn unicode_escape(bytes: &[u8]) -> Option<(char, usize)> {
     };
     let paired = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
     let code = 0x10000 + ((first & 0x3ff) << 10) + (second & 0x3ff);
-    if paired {
-        Some((char::from_u32(code)?, 12))
-    } else {
-        None
-    }
+    paired.then_some((char::from_u32(code)?, 12))
 }
 
 fn hex4(digits: &[u8]) -> Option<u32> {

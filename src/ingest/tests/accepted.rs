@@ -74,10 +74,9 @@ fn spelling_and_order_of_members_do_not_matter() {
         let mut rows = RowsWriter::new();
         let sources = Sources::new();
         let point = parse_point(body.as_bytes()).unwrap();
-        let Ok(Point::Ready { timestamp_ns }) = point.write(sources.view(STRICT), NOW_NS, &mut rows) else {
-            panic!("{body}")
-        };
-        assert_eq!(timestamp_ns, NOW_NS - 500_000_000);
+        let new_fields = point.write(sources.view(STRICT), NOW_NS, &mut rows).unwrap();
+        assert_eq!(new_fields, [], "{body}");
+        assert_eq!(point.timestamp_ns, Some(NOW_NS - 500_000_000));
         assert_eq!((point.bucket_id, point.source_id), (id(BUCKET), id(STRICT)));
         assert_eq!(encoded(&rows), by_hand, "{body}");
     }
@@ -140,7 +139,7 @@ fn a_field_whose_name_looks_like_json_is_not_mistaken_for_it() {
 
 #[test]
 fn scratch_and_rows_do_not_leak_into_the_next_request() {
-    let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
+    let (mut scratch, mut rows) = (Scratch::default(), RowsWriter::new());
     let mut sources = Sources::new();
     let body = entries(&[FULL]);
     for refused in ["{", &entries(&[]), &entries(&[FULL, r#"{"values":{}}"#])] {
@@ -189,13 +188,11 @@ fn new_fields_of_an_extending_source_are_requested_then_written() {
     let mut sources = Sources::new();
     let (result, rows) = batch(&body, &mut sources);
     assert_eq!(rows.rows(), 0);
-    let Ok(Batch::NeedsFields {
+    let Batch {
         bucket_id,
         new_fields,
-    }) = result
-    else {
-        panic!("{result:?}")
-    };
+        ..
+    } = result.unwrap();
     assert_eq!(bucket_id, id(BUCKET));
     let named: Vec<_> = new_fields
         .iter()
@@ -247,9 +244,7 @@ fn a_schema_is_not_extended_beyond_its_limit() {
     };
     let body = entries(&[&point(0, 200), &point(150, 255), &point(254, 256), &point(0, 255)]);
     let (result, _) = batch(&body, &mut sources);
-    let Ok(Batch::NeedsFields { new_fields, .. }) = result else {
-        panic!("{result:?}")
-    };
+    let new_fields = result.unwrap().new_fields;
     assert_eq!(new_fields.len(), 255, "with the declared one, 256");
     sources.add(&new_fields);
     let (result, rows) = batch(&body, &mut sources);

@@ -7,10 +7,7 @@ const GOOD: &str = r#"{"dataSourceId":"000000000000000000000001","values":{"t":1
 fn whole(body: &str) -> Vec<String> {
     let (result, rows) = batch(body, &mut Sources::new());
     assert_eq!(rows.rows(), 0, "{body:.80}");
-    match result {
-        Err(BodyFault::Faults(details)) => lines(&details),
-        other => panic!("{body:.80}: {other:?}"),
-    }
+    faults(result)
 }
 
 #[test]
@@ -244,19 +241,13 @@ fn malformed_json_anywhere_refuses_the_whole_body() {
             ),
         ] {
             let (result, rows) = batch(&body, &mut Sources::new());
-            assert!(
-                matches!(result, Err(BodyFault::Malformed(_))),
-                "{broken:.80}: {result:?}"
-            );
+            assert!(is_malformed(&result), "{broken:.80}: {result:?}");
             assert_eq!(rows.rows(), 0);
         }
     }
     let (result, _) = batch(&format!("{} ,", entries(&[GOOD])), &mut Sources::new());
-    let Err(BodyFault::Malformed(fault)) = result else {
-        panic!("{result:?}")
-    };
     assert_eq!(
-        fault.to_string(),
+        result.unwrap_err().message,
         format!(
             "malformed json at byte {}: expected the end of the body",
             entries(&[GOOD]).len() + 1

@@ -12,6 +12,7 @@ use engine::rows::RowsWriter;
 
 use super::*;
 use crate::catalog::{Field, FieldType, SchemaMode, Source, SourceStatus};
+use crate::error::Detail;
 use crate::ids::ObjectId;
 
 const NOW_NS: i64 = 1_767_225_600_000_000_000; // 2026-01-01T00:00:00Z
@@ -130,21 +131,34 @@ impl Sources {
 }
 
 /// Parses a batch with new buffers; returns the result, and the rows as the log stores them.
-fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, BodyFault>, RowsWriter) {
+fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, ServiceError>, RowsWriter) {
     let mut rows = RowsWriter::new();
     let result = parse_batch(
         body.as_bytes(),
         NOW_NS,
         &mut sources.lookup(),
-        &mut Scratch::new(),
+        &mut Scratch::default(),
         &mut rows,
     );
     (result, rows)
 }
 
-fn ready(result: Result<Batch, BodyFault>) -> BatchOutcome {
+fn ready(result: Result<Batch, ServiceError>) -> Batch {
     match result {
-        Ok(Batch::Ready(outcome)) => outcome,
+        Ok(batch) if batch.new_fields.is_empty() => batch,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether the body is refused because it is not JSON.
+fn is_malformed<T>(result: &Result<T, ServiceError>) -> bool {
+    matches!(result, Err(error) if error.message.starts_with("malformed json at byte "))
+}
+
+/// The faults of a refused body.
+fn faults<T: std::fmt::Debug>(result: Result<T, ServiceError>) -> Vec<String> {
+    match result {
+        Err(error) if !error.details.is_empty() => lines(&error.details),
         other => panic!("{other:?}"),
     }
 }

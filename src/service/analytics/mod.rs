@@ -60,10 +60,7 @@ struct Fired {
 impl Fired {
     /// The rules of a bucket that fired since `since_ns`. The others have no triggers to count.
     fn of_bucket(catalog: &Catalog, ledger: &Ledger, bucket_id: ObjectId, since_ns: i64) -> Vec<Self> {
-        let fired = |rule: &&Arc<Rule>| {
-            let last_ns = rule.runtime.last_triggered_at_ns;
-            last_ns.is_some_and(|last_ns| last_ns >= since_ns)
-        };
+        let fired = |rule: &&Arc<Rule>| rule.runtime.last_triggered_at_ns >= Some(since_ns);
         let with_triggers = |rule: &Arc<Rule>| Self {
             rule: Arc::clone(rule),
             triggers: ledger.view(catalog, Stream::Triggers, rule.id),

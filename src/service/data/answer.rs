@@ -8,7 +8,12 @@ use crate::journal::Answer;
 
 /// What a request stores.
 pub enum Accepted<'a> {
-    Point(AcceptedPoint<'a>),
+    /// One point. Its id is known only when its record has a position in the log.
+    Point {
+        point: &'a PointBody<'a>,
+        /// When the request was received, UTC nanoseconds; the timestamp of a point that has none.
+        created_at_ns: i64,
+    },
     /// The valid entries of a batch.
     Batch {
         /// Number of entries that are stored.
@@ -16,17 +21,6 @@ pub enum Accepted<'a> {
         /// The other entries.
         errors: &'a [EntryError],
     },
-}
-
-/// One point. Its id is known only when its record has a position in the log.
-pub struct AcceptedPoint<'a> {
-    pub bucket_id: ObjectId,
-    pub source_id: ObjectId,
-    pub point: &'a PointBody<'a>,
-    /// UTC nanoseconds.
-    pub timestamp_ns: i64,
-    /// When the request was received, UTC nanoseconds.
-    pub created_at_ns: i64,
 }
 
 /// Writes the answer to a request, before it is stored.

@@ -2,65 +2,39 @@
 
 use std::sync::Arc;
 
-use super::idempotency::Digests;
-use super::{Accepted, IngestAnswer, Parsed, Request, WriteAnswer, with_buffers};
+use super::{Accepted, Parsed, Request, with_buffers};
 use crate::clock::DAY_NS;
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
-use crate::ingest::{Batch, SourceView, parse_batch};
+use crate::ingest::{SourceView, parse_batch};
 use crate::limits::BATCH_AGE_DAYS_MAX;
 use crate::service::{Caller, Service};
 
 impl Service {
-    /// Stores the valid entries of a batch. `key` is the request's idempotency key.
-    ///
-    /// # Errors
-    /// 400 with all faults outside the entries, or when all entries failed; 404, 403, 409 for a reused key, 503.
-    pub async fn ingest_batch(
-        &self,
-        caller: &Caller,
-        body: &[u8],
-        key: Option<&[u8]>,
-        write: WriteAnswer,
-    ) -> Result<IngestAnswer, ServiceError> {
-        let request = Request {
-            caller,
-            body,
-            is_batch: true,
-            digests: key.map(|key| Digests::of(key, body)),
-            now_ns: self.now_ns(),
-            write,
-        };
-        self.ingest(&request, || self.parse_batch(&request)).await
-    }
-
-    fn parse_batch(&self, request: &Request<'_>) -> Result<Parsed, ServiceError> {
+    /// Writes the rows of the valid entries. 400 with all faults outside the entries.
+    pub(super) fn parse_batch(&self, request: &Request<'_>) -> Result<Parsed, ServiceError> {
         let (caller, now_ns) = (request.caller, request.now_ns);
         let mut last = None;
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
             let batch = parse_batch(request.body, now_ns, &mut look_up, scratch, rows)?;
-            let bucket_id = match &batch {
-                Batch::Ready(outcome) => outcome.bucket_id,
-                Batch::NeedsFields { bucket_id, .. } => *bucket_id,
-            };
-            let bucket = self.bucket(caller, bucket_id)?;
-            let outcome = match batch {
-                Batch::NeedsFields { new_fields, .. } => return Ok(Parsed::Extend(bucket, new_fields)),
-                Batch::Ready(outcome) => outcome,
-            };
-            if rows.rows() == 0 {
-                self.ingested.mine().refused(outcome.errors.len());
+            let bucket = self.bucket(caller, batch.bucket_id)?;
+            if !batch.new_fields.is_empty() {
+                return Ok(Parsed::Extend(bucket, batch.new_fields));
+            }
+            let (inserted, errors) = (rows.rows(), batch.errors);
+            if inserted == 0 {
+                self.ingested.mine().refused(errors.len());
                 // Carries the same members as an answer to a batch that is stored in part.
                 let error = ServiceError::validation("all entries of the batch failed; see errors")
-                    .with_extra(Some(ErrorExtra::Batch(outcome.errors)));
+                    .with_extra(Some(ErrorExtra::Batch(errors)));
                 return Ok(Parsed::Refused(bucket, error));
             }
-            let answer = (request.write)(&Accepted::Batch {
-                inserted: rows.rows(),
-                errors: &outcome.errors,
-            })?;
-            Ok(self.store(request, bucket, rows, outcome.errors.len(), answer))
+            let accepted = Accepted::Batch {
+                inserted,
+                errors: &errors,
+            };
+            self.store(request, bucket, rows, errors.len(), &accepted)
         })
     }
 

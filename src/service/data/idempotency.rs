@@ -2,10 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::IngestAnswer;
 use crate::bucket::Digest;
 use crate::error::ServiceError;
-use crate::journal::{AnswerView, IdempotencyView};
 
 /// The digests of a request's key and body.
 #[derive(Clone, Copy)]
@@ -21,28 +19,13 @@ impl Digests {
             body: digest(body),
         }
     }
-
-    /// Returns what the record stores: the digests and the answer, with the position of the point's id in it.
-    pub(super) fn entry(self, answer: &IngestAnswer) -> (IdempotencyView<'_>, Option<usize>) {
-        let entry = IdempotencyView {
-            key: self.key,
-            body: self.body,
-            answer: AnswerView {
-                status: answer.status,
-                body: &answer.body,
-            },
-        };
-        (entry, answer.id_at)
-    }
 }
 
 /// The first half of a SHA-256. 128 bits do not collide by chance, and a client that constructs collisions of its own
 /// keys only harms itself.
 fn digest(bytes: &[u8]) -> Digest {
-    let whole: [u8; 32] = Sha256::digest(bytes).into();
-    let mut half = [0; 16];
-    half.copy_from_slice(&whole[..16]);
-    half
+    let whole = Sha256::digest(bytes);
+    std::array::from_fn(|index| whole[index])
 }
 
 pub(super) fn key_reused() -> ServiceError {

@@ -7,11 +7,12 @@ mod idempotency;
 mod point;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::rows::{NewestRows, RowsWriter};
 
-pub use answer::{Accepted, AcceptedPoint, IngestAnswer, WriteAnswer};
+pub use answer::{Accepted, IngestAnswer, WriteAnswer};
 
 use super::{Caller, Service};
 use crate::bucket::{Ingest, Ingested};
@@ -19,8 +20,8 @@ use crate::catalog::{Bucket, Command, Field, text_bytes};
 use crate::delivery::NewPoints;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::ingest::{NewField, Scratch};
-use crate::journal::IngestRecord;
+use crate::ingest::{NewField, Scratch, parse_point};
+use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
 use idempotency::Digests;
 
 /// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
@@ -32,7 +33,7 @@ const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 thread_local! {
     /// The parser's buffers, reused between requests. Never held across an await.
-    static BUFFERS: RefCell<(RowsWriter, Scratch)> = RefCell::new((RowsWriter::new(), Scratch::new()));
+    static BUFFERS: RefCell<(RowsWriter, Scratch)> = RefCell::new((RowsWriter::new(), Scratch::default()));
 }
 
 fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
@@ -63,12 +64,17 @@ struct Store {
     newest: Option<NewestRows>,
 }
 
+/// What a body contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    Point,
+    Batch,
+}
+
 /// A request to store points.
 struct Request<'a> {
     caller: &'a Caller,
     body: &'a [u8],
-    /// Whether the body is a batch, not a single point.
-    is_batch: bool,
     /// The digests of its idempotency key and body, if it has a key.
     digests: Option<Digests>,
     now_ns: i64,
@@ -76,25 +82,34 @@ struct Request<'a> {
 }
 
 impl Service {
-    /// Checks whether points are currently accepted, before their body is read.
+    /// Stores a point, or the valid entries of a batch. `key` is the request's idempotency key.
     ///
     /// # Errors
-    /// 503 when the memory or the log is full.
-    pub fn admit_points(&self) -> Result<(), ServiceError> {
-        self.buckets.admit()
-    }
-
-    /// Called when points are refused because memory is full.
-    pub fn points_refused(&self) {
-        self.buckets.note_overload();
-    }
-
-    /// Parses a request, repeatedly if necessary, until it is stored, answered from its key, or refused.
-    async fn ingest(
+    /// 400 with all faults of a point, all faults outside the entries of a batch, or when all entries failed; 404, 403,
+    /// 409 for an inactive source of a point or a reused key, 503.
+    pub async fn ingest(
         &self,
-        request: &Request<'_>,
-        parse: impl Fn() -> Result<Parsed, ServiceError>,
+        caller: &Caller,
+        kind: BodyKind,
+        body: &[u8],
+        key: Option<&[u8]>,
+        write: WriteAnswer,
     ) -> Result<IngestAnswer, ServiceError> {
+        let request = Request {
+            caller,
+            body,
+            digests: key.map(|key| Digests::of(key, body)),
+            now_ns: self.now_ns(),
+            write,
+        };
+        let point = match kind {
+            BodyKind::Point => Some(parse_point(body)?),
+            BodyKind::Batch => None,
+        };
+        let parse = || match &point {
+            Some(point) => self.parse_point(&request, point),
+            None => self.parse_batch(&request),
+        };
         let digests = request.digests;
         for _ in 0..PARSES_MAX {
             let store = match parse()? {
@@ -104,34 +119,29 @@ impl Service {
                     if let Some(answer) = self.answered(&bucket, digests).await? {
                         return Ok(answer);
                     }
-                    self.extend_schemas(request.caller, &parse).await?;
+                    self.extend_schemas(caller, parse).await?;
                     continue;
                 }
                 Parsed::Refused(bucket, error) => {
                     return self.answered(&bucket, digests).await?.ok_or(error);
                 }
             };
-            let Store {
-                bucket,
-                ingest,
-                refused,
-                answer,
-                newest,
-            } = *store;
-            let rows = ingest.rows;
-            match self.buckets.ingest(&bucket, ingest).await? {
+            let store = *store;
+            let bucket = &store.bucket;
+            let rows = store.ingest.rows;
+            match self.buckets.ingest(bucket, store.ingest).await? {
                 Ingested::Stored { first_sequence } => {
                     let counts = self.ingested.mine();
                     counts.stored(rows, request.body.len());
-                    counts.refused(refused);
-                    let answer = answer.numbered(bucket.ordinal, first_sequence);
-                    if let Some(rows) = newest {
+                    counts.refused(store.refused);
+                    let answer = store.answer.numbered(bucket.ordinal, first_sequence);
+                    if let Some(rows) = store.newest {
                         self.deliveries.offer_received(NewPoints {
                             organization_id: bucket.organization_id,
                             bucket_id: bucket.id,
                             bucket_ordinal: bucket.ordinal,
                             first_sequence,
-                            batch: request.is_batch,
+                            batch: kind == BodyKind::Batch,
                             received_at_ns: request.now_ns,
                             rows,
                         });
@@ -146,25 +156,33 @@ impl Service {
                 Ingested::SourceGone => {}
             }
         }
-        Err(ServiceError::unavailable(
-            "what the request names keeps changing; send it again",
-            1,
-        ))
+        let message = "what the request names keeps changing; send it again";
+        Err(ServiceError::unavailable(message, 1))
     }
 
-    /// Encodes the record of these rows.
+    /// Encodes the record of these rows, and writes the answer.
     fn store(
         &self,
         request: &Request<'_>,
         bucket: Arc<Bucket>,
         rows: &RowsWriter,
         refused: usize,
-        answer: IngestAnswer,
-    ) -> Parsed {
+        accepted: &Accepted<'_>,
+    ) -> Result<Parsed, ServiceError> {
         let (count, now_ns) = (rows.rows(), request.now_ns);
-        let entry = request.digests.map(|digests| digests.entry(&answer));
+        let answer = (request.write)(accepted)?;
+        let entry = request.digests.map(|Digests { key, body }| {
+            let (status, text) = (answer.status, answer.body.as_slice());
+            let answered = AnswerView { status, body: text };
+            let entry = IdempotencyView {
+                key,
+                body,
+                answer: answered,
+            };
+            (entry, answer.id_at)
+        });
         let is_subscribed = self.deliveries.has_subscriber(&bucket);
-        Parsed::Store(Box::new(Store {
+        Ok(Parsed::Store(Box::new(Store {
             ingest: Ingest {
                 record: IngestRecord::new(bucket.ordinal, now_ns, count, entry, |out| rows.encode(out)),
                 rows: count,
@@ -177,7 +195,7 @@ impl Service {
             refused,
             answer,
             newest: is_subscribed.then(|| rows.newest()),
-        }))
+        })))
     }
 
     /// Returns the earlier answer for the key, if there is one.
@@ -205,31 +223,29 @@ impl Service {
         caller: &Caller,
         parse: impl Fn() -> Result<Parsed, ServiceError>,
     ) -> Result<(), ServiceError> {
-        let decision = self.decisions.begin(caller.organization_id).await;
+        let organization_id = caller.organization_id;
+        let decision = self.decisions.begin(organization_id).await;
         // Since the request was parsed, another request may have added these fields or used up the schema's limit.
         let Ok(Parsed::Extend(_, new_fields)) = parse() else {
             return Ok(());
         };
-        let mut by_source: Vec<(ObjectId, Vec<Field>)> = Vec::new();
-        for NewField {
-            source_id,
-            name,
-            kind,
-        } in new_fields
-        {
-            let field = Field {
-                name: name.into(),
-                kind,
+        let mut by_source: BTreeMap<ObjectId, Vec<Field>> = BTreeMap::new();
+        for new in new_fields {
+            by_source.entry(new.source_id).or_default().push(Field {
+                name: new.name.into(),
+                kind: new.kind,
                 unit: None,
                 description: None,
-            };
-            match by_source.iter_mut().find(|(id, _)| *id == source_id) {
-                Some((_, fields)) => fields.push(field),
-                None => by_source.push((source_id, vec![field])),
-            }
+            });
         }
         for (source_id, fields) in &by_source {
-            self.admit_fields(caller.organization_id, *source_id, fields)?;
+            // A schema that another source already has is shared and costs nothing.
+            let grown = self.catalog.read(|catalog| {
+                let grown = catalog.source(*source_id)?.schema.extended(fields)?;
+                (!catalog.has_schema(organization_id, &grown)).then_some(grown)
+            });
+            let text_bytes = grown.map_or(0, |schema| text_bytes::of_schema(&schema.fields));
+            self.admit_text(organization_id, 0, text_bytes)?;
         }
         let at_ns = self.now_ns();
         let extended = |(source_id, fields)| Command::SchemaExtended {
@@ -240,23 +256,5 @@ impl Service {
         let commands = by_source.into_iter().map(extended).collect();
         let _settled = decision.commit_all(commands).await?;
         Ok(())
-    }
-
-    /// Checks whether a source's schema may grow by these fields. A schema that another source already has is shared
-    /// and costs nothing.
-    fn admit_fields(
-        &self,
-        organization_id: ObjectId,
-        source_id: ObjectId,
-        fields: &[Field],
-    ) -> Result<(), ServiceError> {
-        let grown = self.catalog.read(|catalog| {
-            let grown = catalog.source(source_id)?.schema.extended(fields)?;
-            (!catalog.has_schema(organization_id, &grown)).then_some(grown)
-        });
-        match grown {
-            Some(schema) => self.admit_text(organization_id, 0, text_bytes::of_schema(&schema.fields)),
-            None => Ok(()),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
 
-use super::plan::{Plan, Reached};
+use super::plan::{Plan, Reached, ReachedSource};
 use super::{Aggregation, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
@@ -41,8 +41,8 @@ impl Plan {
             return Ok(None);
         };
         let mut bounds = None;
-        for (_, series) in &reached.sources {
-            let stats = series.stats(self.cutoff_ns)?;
+        for reached in &reached.sources {
+            let stats = reached.series.stats(self.cutoff_ns)?;
             let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
             let (least, greatest) = bounds.unwrap_or((first, last));
             bounds = Some((first.min(least), last.max(greatest)));
@@ -104,9 +104,8 @@ impl Plan {
         let mut held = stop.budget().hold();
         let mut found: Vec<SeriesStats> = Vec::new();
         held.reserve(&mut found, reached.sources.len())?;
-        for (_, series) in &reached.sources {
-            let stats = series.stats_within(self.range_ns, &|| stop.now(), &mut Err);
-            found.push(stats?);
+        for ReachedSource { series, .. } in &reached.sources {
+            found.push(series.stats_within(self.range_ns, &|| stop.now(), &mut Err)?);
         }
         Ok(finest_step(&found, points_max, zone))
     }
@@ -126,8 +125,8 @@ impl Plan {
         }
         let mut held = budget.hold();
         let mut expected = Vec::new();
-        for (_, series) in &reached.sources {
-            let stats = series.stats(self.cutoff_ns)?;
+        for reached in &reached.sources {
+            let stats = reached.series.stats(self.cutoff_ns)?;
             held.reserve(&mut expected, 1)?;
             expected.extend(Expected::of(stats, self.range_ns));
         }

@@ -1,6 +1,8 @@
 //! Cursors: the position of the last row sent, and a fingerprint of the query it belongs to. They contain no secret and
 //! grant no access: a forged cursor only starts elsewhere in data that its sender may read anyway.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::query::Position;
@@ -40,20 +42,13 @@ impl Cursor {
     /// Decodes a cursor; `None` if the text is not a valid cursor.
     pub fn decode(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (content, checksum) = bytes.split_last_chunk::<4>()?;
-        let (version, rest) = content.split_first()?;
-        if bytes.len() != BYTES
-            || *version != VERSION
-            || crc32fast::hash(content) != u32::from_be_bytes(*checksum)
-        {
-            return None;
-        }
-        let (timestamp, rest) = rest.split_first_chunk()?;
-        let (sequence, rest) = rest.split_first_chunk()?;
-        let position = (i64::from_be_bytes(*timestamp), u64::from_be_bytes(*sequence));
-        Some(Cursor {
-            position,
-            fingerprint: rest.try_into().ok()?,
+        let (content, checksum) = bytes.split_last_chunk()?;
+        let (timestamp, rest) = content.strip_prefix(&[VERSION])?.split_first_chunk()?;
+        let (sequence, fingerprint) = rest.split_first_chunk()?;
+        let is_intact = crc32fast::hash(content) == u32::from_be_bytes(*checksum);
+        is_intact.then_some(Cursor {
+            position: (i64::from_be_bytes(*timestamp), u64::from_be_bytes(*sequence)),
+            fingerprint: fingerprint.try_into().ok()?,
         })
     }
 }
@@ -61,14 +56,9 @@ impl Cursor {
 impl QueryInput {
     /// A digest of everything that determines the rows and their order, but not the number of rows requested.
     pub fn fingerprint(&self) -> Fingerprint {
-        let mut sources = self.source_ids.clone();
-        sources.sort_unstable();
-        sources.dedup();
-        let mut fields: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
-        fields.sort_unstable();
-        fields.dedup();
-        let mut metadata: Vec<_> = self.metadata.iter().collect();
-        metadata.sort_unstable_by_key(|(name, _)| *name);
+        let sources: BTreeSet<_> = self.source_ids.iter().collect();
+        let fields: BTreeSet<_> = self.fields.iter().map(|field| &field.name).collect();
+        let metadata: BTreeMap<_, _> = self.metadata.iter().collect();
         let mut digest = Sha256::new();
         let mut add = |part: &[u8]| {
             digest.update((part.len() as u64).to_le_bytes());
@@ -92,9 +82,7 @@ impl QueryInput {
             add(value.to_string().as_bytes());
         }
         let whole: [u8; 32] = digest.finalize().into();
-        let mut first = [0; 8];
-        first.copy_from_slice(&whole[..8]);
-        first
+        std::array::from_fn(|index| whole[index])
     }
 }
 

@@ -1,19 +1,19 @@
 //! Grouped rows, either requested or chosen by downsampling. Sources are processed one by one, and only the rows of the
 //! page are kept.
 
+use std::sync::Arc;
+
 use engine::query::{Budget, Estimate, GroupQuery, Grouped, Held, Wanted};
 
-use super::plan::{Plan, Reached, Selected};
+use super::plan::{Plan, Reached, ReachedSource};
 use super::result::{FieldNames, Groups, PageInfo, QueryResult, WriteResult};
-use super::{Aggregation, Answer, AnswerBytes, Grouping, step_name};
+use super::{Aggregation, Answer, Grouping, Written, step_name};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
 /// The aggregated fields of a schema.
-pub(super) struct Covered {
-    /// All of them, ascending.
-    pub(super) fields: Vec<u16>,
+struct Covered {
     /// The fields that are aggregated by their values.
     values: NumberedFields,
     /// Boolean fields that are aggregated to the share of time in which they are true.
@@ -25,10 +25,11 @@ type NumberedFields = (Vec<u16>, Vec<u32>);
 
 /// The aggregated fields of all schemas.
 pub(super) struct Coverage<'p> {
-    pub(super) by_schema: Vec<Covered>,
-    /// With merged sources, fields of the same name are one field; these are the names by number. Otherwise the number
-    /// of a field is its index among those of its schema.
-    pub(super) merged: Option<FieldNames<'p>>,
+    by_schema: Vec<Covered>,
+    /// With merged sources, fields of the same name are one field.
+    pub(super) is_merged: bool,
+    /// The names of the fields by their numbers, for each schema; a single list if sources are merged.
+    pub(super) names: Vec<Vec<&'p Arc<str>>>,
 }
 
 impl<'p> Coverage<'p> {
@@ -36,7 +37,7 @@ impl<'p> Coverage<'p> {
         // `mergeSources` applies only to requested groups.
         let is_merged = plan.input.merge_sources && grouping.chosen.is_none();
         let mut merged = is_merged.then(FieldNames::default);
-        let mut by_schema = Vec::new();
+        let (mut by_schema, mut names) = (Vec::new(), Vec::new());
         held.reserve(&mut by_schema, plan.schemas.len())?;
         for resolved in &plan.schemas {
             let covers = |field: &u16| {
@@ -48,52 +49,53 @@ impl<'p> Coverage<'p> {
                     }
             };
             let fields: Vec<u16> = resolved.ordinals().into_iter().filter(covers).collect();
-            held.grow(2 * fields.len() * (size_of::<u16>() + size_of::<u32>()))?;
-            let mut numbered = Vec::with_capacity(fields.len());
-            for (index, field) in (0..).zip(&fields) {
-                let number = match &mut merged {
-                    Some(names) => names.index(resolved.name(*field), held)?,
-                    None => index,
-                };
-                numbered.push((*field, number));
-            }
+            held.grow(fields.len() * size_of::<(&Arc<str>, u16, u32)>())?;
+            let own: Vec<_> = fields.iter().map(|field| resolved.name(*field)).collect();
+            let numbers: Vec<u32> = match &mut merged {
+                Some(merged) => {
+                    let numbers = own.iter().map(|name| merged.index(name, held));
+                    numbers.collect::<Result<_, _>>()?
+                }
+                None => (0..own.len() as u32).collect(),
+            };
             let is_share =
                 |(field, _): &(u16, u32)| grouping.shares && resolved.kind(*field) == FieldType::Boolean;
-            let (shares, values): (Vec<_>, Vec<_>) = numbered.into_iter().partition(is_share);
+            let (shares, values): (Vec<_>, Vec<_>) = fields.into_iter().zip(numbers).partition(is_share);
             by_schema.push(Covered {
-                fields,
                 values: values.into_iter().unzip(),
                 shares: shares.into_iter().unzip(),
             });
+            names.push(own);
         }
-        Ok(Coverage { by_schema, merged })
+        if let Some(merged) = merged {
+            names = vec![merged.names];
+        }
+        Ok(Coverage {
+            by_schema,
+            is_merged,
+            names,
+        })
     }
 }
 
 impl Plan {
     pub(super) fn grouped<'b>(
         &self,
-        reached: Reached<'_>,
+        reached: &Reached<'_>,
         grouping: &Grouping,
         write: WriteResult,
         stop: &'b Stop,
-    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+    ) -> Result<Written<'b>, ServiceError> {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
-        let groups = self.group(&reached, grouping, &coverage, stop)?;
-        // The store is not read any more.
-        let Reached {
-            sources,
-            held: _reached_held,
-        } = reached;
-        let sources: Vec<Selected> = sources.into_iter().map(|(selected, _)| selected).collect();
+        let groups = self.group(reached, grouping, &coverage, stop)?;
         stop.touched(groups.touched);
         let offset = self.offset().min(groups.cells.len());
         let following = &groups.cells[offset..];
         let cells = &following[..following.len().min(self.grouped_limit())];
         let result = QueryResult::Groups(Groups {
             plan: self,
-            sources: &sources,
+            sources: &reached.sources,
             coverage: &coverage,
             cells,
             page: PageInfo {
@@ -109,7 +111,8 @@ impl Plan {
         });
         let mut answer = Answer::new(stop.budget());
         write(&result, &mut answer)?;
-        answer.finish()
+        let (bytes, held) = answer.finish()?;
+        Ok((bytes, None, held))
     }
 
     fn group<'b>(
@@ -129,8 +132,8 @@ impl Plan {
         let stop_now = || stop.now();
         let step = grouping.local_step();
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
-        for (index, (selected, series)) in (0..).zip(&reached.sources) {
-            let covered = &coverage.by_schema[selected.schema];
+        for (index, ReachedSource { series, schema, .. }) in (0..).zip(&reached.sources) {
+            let covered = &coverage.by_schema[*schema];
             let query = |fields| GroupQuery {
                 range_ns: self.range_ns,
                 step,
@@ -138,10 +141,7 @@ impl Plan {
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &stop_now,
             };
-            let source = match coverage.merged {
-                Some(_) => 0,
-                None => index,
-            };
+            let source = if coverage.is_merged { 0 } else { index };
             let (fields, numbers) = &covered.values;
             groups.add(source, series, &query(fields), Some(numbers))?;
             let (fields, numbers) = &covered.shares;
@@ -159,8 +159,8 @@ impl Plan {
     ) -> Result<(), ServiceError> {
         let coverage = Coverage::of(self, grouping, &mut budget.hold())?;
         let filter = |_: Option<&str>| true;
-        for (selected, series) in &reached.sources {
-            let covered = &coverage.by_schema[selected.schema];
+        for ReachedSource { series, schema, .. } in &reached.sources {
+            let covered = &coverage.by_schema[*schema];
             let query = GroupQuery {
                 range_ns: self.range_ns,
                 step: grouping.local_step(),

@@ -27,6 +27,7 @@ use serde_json::{Map, Value};
 
 pub use answer::{Answer, PIECE_BYTES};
 pub use cursor::Cursor;
+pub(in crate::service) use result::metadata_of;
 pub use result::{FieldNames, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
 pub use zones::{DATABASE_VERSION, zone_named};
 
@@ -36,7 +37,7 @@ use crate::catalog::{Source, names};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
-use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
+use crate::query_pool::{QueryPool, Step, Stop, Turn, took_too_long, wait};
 use choice::Grouping;
 use plan::{Plan, Reached};
 use raw::Progress;
@@ -153,6 +154,9 @@ const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// An answer, or a piece of one.
 pub type AnswerBytes = Vec<u8>;
 
+/// A piece as it was written, where the next one begins, and the memory that it holds.
+type Written<'b> = (AnswerBytes, Option<Progress>, Held<'b>);
+
 /// A piece of an answer.
 pub struct Piece<R> {
     /// The bytes, as the caller has processed them.
@@ -166,7 +170,6 @@ pub struct Piece<R> {
 pub struct Rest {
     queries: QueryPool,
     damaged: DamagedBlocks,
-    organization: ObjectId,
     plan: Arc<Plan>,
     view: View,
     progress: Progress,
@@ -186,35 +189,28 @@ impl Service {
         write: WriteResult,
         finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<Piece<R>, ServiceError> {
-        let (queries, damaged) = (self.queries.clone(), self.buckets.damaged().clone());
-        let organization = caller.organization_id;
+        let (queries, buckets) = (self.queries.clone(), self.buckets.clone());
         let now_ns = self.now_ns();
         let (bucket, sources) = self
             .catalog
             .read(|catalog| plan::select(catalog, caller, &input))?;
-        let buckets = self.buckets.clone();
         let mut selected = Some((bucket, sources, input));
         let mut planned = None;
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short
-                && let Some((_, sources, input)) = &selected
-                && plan::is_long(sources, input)
-            {
-                return Ok(Step::Long);
-            }
-            if let Some((bucket, sources, input)) = selected.take() {
+            let plannable =
+                selected.take_if(|(_, sources, input)| turn == Turn::Long || !plan::is_long(sources, input));
+            if let Some((bucket, sources, input)) = plannable {
                 planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns)?));
             }
             let Some(plan) = &planned else {
-                return Err(ServiceError::internal("BUG: a query without a plan"));
+                return Ok(Step::Long);
             };
             // The view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
             // copy.
             let view = wait(buckets.view(&plan.bucket))?;
             let whole = Rest {
                 queries: queries.clone(),
-                damaged: damaged.clone(),
-                organization,
+                damaged: buckets.damaged().clone(),
                 plan: Arc::clone(plan),
                 view,
                 progress: Progress::new(),
@@ -222,7 +218,7 @@ impl Service {
             };
             whole.piece(stop, turn, &finish)
         };
-        let answered = self.queries.run(organization, answer).await;
+        let answered = self.queries.run(caller.organization_id, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
@@ -241,7 +237,8 @@ impl Rest {
         loop {
             let (this, finish) = (Arc::clone(&rest), finish.clone());
             let answer = move |stop: &Stop, turn: Turn| this.piece(stop, turn, &finish);
-            match rest.queries.run(rest.organization, answer).await {
+            let organization = rest.plan.bucket.organization_id;
+            match rest.queries.run(organization, answer).await {
                 // The pool is busy. Retry, because the client has the first piece already, and an error would truncate
                 // the answer.
                 Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
@@ -258,12 +255,30 @@ impl Rest {
         turn: Turn,
         finish: &impl Fn(AnswerBytes, bool) -> Result<R, ServiceError>,
     ) -> Result<Step<Piece<R>>, ServiceError> {
-        let produced = self
-            .plan
-            .piece(&self.view, self.progress, self.write, stop, turn)?;
-        let Step::Answer((bytes, progress)) = produced else {
-            return Ok(Step::Long);
+        let (plan, is_short) = (&*self.plan, turn == Turn::Short);
+        // The memory of the named sources, whether they are read or not.
+        let mut held = stop.budget().hold();
+        held.grow(plan.sources.named_len() * size_of::<Arc<Source>>())?;
+        let reached = plan.reach(&self.view, stop.budget())?;
+        let grouping = match self.progress.is_at_beginning() {
+            true if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
+            true => plan.grouping(&reached, stop)?,
+            // Groups are always a single piece.
+            false => None,
         };
+        if is_short && plan.is_long(grouping.as_ref(), &reached, &self.progress, stop.budget())? {
+            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
+            return Ok(Step::Long);
+        }
+        let (bytes, progress, _answer_held) = match &grouping {
+            Some(grouping) => plan.grouped(&reached, grouping, self.write, stop)?,
+            None => plan.raw(&reached, self.progress, self.write, stop)?,
+        };
+        drop(reached);
+        if is_short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
+            // Compressing it would take as long again.
+            return Ok(Step::Long);
+        }
         let content = finish(bytes, progress.is_some())?;
         let rest = progress.map(|progress| Rest {
             progress,
@@ -274,43 +289,6 @@ impl Rest {
 }
 
 impl Plan {
-    /// Produces a piece of the answer from this view of the bucket.
-    fn piece(
-        &self,
-        view: &View,
-        progress: Progress,
-        write: WriteResult,
-        stop: &Stop,
-        turn: Turn,
-    ) -> Result<Step<(AnswerBytes, Option<Progress>)>, ServiceError> {
-        // The memory of the named sources, whether they are read or not.
-        let mut held = stop.budget().hold();
-        held.grow(self.sources.named_len() * size_of::<Arc<Source>>())?;
-        let reached = self.reach(view, stop.budget())?;
-        let grouping = match progress.is_at_beginning() {
-            true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
-            true => self.grouping(&reached, stop)?,
-            // Groups are always a single piece.
-            false => None,
-        };
-        if turn == Turn::Short && self.is_long(grouping.as_ref(), &reached, &progress, stop.budget())? {
-            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
-            return Ok(Step::Long);
-        }
-        let (bytes, rest, _answer_held) = match &grouping {
-            Some(grouping) => {
-                let (bytes, held) = self.grouped(reached, grouping, write, stop)?;
-                (bytes, None, held)
-            }
-            None => self.raw(&reached, progress, write, stop)?,
-        };
-        if turn == Turn::Short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
-            // Compressing it would take as long again.
-            return Ok(Step::Long);
-        }
-        Ok(Step::Answer((bytes, rest)))
-    }
-
     /// Whether the cost exceeds a short turn, estimated without reading blocks.
     fn is_long(
         &self,
@@ -329,13 +307,9 @@ impl Plan {
     }
 
     fn raw_limit(&self) -> usize {
-        match self.input.max_points {
-            Some(_) => self.grouped_limit(),
-            None => self
-                .input
-                .limit
-                .unwrap_or(QUERY_LIMIT_DEFAULT)
-                .min(QUERY_LIMIT_MAX) as usize,
+        match (self.input.limit, self.input.max_points) {
+            (None, None) => QUERY_LIMIT_DEFAULT as usize,
+            _ => self.grouped_limit(),
         }
     }
 
@@ -348,10 +322,7 @@ impl Plan {
 impl From<EngineError> for ServiceError {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Stopped => Self::unavailable(
-                "the query took too long; ask for a shorter range or a coarser unit",
-                1,
-            ),
+            EngineError::Stopped => took_too_long(),
             EngineError::OverBudget { bytes_max } => Self::validation(format!(
                 "the query would hold more than {bytes_max} bytes of memory (query.memory_bytes_max); ask for a \
                  shorter range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields \

@@ -4,7 +4,7 @@
 //! Many sources share few schemas, which the catalog stores once, so names are resolved once per schema. If the query
 //! names no sources, all sources stay in the catalog's pages, and only those with points in the range are visited.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use engine::query::{Budget, Held};
@@ -40,12 +40,6 @@ pub(super) enum QuerySources {
     Named(Vec<Arc<Source>>),
 }
 
-/// A selected source and the index of its schema.
-pub(super) struct Selected {
-    pub(super) source: Arc<Source>,
-    pub(super) schema: usize,
-}
-
 /// A schema and its requested fields.
 pub(super) struct Resolved {
     pub(super) schema: Arc<Schema>,
@@ -56,16 +50,15 @@ pub(super) struct Resolved {
 /// The selected sources that may have points in the range, sorted by id, which is the order of grouped rows at the same
 /// time. Nothing is kept of other sources.
 pub(super) struct Reached<'b> {
-    pub(super) sources: Vec<(Selected, SeriesSnapshot)>,
-    pub(super) held: Held<'b>,
+    pub(super) sources: Vec<ReachedSource>,
+    held: Held<'b>,
 }
 
-impl Reached<'_> {
-    fn push(&mut self, selected: Selected, series: SeriesSnapshot) -> Result<(), ServiceError> {
-        self.held.reserve(&mut self.sources, 1)?;
-        self.sources.push((selected, series));
-        Ok(())
-    }
+pub(super) struct ReachedSource {
+    pub(super) source: Arc<Source>,
+    /// Index of its schema.
+    pub(super) schema: usize,
+    pub(super) series: SeriesSnapshot,
 }
 
 /// Selects the bucket and the sources. Does nothing else, because writers of the catalog wait for readers.
@@ -173,11 +166,6 @@ impl Plan {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The schema of a source with the requested fields.
-    pub(super) fn resolved(&self, selected: &Selected) -> &Resolved {
-        &self.schemas[selected.schema]
-    }
-
     /// The sources that may have points in the range, in this view of the bucket.
     pub(super) fn reach<'b>(&self, view: &View, budget: &'b Budget) -> Result<Reached<'b>, ServiceError> {
         let mut reached = Reached {
@@ -189,18 +177,16 @@ impl Plan {
                 for series in view.reaching(self.range_ns) {
                     // Skip a source that was created since, or that is being deleted.
                     if let Some(source) = pages.get(series.source) {
-                        reached.push(self.selected(source)?, series)?;
+                        self.add_reached(source, series, &mut reached)?;
                     }
                 }
-                reached
-                    .sources
-                    .sort_unstable_by_key(|(selected, _)| selected.source.id);
+                reached.sources.sort_unstable_by_key(|it| it.source.id);
             }
             QuerySources::Named(sources) => {
                 for source in sources {
                     let series = view.source(source.ordinal);
                     if let Some(series) = series.filter(|series| series.overlaps(self.range_ns)) {
-                        reached.push(self.selected(source)?, series)?;
+                        self.add_reached(source, series, &mut reached)?;
                     }
                 }
             }
@@ -208,27 +194,31 @@ impl Plan {
         Ok(reached)
     }
 
-    fn selected(&self, source: &Arc<Source>) -> Result<Selected, ServiceError> {
+    fn add_reached(
+        &self,
+        source: &Arc<Source>,
+        series: SeriesSnapshot,
+        reached: &mut Reached<'_>,
+    ) -> Result<(), ServiceError> {
         let place = self.places.get(&Arc::as_ptr(&source.schema).addr());
-        Ok(Selected {
+        let schema = *place.ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))?;
+        reached.held.reserve(&mut reached.sources, 1)?;
+        reached.sources.push(ReachedSource {
             source: Arc::clone(source),
-            schema: *place.ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))?,
-        })
+            schema,
+            series,
+        });
+        Ok(())
     }
 }
 
 impl Resolved {
     fn of(schema: &Arc<Schema>, requested: &[RequestedField]) -> Self {
-        let fields = (!requested.is_empty()).then(|| {
-            let named = requested.iter().filter_map(|field| schema.field(&field.name));
-            let mut ordinals: Vec<u16> = named.collect();
-            ordinals.sort_unstable();
-            ordinals.dedup();
-            ordinals.into()
-        });
+        let named = requested.iter().filter_map(|field| schema.field(&field.name));
+        let ordinals = named.collect::<BTreeSet<u16>>().into_iter();
         Resolved {
             schema: Arc::clone(schema),
-            fields,
+            fields: (!requested.is_empty()).then(|| ordinals.collect()),
         }
     }
 
@@ -280,19 +270,14 @@ fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceE
         path.push(index.to_string());
         faults.push(Detail { path, message });
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ServiceError::faults(faults))
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::faults(faults)),
     }
 }
 
 fn available(schemas: &[Resolved]) -> String {
-    let mut names: Vec<&str> = schemas
-        .iter()
-        .flat_map(|resolved| resolved.schema.fields.iter().map(|field| &*field.name))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let fields = schemas.iter().flat_map(|resolved| &resolved.schema.fields);
+    let names: BTreeSet<&str> = fields.map(|field| &*field.name).collect();
     shown_names(names.into_iter())
 }

@@ -1,13 +1,13 @@
 //! Raw rows. They are read and written in pieces, so that memory is limited to what the client is about to read, however
 //! large the rows are.
 
+use engine::EngineError;
 use engine::query::{Estimate, Held, Page, Position, ScanQuery, Selection, scan_within};
-use engine::{EngineError, SeriesSnapshot};
 
 use super::answer::PIECE_BYTES;
-use super::plan::{Plan, Reached, Selected};
+use super::plan::{Plan, Reached, ReachedSource};
 use super::result::{PageInfo, Points, QueryResult, WriteResult};
-use super::{Answer, AnswerBytes, Cursor, Layout};
+use super::{Answer, Cursor, Layout, Written};
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
@@ -56,8 +56,11 @@ impl Plan {
         mut progress: Progress,
         write: WriteResult,
         stop: &'b Stop,
-    ) -> Result<(AnswerBytes, Option<Progress>, Held<'b>), ServiceError> {
-        let (selections, _selected) = self.selections(reached, stop)?;
+    ) -> Result<Written<'b>, ServiceError> {
+        let mut selections_held = stop.budget().hold();
+        let mut selections = Vec::new();
+        selections_held.reserve(&mut selections, reached.sources.len())?;
+        selections.extend(reached.sources.iter().map(|source| self.selection(source)));
         if !self.is_in_pieces() {
             progress.next_rows = self.raw_limit();
         }
@@ -109,23 +112,11 @@ impl Plan {
         }
     }
 
-    /// The series and fields to read of each source.
-    fn selections<'r, 'b>(
-        &self,
-        reached: &'r Reached<'_>,
-        stop: &'b Stop,
-    ) -> Result<(Vec<Selection<'r>>, Held<'b>), ServiceError> {
-        let mut held = stop.budget().hold();
-        let mut selections = Vec::new();
-        held.reserve(&mut selections, reached.sources.len())?;
-        selections.extend(reached.sources.iter().map(|source| self.selection(source)));
-        Ok((selections, held))
-    }
-
-    fn selection<'r>(&self, (selected, series): &'r (Selected, SeriesSnapshot)) -> Selection<'r> {
+    /// The series and fields to read of a source.
+    fn selection<'r>(&self, reached: &'r ReachedSource) -> Selection<'r> {
         Selection {
-            series,
-            fields: self.resolved(selected).fields.clone(),
+            series: &reached.series,
+            fields: self.schemas[reached.schema].fields.clone(),
         }
     }
 
@@ -164,11 +155,7 @@ impl Plan {
             range_ns: self.range_ns,
             descending: self.input.descending,
             after: progress.last.or(cursor),
-            skip: if progress.last.is_none() {
-                self.input.offset
-            } else {
-                0
-            },
+            skip: progress.last.map_or(self.input.offset, |_| 0),
             limit: (self.raw_limit() - progress.rows).min(progress.next_rows),
             metadata: self.filter.as_ref().map(|_| filter),
             stop,

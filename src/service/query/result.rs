@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use engine::query::{Cell, Held, Page};
 use engine::rows::Scalar;
-use engine::{Aggregate, Column, Columns, SeriesSnapshot};
+use engine::{Aggregate, Column, Columns};
 
 use super::grouped::Coverage;
-use super::plan::{Plan, Resolved, Selected};
+use super::plan::{Plan, ReachedSource, Resolved};
 use super::{Aggregation, Answer, Cursor};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -45,7 +45,7 @@ pub struct PageInfo {
 pub struct Points<'a> {
     pub(super) plan: &'a Plan,
     pub(super) page: &'a Page,
-    pub(super) sources: &'a [(Selected, SeriesSnapshot)],
+    pub(super) sources: &'a [ReachedSource],
     /// Number of rows written before this page.
     pub rows_before: usize,
     /// Information for the end of the answer; `None` if another page of the answer follows.
@@ -62,11 +62,11 @@ impl<'a> Points<'a> {
     pub fn runs(&self) -> impl ExactSizeIterator<Item = Run<'a>> {
         let (plan, sources) = (self.plan, self.sources);
         self.page.runs.iter().map(move |run| {
-            let (selected, _) = &sources[run.selection];
+            let ReachedSource { source, schema, .. } = &sources[run.selection];
             Run {
-                source_id: selected.source.id,
-                schema: selected.schema,
-                resolved: plan.resolved(selected),
+                source_id: source.id,
+                schema: *schema,
+                resolved: &plan.schemas[*schema],
                 bucket: plan.bucket.ordinal,
                 columns: &run.columns,
             }
@@ -111,17 +111,22 @@ impl<'a> Run<'a> {
 
     /// The metadata of the point in this row: a JSON object.
     pub fn metadata(&self, row: u32) -> Option<&'a str> {
-        match self.columns.metadata.as_ref()?.value(row as usize)? {
-            Scalar::Text(text) => Some(text),
-            Scalar::Number(_) | Scalar::Boolean(_) => None,
-        }
+        metadata_of(self.columns, row as usize)
+    }
+}
+
+/// The metadata of a row: a JSON object.
+pub(in crate::service) fn metadata_of(columns: &Columns, row: usize) -> Option<&str> {
+    match columns.metadata.as_ref()?.value(row)? {
+        Scalar::Text(text) => Some(text),
+        Scalar::Number(_) | Scalar::Boolean(_) => None,
     }
 }
 
 /// Groups of an answer.
 pub struct Groups<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) sources: &'a [Selected],
+    pub(super) sources: &'a [ReachedSource],
     pub(super) coverage: &'a Coverage<'a>,
     /// The groups, in order.
     pub cells: &'a [Cell],
@@ -141,7 +146,7 @@ impl<'a> Groups<'a> {
 
     /// Whether each group contains the points of all sources.
     pub fn is_merged(&self) -> bool {
-        self.coverage.merged.is_some()
+        self.coverage.is_merged
     }
 
     /// The source of a group; `None` if sources are merged.
@@ -158,27 +163,8 @@ impl<'a> Groups<'a> {
     }
 
     /// The names of the fields of a schema, by their numbers in groups.
-    pub fn field_names(&self, schema: usize) -> Vec<&'a Arc<str>> {
-        match &self.coverage.merged {
-            Some(merged) => merged.names().to_vec(),
-            None => {
-                let resolved = &self.plan.schemas[schema];
-                let fields = self.coverage.by_schema[schema].fields.iter();
-                fields.map(|field| resolved.name(*field)).collect()
-            }
-        }
-    }
-
-    /// The name of the field with this number in a group.
-    pub fn field_name(&self, cell: &Cell, number: u32) -> &'a Arc<str> {
-        match &self.coverage.merged {
-            Some(merged) => merged.names()[number as usize],
-            None => {
-                let schema = self.schema(cell);
-                let field = self.coverage.by_schema[schema].fields[number as usize];
-                self.plan.schemas[schema].name(field)
-            }
-        }
+    pub fn field_names(&self, schema: usize) -> &'a [&'a Arc<str>] {
+        &self.coverage.names[schema]
     }
 
     /// The value of the requested aggregation.
@@ -196,7 +182,7 @@ impl<'a> Groups<'a> {
 /// Distinct names of fields, in the order in which they were added.
 #[derive(Default)]
 pub struct FieldNames<'n> {
-    names: Vec<&'n Arc<str>>,
+    pub(super) names: Vec<&'n Arc<str>>,
     indexes: HashMap<&'n str, u32>,
 }
 
