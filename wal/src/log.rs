@@ -282,10 +282,7 @@ impl Log {
 
     fn write_frame(&mut self, kind: FrameKind, records: &[impl AsRef<[u8]>]) -> Result<(), LogError> {
         let offset = self.active.bytes;
-        let position = Position {
-            file_first_sequence: self.active.first_sequence,
-            offset,
-        };
+        let position = Position(self.active.first_sequence, offset);
         let first_sequence = self.last_sequence() + 1;
         let crc = frame::encode(&mut self.buffer, position, kind, first_sequence, records);
         let written = self.file.write_all_at(offset, &self.buffer);

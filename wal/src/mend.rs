@@ -35,10 +35,7 @@ pub fn flip_of_file(name: &OsStr, bytes: &[u8]) -> Option<Flip> {
 /// The end of the valid frame at the offset. If it is not valid: the bit of the file that must be flipped so that it is,
 /// if there is one.
 fn frame_end(file_first_sequence: Sequence, bytes: &[u8], offset: usize) -> Result<usize, Option<Flip>> {
-    let position = Position {
-        file_first_sequence,
-        offset: offset as u64,
-    };
+    let position = Position(file_first_sequence, offset as u64);
     let (header, rest) = bytes[offset..]
         .split_first_chunk::<FRAME_HEADER_BYTES>()
         .ok_or(None)?;
@@ -77,10 +74,7 @@ mod tests {
         let mut bytes = header.encode().0.to_vec();
         let mut sequence = first_sequence;
         for records in [vec!["one"], vec!["two", "", "three"], vec!["four"]] {
-            let position = Position {
-                file_first_sequence: first_sequence,
-                offset: bytes.len() as u64,
-            };
+            let position = Position(first_sequence, bytes.len() as u64);
             let mut frame = Vec::new();
             encode(&mut frame, position, FrameKind::Records, sequence, &records);
             bytes.extend_from_slice(&frame);

@@ -148,10 +148,7 @@ impl<'a> FileReader<'a> {
                 found: left,
             }));
         }
-        let position = Position {
-            file_first_sequence: self.first_sequence,
-            offset,
-        };
+        let position = Position(self.first_sequence, offset);
         let header = FrameHeader::decode(&array(self.bytes(offset, header_bytes)?, 0), position);
         // Checked before anything is allocated for the payload.
         Ok(header.and_then(|header| match header.frame_bytes() {
