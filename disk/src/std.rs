@@ -38,17 +38,15 @@ impl Disk for StdDisk {
             // Files contain secrets and points: only the owner may read them.
             .mode(0o600)
             .open(path)?;
-        Ok(Box::new(StdFile(file)))
+        Ok(Box::new(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(StdFile(
-            OpenOptions::new().read(true).write(true).open(path)?,
-        )))
+        Ok(Box::new(OpenOptions::new().read(true).write(true).open(path)?))
     }
 
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(StdFile(File::open(path)?)))
+        Ok(Box::new(File::open(path)?))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -114,28 +112,26 @@ impl Disk for StdDisk {
     }
 }
 
-struct StdFile(File);
-
-impl DiskFile for StdFile {
+impl DiskFile for File {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        FileExt::write_all_at(self, bytes, offset)
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
+        FileExt::read_exact_at(self, buffer, offset)
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
         SYNCS.fetch_add(1, Ordering::Relaxed);
-        self.0.sync_data()
+        File::sync_data(self)
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.set_len(len)
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.metadata()?.len())
     }
 }
 

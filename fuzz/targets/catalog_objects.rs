@@ -27,7 +27,7 @@ pub fn check(data: &[u8]) {
 
 /// Objects: for each its key, the length of its content in two bytes, and its content.
 fn objects(mut data: &[u8]) {
-    let mut loader = CatalogLoader::new();
+    let mut loader = CatalogLoader::default();
     while let Some((key, rest)) = data.split_first_chunk::<KEY_BYTES>() {
         let Some((len, rest)) = rest.split_first_chunk() else {
             break;
@@ -66,7 +66,7 @@ fn check_round_trip(catalog: &Catalog) {
         changes.map(Result::unwrap).collect::<Vec<_>>()
     };
     let first = written(catalog);
-    let mut loader = CatalogLoader::new();
+    let mut loader = CatalogLoader::default();
     for change in &first {
         loader
             .push(&change.key, change.content.as_deref().unwrap())

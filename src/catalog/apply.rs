@@ -3,19 +3,14 @@
 
 use std::sync::Arc;
 
-use super::bucket::Bucket;
-use super::calls::{MonthCalls, MonthDay};
 use super::collection::Collection;
-use super::command::{Command, NewBucket, NewSource, SourceSettings};
 use super::holdings::HoldingsTracker;
-use super::key::Key;
-use super::organization::Organization;
-use super::revisions::Revisions;
-use super::schema::{Field, Schema};
-use super::source::Source;
-use super::state::{BucketEntry, Catalog, OrganizationEntry, SourceById};
+use super::state::{BucketEntry, OrganizationEntry, SourceById};
 use super::text_bytes::{self, of_user};
-use super::user::User;
+use super::{
+    Bucket, Catalog, Command, Field, Key, MonthCalls, MonthDay, NewSource, Organization, Revisions, Rule,
+    Schema, Source, SourceSettings, User, Webhook,
+};
 use crate::ids::ObjectId;
 
 impl Catalog {
@@ -28,7 +23,7 @@ impl Catalog {
             }
             Command::SignedUp { organization, user } => {
                 self.insert_organization(Arc::new(organization.clone()));
-                self.insert_user(user.clone());
+                self.insert_user(Arc::new(user.clone()));
             }
             Command::PasswordChanged { user_id, password } => {
                 if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
@@ -62,8 +57,17 @@ impl Catalog {
             }
             Command::KeyCreated { key } => self.add_key(key.clone()),
             Command::KeyDeleted { key_id } => self.delete_key(*key_id),
-            Command::KeysTouched { touches } => self.touch_keys(touches),
-            Command::BucketCreated { bucket } => self.create_bucket(bucket),
+            Command::KeysTouched { touches } => {
+                for (id, minute) in touches {
+                    if let Some(key) = self.keys.get(*id) {
+                        key.touch(*minute);
+                    }
+                }
+            }
+            Command::BucketCreated { bucket } => {
+                self.last_bucket_ordinal += 1;
+                self.insert_bucket(Arc::new(bucket.numbered(self.last_bucket_ordinal)), 0);
+            }
             Command::BucketUpdated {
                 bucket_id,
                 name,
@@ -107,7 +111,16 @@ impl Catalog {
                 settings,
                 runtime,
                 at_ns,
-            } => self.update_rule(*rule_id, settings, *runtime, *at_ns),
+            } => {
+                if let Some(known) = self.rule(*rule_id) {
+                    self.insert_rule(Arc::new(Rule {
+                        settings: Arc::new(settings.clone()),
+                        runtime: *runtime,
+                        updated_at_ns: *at_ns,
+                        ..Rule::clone(known)
+                    }));
+                }
+            }
             Command::RuleDeleted { rule_id } => self.delete_rule(*rule_id),
             Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
             Command::WebhookCreated { webhook } => self.add_webhook(webhook.clone()),
@@ -115,11 +128,25 @@ impl Catalog {
                 webhook_id,
                 settings,
                 at_ns,
-            } => self.update_webhook(*webhook_id, settings, *at_ns),
+            } => {
+                if let Some(known) = self.webhook(*webhook_id) {
+                    self.add_webhook(Webhook {
+                        settings: settings.clone(),
+                        updated_at_ns: *at_ns,
+                        ..Webhook::clone(known)
+                    });
+                }
+            }
             Command::WebhookDeleted { webhook_id } => self.delete_webhook(*webhook_id),
             Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
-            Command::DeliveriesCounted { counts } => self.count_deliveries(counts),
+            // Results of deliveries that were never in the outbox.
+            Command::DeliveriesCounted { counts } => {
+                for (webhook_id, counted) in counts {
+                    self.webhooks
+                        .change(*webhook_id, |webhook| webhook.totals.add(*counted));
+                }
+            }
         }
     }
 
@@ -139,29 +166,28 @@ impl Catalog {
         }
     }
 
-    pub(super) fn insert_user(&mut self, user: User) {
+    pub(super) fn insert_user(&mut self, user: Arc<User>) {
         self.update_holdings(user.organization_id, |it| it.replace_text(0, of_user(&user)));
         self.user_by_email.insert(user.email.clone(), user.id);
-        self.users.insert(user.id, Arc::new(user));
+        self.users.insert(user.id, user);
     }
 
     /// Adds a key as the newest one. Has no effect if the key exists.
     pub(super) fn add_key(&mut self, key: Key) {
         if !self.keys.contains(key.id) {
             let ordinal = self.keys.next_ordinal();
-            self.insert_key(ordinal, key);
+            self.insert_key(ordinal, Arc::new(key));
         }
     }
 
     /// Adds a key that has an ordinal already. Has no effect if its owner does not exist.
-    pub(super) fn insert_key(&mut self, ordinal: u64, key: Key) {
+    pub(super) fn insert_key(&mut self, ordinal: u64, key: Arc<Key>) {
         let owner_exists = match key.bucket_id {
             Some(bucket_id) => self.buckets.contains_key(&bucket_id),
             None => self.organizations.contains_key(&key.organization_id),
         };
         if owner_exists {
-            let key = Arc::new(key);
-            self.update_holdings(self.organization_of_key(&key), |it| it.add_key(&key));
+            self.update_holdings(self.organization_of_key(&key), |it| it.count_key(1, &key));
             self.key_by_hash.insert(key.hash, Arc::clone(&key));
             self.keys.insert(ordinal, key);
         }
@@ -184,12 +210,14 @@ impl Catalog {
     /// Inserts a source or replaces it by a new version.
     pub(super) fn insert_source(&mut self, source: Arc<Source>) {
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
-            let known = entry.sources.get(source.ordinal).cloned();
+            let known = entry.sources.members.get(source.ordinal).cloned();
             entry.sources.insert(source.ordinal, Arc::clone(&source));
             if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
                 // Add the new version first, so that a schema shared by both versions stays.
-                owner.holdings.add_source(&source);
-                known.iter().for_each(|known| owner.holdings.remove_source(known));
+                owner.holdings.count_source(1, &source);
+                known
+                    .iter()
+                    .for_each(|known| owner.holdings.count_source(-1, known));
             }
             self.sources.replace(SourceById(source));
         }
@@ -215,21 +243,8 @@ impl Catalog {
     fn delete_key(&mut self, id: ObjectId) {
         if let Some(key) = self.keys.remove(id) {
             self.key_by_hash.remove(&key.hash);
-            self.update_holdings(self.organization_of_key(&key), |it| it.remove_key(&key));
+            self.update_holdings(self.organization_of_key(&key), |it| it.count_key(-1, &key));
         }
-    }
-
-    fn touch_keys(&mut self, touches: &[(ObjectId, u32)]) {
-        for (id, minute) in touches {
-            if let Some(key) = self.keys.get(*id) {
-                key.touch(*minute);
-            }
-        }
-    }
-
-    fn create_bucket(&mut self, bucket: &NewBucket) {
-        self.last_bucket_ordinal += 1;
-        self.insert_bucket(Arc::new(bucket.numbered(self.last_bucket_ordinal)), 0);
     }
 
     fn change_bucket(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Bucket)) {
@@ -249,24 +264,24 @@ impl Catalog {
         let Some(entry) = self.buckets.remove(&id) else {
             return;
         };
-        for source in entry.sources.iter() {
-            self.sources.remove(&source.id);
-        }
-        let keys = self.keys.remove_all_of(id);
+        let (keys, rules) = (self.keys.remove_all_of(id), self.rules.remove_all_of(id));
         for key in &keys {
             self.key_by_hash.remove(&key.hash);
         }
-        let rules = self.rules.remove_all_of(id);
+        for source in entry.sources.members.iter() {
+            self.sources.remove(&source.id);
+        }
         self.bucket_by_ordinal.remove(&entry.bucket.ordinal);
         if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
             owner.buckets.remove(entry.bucket.ordinal);
             let holdings = &mut owner.holdings;
             holdings.replace_text(of_bucket(&entry.bucket), 0);
-            for source in entry.sources.iter() {
-                holdings.remove_source(source);
-            }
-            keys.iter().for_each(|key| holdings.remove_key(key));
-            rules.iter().for_each(|rule| holdings.remove_rule(&rule.settings));
+            let sources = entry.sources.members.iter();
+            sources.for_each(|source| holdings.count_source(-1, source));
+            keys.iter().for_each(|key| holdings.count_key(-1, key));
+            rules
+                .iter()
+                .for_each(|rule| holdings.count_rule(-1, &rule.settings));
         }
     }
 
@@ -330,17 +345,16 @@ impl Catalog {
     }
 
     fn delete_source(&mut self, id: ObjectId) {
-        let Some(source) = self.source(id).cloned() else {
+        let Some(SourceById(source)) = self.sources.take(&id) else {
             return;
         };
-        self.sources.remove(&id);
         let rules = self.remove_rules_of_source(&source);
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.remove(source.ordinal);
         }
-        self.update_holdings_of_bucket(source.bucket_id, |it| {
-            it.remove_source(&source);
-            rules.iter().for_each(|rule| it.remove_rule(&rule.settings));
+        self.update_holdings(self.organization_of_bucket(source.bucket_id), |it| {
+            it.count_source(-1, &source);
+            rules.iter().for_each(|rule| it.count_rule(-1, &rule.settings));
         });
     }
 }

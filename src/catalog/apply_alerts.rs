@@ -5,18 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::body::EventBody;
-use super::command::{AttemptMade, NewRule, Verdict};
-use super::delivery::{AfterAttempt, Attempt, Delivery, DeliveryStatus};
-use super::fan_out::{FanOut, PendingLimits};
-use super::history::{HistoryEntry, HistoryKind};
-use super::ledger::{EntryKey, Stream};
-use super::outbox::PendingTotals;
-use super::rule::{Rule, RuleRuntime, RuleSettings};
-use super::source::Source;
-use super::state::Catalog;
-use super::text_bytes::{of_rule, of_webhook};
-use super::webhook::{DeliveryTotals, Webhook, WebhookSettings};
+use super::text_bytes::of_webhook;
+use super::{
+    AfterAttempt, Attempt, AttemptMade, Catalog, Delivery, DeliveryStatus, EntryKey, EventBody, FanOut,
+    HistoryEntry, HistoryKind, NewRule, PendingLimits, PendingTotals, Rule, RuleRuntime, Source, Stream,
+    Verdict, Webhook,
+};
 use crate::ids::ObjectId;
 
 /// Error text of a delivery that was dropped to make room.
@@ -26,7 +20,7 @@ impl Catalog {
     pub(super) fn create_rule(&mut self, new: &NewRule) {
         let ordinal = self.rules.next_ordinal();
         if let Some(bucket_id) = self.source(new.source_id).map(|source| source.bucket_id) {
-            self.insert_rule(Rule {
+            self.insert_rule(Arc::new(Rule {
                 id: new.id,
                 ordinal,
                 bucket_id,
@@ -35,18 +29,24 @@ impl Catalog {
                 runtime: RuleRuntime::new(new.created_at_ns),
                 created_at_ns: new.created_at_ns,
                 updated_at_ns: new.created_at_ns,
-            });
+            }));
         }
     }
 
-    pub(super) fn insert_rule(&mut self, rule: Rule) {
-        self.update_holdings_of_bucket(rule.bucket_id, |it| it.add_rule(&rule.settings));
-        self.rules.insert(rule.ordinal, Arc::new(rule));
+    /// Inserts a rule or replaces it by a new version.
+    pub(super) fn insert_rule(&mut self, rule: Arc<Rule>) {
+        let known = self.rule(rule.id).cloned();
+        self.update_holdings(self.organization_of_bucket(rule.bucket_id), |it| {
+            it.count_rule(1, &rule.settings);
+            known.iter().for_each(|known| it.count_rule(-1, &known.settings));
+        });
+        self.rules.insert(rule.ordinal, rule);
     }
 
     pub(super) fn delete_rule(&mut self, id: ObjectId) {
         if let Some(rule) = self.rules.remove(id) {
-            self.update_holdings_of_bucket(rule.bucket_id, |it| it.remove_rule(&rule.settings));
+            let owner = self.organization_of_bucket(rule.bucket_id);
+            self.update_holdings(owner, |it| it.count_rule(-1, &rule.settings));
         }
     }
 
@@ -58,33 +58,11 @@ impl Catalog {
         ids.into_iter().filter_map(|id| self.rules.remove(id)).collect()
     }
 
-    pub(super) fn update_rule(
-        &mut self,
-        id: ObjectId,
-        settings: &RuleSettings,
-        runtime: RuleRuntime,
-        at_ns: i64,
-    ) {
-        let Some(known) = self.rule(id) else {
-            return;
-        };
-        let (before, after) = (of_rule(&known.settings), of_rule(settings));
-        self.update_holdings_of_bucket(known.bucket_id, |it| it.replace_text(before, after));
-        self.rules.change(id, |rule| {
-            rule.settings = Arc::new(settings.clone());
-            rule.runtime = runtime;
-            rule.updated_at_ns = at_ns;
-        });
-    }
-
     pub(super) fn record_verdict(&mut self, verdict: &Verdict) {
         // The trigger is delivered to its receivers even if the rule was deleted between the decision and the log.
         self.queue_deliveries(&verdict.deliveries, verdict.fan_out.as_ref());
         if let Some(room) = &verdict.room {
-            let shared = verdict.fan_out.iter().flat_map(|it| &it.deliveries);
-            let own = verdict.deliveries.iter().map(|delivery| delivery.id);
-            let owed: Vec<ObjectId> = own.chain(shared.map(|(_, id, _)| *id)).collect();
-            self.make_room(room, &owed, verdict.at_ns);
+            self.make_room(room, verdict);
         }
         if !self.rules.contains(verdict.rule_id) {
             return;
@@ -124,31 +102,17 @@ impl Catalog {
 
     /// Adds a webhook as the newest one, or replaces it by a new version.
     pub(super) fn add_webhook(&mut self, webhook: Webhook) {
-        let before = self
-            .webhook(webhook.id)
-            .map_or(0, |known| of_webhook(&known.settings));
+        let ordinal = self.webhooks.ordinal_of(webhook.id);
+        self.insert_webhook(ordinal, Arc::new(webhook));
+    }
+
+    /// Adds a webhook that has an ordinal already, or replaces it by a new version.
+    pub(super) fn insert_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
+        let known = self.webhook(webhook.id);
+        let before = known.map_or(0, |known| of_webhook(&known.settings));
         let after = of_webhook(&webhook.settings);
         self.update_holdings(webhook.organization_id, |it| it.replace_text(before, after));
-        self.webhooks.add(webhook);
-    }
-
-    /// Adds a webhook that has an ordinal already.
-    pub(super) fn insert_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
-        let bytes = of_webhook(&webhook.settings);
-        self.update_holdings(webhook.organization_id, |it| it.replace_text(0, bytes));
         self.webhooks.insert(ordinal, webhook);
-    }
-
-    pub(super) fn update_webhook(&mut self, id: ObjectId, settings: &WebhookSettings, at_ns: i64) {
-        let Some(known) = self.webhook(id) else {
-            return;
-        };
-        let (before, after) = (of_webhook(&known.settings), of_webhook(settings));
-        self.update_holdings(known.organization_id, |it| it.replace_text(before, after));
-        self.webhooks.change(id, |webhook| {
-            webhook.settings.clone_from(settings);
-            webhook.updated_at_ns = at_ns;
-        });
     }
 
     /// Queues deliveries: new ones, finished ones that are redelivered, and those that share the body of an event.
@@ -200,10 +164,7 @@ impl Catalog {
         };
         let bytes = of_webhook(&webhook.settings);
         self.update_holdings(webhook.organization_id, |it| it.replace_text(bytes, 0));
-        let pending: Vec<_> = self
-            .pending_deliveries_of(id)
-            .map(|delivery| delivery.id)
-            .collect();
+        let pending: Vec<_> = self.pending_deliveries_of(id).map(|it| it.id).collect();
         for delivery_id in pending {
             self.take_delivery(delivery_id);
         }
@@ -216,22 +177,24 @@ impl Catalog {
         Some(delivery)
     }
 
-    /// Fails deliveries until the organization's pending deliveries are within these limits, or only those in `stay`
-    /// are left.
-    fn make_room(&mut self, room: &PendingLimits, stay: &[ObjectId], at_ns: i64) {
+    /// Fails deliveries until the organization's pending deliveries are within these limits, or only those of the
+    /// verdict are left.
+    fn make_room(&mut self, room: &PendingLimits, verdict: &Verdict) {
         let within =
             |owed: PendingTotals| owed.deliveries <= room.deliveries_max && owed.bytes <= room.bytes_max;
         if within(self.owed(room.organization_id)) {
             return;
         }
-        let stay: HashSet<ObjectId> = stay.iter().copied().collect();
+        let shared = verdict.fan_out.iter().flat_map(|it| &it.deliveries);
+        let own = verdict.deliveries.iter().map(|delivery| delivery.id);
+        let stay: HashSet<ObjectId> = own.chain(shared.map(|(_, id, _)| *id)).collect();
         while !within(self.owed(room.organization_id))
             && let Some(delivery_id) = self
                 .outbox
                 .first_to_drop(room.organization_id, |id| stay.contains(&id))
         {
             let attempt = Attempt {
-                at_ns,
+                at_ns: verdict.at_ns,
                 status_code: None,
                 error: Some(GIVEN_UP.into()),
                 duration_ms: 0,
@@ -256,14 +219,6 @@ impl Catalog {
                 DeliveryStatus::Failed => totals.failed = totals.failed.saturating_sub(1),
             }
         });
-    }
-
-    /// Adds the results of deliveries that were never in the outbox.
-    pub(super) fn count_deliveries(&mut self, counts: &[(ObjectId, DeliveryTotals)]) {
-        for (webhook_id, counted) in counts {
-            self.webhooks
-                .change(*webhook_id, |webhook| webhook.totals.add(*counted));
-        }
     }
 
     pub(super) fn record_attempt(&mut self, made: &AttemptMade) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::pages::{Page, Pages};
+use super::pages::Pages;
 
 /// An object with a name that is unique among its siblings.
 pub(super) trait Named {
@@ -16,7 +16,8 @@ pub(super) trait Named {
 /// Members by ordinal and by name. The name index holds only ordinals: a hash map keyed by the name would store every
 /// name twice.
 pub(super) struct Collection<T> {
-    members: Pages<T>,
+    /// Changed only by [`Collection::insert`] and [`Collection::remove`].
+    pub members: Pages<T>,
     names: HashTable<u32>,
     hasher: RandomState,
 }
@@ -32,24 +33,6 @@ impl<T> Default for Collection<T> {
 }
 
 impl<T: Named> Collection<T> {
-    pub fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
-        self.members.get(ordinal)
-    }
-
-    /// Oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.members.iter()
-    }
-
-    /// In order of their numbers.
-    pub fn pages(&self) -> impl ExactSizeIterator<Item = &Arc<Page<T>>> {
-        self.members.pages()
-    }
-
     pub fn by_name(&self, name: &str) -> Option<&Arc<T>> {
         let is_it = |ordinal: &u32| {
             self.members

@@ -7,18 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Bytes;
-use super::bucket::Bucket;
-use super::calls::MonthDay;
-use super::delivery::{AfterAttempt, Attempt, Delivery};
-use super::fan_out::{FanOut, PendingLimits};
-use super::key::Key;
-use super::organization::{Organization, Plan};
-use super::rule::{Outcome, RuleRuntime, RuleSettings, RuleState};
-use super::schema::{Field, SchemaMode};
-use super::source::SourceStatus;
-use super::user::{PasswordHash, User};
-use super::webhook::{DeliveryTotals, Webhook, WebhookSettings};
+use super::{
+    AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key, MonthDay,
+    Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings, RuleState,
+    SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
+};
 use crate::ids::ObjectId;
 
 /// One change of the catalog.

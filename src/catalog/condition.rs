@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::names::names;
+use super::names;
 
 /// A parsed condition: `{field, operator, value}`, and `percent: true` where a change is in percent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,17 +1,15 @@
-//! A snapshot of the catalog in memory, which shares its objects with the live catalog.
+//! A snapshot of the catalog in memory, which shares its objects with the live catalog, and the changes between two
+//! snapshots, which a checkpoint writes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
-use super::body::EventBody;
-use super::delivery::Delivery;
-use super::ledger::{FrozenTail, bucket_owner};
-use super::objects::{BucketImage, CallsImage, FrozenKey, OrganizationImage, Root, WebhookImage};
-use super::pages::Page;
-use super::rule::Rule;
-use super::source::Source;
-use super::state::Catalog;
-use super::user::User;
+use super::objects::{
+    BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage, Object, OrganizationImage,
+    Root, WebhookImage,
+};
+use super::{Catalog, FrozenTail, ObjectKey, bucket_owner};
 use crate::ids::ObjectId;
 
 /// A snapshot of the catalog. Taking it is cheap, because it shares pointers; encoding it is expensive and happens
@@ -20,23 +18,11 @@ use crate::ids::ObjectId;
 /// Shared objects are immutable: as long as a snapshot holds one, the catalog changes a copy. Equal pointers in two
 /// snapshots therefore mean equal objects. Data that changes behind a pointer, the last use of keys and the counts of
 /// calls, is copied. The default is a catalog of which nothing was ever saved. It differs from an empty one, which has
-/// a root. Lists are in no particular order, unless they say so.
+/// a root.
 #[derive(Default)]
 pub struct Frozen {
-    pub(super) root: Option<Root>,
-    /// Oldest first.
-    pub(super) organizations: Vec<OrganizationImage>,
-    pub(super) calls: Vec<CallsImage>,
-    pub(super) users: Vec<Arc<User>>,
-    pub(super) buckets: Vec<BucketImage>,
-    /// Pages of sources, each with its bucket.
-    pub(super) pages: Vec<(ObjectId, Arc<Page<Source>>)>,
-    pub(super) keys: Vec<FrozenKey>,
-    pub(super) rules: Vec<Arc<Rule>>,
-    pub(super) webhooks: Vec<WebhookImage>,
-    pub(super) deliveries: Vec<Arc<Delivery>>,
-    /// Bodies shared by deliveries.
-    pub(super) events: Vec<Arc<EventBody>>,
+    /// In no particular order.
+    pub(super) objects: Vec<Object>,
     ledger_tail: FrozenTail,
 }
 
@@ -44,44 +30,51 @@ impl Catalog {
     /// Takes a snapshot of the present state, without entries of the ledger that were added since its tail was frozen.
     /// Copies one pointer per resource, and one per 1,024 sources; sorts no objects.
     pub fn freeze(&self) -> Frozen {
-        let organizations = (0..).zip(self.organizations());
-        let organizations = organizations.map(|(position, organization)| OrganizationImage {
-            position,
-            organization: Arc::clone(organization),
-        });
-        let calls = self.organizations.iter().map(|(id, entry)| CallsImage {
-            organization_id: *id,
-            months: entry.calls.by_month(),
-        });
-        let buckets = self.buckets.values().map(|entry| BucketImage {
-            bucket: Arc::clone(&entry.bucket),
-            next_source_ordinal: entry.next_source_ordinal,
-        });
-        let pages = self.buckets.iter().flat_map(|(id, entry)| {
-            let pages = entry.sources.pages();
-            pages.map(|page| (*id, Arc::clone(page)))
-        });
-        let keys = self.keys.iter().map(|(ordinal, key)| FrozenKey {
-            ordinal,
-            key: Arc::clone(key),
-            last_used_minute: key.last_used_minute(),
-        });
-        let webhooks = self.webhooks.iter().map(|(ordinal, webhook)| WebhookImage {
-            ordinal,
-            webhook: Arc::clone(webhook),
-        });
+        let mut objects = vec![Object::Root(Box::new(Root::of(self)))];
+        for (position, organization) in (0..).zip(self.organizations()) {
+            let organization = Arc::clone(organization);
+            objects.push(Object::Organization(OrganizationImage {
+                position,
+                organization,
+            }));
+        }
+        for (organization_id, entry) in &self.organizations {
+            let calls = CallsImage {
+                organization_id: *organization_id,
+                months: entry.calls.by_month(),
+            };
+            if !calls.months.is_empty() {
+                objects.push(Object::Calls(Box::new(calls)));
+            }
+        }
+        objects.extend(self.users.values().cloned().map(Object::User));
+        for (id, entry) in &self.buckets {
+            objects.push(Object::Bucket(BucketImage {
+                bucket: Arc::clone(&entry.bucket),
+                next_source_ordinal: entry.next_source_ordinal,
+            }));
+            let pages = entry.sources.members.pages();
+            objects.extend(pages.map(|page| Object::Sources(*id, Arc::clone(page))));
+        }
+        objects.extend(self.keys.iter().map(|(ordinal, key)| {
+            Object::Key(KeyImage {
+                ordinal,
+                key: Arc::clone(key),
+                last_used_minute: key.last_used_minute.minute(),
+            })
+        }));
+        objects.extend(self.rules().cloned().map(Object::Rule));
+        objects.extend(self.webhooks.iter().map(|(ordinal, webhook)| {
+            let webhook = Arc::clone(webhook);
+            Object::Webhook(WebhookImage { ordinal, webhook })
+        }));
+        objects.extend(self.outbox.events().cloned().map(Object::Event));
+        for delivery in self.pending_deliveries() {
+            objects.push(Object::DeliveryBody(DeliveryBody(Arc::clone(delivery))));
+            objects.push(Object::DeliveryState(DeliveryState(Arc::clone(delivery))));
+        }
         Frozen {
-            root: Some(Root::of(self)),
-            organizations: organizations.collect(),
-            calls: calls.filter(|it| !it.months.is_empty()).collect(),
-            users: self.users.values().cloned().collect(),
-            buckets: buckets.collect(),
-            pages: pages.collect(),
-            keys: keys.collect(),
-            rules: self.rules().cloned().collect(),
-            webhooks: webhooks.collect(),
-            deliveries: self.pending_deliveries().cloned().collect(),
-            events: self.outbox.events().cloned().collect(),
+            objects,
             ledger_tail: self.ledger.frozen(),
         }
     }
@@ -104,19 +97,72 @@ impl Frozen {
     }
 
     pub fn bucket_ordinals(&self) -> HashSet<u32> {
-        self.buckets.iter().map(|it| it.bucket.ordinal).collect()
+        let ordinals = self.objects.iter().filter_map(|object| match object {
+            Object::Bucket(it) => Some(it.bucket.ordinal),
+            _ => None,
+        });
+        ordinals.collect()
     }
 
     /// Owners whose ledger entries are kept: rules, webhooks, buckets and organizations.
     pub fn ledger_owners(&self) -> HashSet<ObjectId> {
-        let rules = self.rules.iter().map(|rule| rule.id);
-        let webhooks = self.webhooks.iter().map(|it| it.webhook.id);
-        let buckets = self.buckets.iter().map(|it| bucket_owner(it.bucket.ordinal));
-        let organizations = self.organizations.iter().map(|it| it.organization.id);
-        rules
-            .chain(webhooks)
-            .chain(buckets)
-            .chain(organizations)
-            .collect()
+        let owners = self.objects.iter().filter_map(|object| match object {
+            Object::Rule(it) => Some(it.id),
+            Object::Webhook(it) => Some(it.webhook.id),
+            Object::Bucket(it) => Some(bucket_owner(it.bucket.ordinal)),
+            Object::Organization(it) => Some(it.organization.id),
+            _ => None,
+        });
+        owners.collect()
+    }
+
+    /// The changes since `saved`, an earlier state of the same catalog; since [`Frozen::default`], all objects. They are
+    /// in ascending order of their keys, each key once, and are encoded lazily. Encoding never fails for the objects of a
+    /// catalog; the error type is that of the encoder.
+    ///
+    /// Compares pointers first, and contents only if the pointers differ. Needs about 50 bytes of memory per object
+    /// during the comparison, where 1,024 sources are one object, and then 60 bytes per changed object.
+    pub fn changes_since<'a>(
+        &'a self,
+        saved: &Frozen,
+    ) -> impl ExactSizeIterator<Item = Result<Change, rmp_serde::encode::Error>> + use<'a> {
+        let unchanged = {
+            let before: HashSet<Identity> = saved.objects.iter().filter_map(Object::identity).collect();
+            let now = self.objects.iter().filter_map(Object::identity);
+            now.filter(|it| before.contains(it)).collect::<HashSet<_>>()
+        };
+        let is_new = |object: &&Object| object.identity().is_none_or(|it| !unchanged.contains(&it));
+        let before = saved.objects.iter().filter(is_new).map(|it| (it.key(), it));
+        let mut before: HashMap<ObjectKey, &Object> = before.collect();
+        let mut changed: Vec<(ObjectKey, Option<&'a Object>)> = Vec::new();
+        for object in self.objects.iter().filter(is_new) {
+            let key = object.key();
+            if before.remove(&key) != Some(object) {
+                changed.push((key, Some(object)));
+            }
+        }
+        changed.extend(before.into_keys().map(|key| (key, None)));
+        changed.sort_unstable_by_key(|(key, _)| *key);
+        changed.into_iter().map(|(key, object)| {
+            let content = object.map(Object::encode).transpose()?;
+            Ok(Change { key, content })
+        })
+    }
+}
+
+/// An object that changed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The key of the object.
+    pub key: ObjectKey,
+    /// Its new content, or `None` if it was deleted.
+    pub content: Option<Vec<u8>>,
+}
+
+/// Hides the content, which may hold secrets.
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.content.as_ref().map(Vec::len);
+        write!(f, "{}: {bytes:?} bytes", self.key)
     }
 }

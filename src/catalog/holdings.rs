@@ -2,15 +2,10 @@
 //! limit does not need a scan.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::key::Key;
-use super::rule::RuleSettings;
-use super::schema::Schema;
-use super::source::Source;
-use super::state::Catalog;
 use super::text_bytes::{of_key, of_rule, of_schema, of_source};
+use super::{Catalog, Key, RuleSettings, Schema, Source};
 use crate::ids::ObjectId;
 
 /// Counts of an organization's objects.
@@ -30,51 +25,42 @@ pub struct Holdings {
 pub(super) struct HoldingsTracker {
     figures: Holdings,
     /// Schemas by address, because the catalog has each only once, with the number of sources that share it.
-    schemas: HashMap<usize, (Arc<Schema>, usize)>,
+    schemas: HashMap<usize, (Arc<Schema>, i64)>,
 }
 
 impl HoldingsTracker {
-    pub fn add_key(&mut self, key: &Key) {
-        self.figures.keys += 1;
-        self.replace_text(0, of_key(&key.name));
+    /// Counts a key that is added, if `by` is 1, or removed, if it is −1. The same holds for sources and rules.
+    pub fn count_key(&mut self, by: i64, key: &Key) {
+        self.count(|it| &mut it.keys, by, of_key(&key.name));
     }
 
-    pub fn remove_key(&mut self, key: &Key) {
-        self.figures.keys -= 1;
-        self.replace_text(of_key(&key.name), 0);
+    pub fn count_rule(&mut self, by: i64, settings: &RuleSettings) {
+        self.count(|it| &mut it.rules, by, of_rule(settings));
     }
 
-    pub fn add_source(&mut self, source: &Source) {
-        self.figures.sources += 1;
-        self.replace_text(0, of_source_itself(source));
-        let shared = self.schemas.entry(Arc::as_ptr(&source.schema).addr());
-        let (schema, sources) = shared.or_insert_with(|| (Arc::clone(&source.schema), 0));
-        *sources += 1;
-        if *sources == 1 {
-            self.figures.text_bytes += of_schema(&schema.fields) as u64;
-        }
-    }
-
-    pub fn remove_source(&mut self, source: &Source) {
-        self.figures.sources -= 1;
-        self.replace_text(of_source_itself(source), 0);
-        if let Entry::Occupied(mut shared) = self.schemas.entry(Arc::as_ptr(&source.schema).addr()) {
-            shared.get_mut().1 -= 1;
-            if shared.get().1 == 0 {
-                shared.remove();
+    pub fn count_source(&mut self, by: i64, source: &Source) {
+        let description = source.description.as_deref();
+        let bytes = of_source(&source.name, &source.kind, description);
+        self.count(|it| &mut it.sources, by, bytes);
+        let address = Arc::as_ptr(&source.schema).addr();
+        let shared = self.schemas.entry(address);
+        let (_, sources) = shared.or_insert_with(|| (Arc::clone(&source.schema), 0));
+        *sources += by;
+        match (by, *sources) {
+            (1, 1) => self.replace_text(0, of_schema(&source.schema.fields)),
+            (_, 0) => {
+                self.schemas.remove(&address);
                 self.replace_text(of_schema(&source.schema.fields), 0);
             }
+            _ => {}
         }
     }
 
-    pub fn add_rule(&mut self, settings: &RuleSettings) {
-        self.figures.rules += 1;
-        self.replace_text(0, of_rule(settings));
-    }
-
-    pub fn remove_rule(&mut self, settings: &RuleSettings) {
-        self.figures.rules -= 1;
-        self.replace_text(of_rule(settings), 0);
+    fn count(&mut self, counter: fn(&mut Holdings) -> &mut u64, by: i64, text_bytes: usize) {
+        let count = counter(&mut self.figures);
+        *count = count.wrapping_add_signed(by);
+        let bytes = &mut self.figures.text_bytes;
+        *bytes = bytes.wrapping_add_signed(by * text_bytes as i64);
     }
 
     /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets and webhooks, which
@@ -83,10 +69,6 @@ impl HoldingsTracker {
         let bytes = &mut self.figures.text_bytes;
         *bytes = *bytes + after as u64 - before as u64;
     }
-}
-
-fn of_source_itself(source: &Source) -> usize {
-    of_source(&source.name, &source.kind, source.description.as_deref())
 }
 
 impl Catalog {
@@ -105,21 +87,14 @@ impl Catalog {
             .is_some_and(|(entry, address)| entry.holdings.schemas.contains_key(&address))
     }
 
-    /// Updates the counts of an organization.
-    pub(super) fn update_holdings(&mut self, id: ObjectId, change: impl FnOnce(&mut HoldingsTracker)) {
-        if let Some(entry) = self.organizations.get_mut(&id) {
-            change(&mut entry.holdings);
-        }
-    }
-
-    /// Updates the counts of the organization that owns a bucket.
-    pub(super) fn update_holdings_of_bucket(
+    /// Updates the counts of an organization, if there is one.
+    pub(super) fn update_holdings(
         &mut self,
-        bucket_id: ObjectId,
+        id: impl Into<Option<ObjectId>>,
         change: impl FnOnce(&mut HoldingsTracker),
     ) {
-        if let Some(organization_id) = self.organization_of_bucket(bucket_id) {
-            self.update_holdings(organization_id, change);
+        if let Some(entry) = id.into().and_then(|id| self.organizations.get_mut(&id)) {
+            change(&mut entry.holdings);
         }
     }
 }

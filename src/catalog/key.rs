@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::Bytes;
-use super::names::names;
+use super::{Bytes, names};
 use crate::clock::MINUTE_NS;
 use crate::ids::ObjectId;
 
@@ -91,7 +90,7 @@ impl Clone for LastUse {
 }
 
 impl LastUse {
-    fn minute(&self) -> u32 {
+    pub(super) fn minute(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -99,15 +98,10 @@ impl LastUse {
 impl Key {
     /// Start of the minute of the last use, in UTC nanoseconds; `None` if never used.
     pub fn last_used_at_ns(&self) -> Option<i64> {
-        match self.last_used_minute() {
+        match self.last_used_minute.minute() {
             0 => None,
             minute => Some(i64::from(minute) * MINUTE_NS),
         }
-    }
-
-    /// Minutes since the epoch, 0 if never used.
-    pub(super) fn last_used_minute(&self) -> u32 {
-        self.last_used_minute.minute()
     }
 
     /// A copy of the key with this last use, in minutes since the epoch.
@@ -121,7 +115,7 @@ impl Key {
     /// Records a use in this minute since the epoch. Returns whether it is the first one known in it.
     pub fn touch(&self, minute: u32) -> bool {
         // Load first, so that all but one request per minute do not write to the shared cache line.
-        self.last_used_minute() < minute
-            && self.last_used_minute.0.fetch_max(minute, Ordering::Relaxed) < minute
+        let last = &self.last_used_minute;
+        last.minute() < minute && last.0.fetch_max(minute, Ordering::Relaxed) < minute
     }
 }

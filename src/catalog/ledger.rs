@@ -80,20 +80,14 @@ const ID_MIN: ObjectId = ObjectId::from_bytes([0; 12]);
 const ID_MAX: ObjectId = ObjectId::from_bytes([u8::MAX; 12]);
 
 /// The range of all keys of the owners from `first` to `last`.
-const fn keys_of(stream: Stream, first: ObjectId, last: ObjectId) -> RangeInclusive<EntryKey> {
-    let lower = EntryKey {
+fn keys_of(stream: Stream, first: ObjectId, last: ObjectId) -> RangeInclusive<EntryKey> {
+    let key = |owner, at_ns, id| EntryKey {
         stream,
-        owner: first,
-        at_ns: i64::MIN,
-        id: ID_MIN,
+        owner,
+        at_ns,
+        id,
     };
-    let upper = EntryKey {
-        stream,
-        owner: last,
-        at_ns: i64::MAX,
-        id: ID_MAX,
-    };
-    RangeInclusive::new(lower, upper)
+    key(first, i64::MIN, ID_MIN)..=key(last, i64::MAX, ID_MAX)
 }
 
 /// The newest version of an entry.

@@ -1,24 +1,15 @@
-//! Loads the catalog from its objects at a restart.
+//! Loads the catalog from its objects at a restart, and the errors of reading a catalog from disk.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::SnapshotError;
-use super::body::{Body, EventBody, EventName};
-use super::object_key::{Kind, ObjectKey};
-use super::objects::{
-    BucketImage, CallsImage, DeliveryBodyImage, DeliveryStateImage, KeyImage, OBJECTS_VERSION,
-    OrganizationImage, Root, Version, WebhookImage,
-};
+use super::object_key::Kind;
+use super::objects::{DeliveryBodyImage, DeliveryStateImage, OBJECTS_VERSION, Object, SourcesImage, Version};
 use super::pages::Page;
 use super::registry::{Owned, Registry};
-use super::rule::Rule;
-use super::source::Source;
-use super::source_image::SourcesImage;
-use super::state::Catalog;
-use super::user::User;
+use super::{Body, Catalog, EventName, ObjectKey, Source};
 use crate::ids::ObjectId;
 
 /// Builds a catalog from its objects: the newest version of each, without deleted ones, in ascending order of their
@@ -34,27 +25,15 @@ pub struct CatalogLoader {
     last: Option<ObjectKey>,
     /// Holds the values that many sources share. The sources and all other objects are added at the end.
     catalog: Catalog,
-    root: Option<Root>,
-    organizations: Vec<OrganizationImage>,
-    calls: Vec<CallsImage>,
-    users: Vec<User>,
-    buckets: Vec<BucketImage>,
-    keys: Vec<KeyImage>,
-    sources: Vec<Arc<Source>>,
-    rules: Vec<Rule>,
-    webhooks: Vec<WebhookImage>,
+    objects: Vec<(ObjectKey, Object)>,
+    /// Number of sources in these objects.
+    sources: usize,
     /// By owner and id.
     bodies: BTreeMap<(ObjectId, ObjectId), DeliveryBodyImage<'static>>,
-    states: Vec<(ObjectId, DeliveryStateImage<'static>)>,
-    events: HashMap<ObjectId, Arc<EventBody>>,
+    states: Vec<(ObjectKey, DeliveryStateImage<'static>)>,
 }
 
 impl CatalogLoader {
-    /// A loader without objects.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds an object.
     ///
     /// # Errors
@@ -64,60 +43,52 @@ impl CatalogLoader {
         let is_next = self.last.is_none_or(|last| last < *key);
         ensure(is_next, || SnapshotError::OutOfOrder { key: *key })?;
         self.last = Some(*key);
-        match Kind::of(key).ok_or(SnapshotError::UnknownKind { key: *key })? {
+        let object = match Kind::of(key).ok_or(SnapshotError::UnknownKind { key: *key })? {
             Kind::Root => {
                 decode::<Version>(key, content)?.check(OBJECTS_VERSION)?;
-                self.root = Some(decode_checked(key, content, |_| ObjectKey::root())?);
+                Object::Root(decode(key, content)?)
             }
-            Kind::Organization => {
-                let key_of = |it: &OrganizationImage| ObjectKey::organization(it.organization.id);
-                self.organizations.push(decode_checked(key, content, key_of)?);
-            }
-            Kind::Calls => {
-                let key_of = |it: &CallsImage| ObjectKey::calls(it.organization_id);
-                self.calls.push(decode_checked(key, content, key_of)?);
-            }
-            Kind::User => self.users.push(decode_checked(key, content, ObjectKey::user)?),
-            Kind::Bucket => {
-                let key_of = |it: &BucketImage| ObjectKey::bucket(it.bucket.id);
-                self.buckets.push(decode_checked(key, content, key_of)?);
-            }
-            Kind::Key => {
-                let key_of = |it: &KeyImage| ObjectKey::key(&it.key);
-                self.keys.push(decode_checked(key, content, key_of)?);
-            }
-            Kind::Sources => self.add_sources(key, content)?,
-            Kind::Rule => self.rules.push(decode_checked(key, content, ObjectKey::rule)?),
-            Kind::Webhook => {
-                let key_of = |it: &WebhookImage| ObjectKey::webhook(&it.webhook);
-                self.webhooks.push(decode_checked(key, content, key_of)?);
-            }
+            Kind::Organization => Object::Organization(decode(key, content)?),
+            Kind::Calls => Object::Calls(decode(key, content)?),
+            Kind::User => Object::User(decode(key, content)?),
+            Kind::Bucket => Object::Bucket(decode(key, content)?),
+            Kind::Key => Object::Key(decode(key, content)?),
+            Kind::Sources => self.decode_page(key, content)?,
+            Kind::Rule => Object::Rule(decode(key, content)?),
+            Kind::Webhook => Object::Webhook(decode(key, content)?),
+            Kind::Event => Object::Event(decode(key, content)?),
             kind @ (Kind::DeliveryBody | Kind::SharedDelivery) => {
-                let key_of = |it: &DeliveryBodyImage<'_>| kind.key(it.receiver.owner(), it.id);
-                let image = decode_checked(key, content, key_of)?;
-                self.bodies.insert((key.owner, key.id), image);
+                let body: DeliveryBodyImage<'_> = decode(key, content)?;
+                check_key(key, kind.key(body.receiver.owner(), body.id))?;
+                self.bodies.insert((key.owner, key.id), body);
+                return Ok(());
             }
-            Kind::DeliveryState => {
+            kind @ Kind::DeliveryState => {
+                let state: DeliveryStateImage<'_> = decode(key, content)?;
                 // A state does not name its owner.
-                let key_of = |it: &DeliveryStateImage<'_>| Kind::DeliveryState.key(key.owner, it.id);
-                self.states
-                    .push((key.owner, decode_checked(key, content, key_of)?));
+                check_key(key, kind.key(key.owner, state.id))?;
+                self.states.push((*key, state));
+                return Ok(());
             }
-            Kind::Event => {
-                let event = decode_checked(key, content, ObjectKey::event)?;
-                self.events.insert(event.id, Arc::new(event));
-            }
-        }
+        };
+        check_key(key, object.key())?;
+        self.objects.push((*key, object));
         Ok(())
     }
 
-    fn add_sources(&mut self, key: &ObjectKey, content: &[u8]) -> Result<(), SnapshotError> {
+    fn decode_page(&mut self, key: &ObjectKey, content: &[u8]) -> Result<Object, SnapshotError> {
         let image: SourcesImage = decode(key, content)?;
-        for source in image.into_sources(&mut self.catalog)? {
-            check_key(key, sources_key(&source))?;
-            self.sources.push(source);
+        let sources = image.into_sources(&mut self.catalog)?;
+        for source in &sources {
+            check_key(
+                key,
+                ObjectKey::page(source.bucket_id, Page::<Source>::number_of(source.ordinal)),
+            )?;
         }
-        Ok(())
+        self.sources += sources.len();
+        // The number of the page is in the lower bits.
+        let page = Page::new(key.place as u32, sources.into_iter().map(|it| (it.ordinal, it)));
+        Ok(Object::Sources(key.owner, Arc::new(page)))
     }
 
     /// Returns the catalog, after all objects were pushed.
@@ -127,121 +98,94 @@ impl CatalogLoader {
     /// has no objects and needs no loader. Also fails for an object whose ordinal is greater than the last one
     /// assigned.
     pub fn finish(mut self) -> Result<Catalog, SnapshotError> {
-        let root = self.root.ok_or(SnapshotError::NoRoot)?;
-        self.catalog.server_secret = root.server_secret;
-        self.catalog.last_bucket_ordinal = root.last_bucket_ordinal;
-        self.catalog.keys.last_ordinal = root.last_key_ordinal;
-        self.catalog.rules.last_ordinal = root.last_rule_ordinal;
-        self.catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
-        self.finish_organizations()?;
-        self.finish_buckets()?;
-        self.finish_keys()?;
-        self.finish_sources()?;
-        self.finish_rules()?;
-        self.finish_webhooks()?;
-        self.finish_deliveries()?;
-        Ok(self.catalog)
-    }
-
-    fn finish_organizations(&mut self) -> Result<(), SnapshotError> {
-        self.organizations.sort_unstable_by_key(|image| image.position);
-        for image in self.organizations.drain(..) {
-            self.catalog.insert_organization(image.organization);
-        }
-        for image in self.calls.drain(..) {
-            let id = image.organization_id;
-            self.catalog.needs_organization(id, ObjectKey::calls(id))?;
-            for (month, calls) in image.months {
-                self.catalog.restore_calls(id, month, calls);
+        // An object needs only those of kinds before its own. Organizations are in order of their creation.
+        self.objects.sort_by_key(|(key, object)| match object {
+            Object::Organization(image) => (key.kind_number(), image.position),
+            _ => (key.kind_number(), 0),
+        });
+        let has_root = matches!(self.objects.first(), Some((_, Object::Root(_))));
+        ensure(has_root, || SnapshotError::NoRoot)?;
+        let catalog = &mut self.catalog;
+        catalog.sources.reserve(self.sources);
+        let mut events = HashMap::new();
+        for (key, object) in self.objects {
+            match object {
+                Object::Root(root) => {
+                    catalog.server_secret = root.server_secret;
+                    catalog.last_bucket_ordinal = root.last_bucket_ordinal;
+                    catalog.keys.last_ordinal = root.last_key_ordinal;
+                    catalog.rules.last_ordinal = root.last_rule_ordinal;
+                    catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
+                }
+                Object::Organization(image) => catalog.insert_organization(image.organization),
+                Object::Calls(image) => {
+                    catalog.needs_organization(image.organization_id, key)?;
+                    for (month, calls) in image.months {
+                        catalog.restore_calls(image.organization_id, month, calls);
+                    }
+                }
+                Object::User(user) => {
+                    catalog.needs_organization(user.organization_id, key)?;
+                    catalog.insert_user(user);
+                }
+                Object::Bucket(image) => {
+                    catalog.needs_organization(image.bucket.organization_id, key)?;
+                    check_ordinal(image.bucket.ordinal <= catalog.last_bucket_ordinal, key)?;
+                    catalog.insert_bucket(image.bucket, image.next_source_ordinal);
+                }
+                Object::Key(image) => {
+                    catalog.needs_organization(image.key.organization_id, key)?;
+                    if let Some(bucket_id) = image.key.bucket_id {
+                        catalog.needs_bucket(bucket_id, key)?;
+                    }
+                    check_object(&catalog.keys, &*image.key, image.ordinal, key)?;
+                    catalog.insert_key(image.ordinal, image.key);
+                }
+                Object::Sources(bucket_id, page) => {
+                    let bucket = catalog.buckets.get(&bucket_id);
+                    let next_ordinal = bucket.map(|bucket| bucket.next_source_ordinal);
+                    for source in page.iter() {
+                        let next_ordinal = next_ordinal.ok_or_else(|| missing("bucket", bucket_id, key))?;
+                        check_ordinal(source.ordinal < next_ordinal, key)?;
+                        catalog.insert_source(Arc::clone(source));
+                    }
+                }
+                Object::Rule(rule) => {
+                    catalog.needs_bucket(rule.bucket_id, key)?;
+                    let source = catalog.source(rule.source_id);
+                    let is_in_bucket = source.is_some_and(|source| source.bucket_id == rule.bucket_id);
+                    ensure(is_in_bucket, || missing("data source", rule.source_id, key))?;
+                    check_object(&catalog.rules, &*rule, rule.ordinal, key)?;
+                    catalog.insert_rule(rule);
+                }
+                Object::Webhook(image) => {
+                    catalog.needs_organization(image.webhook.organization_id, key)?;
+                    check_object(&catalog.webhooks, &*image.webhook, image.ordinal, key)?;
+                    catalog.insert_webhook(image.ordinal, image.webhook);
+                }
+                Object::Event(event) => {
+                    events.insert(event.id, event);
+                }
+                // Deliveries are kept apart until body and state are joined.
+                Object::DeliveryBody(_) | Object::DeliveryState(_) => {}
             }
         }
-        for user in self.users.drain(..) {
-            let key = ObjectKey::user(&user);
-            self.catalog.needs_organization(user.organization_id, key)?;
-            self.catalog.insert_user(user);
-        }
-        Ok(())
-    }
-
-    fn finish_buckets(&mut self) -> Result<(), SnapshotError> {
-        for image in self.buckets.drain(..) {
-            let bucket = image.bucket;
-            let key = ObjectKey::bucket(bucket.id);
-            self.catalog.needs_organization(bucket.organization_id, key)?;
-            check_ordinal(bucket.ordinal <= self.catalog.last_bucket_ordinal, key)?;
-            self.catalog.insert_bucket(bucket, image.next_source_ordinal);
-        }
-        Ok(())
-    }
-
-    fn finish_keys(&mut self) -> Result<(), SnapshotError> {
-        for KeyImage { ordinal, key } in self.keys.drain(..) {
-            let needed_by = ObjectKey::key(&key);
-            self.catalog.needs_organization(key.organization_id, needed_by)?;
-            if let Some(bucket_id) = key.bucket_id {
-                self.catalog.needs_bucket(bucket_id, needed_by)?;
-            }
-            check_object(&self.catalog.keys, &key, ordinal, needed_by)?;
-            self.catalog.insert_key(ordinal, key);
-        }
-        Ok(())
-    }
-
-    fn finish_sources(&mut self) -> Result<(), SnapshotError> {
-        self.catalog.sources.reserve(self.sources.len());
-        for source in self.sources.drain(..) {
-            let key = sources_key(&source);
-            let bucket = self.catalog.buckets.get(&source.bucket_id);
-            let bucket = bucket.ok_or_else(|| missing("bucket", source.bucket_id, key))?;
-            check_ordinal(source.ordinal < bucket.next_source_ordinal, key)?;
-            self.catalog.insert_source(source);
-        }
-        Ok(())
-    }
-
-    fn finish_rules(&mut self) -> Result<(), SnapshotError> {
-        for rule in self.rules.drain(..) {
-            let key = ObjectKey::rule(&rule);
-            self.catalog.needs_bucket(rule.bucket_id, key)?;
-            let source = self.catalog.source(rule.source_id);
-            let is_in_bucket = source.is_some_and(|source| source.bucket_id == rule.bucket_id);
-            ensure(is_in_bucket, || missing("data source", rule.source_id, key))?;
-            check_object(&self.catalog.rules, &rule, rule.ordinal, key)?;
-            self.catalog.insert_rule(rule);
-        }
-        Ok(())
-    }
-
-    fn finish_webhooks(&mut self) -> Result<(), SnapshotError> {
-        for WebhookImage { ordinal, webhook } in self.webhooks.drain(..) {
-            let key = ObjectKey::webhook(&webhook);
-            self.catalog.needs_organization(webhook.organization_id, key)?;
-            check_object(&self.catalog.webhooks, &webhook, ordinal, key)?;
-            self.catalog.insert_webhook(ordinal, webhook);
-        }
-        Ok(())
-    }
-
-    fn finish_deliveries(&mut self) -> Result<(), SnapshotError> {
-        for (owner, state) in self.states.drain(..) {
-            let key = Kind::DeliveryState.key(owner, state.id);
-            let body = self.bodies.remove(&(owner, state.id));
-            let body = body.ok_or_else(|| missing("the body of delivery", state.id, key))?;
+        for (key, state) in self.states {
+            let body = self.bodies.remove(&(key.owner, key.id));
+            let body = body.ok_or_else(|| missing(Kind::DeliveryBody.name(), key.id, key))?;
             let mut delivery = body.with(state);
             if let Body::Named(EventName { event_id, .. }) = delivery.body {
-                let event = self.events.get(&event_id);
+                let event = events.get(&event_id);
                 let event = event.ok_or_else(|| missing("event", event_id, key))?;
                 delivery.body = Body::Shared(Arc::clone(event));
             }
-            self.catalog.restore_delivery(delivery);
+            catalog.restore_delivery(delivery);
         }
-        match self.bodies.keys().next() {
-            None => Ok(()),
-            Some((owner, id)) => {
-                let key = Kind::DeliveryBody.key(*owner, *id);
-                Err(missing("the state of delivery", *id, key))
-            }
+        if let Some((owner, id)) = self.bodies.keys().next() {
+            let key = Kind::DeliveryBody.key(*owner, *id);
+            return Err(missing(Kind::DeliveryState.name(), *id, key));
         }
+        Ok(self.catalog)
     }
 }
 
@@ -265,31 +209,14 @@ fn decode<T: DeserializeOwned>(key: &ObjectKey, content: &[u8]) -> Result<T, Sna
     rmp_serde::from_slice(content).map_err(|cause| SnapshotError::MalformedObject { key: *key, cause })
 }
 
-/// Decodes an object, and checks that it belongs to the key.
-fn decode_checked<T: DeserializeOwned>(
-    key: &ObjectKey,
-    content: &[u8],
-    key_of: impl FnOnce(&T) -> ObjectKey,
-) -> Result<T, SnapshotError> {
-    let object = decode(key, content)?;
-    check_key(key, key_of(&object))?;
-    Ok(object)
-}
-
 fn check_key(key: &ObjectKey, of_content: ObjectKey) -> Result<(), SnapshotError> {
     ensure(of_content == *key, || SnapshotError::Misplaced { key: *key })
-}
-
-/// The key of the page that holds a source.
-fn sources_key(source: &Source) -> ObjectKey {
-    ObjectKey::sources(source.bucket_id, Page::<Source>::number_of(source.ordinal))
 }
 
 fn missing(what: &'static str, id: ObjectId, needed_by: ObjectKey) -> SnapshotError {
     SnapshotError::Missing { what, id, needed_by }
 }
 
-/// Checks that the ordinal of an object was assigned.
 /// Checks that the ordinal of an object was assigned, and to no other object.
 fn check_object<T: Owned + Clone>(
     registry: &Registry<T>,
@@ -304,4 +231,59 @@ fn check_object<T: Owned + Clone>(
 
 fn check_ordinal(is_assigned: bool, key: ObjectKey) -> Result<(), SnapshotError> {
     ensure(is_assigned, || SnapshotError::OrdinalNotGiven { key })
+}
+
+/// A catalog that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The bytes are not a snapshot, or it is damaged.
+    #[error("catalog snapshot is malformed: {0}")]
+    Malformed(rmp_serde::decode::Error),
+    /// Written by a newer program.
+    #[error(
+        "catalog snapshot has version {found}, this program reads up to {known}: start the newer program"
+    )]
+    UnknownVersion {
+        /// The version that was found.
+        found: u32,
+        /// The greatest version that this program reads.
+        known: u32,
+    },
+    /// A source refers to a schema that was not written with it.
+    #[error("catalog snapshot lacks the schema of data source {source_id}")]
+    MissingSchema { source_id: ObjectId },
+    /// The content of an object is damaged.
+    #[error("catalog: {key} is malformed: {cause}")]
+    MalformedObject {
+        key: ObjectKey,
+        /// What is wrong with its content.
+        cause: rmp_serde::decode::Error,
+    },
+    /// An object of a kind that only a newer program knows.
+    #[error("catalog: this program does not know {key}: start the newer program")]
+    UnknownKind { key: ObjectKey },
+    /// The content of an object belongs to another object.
+    #[error("catalog: another object stands in the place of {key}")]
+    Misplaced { key: ObjectKey },
+    /// An object does not follow the previous one in order of the keys.
+    #[error("catalog: {key} comes out of order, or twice")]
+    OutOfOrder { key: ObjectKey },
+    /// There is no root.
+    #[error("catalog: the root is missing")]
+    NoRoot,
+    /// An object that another one needs is missing.
+    #[error("catalog: {what} {id} is missing, which {needed_by} needs")]
+    Missing {
+        /// The kind of object.
+        what: &'static str,
+        id: ObjectId,
+        /// The object that needs it.
+        needed_by: ObjectKey,
+    },
+    /// The ordinal of an object is greater than the last one assigned.
+    #[error("catalog: {key} has an ordinal that was not given yet")]
+    OrdinalNotGiven { key: ObjectKey },
+    /// Another object of the same owner has this ordinal.
+    #[error("catalog: {key} has the ordinal of another object")]
+    OrdinalTaken { key: ObjectKey },
 }

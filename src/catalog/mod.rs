@@ -12,14 +12,11 @@ mod body;
 mod bucket;
 mod bytes;
 mod calls;
-mod changes;
 mod collection;
 mod command;
 mod condition;
 mod delivery;
-mod fan_out;
 mod frozen;
-mod history;
 mod holdings;
 mod interner;
 mod key;
@@ -36,10 +33,7 @@ mod revisions;
 mod rule;
 mod schema;
 mod snapshot;
-mod snapshot_error;
 mod source;
-mod source_image;
-mod source_pages;
 mod state;
 pub mod text_bytes;
 mod user;
@@ -53,31 +47,28 @@ pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
 pub use calls::{CallCounts, MonthCalls, MonthDay};
-pub use changes::Change;
 pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};
 pub use condition::{ConditionValue, Operator, ParsedCondition};
-pub use delivery::{AfterAttempt, Attempt, Delivery, DeliveryStatus, Receiver};
-pub use fan_out::{FanOut, NewDeliveries, PendingLimits};
-pub use frozen::Frozen;
-pub use history::{HistoryEntry, HistoryKind};
+pub use delivery::{
+    AfterAttempt, Attempt, Delivery, DeliveryStatus, FanOut, NewDeliveries, PendingLimits, Receiver,
+};
+pub use frozen::{Change, Frozen};
 pub use holdings::Holdings;
 pub use key::{Key, KeyHash, KeyType, LastUse};
 pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
-pub use load::CatalogLoader;
+pub use load::{CatalogLoader, SnapshotError};
 pub(crate) use names::names;
 pub use object_key::ObjectKey;
 pub use organization::{Organization, Plan, PlanLimits};
 pub use outbox::PendingTotals;
 pub use revisions::Revisions;
 pub use rule::{
-    Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
-    Standing,
+    Evaluation, HistoryEntry, HistoryKind, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime,
+    RuleSettings, RuleState, RuleStatus, Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot::Snapshot;
-pub use snapshot_error::SnapshotError;
-pub use source::{Source, SourceStatus};
-pub use source_pages::SourcePages;
+pub use source::{Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{EndedSession, PasswordHash, User};
 pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};

@@ -2,16 +2,11 @@
 
 use std::fmt;
 
-use super::body::{Body, EventBody};
-use super::key::Key;
-use super::registry::Owned;
-use super::rule::Rule;
-use super::user::User;
-use super::webhook::Webhook;
+use super::names;
 use crate::ids::ObjectId;
 
 /// Owner and id of the root.
-const NOBODY: ObjectId = ObjectId::from_bytes([0; 12]);
+pub(super) const NOBODY: ObjectId = ObjectId::from_bytes([0; 12]);
 /// The kind is in the bits of the place from this one on.
 const KIND_SHIFT: u32 = 56;
 
@@ -46,35 +41,29 @@ pub(super) enum Kind {
     SharedDelivery = 13,
 }
 
-impl Kind {
-    const ALL: [Self; 13] = [
-        Self::Root,
-        Self::Organization,
-        Self::Calls,
-        Self::User,
-        Self::Bucket,
-        Self::Key,
-        Self::Sources,
-        Self::Rule,
-        Self::Webhook,
-        Self::DeliveryBody,
-        Self::DeliveryState,
-        Self::Event,
-        Self::SharedDelivery,
-    ];
+// Followed by an id in messages, except for the root.
+names!(
+    Kind:
+    Root => "the root",
+    Organization => "organization",
+    Calls => "the calls of organization",
+    User => "user",
+    Bucket => "bucket",
+    Key => "key",
+    Sources => "the data sources of bucket",
+    Rule => "alert rule",
+    Webhook => "webhook",
+    DeliveryBody => "the body of delivery",
+    DeliveryState => "the state of delivery",
+    Event => "event",
+    SharedDelivery => "delivery"
+);
 
+impl Kind {
     /// Returns `None` for a kind that this program does not know.
     pub fn of(key: &ObjectKey) -> Option<Self> {
-        let number = key.place >> KIND_SHIFT;
+        let number = key.kind_number();
         Self::ALL.into_iter().find(|kind| *kind as i64 == number)
-    }
-
-    /// The kind of a delivery's body: one that refers to an event has a kind of its own.
-    pub const fn of_body(body: &Body) -> Self {
-        match body {
-            Body::Whole(_) | Body::Named(_) => Self::DeliveryBody,
-            Body::Shared(_) => Self::SharedDelivery,
-        }
     }
 
     pub const fn key(self, owner: ObjectId, id: ObjectId) -> ObjectKey {
@@ -84,46 +73,15 @@ impl Kind {
 }
 
 impl ObjectKey {
-    pub(super) const fn root() -> Self {
-        Kind::Root.key(NOBODY, NOBODY)
+    pub(super) const fn kind_number(&self) -> i64 {
+        self.place >> KIND_SHIFT
     }
 
-    pub(super) const fn organization(id: ObjectId) -> Self {
-        Kind::Organization.key(id, id)
-    }
-
-    pub(super) const fn calls(organization_id: ObjectId) -> Self {
-        Kind::Calls.key(organization_id, organization_id)
-    }
-
-    pub(super) const fn user(user: &User) -> Self {
-        Kind::User.key(user.organization_id, user.id)
-    }
-
-    pub(super) const fn bucket(id: ObjectId) -> Self {
-        Kind::Bucket.key(id, id)
-    }
-
-    pub(super) fn key(key: &Key) -> Self {
-        Kind::Key.key(key.owner(), key.id)
-    }
-
-    pub(super) const fn sources(bucket_id: ObjectId, page: u32) -> Self {
+    /// The key of a page of sources.
+    pub(super) const fn page(bucket_id: ObjectId, number: u32) -> Self {
         let mut key = Kind::Sources.key(bucket_id, bucket_id);
-        key.place |= page as i64;
+        key.place |= number as i64;
         key
-    }
-
-    pub(super) const fn rule(rule: &Rule) -> Self {
-        Kind::Rule.key(rule.bucket_id, rule.id)
-    }
-
-    pub(super) const fn webhook(webhook: &Webhook) -> Self {
-        Kind::Webhook.key(webhook.organization_id, webhook.id)
-    }
-
-    pub(super) const fn event(event: &EventBody) -> Self {
-        Kind::Event.key(event.organization_id, event.id)
     }
 }
 
@@ -132,23 +90,13 @@ impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { owner, place, id } = self;
         match Kind::of(self) {
-            Some(Kind::Root) => f.write_str("the root"),
-            Some(Kind::Organization) => write!(f, "organization {id}"),
-            Some(Kind::Calls) => write!(f, "the calls of organization {id}"),
-            Some(Kind::User) => write!(f, "user {id}"),
-            Some(Kind::Bucket) => write!(f, "bucket {id}"),
-            Some(Kind::Key) => write!(f, "key {id}"),
-            Some(Kind::Sources) => write!(f, "page {} of the data sources of bucket {id}", *place as u32),
-            Some(Kind::Rule) => write!(f, "alert rule {id}"),
-            Some(Kind::Webhook) => write!(f, "webhook {id}"),
-            Some(Kind::DeliveryBody) => write!(f, "the body of delivery {id}"),
-            Some(Kind::DeliveryState) => write!(f, "the state of delivery {id}"),
-            Some(Kind::Event) => write!(f, "event {id}"),
-            Some(Kind::SharedDelivery) => write!(f, "delivery {id}"),
+            Some(kind @ Kind::Root) => f.write_str(kind.name()),
+            Some(kind @ Kind::Sources) => write!(f, "page {} of {} {id}", *place as u32, kind.name()),
+            Some(kind) => write!(f, "{} {id}", kind.name()),
             None => write!(
                 f,
                 "an object of kind {} (owner {owner}, id {id})",
-                place >> KIND_SHIFT
+                self.kind_number()
             ),
         }
     }

@@ -2,45 +2,40 @@
 //! are encoded. Layout in FORMAT.md, "Objects".
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::body::{Body, EventBody};
-use super::bucket::Bucket;
-use super::calls::MonthDay;
-use super::delivery::{Attempt, Delivery, DeliveryStatus, Receiver};
-use super::key::Key;
-use super::object_key::{Kind, ObjectKey};
-use super::organization::Organization;
+use super::object_key::{Kind, NOBODY};
 use super::pages::Page;
-use super::rule::Rule;
-use super::source::Source;
-use super::source_image::SourcesImage;
-use super::state::Catalog;
-use super::user::User;
-use super::webhook::{Event, Webhook};
-use super::{Bytes, SnapshotError};
+use super::registry::Owned;
+use super::{
+    Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key, MonthDay,
+    ObjectKey, Organization, Receiver, Rule, Schema, SnapshotError, Source, User, Webhook,
+};
 use crate::ids::ObjectId;
 
 /// Raised when an older program could misread the objects as a whole. A new layout of one kind is a new kind.
 pub(super) const OBJECTS_VERSION: u32 = 2;
 
-/// An object of a catalog snapshot.
-pub(super) enum Object<'a> {
-    Root(&'a Root),
-    Organization(&'a OrganizationImage),
-    Calls(&'a CallsImage),
-    User(&'a Arc<User>),
-    Bucket(&'a BucketImage),
-    Key(&'a FrozenKey),
-    Sources(ObjectId, &'a Arc<Page<Source>>),
-    Rule(&'a Arc<Rule>),
-    Webhook(&'a WebhookImage),
-    DeliveryBody(&'a Arc<Delivery>),
-    DeliveryState(&'a Arc<Delivery>),
+/// An object of the catalog. Shares what it holds with the catalog: copying it copies a pointer.
+#[derive(PartialEq)]
+pub(super) enum Object {
+    Root(Box<Root>),
+    Organization(OrganizationImage),
+    Calls(Box<CallsImage>),
+    User(Arc<User>),
+    Bucket(BucketImage),
+    Key(KeyImage),
+    /// A page of sources and its bucket.
+    Sources(ObjectId, Arc<Page<Source>>),
+    Rule(Arc<Rule>),
+    Webhook(WebhookImage),
+    DeliveryBody(DeliveryBody),
+    DeliveryState(DeliveryState),
     /// A body that deliveries share.
-    Event(&'a Arc<EventBody>),
+    Event(Arc<EventBody>),
 }
 
 /// Identifies a version of an object without reading it: its address, and a number that distinguishes what is at the
@@ -51,65 +46,39 @@ fn address<T>(pointer: &Arc<T>) -> usize {
     Arc::as_ptr(pointer).addr()
 }
 
-impl Object<'_> {
+impl Object {
     pub fn key(&self) -> ObjectKey {
-        match *self {
-            Self::Root(_) => ObjectKey::root(),
-            Self::Organization(it) => ObjectKey::organization(it.organization.id),
-            Self::Calls(it) => ObjectKey::calls(it.organization_id),
-            Self::User(user) => ObjectKey::user(user),
-            Self::Bucket(it) => ObjectKey::bucket(it.bucket.id),
-            Self::Key(it) => ObjectKey::key(&it.key),
-            Self::Sources(bucket_id, page) => ObjectKey::sources(bucket_id, page.number()),
-            Self::Rule(rule) => ObjectKey::rule(rule),
-            Self::Webhook(it) => ObjectKey::webhook(&it.webhook),
-            Self::DeliveryBody(it) => Kind::of_body(&it.body).key(it.receiver.owner(), it.id),
-            Self::DeliveryState(it) => Kind::DeliveryState.key(it.receiver.owner(), it.id),
-            Self::Event(event) => ObjectKey::event(event),
+        match self {
+            Self::Root(_) => Kind::Root.key(NOBODY, NOBODY),
+            Self::Organization(it) => Kind::Organization.key(it.organization.id, it.organization.id),
+            Self::Calls(it) => Kind::Calls.key(it.organization_id, it.organization_id),
+            Self::User(it) => Kind::User.key(it.organization_id, it.id),
+            Self::Bucket(it) => Kind::Bucket.key(it.bucket.id, it.bucket.id),
+            Self::Key(it) => Kind::Key.key(it.key.owner(), it.key.id),
+            Self::Sources(bucket_id, page) => ObjectKey::page(*bucket_id, page.number()),
+            Self::Rule(it) => Kind::Rule.key(it.owner(), it.id),
+            Self::Webhook(it) => Kind::Webhook.key(it.webhook.owner(), it.webhook.id),
+            Self::DeliveryBody(DeliveryBody(it)) => kind_of_body(&it.body).key(it.receiver.owner(), it.id),
+            Self::DeliveryState(DeliveryState(it)) => Kind::DeliveryState.key(it.receiver.owner(), it.id),
+            Self::Event(it) => Kind::Event.key(it.organization_id, it.id),
         }
     }
 
     /// Equal identities mean equal objects. `None` for objects that are compared by content.
     pub fn identity(&self) -> Option<Identity> {
-        Some(match *self {
+        Some(match self {
             Self::Root(_) | Self::Calls(_) => return None,
             Self::Organization(it) => (address(&it.organization), 0),
-            Self::User(user) => (address(user), 0),
+            Self::User(it) => (address(it), 0),
             Self::Bucket(it) => (address(&it.bucket), it.next_source_ordinal),
             Self::Key(it) => (address(&it.key), it.last_used_minute),
             Self::Sources(_, page) => (address(page), 0),
-            Self::Rule(rule) => (address(rule), 0),
+            Self::Rule(it) => (address(it), 0),
             Self::Webhook(it) => (address(&it.webhook), 0),
-            Self::DeliveryBody(delivery) => (address(delivery), 0),
-            Self::DeliveryState(delivery) => (address(delivery), 1),
-            Self::Event(event) => (address(event), 0),
+            Self::DeliveryBody(DeliveryBody(it)) => (address(it), 0),
+            Self::DeliveryState(DeliveryState(it)) => (address(it), 1),
+            Self::Event(it) => (address(it), 0),
         })
-    }
-
-    /// Whether an object with the same key has the same content.
-    pub fn equals(&self, other: &Object<'_>) -> bool {
-        match (self, other) {
-            (Self::Root(a), Object::Root(b)) => a == b,
-            (Self::Organization(a), Object::Organization(b)) => a == b,
-            (Self::Calls(a), Object::Calls(b)) => a == b,
-            (Self::User(a), Object::User(b)) => a == b,
-            (Self::Bucket(a), Object::Bucket(b)) => a == b,
-            // The other members of a key never change, and no other key has its ordinal.
-            (Self::Key(a), Object::Key(b)) => {
-                a.ordinal == b.ordinal && a.last_used_minute == b.last_used_minute
-            }
-            (Self::Sources(_, a), Object::Sources(_, b)) => a.equals(b),
-            (Self::Rule(a), Object::Rule(b)) => a == b,
-            (Self::Webhook(a), Object::Webhook(b)) => a == b,
-            (Self::DeliveryBody(a), Object::DeliveryBody(b)) => {
-                DeliveryBodyImage::of(a) == DeliveryBodyImage::of(b)
-            }
-            (Self::DeliveryState(a), Object::DeliveryState(b)) => {
-                DeliveryStateImage::of(a) == DeliveryStateImage::of(b)
-            }
-            (Self::Event(a), Object::Event(b)) => a == b,
-            _ => false,
-        }
     }
 
     /// Encodes the content.
@@ -117,24 +86,32 @@ impl Object<'_> {
     /// # Errors
     /// Never fails for the objects of a catalog; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
-        match *self {
-            Self::Root(root) => rmp_serde::to_vec_named(root),
-            Self::Organization(image) => rmp_serde::to_vec_named(image),
-            Self::Calls(image) => rmp_serde::to_vec_named(image),
-            Self::User(user) => rmp_serde::to_vec_named(user),
-            Self::Bucket(image) => rmp_serde::to_vec_named(image),
+        match self {
+            Self::Root(it) => rmp_serde::to_vec_named(it),
+            Self::Organization(it) => rmp_serde::to_vec_named(it),
+            Self::Calls(it) => rmp_serde::to_vec_named(it),
+            Self::User(it) => rmp_serde::to_vec_named(it),
+            Self::Bucket(it) => rmp_serde::to_vec_named(it),
             Self::Key(it) => rmp_serde::to_vec_named(&KeyImage {
-                ordinal: it.ordinal,
-                key: it.key.with_last_used_minute(it.last_used_minute),
+                key: Arc::new(it.key.with_last_used_minute(it.last_used_minute)),
+                ..*it
             }),
             Self::Sources(_, page) => rmp_serde::to_vec_named(&SourcesImage::of(page.iter())),
-            Self::Rule(rule) => rmp_serde::to_vec_named(rule),
-            Self::Webhook(image) => rmp_serde::to_vec_named(image),
-            Self::DeliveryBody(delivery) => rmp_serde::to_vec_named(&DeliveryBodyImage::of(delivery)),
+            Self::Rule(it) => rmp_serde::to_vec_named(it),
+            Self::Webhook(it) => rmp_serde::to_vec_named(it),
+            Self::DeliveryBody(it) => rmp_serde::to_vec_named(&it.image()),
             // Encoded without the members' names, which would be half of the bytes that an attempt writes to disk.
-            Self::DeliveryState(delivery) => rmp_serde::to_vec(&DeliveryStateImage::of(delivery)),
-            Self::Event(event) => rmp_serde::to_vec_named(event),
+            Self::DeliveryState(it) => rmp_serde::to_vec(&it.image()),
+            Self::Event(it) => rmp_serde::to_vec_named(it),
         }
+    }
+}
+
+/// The kind of a delivery's body: one that refers to an event has a kind of its own.
+const fn kind_of_body(body: &Body) -> Kind {
+    match body {
+        Body::Whole(_) | Body::Named(_) => Kind::DeliveryBody,
+        Body::Shared(_) => Kind::SharedDelivery,
     }
 }
 
@@ -204,14 +181,17 @@ pub(super) struct BucketImage {
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeyImage {
     pub ordinal: u64,
-    pub key: Key,
+    pub key: Arc<Key>,
+    /// The last use at the time of a snapshot; it changes behind the pointer.
+    #[serde(skip)]
+    pub last_used_minute: u32,
 }
 
-/// A key and its last use, which changes behind the pointer.
-pub(super) struct FrozenKey {
-    pub ordinal: u64,
-    pub key: Arc<Key>,
-    pub last_used_minute: u32,
+/// The other members of a key never change, and no other key has its ordinal.
+impl PartialEq for KeyImage {
+    fn eq(&self, other: &Self) -> bool {
+        (self.ordinal, self.last_used_minute) == (other.ordinal, other.last_used_minute)
+    }
 }
 
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -246,19 +226,52 @@ pub(super) struct DeliveryStateImage<'a> {
     pub again: bool,
 }
 
-impl<'a> DeliveryBodyImage<'a> {
-    fn of(delivery: &'a Delivery) -> Self {
-        Self {
-            id: delivery.id,
-            webhook_id: delivery.webhook_id,
-            receiver: Cow::Borrowed(&delivery.receiver),
-            event: delivery.event,
-            body: Cow::Borrowed(&delivery.body),
-            created_at_ns: delivery.created_at_ns,
-            organization_id: delivery.organization_id,
+/// A pending delivery, of which only the members that an attempt does not change are compared and written.
+pub(super) struct DeliveryBody(pub Arc<Delivery>);
+
+impl DeliveryBody {
+    fn image(&self) -> DeliveryBodyImage<'_> {
+        DeliveryBodyImage {
+            id: self.0.id,
+            webhook_id: self.0.webhook_id,
+            receiver: Cow::Borrowed(&self.0.receiver),
+            event: self.0.event,
+            body: Cow::Borrowed(&self.0.body),
+            created_at_ns: self.0.created_at_ns,
+            organization_id: self.0.organization_id,
         }
     }
+}
 
+impl PartialEq for DeliveryBody {
+    fn eq(&self, other: &Self) -> bool {
+        self.image() == other.image()
+    }
+}
+
+/// A pending delivery, of which only the members that an attempt changes are compared and written.
+pub(super) struct DeliveryState(pub Arc<Delivery>);
+
+impl DeliveryState {
+    fn image(&self) -> DeliveryStateImage<'_> {
+        DeliveryStateImage {
+            id: self.0.id,
+            status: self.0.status,
+            attempts: Cow::Borrowed(&self.0.attempts),
+            tries: self.0.tries,
+            next_attempt_at_ns: self.0.next_attempt_at_ns,
+            again: self.0.again,
+        }
+    }
+}
+
+impl PartialEq for DeliveryState {
+    fn eq(&self, other: &Self) -> bool {
+        self.image() == other.image()
+    }
+}
+
+impl DeliveryBodyImage<'_> {
     pub fn with(self, state: DeliveryStateImage<'_>) -> Delivery {
         Delivery {
             id: self.id,
@@ -277,15 +290,46 @@ impl<'a> DeliveryBodyImage<'a> {
     }
 }
 
-impl<'a> DeliveryStateImage<'a> {
-    fn of(delivery: &'a Delivery) -> Self {
-        Self {
-            id: delivery.id,
-            status: delivery.status,
-            attempts: Cow::Borrowed(&delivery.attempts),
-            tries: delivery.tries,
-            next_attempt_at_ns: delivery.next_attempt_at_ns,
-            again: delivery.again,
-        }
+/// Sources and their schemas, as stored on disk.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SourcesImage {
+    /// The schemas of the sources, in order of their first use.
+    pub schemas: Vec<Arc<Schema>>,
+    /// Each with the index of its schema.
+    pub sources: Vec<Source<u32>>,
+}
+
+impl SourcesImage {
+    pub fn of<'a>(sources: impl Iterator<Item = &'a Arc<Source>>) -> Self {
+        // Equal schemas have one address, because the catalog interns them.
+        let mut indexes: HashMap<*const Schema, u32> = HashMap::new();
+        let mut schemas = Vec::new();
+        let sources = sources.map(|source| {
+            let index = *indexes.entry(Arc::as_ptr(&source.schema)).or_insert_with(|| {
+                schemas.push(Arc::clone(&source.schema));
+                schemas.len() as u32 - 1
+            });
+            (**source).clone().with_schema(index)
+        });
+        let sources = sources.collect();
+        Self { schemas, sources }
+    }
+
+    /// The sources, which share schemas and types with those of the catalog. They are not added to it.
+    ///
+    /// # Errors
+    /// A source refers to a schema that is not in the image.
+    pub fn into_sources(self, catalog: &mut Catalog) -> Result<Vec<Arc<Source>>, SnapshotError> {
+        let schemas = self.schemas.into_iter();
+        let schemas: Vec<_> = schemas.map(|schema| catalog.schemas.intern(schema)).collect();
+        let sources = self.sources.into_iter().map(|source| {
+            let schema = schemas
+                .get(source.schema as usize)
+                .ok_or(SnapshotError::MissingSchema { source_id: source.id })?;
+            let kind = catalog.kinds.intern(Arc::clone(&source.kind));
+            let source = source.with_schema(Arc::clone(schema));
+            Ok(Arc::new(Source { kind, ..source }))
+        });
+        sources.collect()
     }
 }

@@ -4,9 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::body::{Body, EventBody};
-use super::delivery::Delivery;
-use super::webhook::Event;
+use super::{Body, Delivery, Event, EventBody};
 use crate::ids::ObjectId;
 
 /// Number of pending deliveries and their memory.
@@ -17,24 +15,11 @@ pub struct PendingTotals {
     pub bytes: u64,
 }
 
-/// The order in which deliveries are dropped to make room for triggers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Other,
-    Trigger,
-}
-
 #[derive(Default)]
 struct OfOrganization {
-    /// In the order of dropping: by rank, then oldest first.
-    dropping: BTreeSet<(Rank, i64, ObjectId)>,
+    /// In the order of dropping, to make room for triggers: triggers last, then oldest first.
+    dropping: BTreeSet<(bool, i64, ObjectId)>,
     bytes: u64,
-}
-
-/// A body, and the number of pending deliveries that share it.
-struct SharedBody {
-    body: Arc<EventBody>,
-    deliveries: usize,
 }
 
 /// All pending deliveries.
@@ -44,7 +29,8 @@ pub(super) struct Outbox {
     /// Receiver's owner, time of creation, id.
     by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
     organizations: HashMap<ObjectId, OfOrganization>,
-    events: HashMap<ObjectId, SharedBody>,
+    /// Shared bodies, each with the number of pending deliveries that share it.
+    events: HashMap<ObjectId, (Arc<EventBody>, usize)>,
     bytes: u64,
 }
 
@@ -81,12 +67,12 @@ impl Outbox {
 
     /// The body of an event that has pending deliveries.
     pub fn event(&self, id: ObjectId) -> Option<&Arc<EventBody>> {
-        self.events.get(&id).map(|shared| &shared.body)
+        self.events.get(&id).map(|(body, _)| body)
     }
 
     /// The bodies that deliveries share, in no particular order.
     pub fn events(&self) -> impl ExactSizeIterator<Item = &Arc<EventBody>> {
-        self.events.values().map(|shared| &shared.body)
+        self.events.values().map(|(body, _)| body)
     }
 
     /// The delivery to drop first, except those that must stay.
@@ -105,14 +91,11 @@ impl Outbox {
         let released = self.remove(delivery.id).and_then(|(_, body)| body);
         let mut bytes = delivery.owed_bytes();
         if let Body::Shared(body) = &delivery.body {
-            let shared = self.events.entry(body.id).or_insert_with(|| {
+            let (_, deliveries) = self.events.entry(body.id).or_insert_with(|| {
                 bytes += body.bytes();
-                SharedBody {
-                    body: Arc::clone(body),
-                    deliveries: 0,
-                }
+                (Arc::clone(body), 0)
             });
-            shared.deliveries += 1;
+            *deliveries += 1;
         }
         self.bytes += bytes as u64;
         if let Some(organization_id) = delivery.organization_id {
@@ -125,18 +108,10 @@ impl Outbox {
         released.filter(|body| self.event(body.id).is_none())
     }
 
-    /// Changes members of a delivery that no index depends on.
     pub fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut Delivery)) {
-        let Some(delivery) = self.pending.get_mut(&id) else {
-            return;
-        };
-        let before = delivery.owed_bytes() as u64;
-        change(Arc::make_mut(delivery));
-        let after = delivery.owed_bytes() as u64;
-        self.bytes = self.bytes + after - before;
-        let organization_id = delivery.organization_id;
-        if let Some(organization) = organization_id.and_then(|id| self.organizations.get_mut(&id)) {
-            organization.bytes = organization.bytes + after - before;
+        if let Some((mut delivery, _)) = self.remove(id) {
+            change(Arc::make_mut(&mut delivery));
+            self.insert(delivery);
         }
     }
 
@@ -147,12 +122,12 @@ impl Outbox {
         let mut bytes = delivery.owed_bytes();
         let mut released = None;
         if let Body::Shared(body) = &delivery.body
-            && let Some(shared) = self.events.get_mut(&body.id)
+            && let Some((_, deliveries)) = self.events.get_mut(&body.id)
         {
-            shared.deliveries -= 1;
-            if shared.deliveries == 0 {
+            *deliveries -= 1;
+            if *deliveries == 0 {
                 bytes += body.bytes();
-                released = self.events.remove(&body.id).map(|shared| shared.body);
+                released = self.events.remove(&body.id).map(|(body, _)| body);
             }
         }
         self.bytes -= bytes as u64;
@@ -173,10 +148,7 @@ fn owner_key(delivery: &Delivery) -> (ObjectId, i64, ObjectId) {
     (delivery.receiver.owner(), delivery.created_at_ns, delivery.id)
 }
 
-fn dropping_key(delivery: &Delivery) -> (Rank, i64, ObjectId) {
-    let rank = match delivery.event {
-        Event::AlertTriggered => Rank::Trigger,
-        Event::BucketUpdated | Event::DataReceived | Event::WebhookTest => Rank::Other,
-    };
-    (rank, delivery.created_at_ns, delivery.id)
+fn dropping_key(delivery: &Delivery) -> (bool, i64, ObjectId) {
+    let is_trigger = delivery.event == Event::AlertTriggered;
+    (is_trigger, delivery.created_at_ns, delivery.id)
 }

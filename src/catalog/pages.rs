@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::source_pages::Common;
+use super::source::Common;
 
 /// Number of ordinals per page.
 const PAGE_ORDINALS: u32 = 1_024;
@@ -23,15 +23,20 @@ pub(super) struct Page<T> {
 
 impl<T> Clone for Page<T> {
     fn clone(&self) -> Self {
-        Self {
-            number: self.number,
-            members: self.members.clone(),
-            common: OnceLock::new(),
-        }
+        Self::new(self.number, self.members.clone())
     }
 }
 
 impl<T> Page<T> {
+    /// Creates a page of these members, which are in order of their ordinals.
+    pub fn new(number: u32, members: impl IntoIterator<Item = Member<T>>) -> Self {
+        Self {
+            number,
+            members: members.into_iter().collect(),
+            common: OnceLock::new(),
+        }
+    }
+
     /// The number of the page that an ordinal belongs to.
     pub const fn number_of(ordinal: u32) -> u32 {
         ordinal / PAGE_ORDINALS
@@ -70,9 +75,9 @@ impl<T> Page<T> {
     }
 }
 
-impl<T: PartialEq> Page<T> {
-    /// Whether both pages hold equal members. Shared members are not compared.
-    pub fn equals(&self, other: &Self) -> bool {
+/// Whether both pages hold equal members. Shared members are not compared.
+impl<T: PartialEq> PartialEq for Page<T> {
+    fn eq(&self, other: &Self) -> bool {
         let equal = |(one, other): (&Member<T>, &Member<T>)| {
             one.0 == other.0 && (Arc::ptr_eq(&one.1, &other.1) || one.1 == other.1)
         };
@@ -118,14 +123,8 @@ impl<T> Pages<T> {
     /// Inserts a member or replaces it by a new version. Copies the page's pointers if the page is shared.
     pub fn insert(&mut self, ordinal: u32, member: Arc<T>) {
         let number = Page::<T>::number_of(ordinal);
-        let new_page = || {
-            Arc::new(Page {
-                number,
-                members: Vec::new(),
-                common: OnceLock::new(),
-            })
-        };
-        let page = Arc::make_mut(self.pages.entry(number).or_insert_with(new_page));
+        let page = self.pages.entry(number);
+        let page = Arc::make_mut(page.or_insert_with(|| Arc::new(Page::new(number, Vec::new()))));
         match page.find(ordinal) {
             Ok(place) => page.change()[place].1 = member,
             Err(place) => {
@@ -201,8 +200,8 @@ mod tests {
         pages.insert(1_024, Arc::new(7));
         let same: Vec<_> = pages.pages().zip(&held).map(|(a, b)| Arc::ptr_eq(a, b)).collect();
         assert_eq!(same, [true, false, true]);
-        assert!(!pages.pages().nth(1).unwrap().equals(&held[1]));
+        assert!(*pages.pages().nth(1).unwrap() != held[1]);
         pages.insert(1_024, Arc::new(1_024));
-        assert!(pages.pages().nth(1).unwrap().equals(&held[1]));
+        assert!(*pages.pages().nth(1).unwrap() == held[1]);
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::key::Key;
-use super::rule::Rule;
-use super::webhook::Webhook;
+use super::{Key, Rule, Webhook};
 use crate::ids::ObjectId;
 
 /// An object that belongs to another one.
@@ -102,13 +100,10 @@ impl<T: Owned + Clone> Registry<T> {
         self.last_ordinal
     }
 
-    /// Adds an object as the newest one, or replaces it by a new version.
-    pub fn add(&mut self, object: T) {
-        let ordinal = match self.places.get(&object.id()) {
-            Some((_, ordinal)) => *ordinal,
-            None => self.next_ordinal(),
-        };
-        self.insert(ordinal, Arc::new(object));
+    /// The ordinal of an object; a new one if it does not exist.
+    pub fn ordinal_of(&mut self, id: ObjectId) -> u64 {
+        let known = self.places.get(&id).map(|(_, ordinal)| *ordinal);
+        known.unwrap_or_else(|| self.next_ordinal())
     }
 
     /// Adds an object that has an ordinal already, or replaces it by a new version.
@@ -177,6 +172,11 @@ mod tests {
         }
     }
 
+    fn add(registry: &mut Registry<Member>, member: Member) {
+        let ordinal = registry.ordinal_of(member.id);
+        registry.insert(ordinal, Arc::new(member));
+    }
+
     fn ids_of(registry: &Registry<Member>, owner: u8) -> Vec<ObjectId> {
         registry.of(id(owner)).map(|it| it.id).collect()
     }
@@ -185,13 +185,14 @@ mod tests {
     fn objects_are_listed_by_creation_and_updates_keep_their_place() {
         let mut registry = Registry::default();
         for number in [9, 3, 5] {
-            registry.add(member(number, 1));
+            add(&mut registry, member(number, 1));
         }
-        registry.add(member(4, 2));
-        registry.add(Member {
+        add(&mut registry, member(4, 2));
+        let changed = Member {
             version: 7,
             ..member(3, 1)
-        });
+        };
+        add(&mut registry, changed);
         assert_eq!(ids_of(&registry, 1), [id(9), id(3), id(5)]);
         assert_eq!(registry.get(id(3)).unwrap().version, 7);
         assert_eq!((registry.count_of(id(1)), registry.last_ordinal), (3, 4));
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn ordinals_of_removed_objects_are_not_reused() {
         let mut registry = Registry::default();
-        (1..=4).for_each(|number| registry.add(member(number, number % 2)));
+        (1..=4).for_each(|number| add(&mut registry, member(number, number % 2)));
         assert_eq!(registry.remove(id(4)).unwrap().id, id(4));
         assert_eq!(registry.remove(id(4)), None);
         let removed = registry.remove_all_of(id(1));
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_change_does_not_alter_a_version_held_elsewhere() {
         let mut registry = Registry::default();
-        registry.add(member(1, 2));
+        add(&mut registry, member(1, 2));
         let held = Arc::clone(registry.get(id(1)).unwrap());
         registry.change(id(1), |it| it.version = 1);
         registry.change(id(9), |it| it.version = 1);

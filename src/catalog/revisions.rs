@@ -1,8 +1,7 @@
 //! Revision numbers: for each organization and each kind of object, a counter of changes. Kept only in memory: a client
 //! that compares numbers across restarts of the server must distinguish the runs.
 
-use super::command::Command;
-use super::state::Catalog;
+use super::{Catalog, Command};
 use crate::ids::ObjectId;
 
 /// The last change of each kind of object. Compare only for equality.
@@ -49,9 +48,8 @@ const KEYS: Kind = |it| &mut it.keys;
 impl Catalog {
     /// The revisions of an organization.
     pub fn revisions(&self, organization_id: ObjectId) -> Option<Revisions> {
-        self.organizations
-            .get(&organization_id)
-            .map(|entry| entry.revisions)
+        let entry = self.organizations.get(&organization_id);
+        entry.map(|entry| entry.revisions)
     }
 
     /// Updates the revisions for a command. Called before the command is applied, while the objects that it deletes
@@ -78,8 +76,8 @@ impl Catalog {
                 (self.organization_of_bucket(*bucket_id), &[BUCKETS, WEBHOOKS])
             }
             Command::BucketDeleted { bucket_id } => {
-                let all_in_it: &[Kind] = &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS];
-                (self.organization_of_bucket(*bucket_id), all_in_it)
+                let organization_id = self.organization_of_bucket(*bucket_id);
+                (organization_id, &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS])
             }
             Command::SourceCreated { source } => {
                 (self.organization_of_bucket(source.bucket_id), &[BUCKETS, SOURCES])
@@ -116,10 +114,7 @@ impl Catalog {
             }
             Command::AttemptMade { made } => {
                 let delivery = self.pending_delivery(made.delivery_id);
-                (
-                    delivery.and_then(|delivery| delivery.organization_id),
-                    &[WEBHOOKS],
-                )
+                (delivery.and_then(|it| it.organization_id), &[WEBHOOKS])
             }
             Command::DeliveriesCounted { counts } => {
                 for (webhook_id, _) in counts {

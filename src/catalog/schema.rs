@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
+use super::names;
 use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 /// Up to this many fields, a linear search is faster than a binary search.

@@ -7,20 +7,10 @@ use serde::Deserialize;
 #[cfg(test)]
 use serde::Serialize;
 
-use super::Bytes;
-use super::SnapshotError;
-use super::calls::MonthDay;
-use super::delivery::Delivery;
-use super::key::Key;
-use super::objects::{BucketImage, Version};
-use super::organization::Organization;
-use super::rule::Rule;
-use super::schema::Schema;
-use super::source::Source;
-use super::source_image::SourcesImage;
-use super::state::Catalog;
-use super::user::User;
-use super::webhook::Webhook;
+use super::objects::{BucketImage, SourcesImage, Version};
+use super::{
+    Bytes, Catalog, Delivery, Key, MonthDay, Organization, Rule, Schema, SnapshotError, Source, User, Webhook,
+};
 use crate::ids::ObjectId;
 
 /// The only version of the format.
@@ -45,13 +35,13 @@ pub(super) struct Image {
     pub last_bucket_ordinal: u32,
     pub organizations: Vec<Arc<Organization>>,
     pub calls: Vec<(ObjectId, MonthDay, u64)>,
-    pub users: Vec<User>,
+    pub users: Vec<Arc<User>>,
     pub buckets: Vec<BucketImage>,
     pub keys: Vec<Key>,
     pub schemas: Vec<Arc<Schema>>,
     pub sources: Vec<Source<u32>>,
     pub last_rule_ordinal: u64,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<Arc<Rule>>,
     pub webhooks: Vec<Webhook>,
     pub deliveries: Vec<Delivery>,
     /// Not part of the catalog: the buckets that had a manifest on disk before this was written.
@@ -73,21 +63,20 @@ impl Catalog {
             last_bucket_ordinal: image.last_bucket_ordinal,
             ..Self::default()
         };
-        for organization in image.organizations {
-            catalog.insert_organization(organization);
-        }
-        for (organization_id, month, calls) in image.calls {
-            catalog.restore_calls(organization_id, month, calls);
-        }
-        for user in image.users {
-            catalog.insert_user(user);
-        }
-        for image in image.buckets {
-            catalog.insert_bucket(image.bucket, image.next_source_ordinal);
-        }
-        for key in image.keys {
-            catalog.add_key(key);
-        }
+        image
+            .organizations
+            .into_iter()
+            .for_each(|organization| catalog.insert_organization(organization));
+        image
+            .calls
+            .into_iter()
+            .for_each(|(organization_id, month, calls)| catalog.restore_calls(organization_id, month, calls));
+        image.users.into_iter().for_each(|user| catalog.insert_user(user));
+        image
+            .buckets
+            .into_iter()
+            .for_each(|it| catalog.insert_bucket(it.bucket, it.next_source_ordinal));
+        image.keys.into_iter().for_each(|key| catalog.add_key(key));
         let sources = SourcesImage {
             schemas: image.schemas,
             sources: image.sources,
@@ -96,15 +85,15 @@ impl Catalog {
             catalog.insert_source(source);
         }
         catalog.rules.last_ordinal = image.last_rule_ordinal;
-        for rule in image.rules {
-            catalog.insert_rule(rule);
-        }
-        for webhook in image.webhooks {
-            catalog.add_webhook(webhook);
-        }
-        for delivery in image.deliveries {
-            catalog.restore_delivery(delivery);
-        }
+        image.rules.into_iter().for_each(|rule| catalog.insert_rule(rule));
+        image
+            .webhooks
+            .into_iter()
+            .for_each(|webhook| catalog.add_webhook(webhook));
+        image
+            .deliveries
+            .into_iter()
+            .for_each(|delivery| catalog.restore_delivery(delivery));
         Ok(Snapshot {
             catalog,
             manifests: image.manifests,

@@ -1,11 +1,14 @@
-//! Data sources, to which points belong.
+//! Data sources, to which points belong, and all sources of a bucket at one moment, as shared pages. A query about all
+//! sources copies one pointer per 1,024 sources while it holds the catalog's lock, and gets a summary of them without
+//! reading each one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
-use super::schema::{Schema, SchemaMode};
+use super::pages::Page;
+use super::{Schema, SchemaMode, names};
 use crate::ids::ObjectId;
 
 /// Whether a source accepts data.
@@ -63,6 +66,144 @@ impl<S> Source<S> {
             status: self.status,
             created_at_ns: self.created_at_ns,
             updated_at_ns: self.updated_at_ns,
+        }
+    }
+}
+
+/// All sources of a bucket at one moment.
+pub struct SourcePages(pub(super) Vec<Arc<Page<Source>>>);
+
+/// A summary of sources. That of a page is computed on first use and cached until the page changes.
+pub(super) struct Common {
+    /// The distinct schemas, each with the least id of a source that has it.
+    schemas: Vec<(Arc<Schema>, ObjectId)>,
+    downsampling: bool,
+}
+
+impl Common {
+    fn of(page: &Page<Source>) -> Self {
+        Self {
+            schemas: distinct(page.iter().map(|source| (&source.schema, source.id))),
+            downsampling: page.iter().all(|source| source.downsampling),
+        }
+    }
+}
+
+/// The distinct schemas, each with its least id. They are identified by their address, because the catalog interns them.
+fn distinct<'a>(schemas: impl Iterator<Item = (&'a Arc<Schema>, ObjectId)>) -> Vec<(Arc<Schema>, ObjectId)> {
+    let mut distinct = HashMap::new();
+    for (schema, id) in schemas {
+        let found = distinct.entry(Arc::as_ptr(schema));
+        let (_, least) = found.or_insert_with(|| (Arc::clone(schema), id));
+        *least = id.min(*least);
+    }
+    distinct.into_values().collect()
+}
+
+impl SourcePages {
+    /// The source with this ordinal.
+    pub fn get(&self, ordinal: u32) -> Option<&Arc<Source>> {
+        let number = Page::<Source>::number_of(ordinal);
+        // If no page before it was removed, its index is its number.
+        let page = match self.0.get(number as usize) {
+            Some(page) if page.number() == number => page,
+            _ => &self.0[self.0.binary_search_by_key(&number, |page| page.number()).ok()?],
+        };
+        page.get(ordinal)
+    }
+
+    /// The distinct schemas, in the order of their first use when sources are sorted by id.
+    pub fn schemas(&self) -> Vec<Arc<Schema>> {
+        let all = self.common().flat_map(|common| &common.schemas);
+        let mut schemas = distinct(all.map(|(schema, id)| (schema, *id)));
+        schemas.sort_by_key(|(_, id)| *id);
+        schemas.into_iter().map(|(schema, _)| schema).collect()
+    }
+
+    /// Whether large raw queries are aggregated automatically for all sources.
+    pub fn all_downsampling(&self) -> bool {
+        self.common().all(|common| common.downsampling)
+    }
+
+    fn common(&self) -> impl Iterator<Item = &Common> {
+        self.0
+            .iter()
+            .map(|page| page.common.get_or_init(|| Common::of(page)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pages::Pages;
+    use super::super::{Field, FieldType};
+    use super::*;
+
+    fn schema(name: &str) -> Arc<Schema> {
+        let field = Field {
+            name: name.into(),
+            kind: FieldType::Number,
+            unit: None,
+            description: None,
+        };
+        Arc::new(Schema::from(vec![field]))
+    }
+
+    fn source(ordinal: u32, id: u8, schema: &Arc<Schema>, downsampling: bool) -> Arc<Source> {
+        let mut bytes = [0; 12];
+        bytes[0] = id;
+        bytes[8..].copy_from_slice(&ordinal.to_be_bytes());
+        Arc::new(Source {
+            id: ObjectId::from_bytes(bytes),
+            ordinal,
+            bucket_id: ObjectId::from_bytes([0; 12]),
+            name: ordinal.to_string().into(),
+            kind: "sensor".into(),
+            description: None,
+            schema: Arc::clone(schema),
+            schema_mode: SchemaMode::Strict,
+            downsampling,
+            status: SourceStatus::Active,
+            created_at_ns: 0,
+            updated_at_ns: 0,
+        })
+    }
+
+    /// Also if a page has changed since its summary was cached.
+    #[test]
+    fn page_summaries_agree_with_their_sources() {
+        for seed in 0..20 {
+            println!("seed {seed}");
+            let mut random = fastrand::Rng::with_seed(seed);
+            let schemas: Vec<Arc<Schema>> = ["a", "b", "c", "d"].map(schema).into();
+            let mut pages = Pages::default();
+            for _ in 0..200 {
+                let ordinal = random.u32(0..4) * 1_000 + random.u32(0..6);
+                if random.u8(..3) == 0 {
+                    pages.remove(ordinal);
+                } else {
+                    let schema = &schemas[random.usize(..schemas.len())];
+                    let new = source(ordinal, random.u8(..), schema, random.u8(..20) > 0);
+                    pages.insert(ordinal, new);
+                }
+                let shared = SourcePages(pages.pages().cloned().collect());
+                let mut sources: Vec<&Arc<Source>> = pages.iter().collect();
+                assert_eq!(
+                    shared.all_downsampling(),
+                    sources.iter().all(|source| source.downsampling)
+                );
+                sources.sort_by_key(|source| source.id);
+                let mut expected: Vec<Arc<Schema>> = Vec::new();
+                for source in sources {
+                    assert!(Arc::ptr_eq(shared.get(source.ordinal).unwrap(), source));
+                    if !expected.iter().any(|it| Arc::ptr_eq(it, &source.schema)) {
+                        expected.push(Arc::clone(&source.schema));
+                    }
+                }
+                let same = |(one, other): (&Arc<Schema>, &Arc<Schema>)| Arc::ptr_eq(one, other);
+                let told = shared.schemas();
+                assert!(told.len() == expected.len() && told.iter().zip(&expected).all(same));
+                assert!(shared.get(9_999).is_none());
+            }
         }
     }
 }

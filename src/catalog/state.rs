@@ -5,26 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::Bytes;
-use super::body::EventBody;
-use super::bucket::Bucket;
-use super::calls::CallCounts;
 use super::collection::{Collection, Named};
-use super::delivery::{Delivery, Receiver};
 use super::holdings::HoldingsTracker;
 use super::interner::Interner;
-use super::key::{Key, KeyHash};
-use super::ledger::LedgerTail;
-use super::organization::Organization;
-use super::outbox::{Outbox, PendingTotals};
+use super::outbox::Outbox;
 use super::registry::Registry;
-use super::revisions::Revisions;
-use super::rule::Rule;
-use super::schema::Schema;
-use super::source::Source;
-use super::source_pages::SourcePages;
-use super::user::User;
-use super::webhook::Webhook;
+use super::{
+    Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization, PendingTotals,
+    Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
+};
 use crate::ids::ObjectId;
 
 /// All objects and their indexes. Changed only by [`Catalog::apply`].
@@ -154,13 +143,13 @@ impl Catalog {
 
     pub fn bucket_count(&self, organization_id: ObjectId) -> usize {
         let entry = self.organizations.get(&organization_id);
-        entry.map_or(0, |entry| entry.buckets.len())
+        entry.map_or(0, |entry| entry.buckets.members.len())
     }
 
     /// The buckets of an organization, oldest first.
     pub fn buckets_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Bucket>> {
         let entry = self.organizations.get(&organization_id).into_iter();
-        entry.flat_map(|entry| entry.buckets.iter())
+        entry.flat_map(|entry| entry.buckets.members.iter())
     }
 
     /// An organization's bucket with this exact name.
@@ -174,14 +163,18 @@ impl Catalog {
 
     /// The source with this ordinal in a bucket.
     pub fn source_by_ordinal(&self, bucket_id: ObjectId, ordinal: u32) -> Option<&Arc<Source>> {
-        self.buckets.get(&bucket_id)?.sources.get(ordinal)
+        self.buckets.get(&bucket_id)?.sources.members.get(ordinal)
     }
 
     /// Whether all these sources of a bucket exist, by their ordinals.
     pub fn has_sources(&self, bucket_ordinal: u32, ordinals: &[u32]) -> bool {
         let id = self.bucket_by_ordinal.get(&bucket_ordinal);
         let bucket = id.and_then(|id| self.buckets.get(id));
-        bucket.is_some_and(|bucket| ordinals.iter().all(|it| bucket.sources.get(*it).is_some()))
+        bucket.is_some_and(|bucket| {
+            ordinals
+                .iter()
+                .all(|it| bucket.sources.members.get(*it).is_some())
+        })
     }
 
     /// A bucket's source with this exact name.
@@ -191,19 +184,24 @@ impl Catalog {
 
     pub fn source_count(&self, bucket_id: ObjectId) -> usize {
         let entry = self.buckets.get(&bucket_id);
-        entry.map_or(0, |entry| entry.sources.len())
+        entry.map_or(0, |entry| entry.sources.members.len())
     }
 
     /// The sources of a bucket, oldest first.
     pub fn sources_of(&self, bucket_id: ObjectId) -> impl Iterator<Item = &Arc<Source>> {
         let entry = self.buckets.get(&bucket_id).into_iter();
-        entry.flat_map(|entry| entry.sources.iter())
+        entry.flat_map(|entry| entry.sources.members.iter())
     }
 
     /// The present sources of a bucket, for a query about all of them. Copies one pointer per 1,024 sources.
     pub fn source_pages_of(&self, bucket_id: ObjectId) -> SourcePages {
         let entry = self.buckets.get(&bucket_id).into_iter();
-        SourcePages(entry.flat_map(|entry| entry.sources.pages()).cloned().collect())
+        SourcePages(
+            entry
+                .flat_map(|entry| entry.sources.members.pages())
+                .cloned()
+                .collect(),
+        )
     }
 
     #[cfg(test)]

@@ -1,11 +1,7 @@
 //! Bytes of the texts of catalog objects. Their sum per organization is limited. The count approximates memory, and is
 //! the same before an object is created as after.
 
-use super::condition::ConditionValue;
-use super::rule::{Evaluation, Input, Parameter, RuleSettings};
-use super::schema::Field;
-use super::user::User;
-use super::webhook::WebhookSettings;
+use super::{ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookSettings};
 
 /// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
 const ENTRY_BYTES: usize = 32;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names::names;
+use super::names;
 use crate::ids::ObjectId;
 
 /// An event that a webhook can receive.

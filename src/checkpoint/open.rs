@@ -196,7 +196,7 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
 /// # Errors
 /// A run does not read, or the objects do not make up a catalog.
 pub fn load_catalog(ledger: &LedgerFiles) -> Result<Catalog, OpenError> {
-    let mut loader = CatalogLoader::new();
+    let mut loader = CatalogLoader::default();
     ledger.for_each(Stream::Catalog, |owner, place, id, content| {
         let key = ObjectKey { owner, place, id };
         loader.push(&key, content).map_err(OpenError::Catalog)

@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::Sequence;
 use crate::error::{Damage, LogError};
 use crate::recover::TornTail;
-use crate::walk::{Visitor, Walk, walk};
+use crate::walk::{AtDamage, walk};
 use disk::Disk;
 
-/// Maximum number of damages listed. Further ones are only counted, so that a fully corrupt log cannot fill memory.
-const DAMAGES_LISTED_MAX: usize = 1_000;
-
 /// Contents of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// The log's files, oldest first.
+    /// The log's files, oldest first: those with a valid header, and those behind damage that were read nevertheless.
     pub files: Vec<FileReport>,
     /// Valid frames.
     pub frames: u64,
@@ -24,9 +21,11 @@ pub struct CheckReport {
     pub records: u64,
     /// First sequence; `None` for a log without files.
     pub first_sequence: Option<Sequence>,
-    /// Last sequence; 0 when there is none.
+    /// Last sequence; 0 when there is none, and none were trimmed.
     pub last_sequence: Sequence,
-    /// Size of all files in bytes.
+    /// The highest sequence of a valid record; with damage it may be another than the last.
+    pub(crate) highest_sequence: Sequence,
+    /// Size of all files in bytes, valid or not.
     pub bytes: u64,
     /// What a crash left behind the last complete frame; opening the log will cut it off.
     pub torn_tail: Option<TornTail>,
@@ -53,6 +52,12 @@ pub struct FileReport {
     pub records: u64,
     /// End of the last valid frame, in bytes.
     pub bytes: u64,
+    /// Offset of the last write, which may not have reached the disk: the last frame, or the header if there is none.
+    pub(crate) last_offset: u64,
+    /// Checksum of that frame or header.
+    pub(crate) crc: u32,
+    /// Whether everything up to the end of the last valid frame is valid.
+    pub(crate) clean: bool,
 }
 
 impl CheckReport {
@@ -65,71 +70,5 @@ impl CheckReport {
 /// Reads the log in `dir` and reports on it. Continues behind damage, to report what is still readable. Fails only on
 /// I/O errors, or if the log was written by a later version.
 pub fn check(disk: &dyn Disk, dir: &Path) -> Result<CheckReport, LogError> {
-    survey(disk, dir, None).map(|(report, _)| report)
-}
-
-/// Like [`check`], given the last sequence that the log's owner does not need. Also returns the highest valid sequence.
-pub(crate) fn survey(
-    disk: &dyn Disk,
-    dir: &Path,
-    from: Option<Sequence>,
-) -> Result<(CheckReport, Sequence), LogError> {
-    let mut checker = Checker {
-        damages: Vec::new(),
-        damages_total: 0,
-        highest: 0,
-    };
-    let Walk {
-        files,
-        torn,
-        ignored,
-        last_sequence,
-        bytes,
-    } = walk(disk, dir, from, &mut checker)?;
-    let report = CheckReport {
-        frames: files.iter().map(|file| file.frames).sum(),
-        records: files.iter().map(|file| file.records).sum(),
-        first_sequence: files.first().map(|file| file.first_sequence),
-        last_sequence,
-        bytes,
-        torn_tail: torn,
-        damages: checker.damages,
-        damages_total: checker.damages_total,
-        ignored,
-        files: files
-            .into_iter()
-            .map(|file| FileReport {
-                path: file.path,
-                first_sequence: file.first_sequence,
-                last_sequence: file.last_sequence,
-                frames: file.frames,
-                records: file.records,
-                bytes: file.bytes,
-            })
-            .collect(),
-    };
-    Ok((report, checker.highest))
-}
-
-struct Checker {
-    damages: Vec<Damage>,
-    damages_total: u64,
-    highest: Sequence,
-}
-
-impl Visitor for Checker {
-    type Error = LogError;
-
-    fn record(&mut self, sequence: Sequence, _payload: &[u8]) -> Result<(), LogError> {
-        self.highest = self.highest.max(sequence);
-        Ok(())
-    }
-
-    fn damage(&mut self, damage: Damage) -> Result<(), LogError> {
-        self.damages_total += 1;
-        if self.damages.len() < DAMAGES_LISTED_MAX {
-            self.damages.push(damage);
-        }
-        Ok(())
-    }
+    walk(disk, dir, None, AtDamage::Continue, |_, _| Ok(()))
 }

@@ -4,15 +4,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
+use crate::check::FileReport;
 use crate::error::LogError;
 use crate::file::{self, FILE_HEADER_BYTES, FileHeader, Predecessor};
-use crate::walk::FileState;
 use disk::{Disk, DiskFile, is_full, is_out_of_descriptors};
 
 /// A file that is ready for appends: its content is valid, and both content and name are synced.
 pub(crate) struct OpenFile {
     pub(crate) file: Box<dyn DiskFile>,
-    pub(crate) state: FileState,
+    pub(crate) state: FileReport,
 }
 
 /// Creates the file whose first record is `first_sequence`. Header and name are synced before this returns, so a file
@@ -55,7 +55,7 @@ pub(crate) fn create_file(
     }
     Ok(OpenFile {
         file,
-        state: FileState::begun(path, first_sequence, FILE_HEADER_BYTES, crc),
+        state: FileReport::begun(path, first_sequence, FILE_HEADER_BYTES, crc),
     })
 }
 

@@ -247,31 +247,24 @@ impl From<Damage> for LogError {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damage {
-            path,
-            offset,
-            sequence,
-            kind,
-        } = self;
-        let path = path.display();
-        match kind {
-            DamageKind::Frame {
-                fault,
-                next: Some((at, found)),
-            } => write!(
-                f,
-                "log file {path} is damaged at offset {offset}, where record {sequence} was expected: {fault}; a valid frame with record {found} follows at offset {at}"
-            ),
-            DamageKind::Frame { fault, next: None } => write!(
-                f,
-                "log file {path} is damaged at offset {offset}, where record {sequence} was expected: {fault}; later writes follow it"
-            ),
-            DamageKind::Header(fault) => {
+        let (path, offset, sequence) = (self.path.display(), self.offset, self.sequence);
+        match &self.kind {
+            DamageKind::Frame { fault, next } => {
                 write!(
                     f,
-                    "log file {path}, which must begin with record {sequence}, has a damaged header: {fault}"
-                )
+                    "log file {path} is damaged at offset {offset}, where record {sequence} was expected: {fault}; "
+                )?;
+                match next {
+                    Some((at, found)) => {
+                        write!(f, "a valid frame with record {found} follows at offset {at}")
+                    }
+                    None => f.write_str("later writes follow it"),
+                }
             }
+            DamageKind::Header(fault) => write!(
+                f,
+                "log file {path}, which must begin with record {sequence}, has a damaged header: {fault}"
+            ),
             DamageKind::Gap { found } => write!(
                 f,
                 "log file {path} has a gap at offset {offset}: expected record {sequence}, found record {found}"

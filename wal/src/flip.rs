@@ -42,10 +42,7 @@ impl Flip {
             for bit in (0..8).rev() {
                 of_bit = (of_bit >> 1) ^ (POLYNOMIAL * (of_bit & 1));
                 if of_bit == difference {
-                    return Some(Self {
-                        offset,
-                        mask: 1 << bit,
-                    });
+                    return Some(Self::of_bit(offset * 8 + bit));
                 }
             }
         }

@@ -21,13 +21,10 @@ const RECORD_LENGTH_BYTES: usize = 4;
 const _: () = assert!(FRAME_BYTES_LIMIT as usize > FRAME_HEADER_BYTES);
 const _: () = assert!(FRAME_HEADER_BYTES < file::FILE_HEADER_BYTES as usize);
 
-/// Position of a frame. It is part of the checksum, so a frame that was written to, or is read from, another place is
-/// invalid.
+/// Position of a frame: the first sequence of its file, and its offset there. It is part of the checksum, so a frame that
+/// was written to, or is read from, another place is invalid.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Position {
-    pub(crate) file_first_sequence: Sequence,
-    pub(crate) offset: u64,
-}
+pub(crate) struct Position(pub(crate) Sequence, pub(crate) u64);
 
 /// Type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,9 +170,10 @@ pub(crate) fn records(mut payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>>
 }
 
 fn header_crc(position: Position, header: &[u8]) -> u32 {
+    let Position(file_first_sequence, offset) = position;
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&position.file_first_sequence.to_le_bytes());
-    hasher.update(&position.offset.to_le_bytes());
+    hasher.update(&file_first_sequence.to_le_bytes());
+    hasher.update(&offset.to_le_bytes());
     hasher.update(header);
     hasher.finalize()
 }
@@ -188,10 +186,7 @@ mod tests {
     /// overflow checks.
     #[test]
     fn a_frame_beyond_the_last_sequence_is_refused() {
-        let position = Position {
-            file_first_sequence: 1,
-            offset: 64,
-        };
+        let position = Position(1, 64);
         let mut buffer = Vec::new();
         for (first_sequence, reads) in [
             (1, true),

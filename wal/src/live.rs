@@ -94,7 +94,7 @@ fn records_of<E>(
     each: &mut Replay<'_, E>,
 ) -> Result<(), OpenError<E>> {
     let opened = disk.open_read(path).map_err(LogError::io("read", path))?;
-    let mut reader = FileReader::new(opened, path, first_sequence, Vec::new())?;
+    let mut reader = FileReader::new(opened, path, first_sequence)?;
     let mut offset = FILE_HEADER_BYTES;
     while *due <= until
         && let Found::Frame(header, payload) = reader.frame(offset)?
@@ -119,7 +119,7 @@ fn read_to_end(disk: &dyn Disk, path: &Path) -> Result<u64, LogError> {
     let Some(first_sequence) = path.file_name().and_then(file::parse_name) else {
         return Ok(0);
     };
-    let mut reader = FileReader::new(opened, path, first_sequence, Vec::new())?;
+    let mut reader = FileReader::new(opened, path, first_sequence)?;
     if reader.header()?.is_err() {
         return Ok(0);
     }

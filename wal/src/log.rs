@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Sequence;
+use crate::check::FileReport;
 use crate::create::{self, OpenFile};
 use crate::error::{LogError, OpenError};
 use disk::{Disk, DiskFile, is_full};
 
 use crate::frame::{self, FRAME_BYTES_LIMIT, FrameKind, Position};
-use crate::recover::{self, Recovered, Recovery, Replay};
-use crate::walk::FileState;
+use crate::recover::{self, Recovery, Replay};
 
 /// Capacity that the append buffer keeps between frames, so that one huge group does not hold its memory forever.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
@@ -96,8 +96,8 @@ pub struct Log {
     dir: PathBuf,
     options: LogOptions,
     /// Closed files, oldest first, all synced.
-    sealed: VecDeque<FileState>,
-    active: FileState,
+    sealed: VecDeque<FileReport>,
+    active: FileReport,
     file: Box<dyn DiskFile>,
     /// End of the preallocated zeros: the active file may be this long.
     room_end: u64,
@@ -129,12 +129,8 @@ impl Log {
         from: Sequence,
         replay: &mut Replay<'_, E>,
     ) -> Result<(Log, Recovery), OpenError<E>> {
-        let Recovered {
-            sealed,
-            active,
-            file,
-            recovery,
-        } = recover::recover(disk.as_ref(), dir, from, replay)?;
+        let (sealed, active, recovery) = recover::recover(disk.as_ref(), dir, from, replay)?;
+        let OpenFile { file, state: active } = active;
         let log = Log {
             disk,
             dir: dir.to_owned(),
@@ -286,10 +282,7 @@ impl Log {
 
     fn write_frame(&mut self, kind: FrameKind, records: &[impl AsRef<[u8]>]) -> Result<(), LogError> {
         let offset = self.active.bytes;
-        let position = Position {
-            file_first_sequence: self.active.first_sequence,
-            offset,
-        };
+        let position = Position(self.active.first_sequence, offset);
         let first_sequence = self.last_sequence() + 1;
         let crc = frame::encode(&mut self.buffer, position, kind, first_sequence, records);
         let written = self.file.write_all_at(offset, &self.buffer);
@@ -377,11 +370,7 @@ impl Log {
             self.active.predecessor(),
             &mut self.begun,
         );
-        let OpenFile { file, state } = match begun {
-            Ok(begun) => begun,
-            Err(passing) if passing.is_passing() => return Err(passing),
-            Err(error) => return Err(self.poison(error)),
-        };
+        let OpenFile { file, state } = begun.map_err(|error| self.poison_unless_passing(error))?;
         self.file = file;
         self.room_end = state.bytes;
         self.sealed.push_back(std::mem::replace(&mut self.active, state));
@@ -393,14 +382,10 @@ impl Log {
     /// follow records that were added to its predecessor in the meantime.
     fn remove_begun(&mut self) -> Result<(), LogError> {
         let Some(path) = &self.begun else { return Ok(()) };
-        match create::remove_file(self.disk.as_ref(), &self.dir, path) {
-            Ok(()) => {
-                self.begun = None;
-                Ok(())
-            }
-            Err(passing) if passing.is_passing() => Err(passing),
-            Err(error) => Err(self.poison(error)),
-        }
+        let removed = create::remove_file(self.disk.as_ref(), &self.dir, path);
+        removed.map_err(|error| self.poison_unless_passing(error))?;
+        self.begun = None;
+        Ok(())
     }
 
     /// Deletes files one by one and makes each removal durable before the next, so that no crash can leave a gap.
@@ -416,11 +401,8 @@ impl Log {
                 .disk
                 .sync_dir(&self.dir)
                 .map_err(create::descriptors_or_io("sync", &self.dir));
-            match synced {
-                // The next call continues with this file.
-                Err(passing) if passing.is_passing() => return Err(passing),
-                synced => synced.map_err(|error| self.poison(error))?,
-            }
+            // After an error that passes, the next call continues with this file.
+            synced.map_err(|error| self.poison_unless_passing(error))?;
             self.sealed.pop_front();
             self.counters.files_dropped += 1;
             dropped += 1;
@@ -432,6 +414,14 @@ impl Log {
         match &self.poison {
             None => Ok(()),
             Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
+        }
+    }
+
+    fn poison_unless_passing(&mut self, error: LogError) -> LogError {
+        if error.is_passing() {
+            error
+        } else {
+            self.poison(error)
         }
     }
 

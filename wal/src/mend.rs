@@ -25,56 +25,39 @@ pub fn flip_of_file(name: &OsStr, bytes: &[u8]) -> Option<Flip> {
     }
     let mut offset = HEADER_BYTES;
     loop {
-        match frame(first_sequence, bytes, offset) {
-            Frame::Whole(end) => offset = end,
-            Frame::Flipped(flip) => return Some(flip.behind(offset)),
-            Frame::None => return None,
+        match frame_end(first_sequence, bytes, offset) {
+            Ok(end) => offset = end,
+            Err(flip) => return flip,
         }
     }
 }
 
-enum Frame {
-    /// A valid frame; where the next one begins.
-    Whole(usize),
-    /// Valid except for one bit.
-    Flipped(Flip),
-    None,
-}
-
-fn frame(file_first_sequence: Sequence, bytes: &[u8], offset: usize) -> Frame {
-    let position = Position {
-        file_first_sequence,
-        offset: offset as u64,
-    };
-    let Some((header, rest)) = bytes[offset..].split_first_chunk::<FRAME_HEADER_BYTES>() else {
-        return Frame::None;
-    };
+/// The end of the valid frame at the offset. If it is not valid: the bit of the file that must be flipped so that it is,
+/// if there is one.
+fn frame_end(file_first_sequence: Sequence, bytes: &[u8], offset: usize) -> Result<usize, Option<Flip>> {
+    let position = Position(file_first_sequence, offset as u64);
+    let (header, rest) = bytes[offset..]
+        .split_first_chunk::<FRAME_HEADER_BYTES>()
+        .ok_or(None)?;
     let payload = |header: &FrameHeader| rest.get(..header.payload_bytes as usize);
-    if let Ok(decoded) = FrameHeader::decode(header, position) {
-        return match payload(&decoded) {
-            None => Frame::None,
-            Some(payload) if decoded.verify(payload).is_ok() => {
-                Frame::Whole(offset + FRAME_HEADER_BYTES + payload.len())
-            }
-            Some(payload) => {
-                let flip = Flip::by_checksum(payload, decoded.payload_crc);
-                let flip = flip.filter(|flip| {
-                    let mut turned = payload.to_vec();
-                    flip.turn(&mut turned);
-                    decoded.verify(&turned).is_ok()
-                });
-                flip.map_or(Frame::None, |flip| {
-                    Frame::Flipped(flip.behind(FRAME_HEADER_BYTES))
-                })
-            }
-        };
+    let Ok(decoded) = FrameHeader::decode(header, position) else {
+        let flip = Flip::by_trial(header, |header| {
+            let decoded = FrameHeader::decode(header, position).ok();
+            let payload = decoded.and_then(|header| Some((header, payload(&header)?)));
+            payload.is_some_and(|(header, payload)| header.verify(payload).is_ok())
+        });
+        return Err(flip.map(|flip| flip.behind(offset)));
+    };
+    let payload = payload(&decoded).ok_or(None)?;
+    if decoded.verify(payload).is_ok() {
+        return Ok(offset + FRAME_HEADER_BYTES + payload.len());
     }
-    let flip = Flip::by_trial(header, |header| {
-        let decoded = FrameHeader::decode(header, position).ok();
-        let payload = decoded.and_then(|header| Some((header, payload(&header)?)));
-        payload.is_some_and(|(header, payload)| header.verify(payload).is_ok())
+    let flip = Flip::by_checksum(payload, decoded.payload_crc).filter(|flip| {
+        let mut turned = payload.to_vec();
+        flip.turn(&mut turned);
+        decoded.verify(&turned).is_ok()
     });
-    flip.map_or(Frame::None, Frame::Flipped)
+    Err(flip.map(|flip| flip.behind(offset + FRAME_HEADER_BYTES)))
 }
 
 #[cfg(test)]
@@ -91,10 +74,7 @@ mod tests {
         let mut bytes = header.encode().0.to_vec();
         let mut sequence = first_sequence;
         for records in [vec!["one"], vec!["two", "", "three"], vec!["four"]] {
-            let position = Position {
-                file_first_sequence: first_sequence,
-                offset: bytes.len() as u64,
-            };
+            let position = Position(first_sequence, bytes.len() as u64);
             let mut frame = Vec::new();
             encode(&mut frame, position, FrameKind::Records, sequence, &records);
             bytes.extend_from_slice(&frame);

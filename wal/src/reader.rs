@@ -16,9 +16,9 @@ const WINDOW_BYTES: u64 = 256 << 10;
 /// An open log file and the part of it that is in memory: at most the window or one frame.
 pub(crate) struct FileReader<'a> {
     file: Box<dyn DiskFile>,
-    path: &'a Path,
-    first_sequence: Sequence,
-    file_bytes: u64,
+    pub(crate) path: &'a Path,
+    pub(crate) first_sequence: Sequence,
+    pub(crate) file_bytes: u64,
     window: Vec<u8>,
     window_offset: u64,
 }
@@ -35,32 +35,21 @@ pub(crate) enum Found<'a> {
 }
 
 impl<'a> FileReader<'a> {
-    /// Reads a file whose name says that it begins with `first_sequence`. `window` is a buffer to reuse.
+    /// Reads a file whose name says that it begins with `first_sequence`.
     pub(crate) fn new(
         file: Box<dyn DiskFile>,
         path: &'a Path,
         first_sequence: Sequence,
-        mut window: Vec<u8>,
     ) -> Result<FileReader<'a>, LogError> {
         let file_bytes = file.len().map_err(LogError::io("read", path))?;
-        window.clear();
         Ok(FileReader {
             file,
             path,
             first_sequence,
             file_bytes,
-            window,
+            window: Vec::new(),
             window_offset: 0,
         })
-    }
-
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.file_bytes
-    }
-
-    /// Returns the buffer for reuse.
-    pub(crate) fn into_window(self) -> Vec<u8> {
-        self.window
     }
 
     /// Reads and verifies the file's header; returns it and its checksum.
@@ -159,10 +148,7 @@ impl<'a> FileReader<'a> {
                 found: left,
             }));
         }
-        let position = Position {
-            file_first_sequence: self.first_sequence,
-            offset,
-        };
+        let position = Position(self.first_sequence, offset);
         let header = FrameHeader::decode(&array(self.bytes(offset, header_bytes)?, 0), position);
         // Checked before anything is allocated for the payload.
         Ok(header.and_then(|header| match header.frame_bytes() {

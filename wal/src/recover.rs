@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
+use crate::check::FileReport;
 use crate::create::{self, OpenFile};
-use crate::error::{Damage, LogError, OpenError};
+use crate::error::{LogError, OpenError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
-use crate::walk::{FileState, Visitor, walk};
+use crate::walk::{AtDamage, walk};
 use disk::{Disk, DiskFile};
 
 /// Result of opening a log.
@@ -40,44 +41,32 @@ pub struct TornTail {
 /// Callback for each record of a log that is being opened; an error aborts the open.
 pub type Replay<'a, E> = dyn FnMut(Sequence, &[u8]) -> Result<(), E> + 'a;
 
-/// A log that is valid, durable and ready for appends.
-pub(crate) struct Recovered {
-    /// Oldest first.
-    pub(crate) sealed: Vec<FileState>,
-    /// The file to append to; `active` describes it.
-    pub(crate) file: Box<dyn DiskFile>,
-    pub(crate) active: FileState,
-    pub(crate) recovery: Recovery,
-}
-
-/// See [`crate::Log::open`].
+/// See [`crate::Log::open`]. Returns a log that is valid, durable and ready for appends: its closed files, oldest first,
+/// and the file to append to.
 pub(crate) fn recover<E>(
     disk: &dyn Disk,
     dir: &Path,
     from: Sequence,
     replay: &mut Replay<'_, E>,
-) -> Result<Recovered, OpenError<E>> {
-    let mut replayer = Replayer {
-        from,
-        replay,
-        records: 0,
-    };
-    let found = walk(disk, dir, Some(from), &mut replayer)?;
+) -> Result<(Vec<FileReport>, OpenFile, Recovery), OpenError<E>> {
+    let mut records = 0;
+    let found = walk(disk, dir, Some(from), AtDamage::Stop, |sequence, payload| {
+        if sequence > from {
+            replay(sequence, payload).map_err(|source| OpenError::Replay { sequence, source })?;
+            records += 1;
+        }
+        Ok::<(), OpenError<E>>(())
+    })?;
+    let mut files = found.files;
+    let active = make_ready(disk, dir, &mut files, found.torn_tail.as_ref())?;
     let recovery = Recovery {
-        records: replayer.records,
-        frames: found.files.iter().map(|file| file.frames).sum(),
+        records,
+        frames: found.frames,
         bytes: found.bytes,
         last_sequence: found.last_sequence,
-        torn_tail: found.torn.clone(),
+        torn_tail: found.torn_tail,
     };
-    let mut sealed = found.files;
-    let OpenFile { file, state: active } = make_ready(disk, dir, &mut sealed, found.torn.as_ref())?;
-    Ok(Recovered {
-        sealed,
-        file,
-        active,
-        recovery,
-    })
+    Ok((files, active, recovery))
 }
 
 /// Modifies the disk, after everything that was read has been found valid. Returns the file to append to, which is
@@ -85,7 +74,7 @@ pub(crate) fn recover<E>(
 fn make_ready(
     disk: &dyn Disk,
     dir: &Path,
-    files: &mut Vec<FileState>,
+    files: &mut Vec<FileReport>,
     torn: Option<&TornTail>,
 ) -> Result<OpenFile, LogError> {
     // The file was being created and contains nothing valid.
@@ -113,34 +102,11 @@ fn make_ready(
 /// Rewrites the last frame, byte for byte. If its sync failed, the kernel has marked its pages clean: it can still be
 /// read, but no later sync would write it, and after the next power loss it would be a gap before newer frames.
 /// Everything before it was synced before it was written.
-fn rewrite_last(file: &mut dyn DiskFile, active: &FileState) -> Result<(), LogError> {
+fn rewrite_last(file: &mut dyn DiskFile, active: &FileReport) -> Result<(), LogError> {
     let end = active.bytes.max(FILE_HEADER_BYTES);
     let mut bytes = vec![0; (end - active.last_offset) as usize];
     file.read_exact_at(active.last_offset, &mut bytes)
         .map_err(LogError::io("read", &active.path))?;
     file.write_all_at(active.last_offset, &bytes)
         .map_err(LogError::io("write", &active.path))
-}
-
-struct Replayer<'a, E> {
-    from: Sequence,
-    replay: &'a mut Replay<'a, E>,
-    records: u64,
-}
-
-impl<E> Visitor for Replayer<'_, E> {
-    type Error = OpenError<E>;
-
-    fn record(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), OpenError<E>> {
-        if sequence <= self.from {
-            return Ok(());
-        }
-        (self.replay)(sequence, payload).map_err(|source| OpenError::Replay { sequence, source })?;
-        self.records += 1;
-        Ok(())
-    }
-
-    fn damage(&mut self, damage: Damage) -> Result<(), OpenError<E>> {
-        Err(LogError::from(damage).into())
-    }
 }

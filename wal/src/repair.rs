@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::check::survey;
 use crate::create;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
+use crate::walk::{AtDamage, walk};
 use disk::Disk;
 
 /// Suffix of the files that keep the cut parts. They are not log files and are ignored from then on.
@@ -35,7 +35,7 @@ pub struct RepairReport {
 /// Cuts the log in `dir` at its first damage, so that opening it with the same `from` succeeds. A sound log is not
 /// modified, even if it has a torn tail. An interrupted repair can be repeated.
 pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairReport, LogError> {
-    let (report, highest) = survey(disk, dir, Some(from))?;
+    let report = walk::<LogError>(disk, dir, Some(from), AtDamage::Continue, |_, _| Ok(()))?;
     let mut files: Vec<PathBuf> = report.files.iter().map(|file| file.path.clone()).collect();
     // A last file that was torn at its creation is not part of the log, but would conflict with a new one.
     let newborn = report.torn_tail.filter(|tail| tail.offset == 0);
@@ -67,7 +67,7 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
     }
     Ok(RepairReport {
         lost_from: Some(last_sequence + 1),
-        lost_to: Some(highest),
+        lost_to: Some(report.highest_sequence),
         damage: Some(damage),
         last_sequence,
         kept_aside,

@@ -8,11 +8,10 @@ use super::{create_source, field, id, settings, with_bucket};
 use crate::ids::ObjectId;
 
 pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings {
-    let frozen = catalog.freeze();
     let organization = catalog.organization(organization_id).unwrap();
-    let users = frozen
+    let users = catalog
         .users
-        .iter()
+        .values()
         .filter(|it| it.organization_id == organization_id);
     let user_bytes: usize = users.map(|user| text_bytes::of_user(user)).sum();
     let mut text_bytes = organization.name.len() + user_bytes;

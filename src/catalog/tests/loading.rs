@@ -149,7 +149,7 @@ fn content_stored_under_another_object_is_refused() {
 #[test]
 fn objects_must_be_ordered_and_unique() {
     let whole = saved(&one_of_each());
-    let mut loader = CatalogLoader::new();
+    let mut loader = CatalogLoader::default();
     let (first, second) = (whole.iter().next().unwrap(), whole.iter().nth(1).unwrap());
     loader.push(second.0, second.1).unwrap();
     for (key, content) in [first, second] {

@@ -45,7 +45,7 @@ fn save(objects: &mut Objects, changes: Vec<Change>) {
 }
 
 pub(super) fn load(objects: &Objects) -> Result<Catalog, SnapshotError> {
-    let mut loader = CatalogLoader::new();
+    let mut loader = CatalogLoader::default();
     for (key, content) in objects {
         loader.push(key, content)?;
     }

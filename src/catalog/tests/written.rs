@@ -1,79 +1,67 @@
 //! The snapshot format of older programs: used to test its reader and to compare catalogs for equality.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::catalog::calls::MonthDay;
 use crate::catalog::frozen::Frozen;
-use crate::catalog::key::Key;
-use crate::catalog::objects::{BucketImage, FrozenKey};
+use crate::catalog::objects::{DeliveryBody, Object, SourcesImage};
 use crate::catalog::snapshot::{Image, VERSION};
-use crate::catalog::source_image::SourcesImage;
-use crate::ids::ObjectId;
 
 impl Frozen {
     /// The bytes of a snapshot, with the ordinals of the buckets that had a manifest. Equal catalogs give equal bytes.
     pub(super) fn encode(&self, manifests: &[u32]) -> Result<Vec<u8>, rmp_serde::encode::Error> {
-        let ordinals = self.bucket_ordinals_by_id();
-        let mut buckets = self.buckets.clone();
-        buckets.sort_unstable_by_key(|it| it.bucket.ordinal);
-        let mut pages: Vec<_> = self.pages.iter().collect();
+        let mut image = Image {
+            version: VERSION,
+            manifests: manifests.to_vec(),
+            ..Image::default()
+        };
+        let (mut organizations, mut pages, mut keys, mut webhooks) = (vec![], vec![], vec![], vec![]);
+        for object in &self.objects {
+            match object {
+                Object::Root(root) => {
+                    image.server_secret = root.server_secret;
+                    image.last_bucket_ordinal = root.last_bucket_ordinal;
+                    image.last_rule_ordinal = root.last_rule_ordinal;
+                }
+                Object::Organization(it) => organizations.push(it),
+                Object::Calls(it) => {
+                    let months = it.months.iter();
+                    let calls = months.map(|(month, calls)| (it.organization_id, *month, *calls));
+                    image.calls.extend(calls);
+                }
+                Object::User(it) => image.users.push(it.clone()),
+                Object::Bucket(it) => image.buckets.push(it.clone()),
+                Object::Key(it) => keys.push(it),
+                Object::Sources(bucket_id, page) => pages.push((bucket_id, page)),
+                Object::Rule(it) => image.rules.push(it.clone()),
+                Object::Webhook(it) => webhooks.push(it),
+                Object::DeliveryBody(DeliveryBody(it)) => image.deliveries.push((**it).clone()),
+                Object::DeliveryState(_) | Object::Event(_) => {}
+            }
+        }
+        let ordinals: HashMap<_, _> = image
+            .buckets
+            .iter()
+            .map(|it| (it.bucket.id, it.bucket.ordinal))
+            .collect();
+        organizations.sort_unstable_by_key(|it| it.position);
+        image.organizations = organizations.iter().map(|it| it.organization.clone()).collect();
+        // By organization, then month.
+        image.calls.sort_unstable();
+        image.users.sort_unstable_by_key(|it| it.id);
+        image.buckets.sort_unstable_by_key(|it| it.bucket.ordinal);
+        // Those of organizations, then those of buckets by the buckets' ordinals; oldest first.
+        keys.sort_unstable_by_key(|it| (it.key.bucket_id.and_then(|id| ordinals.get(&id)), it.ordinal));
+        image.keys = keys
+            .iter()
+            .map(|it| it.key.with_last_used_minute(it.last_used_minute))
+            .collect();
         pages.sort_unstable_by_key(|(bucket_id, page)| (ordinals[bucket_id], page.number()));
         let sources = SourcesImage::of(pages.iter().flat_map(|(_, page)| page.iter()));
-        let mut webhooks: Vec<_> = self.webhooks.iter().collect();
+        (image.schemas, image.sources) = (sources.schemas, sources.sources);
+        image.rules.sort_unstable_by_key(|it| it.ordinal);
         webhooks.sort_unstable_by_key(|it| it.ordinal);
-        let root = self.root.unwrap_or_default();
-        rmp_serde::to_vec_named(&Image {
-            version: VERSION,
-            server_secret: root.server_secret,
-            last_bucket_ordinal: root.last_bucket_ordinal,
-            organizations: self
-                .organizations
-                .iter()
-                .map(|it| Arc::clone(&it.organization))
-                .collect(),
-            calls: self.calls_in_order(),
-            users: sorted(&self.users, |user| user.id),
-            buckets,
-            keys: self.keys_in_order(&ordinals),
-            schemas: sources.schemas,
-            sources: sources.sources,
-            last_rule_ordinal: root.last_rule_ordinal,
-            rules: sorted(&self.rules, |rule| rule.ordinal),
-            webhooks: webhooks.iter().map(|it| (*it.webhook).clone()).collect(),
-            deliveries: sorted(&self.deliveries, |delivery| delivery.id),
-            manifests: manifests.to_vec(),
-            ledger_runs: Vec::new(),
-        })
+        image.webhooks = webhooks.iter().map(|it| (*it.webhook).clone()).collect();
+        image.deliveries.sort_unstable_by_key(|it| it.id);
+        rmp_serde::to_vec_named(&image)
     }
-
-    fn bucket_ordinals_by_id(&self) -> HashMap<ObjectId, u32> {
-        let of_bucket = |it: &BucketImage| (it.bucket.id, it.bucket.ordinal);
-        self.buckets.iter().map(of_bucket).collect()
-    }
-
-    /// Sorted by organization, then by month.
-    fn calls_in_order(&self) -> Vec<(ObjectId, MonthDay, u64)> {
-        let totals = self.calls.iter().flat_map(|it| {
-            let months = it.months.iter();
-            months.map(|(month, calls)| (it.organization_id, *month, *calls))
-        });
-        let mut totals: Vec<_> = totals.collect();
-        totals.sort_unstable();
-        totals
-    }
-
-    /// Keys of organizations, then keys of buckets by bucket ordinal; oldest first.
-    fn keys_in_order(&self, ordinals: &HashMap<ObjectId, u32>) -> Vec<Key> {
-        let mut keys: Vec<&FrozenKey> = self.keys.iter().collect();
-        keys.sort_unstable_by_key(|it| (it.key.bucket_id.and_then(|id| ordinals.get(&id)), it.ordinal));
-        let used = |it: &&FrozenKey| it.key.with_last_used_minute(it.last_used_minute);
-        keys.iter().map(used).collect()
-    }
-}
-
-fn sorted<T: Clone, K: Ord>(unsorted: &[Arc<T>], key: impl Fn(&T) -> K) -> Vec<T> {
-    let mut sorted: Vec<T> = unsorted.iter().map(|it| (**it).clone()).collect();
-    sorted.sort_unstable_by_key(|it| key(it));
-    sorted
 }
