@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use listener::{Listener, RunningServer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::alerts::{self, Alerts};
@@ -19,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::{self, Deliveries};
 use crate::error::ServiceError;
-use crate::http::{self, RunningServer, Tls, TlsError};
+use crate::http::{self, Tls, TlsError};
 use crate::journal::JournalHandle;
 use crate::open_files;
 use crate::random;
@@ -118,7 +119,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         address: config.server.listen,
         source,
     };
-    let listener = http::listen(&config.server).map_err(bind_error)?;
+    let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut starting = pin!(start_rooms(&config, clock));
     let service = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {

@@ -2,7 +2,7 @@
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{ConnectionType, StatusCode};
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -57,8 +57,6 @@ impl ResponseError for ServiceError {
 pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpResponse {
     let (status, _) = error.kind.status();
     let mut builder = HttpResponse::build(status);
-    builder.content_type("application/json");
-    builder.insert_header((header::CACHE_CONTROL, "no-store"));
     if let Some(seconds) = error.retry_after_seconds {
         builder.insert_header((header::RETRY_AFTER, HeaderValue::from(seconds)));
     }
@@ -69,9 +67,26 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
         // The rest of the body is not read, so the connection cannot be reused.
         builder.force_close();
     }
-    let body = ErrorBody::of(error, request_id);
+    finished(builder, &ErrorBody::of(error, request_id), request_id)
+}
+
+/// Makes the response to a head that never becomes a request, with a status that no [`ErrorKind`] has.
+pub fn refused_head(status: StatusCode, message: &str, request_id: RequestId) -> HttpResponse {
+    let body = ErrorBody {
+        error: status.canonical_reason().unwrap_or_default(),
+        message,
+        details: &[],
+        extra: None,
+        request_id: None,
+    };
+    finished(HttpResponse::build(status), &body, request_id)
+}
+
+fn finished(mut builder: HttpResponseBuilder, body: &ErrorBody<'_>, request_id: RequestId) -> HttpResponse {
+    builder.content_type("application/json");
+    builder.insert_header((header::CACHE_CONTROL, "no-store"));
     // Serializing strings and JSON values cannot fail.
-    let mut response = builder.body(serde_json::to_vec(&body).unwrap_or_default());
+    let mut response = builder.body(serde_json::to_vec(body).unwrap_or_default());
     request_id.write(response.headers_mut());
     forbid_sniffing(response.headers_mut());
     response

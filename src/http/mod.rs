@@ -2,8 +2,8 @@
 //!
 //! A file of `resources` has the types of its bodies and answers, its rows of the table (`endpoints`), and its
 //! handlers. `endpoint` defines a row and keeps the order of the checks, `shape` parses bodies, `write` writes rows
-//! and points, `table` makes the router, and `docs` describes the interface. `server` has the listener and the
-//! middleware, which handlers do not see.
+//! and points, `table` makes the router, and `docs` describes the interface. `server` has the middleware and
+//! starts the listener, which handlers do not see.
 
 mod auth;
 mod body;
@@ -20,5 +20,5 @@ mod table;
 mod write;
 
 pub use resources::query_body::read_query;
-pub use server::{Listener, RunningServer, Tls, TlsError, listen, start, start_recovering};
+pub use server::{Tls, TlsError, start, start_recovering};
 pub use shape::email;

@@ -26,6 +26,7 @@ fn files_named_by_documents_exist() {
                 "wal/",
                 "engine/",
                 "evaluator/",
+                "listener/",
                 "demo/",
                 "tests/",
                 "benches/",

@@ -30,7 +30,16 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     let mut text = Exposition::default();
     process::write(&mut text);
     if let Some(shared) = request.app_data::<Data<Shared>>() {
-        shared.connections.write(&mut text);
+        text.gauge(
+            "tidewatch_http_connections",
+            "Open connections.",
+            shared.connections.open_connections(),
+        );
+        text.counter(
+            "tidewatch_http_connections_cut_total",
+            "Connections that were cut for keeping the server waiting.",
+            shared.connections.cut_connections(),
+        );
         shared.metrics.write(&mut text);
         metrics! {
             text:

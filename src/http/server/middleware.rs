@@ -14,9 +14,9 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use futures_util::FutureExt;
+use listener::Counts;
 
 use super::answer_budget::AnswerBudget;
-use super::listener::Counts;
 use super::rate_limit;
 use super::request_context::RequestContext;
 use super::request_id::RequestId;

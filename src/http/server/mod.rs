@@ -1,12 +1,12 @@
-//! What happens around the handlers: the listener, TLS, and the middleware of every request.
+//! What happens around the handlers: TLS, the limits of the listener, and the middleware of every request.
 
 pub mod answer_budget;
 pub mod body_budget;
-mod listener;
 pub mod middleware;
 pub mod process;
 pub mod rate_limit;
 mod recovering;
+mod refusal;
 pub mod request_context;
 pub mod request_id;
 mod request_metrics;
@@ -20,15 +20,16 @@ use actix_web::App;
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 
+use crate::config::ServerConfig;
 use crate::http::table;
+use crate::open_files;
 use crate::service::Service;
 use answer_budget::AnswerBudget;
 use body_budget::BodyBudget;
-use listener::{Counts, Limits};
+use listener::{CONNECTIONS_MAX, Counts, Limits, Listener, Options, RunningServer};
 use middleware::Shared;
 use request_metrics::RequestMetrics;
 
-pub use listener::{Listener, RunningServer, listen};
 pub use recovering::start_recovering;
 pub use tls::{Tls, TlsError};
 
@@ -52,7 +53,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         0 => cores,
         workers => workers,
     };
-    let limits = Limits::of(&config, workers);
+    let limits = limits(&config, workers);
     if limits.connections_max < config.connections_max {
         tracing::warn!(
             configured = config.connections_max,
@@ -68,7 +69,12 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
     let metrics = Arc::new(RequestMetrics::new(table::patterns(&service)));
     process::note_start();
     let connections = Counts::default();
-    let counts = connections.clone();
+    let options = Options {
+        limits,
+        tls: server_config(tls)?,
+        counts: connections.clone(),
+        refuse: refusal::answer,
+    };
     let router = move || {
         let service = service.clone();
         // One instance for each worker, so that workers do not share a reference count.
@@ -89,7 +95,26 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
             .wrap(from_fn(middleware::serve))
             .configure(|routing| table::register(routing, &service))
     };
-    listener.serve(router, tls, limits, counts)
+    listener.serve(router, options)
+}
+
+fn server_config(tls: Option<&Tls>) -> io::Result<Option<rustls::ServerConfig>> {
+    let config = tls.map(Tls::server_config).transpose();
+    config.map_err(io::Error::other)
+}
+
+/// The listener's limits, from the configuration and the limits of the operating system.
+fn limits(config: &ServerConfig, workers: usize) -> Limits {
+    let allowed = open_files::connections_allowed().min(CONNECTIONS_MAX);
+    Limits {
+        workers,
+        connections_max: config.connections_max.min(allowed),
+        head_timeout: config.head_timeout,
+        keep_alive: Some(config.keep_alive),
+        // A client may be idle, send a head and take an answer in sequence, each for its full time.
+        quiet_max: config.keep_alive + config.head_timeout + config.write_timeout,
+        shutdown_timeout: config.shutdown_timeout,
+    }
 }
 
 fn cors(origins: &[String]) -> Cors {
@@ -100,4 +125,25 @@ fn cors(origins: &[String]) -> Cors {
         .allow_any_header()
         .expose_headers(EXPOSED_HEADERS)
         .max_age(PREFLIGHT_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_default_number_of_connections_fits_into_their_memory() {
+        let configured = Config::defaults().unwrap().server.connections_max;
+        assert!(configured <= CONNECTIONS_MAX, "{CONNECTIONS_MAX}");
+    }
+
+    #[test]
+    fn more_connections_than_memory_allows_are_refused() {
+        let mut config = Config::defaults().unwrap().server;
+        config.connections_max = 1_000_000;
+        assert!(limits(&config, 1).connections_max <= CONNECTIONS_MAX);
+        config.connections_max = 1;
+        assert_eq!(limits(&config, 1).connections_max, 1);
+    }
 }

@@ -9,9 +9,11 @@ use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::web;
 use actix_web::{App, HttpRequest, HttpResponse, Route};
 
-use super::listener::{Counts, Limits, Listener, RunningServer};
+use listener::{Counts, Limits, Listener, Options, RunningServer};
+
 use super::request_id::RequestId;
 use super::tls::Tls;
+use super::{limits, refusal, server_config};
 use crate::config::ServerConfig;
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::error::error_response;
@@ -34,7 +36,7 @@ pub fn start_recovering(
         // The client's next request is for the full server.
         keep_alive: None,
         shutdown_timeout: STOP_WITHIN,
-        ..Limits::of(config, 1)
+        ..limits(config, 1)
     };
     let router = || {
         let health = web::resource("/health")
@@ -48,7 +50,13 @@ pub fn start_recovering(
                 "the server is starting: it is recovering its data directory; send it again in a moment",
             ))
     };
-    listener.serve(router, tls, limits, Counts::default())
+    let options = Options {
+        limits,
+        tls: server_config(tls)?,
+        counts: Counts::default(),
+        refuse: refusal::answer,
+    };
+    listener.serve(router, options)
 }
 
 async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {

@@ -11,7 +11,7 @@ use actix_web::web::Bytes;
 use hyper::header;
 
 /// Converts a request for the router; `None` when only one of the two libraries accepts its head.
-pub(super) fn request(
+pub(crate) fn request(
     head: &hyper::http::request::Parts,
     payload: Payload,
     peer: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) fn request(
 }
 
 /// Converts the head of an answer for the HTTP library.
-pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
+pub(crate) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     let mut answer = hyper::Response::new(body);
     // Both libraries accept every three-digit number.
     let status = hyper::StatusCode::from_u16(head.status().as_u16());
@@ -53,7 +53,7 @@ pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
 }
 
 /// Makes this the last answer of its connection.
-pub(super) fn close<B>(answer: &mut hyper::Response<B>) {
+pub(crate) fn close<B>(answer: &mut hyper::Response<B>) {
     let close = header::HeaderValue::from_static("close");
     answer.headers_mut().insert(header::CONNECTION, close);
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 
-use super::bounds::{Limits, STOP_BODY_PATIENCE};
-use super::clock::Ticks;
+use crate::bounds::{Limits, STOP_BODY_PATIENCE};
+use crate::clock::Ticks;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// A head is awaited under the head timeout: the first one, or one that has begun to arrive.
     Head,
     /// The last answer is sent, and nothing has arrived since.
@@ -27,7 +27,7 @@ pub(super) enum Phase {
 
 /// An order to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// The server stops: finish the requests in flight.
     Stop,
     /// The head takes too long.
@@ -38,7 +38,7 @@ pub(super) enum Order {
     Cut,
 }
 
-pub(super) struct Connection {
+pub(crate) struct Connection {
     ticks: Rc<Ticks>,
     /// Whether it has several requests at a time (HTTP/2).
     is_multiplexed: Cell<bool>,
@@ -62,7 +62,7 @@ pub(super) struct Connection {
 }
 
 /// Counts a request or an answer in one of the connection's numbers, until dropped.
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     connection: Rc<Connection>,
     number: fn(&Connection) -> &Cell<u32>,
 }

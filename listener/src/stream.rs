@@ -11,16 +11,16 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use super::connection::Connection;
+use crate::connection::Connection;
 
 /// Boxed: the state of TLS is large.
-pub(super) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A stream that reports to its connection what happens.
 ///
 /// The HTTP library itself answers a head that it cannot read, without a body. No request runs then, so what the
 /// library writes is withheld from the client, and the connection's task sends the service's own answer instead.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     stream: Stream,
     connection: Rc<Connection>,
 }

@@ -15,29 +15,25 @@ use actix_web::dev::{Payload, Response, Service};
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 
-use super::answer::AnswerBody;
-use super::bounds::STREAMS_MAX;
-use super::connection::Connection;
-use super::convert;
-use super::counts::Counted;
-use super::request_body::RequestBody;
-use crate::error::ServiceError;
-use crate::http::error::error_response;
-use crate::http::server::request_id::RequestId;
-
-/// `Retry-After` of a refused request: requests finish within seconds.
-const RETRY_AFTER_SECONDS: u32 = 1;
+use crate::answer::AnswerBody;
+use crate::bounds::STREAMS_MAX;
+use crate::connection::Connection;
+use crate::convert;
+use crate::counts::Counted;
+use crate::refusal::{Refusal, Refuse};
+use crate::request_body::RequestBody;
 
 /// The router of a worker.
-pub(super) type Router = BoxService<Request, Response<BoxBody>, Error>;
+pub(crate) type Router = BoxService<Request, Response<BoxBody>, Error>;
 
 /// Passes the requests of one connection to the router.
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     pub router: Rc<Router>,
     pub connection: Rc<Connection>,
     pub peer: SocketAddr,
     /// Running HTTP/2 requests of the whole server.
     pub streams: Arc<AtomicUsize>,
+    pub refuse: Refuse,
 }
 
 impl Exchange {
@@ -57,21 +53,19 @@ impl Exchange {
         let stream = connection.is_multiplexed().then(|| Counted::new(&self.streams));
         let is_full = matches!(stream, Some((_, before)) if before >= STREAMS_MAX);
         let answering = match convert::request(&head, payload, self.peer) {
-            _ if is_full => Err(ServiceError::unavailable(
-                "the server has as many requests open as it has room for; send it again in a moment",
-                RETRY_AFTER_SECONDS,
-            )),
-            None => Err(ServiceError::validation(
-                "the request's head has bytes that have no meaning there",
-            )),
+            _ if is_full => Err(Refusal::Crowded),
+            None => Err(Refusal::Malformed(String::from(
+                "it has bytes that have no meaning there",
+            ))),
             // The router needs no `poll_ready`: it is always ready.
             Some(request) => Ok(self.router.call(request)),
         };
+        let refuse = self.refuse;
         async move {
             let _stream = stream;
             let response = match answering {
                 Ok(answering) => answering.await.unwrap_or_else(Response::from),
-                Err(refused) => error_response(&refused, RequestId::next()).into(),
+                Err(refusal) => refuse(&refusal),
             };
             let (head, body_out) = response.into_parts();
             let body_out = AnswerBody::new(body_out, connection.send(), connection.is_multiplexed());

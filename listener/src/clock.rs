@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How often the clock is read, which is also how old the time may be.
-pub(super) const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// The time since the worker began, as of the last tick.
-pub(super) struct Ticks {
+pub(crate) struct Ticks {
     began: Instant,
     now: Cell<Duration>,
 }

@@ -19,25 +19,24 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::bounds;
-use super::connection::{Order, Phase};
-use super::exchange::Exchange;
-use super::refusal::Fault;
-use super::stream::{Stream, Watched};
-use crate::http::server::request_id::RequestId;
+use crate::bounds;
+use crate::connection::{Order, Phase};
+use crate::exchange::Exchange;
+use crate::refusal::{Refusal, last_answer};
+use crate::stream::{Stream, Watched};
 
 /// The ALPN name of HTTP/2.
 const H2: &[u8] = b"h2";
 
 /// The TLS acceptors, with HTTP/2 and without.
 #[derive(Clone)]
-pub(super) struct Acceptors {
+pub(crate) struct Acceptors {
     roomy: TlsAcceptor,
     crowded: TlsAcceptor,
 }
 
 /// A connection and its settings.
-pub(super) struct Serving {
+pub(crate) struct Serving {
     pub exchange: Exchange,
     /// Whether it is among the first connections, which get large buffers and HTTP/2.
     pub is_roomy: bool,
@@ -57,7 +56,7 @@ impl<F: Future<Output: 'static> + 'static> Executor<F> for OnThisThread {
 
 impl Acceptors {
     /// Makes the acceptors for this certificate.
-    pub fn new(config: rustls::ServerConfig) -> Self {
+    pub fn new(config: &rustls::ServerConfig) -> Self {
         let acceptor = |protocols: &[&[u8]]| {
             let mut config = config.clone();
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
@@ -106,7 +105,7 @@ impl Serving {
 
     async fn http1(self, stream: Stream) {
         let connection = &Rc::clone(&self.exchange.connection);
-        let peer = self.exchange.peer;
+        let (peer, refuse) = (self.exchange.peer, self.exchange.refuse);
         let buffer_bytes_max = if self.is_roomy {
             bounds::ROOMY_BUFFER_BYTES_MAX
         } else {
@@ -137,14 +136,14 @@ impl Serving {
         .await;
         let parts = protocol.into_parts();
         let mut stream = parts.io.into_inner().into_stream();
-        let fault = match end {
+        let refusal = match end {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => match fault(connection.refused(), &error, &parts.read_buf) {
-                Some(fault) => Some(fault),
+            Ok(Err(error)) => match refusal(connection.refused(), &error, &parts.read_buf) {
+                Some(refusal) => Some(refusal),
                 // The client has closed the connection.
                 None => return,
             },
-            Err(Order::Late) if connection.head_begun() => Some(Fault::Late),
+            Err(Order::Late) if connection.head_begun() => Some(Refusal::Late),
             Err(Order::Stop | Order::Late | Order::Close) => {
                 // Closes the sending side if that is possible without waiting.
                 stream.shutdown().now_or_never();
@@ -158,9 +157,9 @@ impl Serving {
             bounds::LINGER
         };
         let last = async {
-            if let Some(fault) = fault {
-                tracing::debug!(?fault, %peer, "request head refused");
-                stream.write_all(&fault.answer(RequestId::next())).await?;
+            if let Some(refusal) = refusal {
+                tracing::debug!(?refusal, %peer, "request head refused");
+                stream.write_all(&last_answer(refuse(&refusal))).await?;
                 stream.flush().await?;
             }
             linger(&mut stream).await
@@ -206,18 +205,18 @@ impl Serving {
 }
 
 /// Returns what was wrong with a head, from the HTTP library's own refusal of it; `None` when the connection broke.
-fn fault(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Fault> {
+fn refusal(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Refusal> {
     let line_bytes = read.iter().position(|byte| *byte == b'\n');
     match refused {
         Some(431) if line_bytes.is_none_or(|bytes| bytes >= bounds::HEAD_BYTES_MAX) => {
-            Some(Fault::TargetTooLong)
+            Some(Refusal::TargetTooLong)
         }
-        Some(431) => Some(Fault::HeadTooLarge),
-        Some(414) => Some(Fault::TargetTooLong),
-        Some(_) => Some(Fault::Malformed(error.to_string())),
+        Some(431) => Some(Refusal::HeadTooLarge),
+        Some(414) => Some(Refusal::TargetTooLong),
+        Some(_) => Some(Refusal::Malformed(error.to_string())),
         None => error
             .is_parse_version_h2()
-            .then(|| Fault::Malformed(String::from("HTTP/2 is spoken by TLS only"))),
+            .then(|| Refusal::Malformed(String::from("HTTP/2 is spoken by TLS only"))),
     }
 }
 

@@ -1,9 +1,10 @@
-//! The listener: accepts sockets, passes requests to the router and sends the answers. hyper implements HTTP, actix-web
-//! routes; this module connects the two.
+//! Accepts sockets, passes requests to a router and sends its answers. hyper implements HTTP, actix-web routes; this crate
+//! connects the two.
 //!
 //! Clients cannot exhaust its resources. A connection has one head at a time and a bounded buffer (`bounds`). A body is
 //! read only as the handler asks for it (`request_body`), and the next request only after the previous answer is sent.
-//! Everything that may keep the server waiting has a timeout (`connection`). Called by `server` and by `recovering`.
+//! Everything that may keep the server waiting has a timeout (`connection`). The crate knows nothing of an API: the caller
+//! writes the answers to requests that never reach the router ([`Refusal`]).
 //!
 //! `accepting` takes connections and a `worker` serves them. `serving` handles one connection from beginning to end,
 //! `exchange` one request of it.
@@ -26,6 +27,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use actix::Arbiter;
 use actix_http::Request;
@@ -36,14 +38,13 @@ use actix_web::dev::{AppConfig, Response, ServiceResponse};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
-use super::tls::Tls;
-use crate::config::ServerConfig;
 use accepting::Worker;
 use serving::Acceptors;
 use worker::{Accepted, Shared};
 
-pub(super) use bounds::Limits;
-pub(super) use counts::Counts;
+pub use bounds::{CONNECTIONS_MAX, Limits};
+pub use counts::Counts;
+pub use refusal::{Refusal, Refuse};
 
 /// Length of the socket's queue of connections that are not accepted yet.
 const BACKLOG: i32 = 1_024;
@@ -58,6 +59,19 @@ pub struct Listener {
     socket: TcpListener,
 }
 
+/// How a server serves.
+#[derive(Clone)]
+pub struct Options {
+    /// Limits of the whole server.
+    pub limits: Limits,
+    /// Speaks TLS with this certificate; its ALPN protocols are set by the listener.
+    pub tls: Option<rustls::ServerConfig>,
+    /// Counts connections.
+    pub counts: Counts,
+    /// Makes the answers to requests that never reach the router.
+    pub refuse: Refuse,
+}
+
 /// A running server.
 pub struct RunningServer {
     /// The address it listens on, with the real port when the configuration says 0.
@@ -67,35 +81,32 @@ pub struct RunningServer {
     workers: Vec<(Arbiter, UnboundedSender<Accepted>)>,
 }
 
-/// Binds the configured address. Connections inherit the socket's timeout for unacknowledged data: without it, a client
-/// that reads nothing could keep its answer in memory indefinitely.
-///
-/// # Errors
-/// The address cannot be bound.
-pub fn listen(config: &ServerConfig) -> io::Result<Listener> {
-    let socket = TcpListener::bind(config.listen)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    #[cfg(target_os = "linux")]
-    rustix::net::sockopt::set_tcp_user_timeout(
-        &socket,
-        u32::try_from(config.write_timeout.as_millis()).unwrap_or(u32::MAX),
-    )?;
-    socket.set_nonblocking(true)?;
-    Ok(Listener {
-        address: socket.local_addr()?,
-        socket,
-    })
-}
-
 impl Listener {
+    /// Binds an address. Connections inherit the socket's timeout for unacknowledged data: without it, a client that
+    /// reads nothing could keep its answer in memory indefinitely.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn bind(address: SocketAddr, write_timeout: Duration) -> io::Result<Self> {
+        let socket = TcpListener::bind(address)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        #[cfg(target_os = "linux")]
+        rustix::net::sockopt::set_tcp_user_timeout(
+            &socket,
+            u32::try_from(write_timeout.as_millis()).unwrap_or(u32::MAX),
+        )?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            address: socket.local_addr()?,
+            socket,
+        })
+    }
+
     /// Serves with routers made by `router`, one for each worker.
-    pub(super) fn serve<F, I, S, B>(
-        &self,
-        router: F,
-        tls: Option<&Tls>,
-        limits: Limits,
-        counts: Counts,
-    ) -> io::Result<RunningServer>
+    ///
+    /// # Errors
+    /// A thread cannot be started, or the socket cannot be duplicated.
+    pub fn serve<F, I, S, B>(&self, router: F, options: Options) -> io::Result<RunningServer>
     where
         F: Fn() -> I + Send + Clone + 'static,
         I: IntoServiceFactory<S, Request>,
@@ -110,14 +121,13 @@ impl Listener {
     {
         // A duplicate of the same socket: it stays open for the next server when this one closes its own.
         let socket = self.socket.try_clone()?;
-        let tls = tls.map(|tls| tls.server_config().map(Acceptors::new));
+        let counts = options.counts.clone();
         let shared = Shared {
-            tls: tls.transpose().map_err(io::Error::other)?,
-            counts: counts.clone(),
+            tls: options.tls.as_ref().map(Acceptors::new),
             streams: Arc::new(AtomicUsize::new(0)),
-            limits,
+            options,
         };
-        let limits = &shared.limits;
+        let limits = &shared.options.limits;
         let blocking_threads = (BLOCKING_THREADS_MAX / limits.workers).max(1);
         let mut workers = Vec::with_capacity(limits.workers);
         let mut handles = Vec::with_capacity(limits.workers);

@@ -9,11 +9,11 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::web::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
-use super::connection::InFlight;
+use crate::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
+use crate::connection::InFlight;
 
 /// The body of an answer.
-pub(super) struct AnswerBody {
+pub(crate) struct AnswerBody {
     sending: InFlight,
     /// The rest of the chunk that the handler gave last.
     rest: Bytes,
@@ -106,9 +106,9 @@ mod tests {
     use std::rc::Rc;
     use std::task::Waker;
 
-    use super::super::clock::Ticks;
-    use super::super::connection::Connection;
     use super::*;
+    use crate::clock::Ticks;
+    use crate::connection::Connection;
 
     fn answer(body: Bytes) -> AnswerBody {
         let connection = Connection::new(Rc::new(Ticks::new()));

@@ -6,66 +6,63 @@
 
 use std::time::Duration;
 
-use crate::config::ServerConfig;
-use crate::open_files;
-
 /// Request line and headers. A longer head is answered with 431, or with 414 when the request line alone is too long.
-pub(super) const HEAD_BYTES_MAX: usize = 16 * 1_024;
+pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1_024;
 
 /// The read buffer and the write buffer of a connection, each.
-pub(super) const CROWDED_BUFFER_BYTES_MAX: usize = HEAD_BYTES_MAX;
+pub(crate) const CROWDED_BUFFER_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
 /// The same for one of the first connections.
-pub(super) const ROOMY_BUFFER_BYTES_MAX: usize = 64 * 1_024;
+pub(crate) const ROOMY_BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
 /// Connections with larger buffers and HTTP/2. Later clients get HTTP/1.1, which all clients support.
-pub(super) const ROOMY_CONNECTIONS_MAX: usize = 512;
+pub(crate) const ROOMY_CONNECTIONS_MAX: usize = 512;
 
 /// Open requests of one HTTP/2 connection.
-pub(super) const STREAMS_PER_CONNECTION_MAX: u32 = 100;
+pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 100;
 
 /// Running requests of all HTTP/2 connections together. Further ones are answered with 503.
-pub(super) const STREAMS_MAX: usize = 8_192;
+pub(crate) const STREAMS_MAX: usize = 8_192;
 
 /// Body bytes that one HTTP/2 request may send before a handler reads them.
-pub(super) const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
 
 /// The same for all requests of an HTTP/2 connection.
-pub(super) const CONNECTION_WINDOW_BYTES: u32 = 256 * 1_024;
+pub(crate) const CONNECTION_WINDOW_BYTES: u32 = 256 * 1_024;
 
 /// Unsent bytes of one HTTP/2 answer, not counting the piece that is added next.
-pub(super) const STREAM_SEND_BYTES_MAX: usize = 32 * 1_024;
+pub(crate) const STREAM_SEND_BYTES_MAX: usize = 32 * 1_024;
 
 /// Streams that an HTTP/2 client may open and reset at once before its connection is closed.
-pub(super) const PENDING_RESETS_MAX: usize = 20;
+pub(crate) const PENDING_RESETS_MAX: usize = 20;
 
 /// Streams of an HTTP/2 connection that may end by a client error before the connection is closed.
-pub(super) const FAULTY_STREAMS_MAX: usize = 200;
+pub(crate) const FAULTY_STREAMS_MAX: usize = 200;
 
 /// Encrypted bytes that are not sent yet on a TLS connection.
-pub(super) const TLS_BUFFER_BYTES_MAX: usize = 32 * 1_024;
+pub(crate) const TLS_BUFFER_BYTES_MAX: usize = 32 * 1_024;
 
 /// Answers are passed to the HTTP library in pieces of this size, so that progress of the client is visible.
-pub(super) const PIECE_BYTES: usize = 64 * 1_024;
+pub(crate) const PIECE_BYTES: usize = 64 * 1_024;
 
 /// The same for HTTP/2, where one connection may have many unsent answers.
-pub(super) const STREAM_PIECE_BYTES: usize = 16 * 1_024;
+pub(crate) const STREAM_PIECE_BYTES: usize = 16 * 1_024;
 
 /// Bytes of an unread body that are read and discarded so that the connection can be reused.
-pub(super) const DRAIN_BYTES_MAX: usize = 256 * 1_024;
+pub(crate) const DRAIN_BYTES_MAX: usize = 256 * 1_024;
 
 /// After the connection's end was announced, the client has this long to close it and to send what it was about to
 /// send.
-pub(super) const LINGER: Duration = Duration::from_secs(5);
+pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
 /// Bytes that the client may send in that time: about the largest body that is allowed.
-pub(super) const LINGER_BYTES_MAX: usize = 16 << 20;
+pub(crate) const LINGER_BYTES_MAX: usize = 16 << 20;
 
 /// The same time while the server stops.
-pub(super) const STOP_LINGER: Duration = Duration::from_secs(1);
+pub(crate) const STOP_LINGER: Duration = Duration::from_secs(1);
 
 /// While the server stops, a body that makes no progress for this long is abandoned.
-pub(super) const STOP_BODY_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const STOP_BODY_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Memory of one connection with small buffers.
 const CROWDED_BYTES_MAX: usize = 2 * CROWDED_BUFFER_BYTES_MAX;
@@ -76,17 +73,17 @@ const ROOMY_BYTES_MAX: usize = CONNECTION_WINDOW_BYTES as usize + ROOMY_BUFFER_B
 /// Memory of all connections.
 const CONNECTIONS_BYTES_MAX: usize = 1 << 30;
 
-/// The number of connections whose buffers fit into that.
-const CONNECTIONS_MAX: usize =
+/// The number of connections whose buffers fit into 1 GiB.
+pub const CONNECTIONS_MAX: usize =
     (CONNECTIONS_BYTES_MAX - ROOMY_CONNECTIONS_MAX * ROOMY_BYTES_MAX - STREAMS_MAX * HEAD_BYTES_MAX)
         / CROWDED_BYTES_MAX;
 
-/// The limits of a server, from its configuration and the limits of the operating system.
+/// The limits of a server.
 #[derive(Clone, Debug)]
-pub(in crate::http) struct Limits {
+pub struct Limits {
     /// Worker threads.
     pub workers: usize,
-    /// Open connections.
+    /// Open connections; at most [`CONNECTIONS_MAX`].
     pub connections_max: usize,
     /// Time for a request's head to arrive.
     pub head_timeout: Duration,
@@ -96,41 +93,4 @@ pub(in crate::http) struct Limits {
     pub quiet_max: Duration,
     /// How long requests in flight may take when the server stops.
     pub shutdown_timeout: Duration,
-}
-
-impl Limits {
-    /// Limits of the whole server.
-    pub fn of(config: &ServerConfig, workers: usize) -> Self {
-        let allowed = open_files::connections_allowed().min(CONNECTIONS_MAX);
-        Self {
-            workers,
-            connections_max: config.connections_max.min(allowed),
-            head_timeout: config.head_timeout,
-            keep_alive: Some(config.keep_alive),
-            // A client may be idle, send a head and take an answer in sequence, each for its full time.
-            quiet_max: config.keep_alive + config.head_timeout + config.write_timeout,
-            shutdown_timeout: config.shutdown_timeout,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-
-    #[test]
-    fn the_default_number_of_connections_fits_into_their_memory() {
-        let configured = Config::defaults().unwrap().server.connections_max;
-        assert!(configured <= CONNECTIONS_MAX, "{CONNECTIONS_MAX}");
-    }
-
-    #[test]
-    fn more_connections_than_memory_allows_are_refused() {
-        let mut config = Config::defaults().unwrap().server;
-        config.connections_max = 1_000_000;
-        assert!(Limits::of(&config, 1).connections_max <= CONNECTIONS_MAX);
-        config.connections_max = 1;
-        assert_eq!(Limits::of(&config, 1).connections_max, 1);
-    }
 }

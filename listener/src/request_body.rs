@@ -13,11 +13,11 @@ use actix_web::web::Bytes;
 use futures_util::Stream;
 use hyper::body::{Body, Frame, Incoming};
 
-use super::bounds::DRAIN_BYTES_MAX;
-use super::connection::{Connection, InFlight};
+use crate::bounds::DRAIN_BYTES_MAX;
+use crate::connection::{Connection, InFlight};
 
 /// A request's body, shared by the handler that reads it and by the code that drains what the handler left.
-pub(super) struct RequestBody {
+pub(crate) struct RequestBody {
     connection: Rc<Connection>,
     incoming: RefCell<Incoming>,
     /// Whether the client sends the body only after `100 Continue`.

@@ -10,22 +10,22 @@ use actix_web::rt::time::sleep;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::bounds::ROOMY_CONNECTIONS_MAX;
-use super::counts::{Counted, Counts};
-use super::worker::Accepted;
+use crate::bounds::ROOMY_CONNECTIONS_MAX;
+use crate::counts::{Counted, Counts};
+use crate::worker::Accepted;
 
 /// How long accepting pauses when the operating system cannot open more connections.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The acceptor's handle of a worker.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     pub connections: UnboundedSender<Accepted>,
     /// The worker's open connections.
     pub load: Arc<AtomicUsize>,
 }
 
 /// Accepts connections. When the connection limit is reached, new connections wait in the socket's queue.
-pub(super) async fn accept(socket: TcpListener, workers: &[Worker], connections_max: usize, counts: &Counts) {
+pub(crate) async fn accept(socket: TcpListener, workers: &[Worker], connections_max: usize, counts: &Counts) {
     let socket = match tokio::net::TcpListener::from_std(socket) {
         Ok(socket) => socket,
         Err(error) => {

@@ -19,21 +19,21 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-use super::bounds::Limits;
-use super::clock::{TICK, Ticks};
-use super::connection::{Connection, Order};
-use super::counts::{Counted, Counts};
-use super::exchange::{Exchange, Router};
-use super::serving::{Acceptors, Serving};
+use crate::Options;
+use crate::clock::{TICK, Ticks};
+use crate::connection::{Connection, Order};
+use crate::counts::Counted;
+use crate::exchange::{Exchange, Router};
+use crate::serving::{Acceptors, Serving};
 
 /// How often a stopping worker checks its remaining connections.
 const STOP_TICK: Duration = Duration::from_millis(50);
 
 /// Makes the router of a worker.
-pub(super) type RouterFactory = BoxServiceFactory<AppConfig, Request, Response<BoxBody>, Error, ()>;
+pub(crate) type RouterFactory = BoxServiceFactory<AppConfig, Request, Response<BoxBody>, Error, ()>;
 
 /// An accepted socket and the resources that it holds while it is open.
-pub(super) struct Accepted {
+pub(crate) struct Accepted {
     pub socket: TcpStream,
     pub peer: SocketAddr,
     /// See [`Serving::is_roomy`].
@@ -47,10 +47,9 @@ type Held = (Counted, Counted, OwnedSemaphorePermit);
 
 /// State that all workers share.
 #[derive(Clone)]
-pub(super) struct Shared {
-    pub limits: Limits,
+pub(crate) struct Shared {
+    pub options: Options,
     pub tls: Option<Acceptors>,
-    pub counts: Counts,
     /// Running HTTP/2 requests.
     pub streams: Arc<AtomicUsize>,
 }
@@ -63,7 +62,7 @@ struct Connections {
 
 /// Serves connections until the acceptor's end of the channel is dropped; then finishes what is in flight, unless it
 /// runs out of time.
-pub(super) async fn work(router: RouterFactory, shared: Shared, mut accepted: UnboundedReceiver<Accepted>) {
+pub(crate) async fn work(router: RouterFactory, shared: Shared, mut accepted: UnboundedReceiver<Accepted>) {
     let Ok(router) = router.new_service(AppConfig::default()).await.map(Rc::new) else {
         tracing::error!("BUG: the router cannot be made");
         return;
@@ -104,9 +103,10 @@ impl Connections {
                 connection: Rc::clone(&connection),
                 peer: accepted.peer,
                 streams: Arc::clone(&self.shared.streams),
+                refuse: self.shared.options.refuse,
             },
             is_roomy: accepted.is_roomy,
-            is_kept_alive: self.shared.limits.keep_alive.is_some(),
+            is_kept_alive: self.shared.options.limits.keep_alive.is_some(),
         };
         let mut open = self.open.borrow_mut();
         let entry = open.vacant_entry();
@@ -126,9 +126,9 @@ impl Connections {
     /// Checks the timeouts of the connections.
     fn order_overdue(&self) {
         for (_, (connection, _)) in &*self.open.borrow() {
-            if let Some(order) = connection.overdue(&self.shared.limits) {
+            if let Some(order) = connection.overdue(&self.shared.options.limits) {
                 if order != Order::Close {
-                    self.shared.counts.cut();
+                    self.shared.options.counts.cut();
                 }
                 connection.order(order);
             }
@@ -140,7 +140,7 @@ impl Connections {
         for (_, (connection, _)) in &*self.open.borrow() {
             connection.order(Order::Stop);
         }
-        let deadline = Instant::now() + self.shared.limits.shutdown_timeout;
+        let deadline = Instant::now() + self.shared.options.limits.shutdown_timeout;
         loop {
             // Lets the tasks that got an order run first.
             actix_web::rt::task::yield_now().await;
@@ -151,7 +151,7 @@ impl Connections {
             let is_late = Instant::now() >= deadline;
             for (_, (connection, task)) in &*self.open.borrow() {
                 if is_late || connection.lacks_body() {
-                    self.shared.counts.cut();
+                    self.shared.options.counts.cut();
                     task.abort();
                 }
             }
