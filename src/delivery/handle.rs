@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::actor::{DeliveryActor, Queued, Stop};
-use super::counters::{Counters, DeliveryStats};
+use super::actor::{DeliveryActor, tell};
 use super::guard::{CheckedUrl, Guard};
-use super::offered::Offered;
 use super::points::{NewPoints, subscribers};
 use super::recent::Recent;
-use super::redelivery::Redeliver;
 use super::resolve::SystemResolver;
+use super::stats::DeliveryStats;
 use super::transport::{HttpTransport, Transport};
 use crate::catalog::{Bucket, CatalogHandle, Delivery, DeliveryTotals};
 use crate::clock::Clock;
@@ -42,7 +41,8 @@ pub(super) struct Shared {
     pub(super) dependencies: Dependencies,
     pub(super) guard: Guard,
     pub(super) recent: Recent,
-    pub(super) counters: Counters,
+    /// Without the members that [`Deliveries::stats`] fills in.
+    pub(super) stats: Mutex<DeliveryStats>,
 }
 
 /// Handle of the delivery actor. Cheap to clone.
@@ -79,7 +79,7 @@ impl Deliveries {
             dependencies,
             guard,
             recent: Recent::default(),
-            counters: Counters::default(),
+            stats: Mutex::default(),
         });
         let arbiter = Arbiter::new();
         let for_actor = Arc::clone(&shared);
@@ -105,7 +105,7 @@ impl Deliveries {
     /// Schedules deliveries that are in the catalog by now, for the first time or again.
     pub fn queued(&self, ids: Vec<ObjectId>) {
         if !ids.is_empty() {
-            self.0.address.do_send(Queued(ids));
+            tell(&self.0.address, move |actor, context| actor.queue(&ids, context));
         }
     }
 
@@ -123,8 +123,11 @@ impl Deliveries {
         let sources = points.rows.len();
         let bytes = u32::try_from(points.bytes()).unwrap_or(u32::MAX);
         match Arc::clone(&self.0.free_bytes).try_acquire_many_owned(bytes) {
-            Ok(reserved) => self.0.address.do_send(Offered { points, reserved }),
-            Err(_) => self.0.shared.counters.dropped(sources),
+            Ok(reserved) => tell(&self.0.address, move |actor, context| {
+                drop(reserved);
+                actor.notify(&points, context);
+            }),
+            Err(_) => self.0.shared.stats.lock().dropped += sources as u64,
         }
     }
 
@@ -140,7 +143,9 @@ impl Deliveries {
     /// The log refuses writes; nothing has changed.
     pub async fn redeliver(&self, known: Delivery) -> Result<Option<Delivery>, ServiceError> {
         let (reply, answer) = oneshot::channel();
-        self.0.address.do_send(Redeliver { known, reply });
+        tell(&self.0.address, |actor, context| {
+            actor.redeliver(known, reply, context)
+        });
         // The actor lives as long as its thread.
         answer.await.unwrap_or_else(|_| Err(JournalError::Closed.into()))
     }
@@ -155,7 +160,7 @@ impl Deliveries {
         DeliveryStats {
             offered_bytes: (OFFERED_BYTES_MAX - self.0.free_bytes.available_permits()) as u64,
             offered_bytes_max: OFFERED_BYTES_MAX as u64,
-            ..self.0.shared.counters.stats()
+            ..*self.0.shared.stats.lock()
         }
     }
 
@@ -163,7 +168,9 @@ impl Deliveries {
     /// `within` this time stay owed and continue after the next start.
     pub async fn stop(&self, within: Duration) {
         let (reply, stopped) = oneshot::channel();
-        self.0.address.do_send(Stop { within, reply });
+        tell(&self.0.address, move |actor, context| {
+            actor.stop(within, reply, context)
+        });
         // The actor replies within the time limit, unless its thread ended.
         let _ = stopped.await;
     }

@@ -214,6 +214,10 @@ impl Schedule {
         self.receivers.get(receiver).map_or(0, |queue| queue.entries)
     }
 
+    pub fn contains(&self, id: ObjectId) -> bool {
+        self.entries.contains_key(&id)
+    }
+
     pub fn is_in_flight(&self, id: ObjectId) -> bool {
         let entry = self.entries.get(&id);
         entry.is_some_and(|entry| matches!(entry.place, Place::InFlight(_)))

@@ -194,8 +194,7 @@ impl Triggers {
                 .or(newest.map(|newest| &*newest.point)),
         };
         let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
-        let body = |webhook_id| trigger.body(webhook_id);
-        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, body);
+        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, &trigger);
         if let Some(url) = &rule.settings.webhook_url {
             let receiver = Receiver::Rule {
                 rule_id: rule.id,

@@ -107,7 +107,7 @@ const DURATION: &str = "this may be a duration, which is no part of a condition;
 
 /// "%", "percent" or "per cent", as used in changes.
 pub(super) fn percent(input: &mut Tokens<'_>) -> Parsed<()> {
-    alt((phrase("%|percent|pct"), phrase("per cent"))).parse_next(input)
+    phrase("%|percent|pct; per cent").parse_next(input)
 }
 
 /// A currency sign before an amount.
