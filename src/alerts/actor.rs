@@ -17,14 +17,9 @@ use crate::ids::ObjectId;
 /// Half the shortest interval. If the clock is set back further, rules that are due could be missed.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
 
-/// The decision of a change, and the callback that replies to the caller.
-pub(super) struct Step {
-    pub(super) decision: Decision,
-    pub(super) done: Box<dyn FnOnce(Result<(), ServiceError>) + Send>,
-}
-
-/// Decides a change of a rule, given the rule and the time.
-pub(super) type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> Step + Send>;
+/// Decides a change of a rule, given the rule and the time. Returns a callback that replies to the caller, too.
+pub(super) type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> (Decision, Done) + Send>;
+pub(super) type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
 
 /// What the actor does next.
 #[derive(Message)]
@@ -109,7 +104,7 @@ impl RuleActor {
             .dependencies
             .catalog
             .read(|catalog| catalog.rule(rule_id).cloned());
-        let Step { decision, done } = decide(rule.as_ref(), now_ns);
+        let (decision, done) = decide(rule.as_ref(), now_ns);
         let Some(command) = decision.command else {
             return done(Ok(()));
         };

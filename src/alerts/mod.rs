@@ -22,7 +22,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalHandle;
 
-use actor::{RuleActor, Step, tell};
+use actor::{Done, RuleActor, tell};
 
 pub use verdict::{AcceptedVerdict, PostedVerdict, Refusal, accept};
 
@@ -95,10 +95,10 @@ impl Alerts {
                     Err(refusal) => (Decision::default(), Err(refusal)),
                 };
                 // If the caller is gone, the decision still takes effect.
-                let done = Box::new(move |outcome: Result<(), ServiceError>| {
+                let done: Done = Box::new(move |outcome| {
                     let _ = reply.send(outcome.and(answer));
                 });
-                Step { decision, done }
+                (decision, done)
             };
             actor.change(rule_id, Box::new(decide), context);
         })

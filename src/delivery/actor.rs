@@ -10,7 +10,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
 use super::handle::Shared;
-use super::outgoing::{Destination, receiver_key, retry_config};
+use super::outgoing::{destination, receiver_key, request, retry_config};
 use super::pace::Pace;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
@@ -212,8 +212,8 @@ impl DeliveryActor {
         let delivery = self.shared.recent.start(id);
         let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
         let found = delivery.and_then(|delivery| {
-            let destination = self.catalog(|catalog| Destination::of(catalog, &delivery))?;
-            destination.request(&delivery, at_ns)
+            let destination = self.catalog(|catalog| destination(catalog, &delivery.receiver))?;
+            request(&delivery, destination, at_ns)
         });
         let Some(request) = found else {
             // The receiver was deleted in the meantime, and its deliveries with it.

@@ -21,14 +21,10 @@ use crate::timestamp::Timestamp;
 pub struct Trigger<'a> {
     #[serde(skip)]
     pub bucket: Named<'a>,
-    #[serde(rename = "alertId")]
-    pub rule_id: ObjectId,
-    #[serde(rename = "alertName")]
-    pub rule_name: &'a str,
-    #[serde(rename = "dataSourceId")]
-    pub source_id: ObjectId,
-    #[serde(rename = "dataSourceName")]
-    pub source_name: &'a str,
+    pub alert_id: ObjectId,
+    pub alert_name: &'a str,
+    pub data_source_id: ObjectId,
+    pub data_source_name: &'a str,
     /// The condition as text.
     pub condition: &'a str,
     /// The field's value; `None` if the caller did not give it.
@@ -39,8 +35,7 @@ pub struct Trigger<'a> {
     pub operator: Option<&'a RawValue>,
     pub triggered_at: Timestamp,
     /// The point that fired the rule, if any: as the evaluator sent it, or the newest [`Point`] of the source.
-    #[serde(rename = "dataPoint")]
-    pub point: Option<&'a RawValue>,
+    pub data_point: Option<&'a RawValue>,
 }
 
 /// Id and name of an object.
@@ -66,17 +61,15 @@ pub struct Point<'a> {
 
 /// The part of an ingest that concerns one source: the data of `data.received`.
 #[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Received<'a> {
-    #[serde(rename = "dataSourceId")]
-    pub source_id: ObjectId,
-    #[serde(rename = "dataSourceName")]
-    pub source_name: &'a str,
+    pub data_source_id: ObjectId,
+    pub data_source_name: &'a str,
     /// The newest point of the source.
-    #[serde(rename = "dataPoint")]
-    pub point: Point<'a>,
+    pub data_point: Point<'a>,
     /// Number of points of this source in a batch; `None` for a single point.
-    #[serde(rename = "dataPointCount", skip_serializing_if = "Option::is_none")]
-    pub point_count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_point_count: Option<u32>,
 }
 
 /// A change of a bucket's configuration: the data of `bucket.updated`.
@@ -129,15 +122,15 @@ impl Trigger<'_> {
             data_source: Named<'a>,
         }
         json(&Data {
-            alert_id: self.rule_id,
-            alert_name: self.rule_name,
+            alert_id: self.alert_id,
+            alert_name: self.alert_name,
             condition: self.condition,
             triggered_at: self.triggered_at,
-            data_point: self.point,
+            data_point: self.data_point,
             bucket: self.bucket,
             data_source: Named {
-                id: self.source_id,
-                name: self.source_name,
+                id: self.data_source_id,
+                name: self.data_source_name,
             },
         })
     }

@@ -175,20 +175,20 @@ impl Triggers {
         let value_of = |parsed: &ParsedCondition| newest?.value(&parsed.field);
         let current_value = parsed.and_then(value_of);
         let trigger = Trigger {
-            rule_id: rule.id,
-            rule_name: &rule.settings.name,
+            alert_id: rule.id,
+            alert_name: &rule.settings.name,
             condition: &rule.settings.text,
             bucket: Named {
                 id: bucket.id,
                 name: &bucket.name,
             },
-            source_id: source.id,
-            source_name: &source.name,
+            data_source_id: source.id,
+            data_source_name: &source.name,
             current_value: facts.current_value.as_deref().or(current_value.as_deref()),
             threshold: facts.threshold.as_deref().or(threshold.as_deref()),
             operator: facts.operator.as_deref().or(operator.as_deref()),
             triggered_at: Timestamp(now_ns),
-            point: facts
+            data_point: facts
                 .data_point
                 .as_deref()
                 .or(newest.map(|newest| &*newest.point)),

@@ -40,20 +40,20 @@ fn trigger<'a>(
     [value, threshold, operator]: [Option<&'a RawValue>; 3],
 ) -> Trigger<'a> {
     Trigger {
-        rule_id: ObjectId::from_bytes([0xa1; 12]),
-        rule_name: "too hot",
+        alert_id: ObjectId::from_bytes([0xa1; 12]),
+        alert_name: "too hot",
         condition: "temperature above 30",
         bucket: Named {
             id: BUCKET,
             name: "plant",
         },
-        source_id: SOURCE,
-        source_name: SOURCE_NAME,
+        data_source_id: SOURCE,
+        data_source_name: SOURCE_NAME,
         current_value: value,
         threshold,
         operator,
         triggered_at: Timestamp(AT_NS),
-        point,
+        data_point: point,
     }
 }
 
@@ -108,15 +108,15 @@ fn missing_facts_are_null_and_evidence_is_sent_verbatim() {
 fn an_ingest_carries_its_point_and_a_batch_its_counts() {
     let values = raw(r#"{"t":1.0,"on":true}"#);
     let single = Received {
-        source_id: SOURCE,
-        source_name: SOURCE_NAME,
-        point: Point {
+        data_source_id: SOURCE,
+        data_source_name: SOURCE_NAME,
+        data_point: Point {
             id: Some(ObjectId::of_point(1, 255)),
             timestamp: Timestamp(0),
             values: &values,
             metadata: None,
         },
-        point_count: None,
+        data_point_count: None,
     };
     let expected = concat!(
         r#"{"event":"data.received","timestamp":"2023-11-14T22:13:20.500Z","#,
@@ -127,7 +127,7 @@ fn an_ingest_carries_its_point_and_a_batch_its_counts() {
     );
     assert_eq!(text(&of_bucket(Event::DataReceived, &single)), expected);
     let batch = Received {
-        point_count: Some(250),
+        data_point_count: Some(250),
         ..single
     };
     let expected = expected.replace(r#""metadata":{}}}}"#, r#""metadata":{}},"dataPointCount":250}}"#);
