@@ -16,7 +16,7 @@ use crate::catalog::{Bytes, CatalogHandle, Command};
 use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::delivery::{self, Deliveries};
+use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::http::{self, RunningServer, Tls, TlsError};
 use crate::journal::JournalHandle;
@@ -169,12 +169,9 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Data
         "recovered"
     );
     make_server_secret(&rooms.catalog, &rooms.journal).await?;
-    let dependencies = delivery::Dependencies {
-        catalog: rooms.catalog.clone(),
-        journal: rooms.journal.clone(),
-        clock: Arc::clone(&clock),
-    };
-    let deliveries = Deliveries::start(dependencies, config.webhooks.allow_private_networks)
+    let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
+    let allow_private_networks = config.webhooks.allow_private_networks;
+    let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), allow_private_networks)
         .map_err(ServiceError::from)?;
     let owed = deliveries.clone();
     let alerts = Alerts::start(alerts::Dependencies {

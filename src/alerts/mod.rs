@@ -24,7 +24,7 @@ use crate::journal::JournalHandle;
 
 use actor::{Done, RuleActor, tell};
 
-pub use verdict::{AcceptedVerdict, PostedVerdict, Refusal, accept};
+pub use verdict::{Accepted, PostedVerdict, Refusal, accept};
 
 /// Maximum number of queued changes and polls. Above it, requests are answered with 503.
 const WAITING_MAX: usize = 2_048;

@@ -18,7 +18,7 @@ use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
 use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::{JournalError, JournalHandle};
+use crate::journal::JournalError;
 
 /// A slower answer does not prove that the receiver can take more requests at once.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -114,15 +114,11 @@ impl DeliveryActor {
     }
 
     pub(super) fn now_ns(&self) -> i64 {
-        self.shared.dependencies.clock.now_ns()
-    }
-
-    pub(super) fn journal(&self) -> &JournalHandle {
-        &self.shared.dependencies.journal
+        self.shared.clock.now_ns()
     }
 
     pub(super) fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
-        self.shared.dependencies.catalog.read(look)
+        self.shared.catalog.read(look)
     }
 
     /// Schedules the pending deliveries of an earlier process.
@@ -311,7 +307,7 @@ impl DeliveryActor {
             made: unrecorded.made.clone(),
         };
         let address = context.address();
-        self.journal().submit_command(command, move |outcome| {
+        self.shared.journal.submit_command(command, move |outcome| {
             tell(&address, move |actor, context| {
                 actor.recorded(id, outcome, context)
             });
@@ -365,7 +361,7 @@ impl DeliveryActor {
             counts: counts.clone(),
         };
         let shared = Arc::clone(&self.shared);
-        self.journal().submit_command(command, move |outcome| {
+        self.shared.journal.submit_command(command, move |outcome| {
             if outcome.is_err() {
                 shared.recent.give_back(counts);
             }

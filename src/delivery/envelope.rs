@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::catalog::{
     Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, NewDeliveries, Receiver, Webhook,
@@ -121,7 +122,7 @@ impl Trigger<'_> {
             bucket: Named<'a>,
             data_source: Named<'a>,
         }
-        json(&Data {
+        to_body(&Data {
             alert_id: self.alert_id,
             alert_name: self.alert_name,
             condition: self.condition,
@@ -137,14 +138,9 @@ impl Trigger<'_> {
 }
 
 /// The data of `webhook.test`.
-#[derive(Serialize)]
-pub struct Test {
-    message: &'static str,
+pub fn test_data() -> Value {
+    json!({"message": "this is a test: deliveries reach this webhook"})
 }
-
-pub const TEST_DATA: Test = Test {
-    message: "this is a test: deliveries reach this webhook",
-};
 
 /// The deliveries of an event of a bucket to all webhooks that subscribe to it. Several webhooks share one body, because
 /// only the delivery's id as the receiver sees it differs.
@@ -238,7 +234,7 @@ pub(super) fn enveloped(
         bucket_id: Option<ObjectId>,
         data: &'a D,
     }
-    json(&Envelope {
+    to_body(&Envelope {
         event: event.name(),
         timestamp: Timestamp(now_ns),
         webhook_id,
@@ -251,7 +247,7 @@ pub(super) fn enveloped(
     clippy::expect_used,
     reason = "BUG: names and values of a body are valid JSON"
 )]
-fn json(body: &impl Serialize) -> Body {
+fn to_body(body: &impl Serialize) -> Body {
     Body::whole(serde_json::to_vec(body).expect("BUG: names and values of a body are valid JSON"))
 }
 

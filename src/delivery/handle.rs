@@ -22,23 +22,19 @@ use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::{JournalError, JournalHandle};
 use crate::random::NoRandomness;
 
+/// For a whole attempt, from name resolution to the head of the answer.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Limit for points that are not deliveries yet.
 const OFFERED_BYTES_MAX: usize = 8 << 20;
 
-/// The other modules that deliveries use.
-#[derive(Clone)]
-pub struct Dependencies {
-    /// Holds owed deliveries and their receivers.
-    pub catalog: CatalogHandle,
-    /// Makes results durable.
-    pub journal: JournalHandle,
-    /// Wall clock.
-    pub clock: Arc<dyn Clock>,
-}
-
 /// What the handle and the actor share.
 pub(super) struct Shared {
-    pub(super) dependencies: Dependencies,
+    /// Holds owed deliveries and their receivers.
+    pub(super) catalog: CatalogHandle,
+    /// Makes results durable.
+    pub(super) journal: JournalHandle,
+    /// Wall clock.
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) guard: Guard,
     pub(super) recent: Recent,
     /// Without the members that [`Deliveries::stats`] fills in.
@@ -62,25 +58,34 @@ impl Deliveries {
     ///
     /// # Errors
     /// The operating system provides no random bytes.
-    pub fn start(dependencies: Dependencies, allow_private_networks: bool) -> Result<Self, NoRandomness> {
+    pub fn start(
+        catalog: CatalogHandle,
+        journal: JournalHandle,
+        clock: Arc<dyn Clock>,
+        allow_private_networks: bool,
+    ) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
         let for_transport = guard.clone();
-        Self::start_with(dependencies, guard, || Rc::new(HttpTransport::new(for_transport)))
+        let shared = Shared {
+            catalog,
+            journal,
+            clock,
+            guard,
+            recent: Recent::default(),
+            stats: Mutex::default(),
+        };
+        Self::start_with(shared, || {
+            Rc::new(HttpTransport::new(for_transport, ATTEMPT_TIMEOUT))
+        })
     }
 
     /// Like [`Deliveries::start`] with a custom transport, which is constructed on the actor's thread.
     pub(super) fn start_with(
-        dependencies: Dependencies,
-        guard: Guard,
+        shared: Shared,
         transport: impl FnOnce() -> Rc<dyn Transport> + Send + 'static,
     ) -> Result<Self, NoRandomness> {
         let ids = ObjectIds::new()?;
-        let shared = Arc::new(Shared {
-            dependencies,
-            guard,
-            recent: Recent::default(),
-            stats: Mutex::default(),
-        });
+        let shared = Arc::new(shared);
         let arbiter = Arbiter::new();
         let for_actor = Arc::clone(&shared);
         let address = DeliveryActor::start_in_arbiter(&arbiter.handle(), move |_| {
@@ -111,7 +116,7 @@ impl Deliveries {
 
     /// Whether any webhook subscribes to ingests into this bucket.
     pub fn has_subscriber(&self, bucket: &Bucket) -> bool {
-        self.0.shared.dependencies.catalog.read(|catalog| {
+        self.0.shared.catalog.read(|catalog| {
             subscribers(catalog, bucket.organization_id, bucket.id)
                 .next()
                 .is_some()

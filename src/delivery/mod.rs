@@ -30,10 +30,10 @@ mod transport;
 mod tests;
 
 pub use envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, TEST_DATA, Trigger, delivery, delivery_to, owing,
+    BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, owing, test_data,
 };
 pub use guard::{CheckedUrl, Guard, Place};
-pub use handle::{Deliveries, Dependencies};
+pub use handle::Deliveries;
 pub use points::{NewPoints, raw_json, values_of};
 pub use resolve::{Lookup, Resolve};
 pub use signature::{check_secret, generate_secret};

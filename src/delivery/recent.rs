@@ -258,11 +258,8 @@ impl Inner {
     }
 
     fn largest(&self) -> Option<ObjectId> {
-        let largest = self
-            .webhooks
-            .iter()
-            .max_by_key(|(_, of_webhook)| of_webhook.bytes);
-        largest.map(|(id, _)| *id)
+        let largest = self.webhooks.iter().max_by_key(|(_, of)| of.bytes)?;
+        Some(*largest.0)
     }
 }
 

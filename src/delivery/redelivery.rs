@@ -67,7 +67,7 @@ impl DeliveryActor {
             deliveries: vec![delivery.clone()],
         };
         let address = context.address();
-        self.journal().submit_command(command, move |outcome| {
+        self.shared.journal.submit_command(command, move |outcome| {
             tell(&address, move |actor, context| {
                 let outcome = outcome.map(|()| delivery).map_err(ServiceError::from);
                 actor.requeued(id, taken, outcome, reply, context);

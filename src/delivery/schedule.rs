@@ -78,10 +78,7 @@ enum Standing {
 
 impl Standing {
     const fn other(self) -> Self {
-        match self {
-            Self::Proven => Self::Unproven,
-            Self::Unproven => Self::Proven,
-        }
+        [Self::Unproven, Self::Proven][self as usize]
     }
 }
 

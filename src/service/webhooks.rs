@@ -10,7 +10,7 @@ use crate::catalog::{
     WebhookStatus, text_bytes,
 };
 pub use crate::delivery::check_secret;
-use crate::delivery::{TEST_DATA, delivery_to, generate_secret};
+use crate::delivery::{delivery_to, generate_secret, test_data};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -181,7 +181,7 @@ impl Service {
         let now_ns = self.now_ns();
         let bucket_id = webhook.settings.bucket_id;
         let event = Event::WebhookTest;
-        let test = delivery_to(&webhook, event, bucket_id, &self.ids, now_ns, &TEST_DATA);
+        let test = delivery_to(&webhook, event, bucket_id, &self.ids, now_ns, &test_data());
         self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],

@@ -46,10 +46,9 @@ pub enum LockError {
 }
 
 fn describe(pid: Option<u32>) -> String {
-    match pid {
-        Some(pid) => format!("process {pid}; stop it or choose another with --data-dir"),
-        None => "another process".to_owned(),
-    }
+    pid.map_or("another process".to_owned(), |pid| {
+        format!("process {pid}; stop it or choose another with --data-dir")
+    })
 }
 
 impl DirectoryLock {

@@ -67,7 +67,7 @@ const NUMERAL: &str = "a number has a point before its decimals and, if anything
 fn sign(input: &mut Tokens<'_>) -> Parsed<bool> {
     match &**input {
         [sign, numeral, ..] if sign.touches(numeral) && is_one_of(sign, "+|-|−") => {
-            let negative = *sign != *"+";
+            let negative = !sign.is("+");
             any.value(negative).parse_next(input)
         }
         _ => Err(Refusal::unexpected(input)),

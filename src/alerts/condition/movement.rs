@@ -18,21 +18,21 @@ enum Verb {
 
 const VERBS: &[(&str, Verb)] = &[
     (
-        "rises|rise|climbs|climb|jumps|jump|surges|surge|spikes|spike; rose|climbed|jumped|surged|spiked; \
+        "rise~|climb~|jump~|surge~|spike~; rose|climbed|jumped|surged|spiked; \
          has|have risen|climbed|jumped|surged|spiked; is|are rising|climbing|jumping|surging|spiking; \
          goes|go|went up; has|have gone up; is|are going up; is|are? up",
         Verb::Rises,
     ),
     (
-        "increases|increase|increased|grows|grow|grew; has|have increased|grown; is|are increasing|growing",
+        "increase~|increased|grow~|grew; has|have increased|grown; is|are increasing|growing",
         Verb::Increases,
     ),
     (
-        "drops|drop|falls|fall|declines|decline|sinks|sink|dips|dip|plunges|plunge; \
-         dropped|fell|declined|sank|dipped|plunged; has|have dropped|fallen|declined|sunk|dipped|plunged; \
+        "drop~|fall~|decline~|sink~|dip~|plunge~; dropped|fell|declined|sank|dipped|plunged; \
+         has|have dropped|fallen|declined|sunk|dipped|plunged; \
          is|are dropping|falling|declining|sinking|dipping|plunging; \
-         decreases|decrease|decreased|shrinks|shrink|shrank; has|have decreased|shrunk; \
-         is|are decreasing|shrinking; goes|go|went down; has|have gone down; is|are going down; is|are? down",
+         decrease~|decreased|shrink~|shrank; has|have decreased|shrunk; is|are decreasing|shrinking; \
+         goes|go|went down; has|have gone down; is|are going down; is|are? down",
         Verb::Falls,
     ),
 ];

@@ -18,7 +18,7 @@ const POSITIVE: Phrases = &[
         Operator::Gt,
     ),
     (
-        ">=|≥|≧|⩾|gte|ge; greater|more|higher|larger|bigger than or equal|equals to?; \
+        ">=|≥|≧|⩾|gte|ge; greater|more|higher|larger|bigger than or equal~ to?; \
          greater|more|higher|larger|bigger or equal to|than?; equal to or greater|more|higher|larger|bigger than; \
          equal to or above|over; above|over or equal to; at or above|over; at least",
         Operator::Gte,
@@ -28,13 +28,13 @@ const POSITIVE: Phrases = &[
         Operator::Lt,
     ),
     (
-        "<=|≤|≦|⩽|lte|le; less|lower|smaller|fewer than or equal|equals to?; \
+        "<=|≤|≦|⩽|lte|le; less|lower|smaller|fewer than or equal~ to?; \
          less|lower|smaller|fewer or equal to|than?; equal to or less|lower|smaller|fewer than; \
          equal to or below|under; below|under or equal to; at or below|under; at most",
         Operator::Lte,
     ),
     (
-        "=|==|eq; equal|equals to?; exactly; exactly equal to; the? same as",
+        "=|==|eq; equal~ to?; exactly; exactly equal to; the? same as",
         Operator::Eq,
     ),
 ];
@@ -52,25 +52,25 @@ const NEGATIVE: Phrases = &[
 /// Verbs, used without "is".
 const VERBS: Phrases = &[
     (
-        "exceeds|exceed|exceeded|surpasses|surpass|surpassed; has|have exceeded|surpassed; \
+        "exceed~|exceeded|surpasses|surpass|surpassed; has|have exceeded|surpassed; \
          is|are exceeding|surpassing",
         Operator::Gt,
     ),
     (
-        "exceeds|exceed or equals|equal; equals|equal|reaches|reach|meets|meet or exceeds|exceed",
+        "exceed~ or equal~; equal~|reaches|reach|meet~ or exceed~",
         Operator::Gte,
     ),
-    ("differs|differ from", Operator::Neq),
+    ("differ~ from", Operator::Neq),
 ];
 
 /// Phrases without a direction, and the reason for refusing them.
 const UNDIRECTED: &[(&str, &str)] = &[
     (
-        "changes|change|varies|vary|fluctuates|fluctuate|moves|move|deviates|deviate by",
+        "change~|varies|vary|fluctuate~|move~|deviate~ by",
         CHANGE_DIRECTION,
     ),
     (
-        "reaches|reach|hits|hit|crosses|cross|passes|pass|touches|touch",
+        "reaches|reach|hit~|crosses|cross|passes|pass|touches|touch",
         LEVEL_SIDE,
     ),
 ];
@@ -85,7 +85,7 @@ pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator,
             preceded(phrase("does|do not; doesn't|don't|doesnt|dont"), denied),
             verb,
             // "is from 5 to 10". "goes from 5 to 10" is a change and not accepted.
-            phrase("is|are|ranges|range|lies|lie? from").value(Operator::Between),
+            phrase("is|are|range~|lie~? from").value(Operator::Between),
             state,
         ));
         match kind {
@@ -100,12 +100,9 @@ fn verb(input: &mut Tokens<'_>) -> Parsed<Operator> {
     alt((
         movement,
         longest(VERBS),
-        preceded(
-            phrase("falls|fall|lies|lie|moves|move|drifts|drift|ranges|range"),
-            range,
-        ),
-        (phrase("leaves|leave|exits|exit"), ends).value(Operator::Outside),
-        (phrase("enters|enter"), ends).value(Operator::Between),
+        preceded(phrase("fall~|lie~|move~|drift~|range~"), range),
+        (phrase("leave~|exit~"), ends).value(Operator::Outside),
+        (phrase("enter~"), ends).value(Operator::Between),
     ))
     .parse_next(input)
 }
@@ -148,15 +145,15 @@ enum Link {
 
 const LINKS: &[(&str, Link)] = &[
     (
-        "is|are|becomes|become|stays|stay|remains|remain|reads|read|turns|turn; \
+        "is|are|become~|stay~|remain~|read~|turn~; \
          has|have become|stayed|remained|turned; \
-         turns|turn|turned|changes|change|changed|goes|go|went|switches|switch|switched to|into; \
+         turn~|turned|change~|changed|goes|go|went|switches|switch|switched to|into; \
          has|have turned|changed|gone|switched to|into; is|are set|switched|changed to",
         Link::Is,
     ),
     ("isn't|isnt|aren't|arent", Link::IsNot),
     (
-        "goes|go|went|gets|get|got; has|have gone|got; is|are going|getting|staying",
+        "goes|go|went|get~|got; has|have gone|got; is|are going|getting|staying",
         Link::Goes,
     ),
 ];

@@ -52,17 +52,25 @@ impl<'t> Token<'t> {
         &self.onward[..last.end - self.start]
     }
 
+    /// Whether it is this keyword, in any case. A `~` after the keyword stands for an optional "s". A quoted text is no
+    /// keyword.
+    pub fn is(&self, keyword: &str) -> bool {
+        let plain = |c: char| if c == '’' { '\'' } else { c.to_ascii_lowercase() };
+        let spells = |text: &str, keyword: &str| text.chars().map(plain).eq(keyword.chars());
+        let text = self.text();
+        let spelled = match keyword.strip_suffix('~') {
+            Some(stem) => [Some(text), text.strip_suffix(['s', 'S'])]
+                .into_iter()
+                .flatten()
+                .any(|text| spells(text, stem)),
+            None => spells(text, keyword),
+        };
+        spelled && !matches!(self.kind, Kind::Quoted(_))
+    }
+
     /// Whether `next` follows without white space.
     pub fn touches(&self, next: &Self) -> bool {
         self.end == next.start
-    }
-}
-
-/// Compares with a keyword, ignoring case. A quoted text equals no keyword.
-impl PartialEq<str> for Token<'_> {
-    fn eq(&self, keyword: &str) -> bool {
-        let plain = |c: char| if c == '’' { '\'' } else { c.to_ascii_lowercase() };
-        !matches!(self.kind, Kind::Quoted(_)) && self.text().chars().map(plain).eq(keyword.chars())
     }
 }
 
@@ -80,8 +88,8 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
 }
 
 /// Matches one of the phrases of `pattern`, the longest. `; ` separates phrases, a space the words of a phrase, and `|`
-/// alternatives for one word; `?` after them makes the word optional. Patterns are in lower case, with straight
-/// apostrophes.
+/// alternatives for one word; `?` after them makes the word optional, and `~` after one of them its final "s". Patterns
+/// are in lower case, with straight apostrophes.
 pub(super) fn phrase<'t>(pattern: &'static str) -> impl Parser<Tokens<'t>, (), Refusal> {
     move |input: &mut Tokens<'t>| {
         let rests = pattern.split("; ").map(|words| after_words(words, *input));
@@ -128,7 +136,7 @@ pub(super) fn longest<'t, T: Copy>(
 
 /// Whether the token is one of `keywords`, separated by `|`.
 pub(super) fn is_one_of(token: &Token<'_>, keywords: &str) -> bool {
-    keywords.split('|').any(|keyword| *token == *keyword)
+    keywords.split('|').any(|keyword| token.is(keyword))
 }
 
 type Text<'t> = LocatingSlice<&'t str>;

@@ -9,7 +9,7 @@ use crate::catalog::{
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, Received, TEST_DATA, Trigger, enveloped, owing,
+    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, enveloped, owing, test_data,
 };
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -159,10 +159,10 @@ fn an_update_lists_what_changed() {
 
 #[test]
 fn a_test_names_the_subscribed_bucket_or_null() {
-    let body = enveloped(Event::WebhookTest, AT_NS, WEBHOOK_ID, None, &TEST_DATA);
+    let body = enveloped(Event::WebhookTest, AT_NS, WEBHOOK_ID, None, &test_data());
     assert!(text(&body).starts_with(r#"{"event":"webhook.test","timestamp":"2023-11-14T22:13:20.500Z","#));
     assert!(text(&body).contains(r#""bucketId":null,"data":{"message":"#));
-    let body = of_bucket(Event::WebhookTest, &TEST_DATA);
+    let body = of_bucket(Event::WebhookTest, &test_data());
     assert!(text(&body).contains(r#""bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#));
 }
 

@@ -53,7 +53,7 @@ impl Resolve for Flipping {
 
 fn transport(resolver: &Arc<Flipping>, timeout: Duration) -> HttpTransport {
     let guard = Guard::admitting(|address| address != PRIVATE, Arc::clone(resolver) as _);
-    HttpTransport::with_timeout(guard, timeout)
+    HttpTransport::new(guard, timeout)
 }
 
 /// A transport that has no names to resolve.

@@ -175,15 +175,24 @@ mod tests {
 
     /// All texts that a pattern of `phrase` matches.
     fn texts(pattern: &str) -> Vec<String> {
-        let mut texts = vec![String::new()];
-        for alternatives in pattern.replace('?', "|").split(' ') {
-            let append = |text: &String| -> Vec<_> {
-                let words = alternatives.split('|');
-                words.map(|word| format!("{text} {word}")).collect()
+        let words = |alternatives: &str| -> Vec<String> {
+            let spellings = |word: &str| match word.strip_suffix('~') {
+                Some(stem) => vec![stem.to_owned(), format!("{stem}s")],
+                None => vec![word.to_owned()],
             };
-            texts = texts.iter().flat_map(append).collect();
+            alternatives.split('|').flat_map(spellings).collect()
+        };
+        let mut all = Vec::new();
+        for phrase in pattern.split("; ") {
+            let mut texts = vec![String::new()];
+            for alternatives in phrase.replace('?', "|").split(' ') {
+                let words = words(alternatives);
+                let append = |text: &String| words.iter().map(|word| format!("{text} {word}")).collect();
+                texts = texts.iter().flat_map::<Vec<String>, _>(append).collect();
+            }
+            all.append(&mut texts);
         }
-        texts
+        all
     }
 
     #[test]
