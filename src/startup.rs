@@ -82,10 +82,8 @@ pub enum StartupError {
 }
 
 fn with_cause(error: &ServiceError) -> String {
-    match error.cause() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
+    let cause = error.cause();
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.

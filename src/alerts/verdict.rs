@@ -1,7 +1,7 @@
 //! Whether a verdict is accepted, and what it writes. Pure: the actor calls it with the current rule.
 
 use super::Decision;
-use super::transition::{self, Transition, due_at_ns};
+use super::transition::{self, due_at_ns};
 use crate::catalog::{Command, NewDeliveries, Outcome, Rule, RuleState, RuleStatus, Standing, Verdict};
 use crate::ids::ObjectId;
 
@@ -60,12 +60,8 @@ pub fn accept(
     if due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns) > now_ns {
         return Err(Refusal::NotDue);
     }
-    let Transition {
-        previous_state,
-        runtime,
-        triggered,
-    } = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
-    let owing = if triggered {
+    let after = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
+    let owing = if after.triggered {
         owed(rule)
     } else {
         Some(NewDeliveries::default())
@@ -81,9 +77,9 @@ pub fn accept(
         outcome: posted.outcome,
         evidence: posted.evidence,
         key_id: posted.key_id,
-        previous_state,
-        runtime,
-        trigger_id: triggered.then_some(posted.trigger_id),
+        previous_state: after.previous_state,
+        runtime: after.runtime,
+        trigger_id: after.triggered.then_some(posted.trigger_id),
         deliveries: owing.deliveries,
         fan_out: owing.fan_out,
         room: owing.room,
@@ -91,14 +87,14 @@ pub fn accept(
     let standing = Standing {
         rule_id: rule.id,
         outcome: Some(posted.outcome),
-        state: runtime.state,
-        runtime,
-        next_due_at_ns: Some(due_at_ns(&runtime, evaluation.interval_ns(), now_ns)),
+        state: after.runtime.state,
+        runtime: after.runtime,
+        next_due_at_ns: Some(due_at_ns(&after.runtime, evaluation.interval_ns(), now_ns)),
     };
     let accepted = Accepted {
         standing,
-        previous_state,
-        triggered,
+        previous_state: after.previous_state,
+        triggered: after.triggered,
     };
     let command = Some(Command::VerdictRecorded { verdict });
     Ok(Some((Decision { command, deliveries }, accepted)))

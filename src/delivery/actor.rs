@@ -2,6 +2,7 @@
 //! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,8 +58,6 @@ pub(super) struct Unrecorded {
     made: AttemptMade,
     /// When the next attempt is due.
     due: Duration,
-    /// Whether the log refused it.
-    refused: bool,
     /// Whether the delivery was queued again in the meantime.
     again: bool,
     /// Callers that asked for a redelivery in the meantime.
@@ -74,6 +73,8 @@ pub(super) struct DeliveryActor {
     /// Best-effort deliveries made so far; rotates which sources are dropped.
     pub(super) best_effort_made: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
+    /// Those that the log refused. The first of them sets the timer that submits all again.
+    refused: Vec<ObjectId>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     /// Redelivered while an attempt was in flight. If that attempt fails, the delivery is due again at once.
     pub(super) redelivered: HashSet<ObjectId>,
@@ -98,6 +99,7 @@ impl DeliveryActor {
             pace: Pace::default(),
             best_effort_made: 0,
             unrecorded: HashMap::new(),
+            refused: Vec::new(),
             requeuing: HashMap::new(),
             redelivered: HashSet::new(),
             record_wait: RECORD_WAIT_MIN,
@@ -269,7 +271,6 @@ impl DeliveryActor {
             let unrecorded = Unrecorded {
                 made,
                 due,
-                refused: false,
                 again: false,
                 waiting: Vec::new(),
             };
@@ -299,10 +300,9 @@ impl DeliveryActor {
 
     /// Submits a result to the log.
     fn record(&mut self, id: ObjectId, context: &mut Context<Self>) {
-        let Some(unrecorded) = self.unrecorded.get_mut(&id) else {
+        let Some(unrecorded) = self.unrecorded.get(&id) else {
             return;
         };
-        unrecorded.refused = false;
         let command = Command::AttemptMade {
             made: unrecorded.made.clone(),
         };
@@ -317,11 +317,8 @@ impl DeliveryActor {
     /// The log accepted or refused a result.
     fn recorded(&mut self, id: ObjectId, outcome: Result<(), JournalError>, context: &mut Context<Self>) {
         if let Err(error) = outcome {
-            if let Some(unrecorded) = self.unrecorded.get_mut(&id) {
-                unrecorded.refused = true;
-                self.record_later(&error, context);
-            }
-            return;
+            self.refused.push(id);
+            return self.record_later(&error, context);
         }
         self.record_wait = RECORD_WAIT_MIN;
         if let Some(unrecorded) = self.unrecorded.remove(&id) {
@@ -335,17 +332,14 @@ impl DeliveryActor {
 
     /// Retries later because the log refused a result. The request itself is not sent again for that.
     fn record_later(&mut self, error: &JournalError, context: &mut Context<Self>) {
-        let refused = self.unrecorded.values().filter(|one| one.refused).count();
-        if refused > 1 {
-            // The first refused result set the timer.
+        if self.refused.len() > 1 {
             return;
         }
         tracing::warn!(%error, "the log refuses results of deliveries; they are kept in memory and retried");
         let wait = self.record_wait;
         self.record_wait = (2 * wait).min(RECORD_WAIT_MAX);
         context.run_later(wait, |actor, context| {
-            let refused = actor.unrecorded.iter().filter(|(_, one)| one.refused);
-            let refused: Vec<_> = refused.map(|(id, _)| *id).collect();
+            let refused = take(&mut actor.refused);
             refused.into_iter().for_each(|id| actor.record(id, context));
         });
     }

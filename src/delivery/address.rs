@@ -27,10 +27,10 @@ const IPV4_REFUSED: &[([u8; 4], u32)] = &[
 ];
 
 /// Ranges within 2000::/3 that are not public. All public IPv6 addresses are in 2000::/3, except those of NAT64.
-const IPV6_REFUSED: &[([u16; 2], u32)] = &[
-    ([0x2001, 0], 23),      // protocol assignments; Teredo is checked separately
-    ([0x2001, 0x0db8], 32), // documentation
-    ([0x3fff, 0], 20),      // documentation
+const IPV6_REFUSED: &[(u32, u32)] = &[
+    (0x2001_0000, 23), // protocol assignments; Teredo is checked separately
+    (0x2001_0db8, 32), // documentation
+    (0x3fff_0000, 20), // documentation
 ];
 
 /// Whether an address is link-local, in any embedding: cloud metadata services, and neighbours without another address.
@@ -64,9 +64,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x2001, 0, ..] => true,
         [first, second, ..] => {
             let top = u32::from(first) << 16 | u32::from(second);
-            let within = |([first, second], bits): &([u16; 2], u32)| {
-                (top ^ (u32::from(*first) << 16 | u32::from(*second))) >> (32 - bits) == 0
-            };
+            let within = |(first, bits): &(u32, u32)| (top ^ first) >> (32 - bits) == 0;
             first >> 13 == 1 && !IPV6_REFUSED.iter().any(within)
         }
     };

@@ -1,11 +1,11 @@
 //! Comparison phrases: "is not greater than", "exceeds", "in the range of".
 
 use winnow::Parser;
-use winnow::combinator::{alt, opt, peek, preceded};
+use winnow::combinator::{alt, opt, peek, preceded, terminated};
 
 use super::amount::number;
 use super::movement::movement;
-use super::refusal::{Parsed, Refusal};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Tokens, longest, phrase};
 use crate::catalog::{FieldType, Operator};
 
@@ -112,14 +112,14 @@ fn denied(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let goes = preceded(phrase("go|get|stay|remain"), alt((longest(POSITIVE), range)));
     match alt((verb, phrase("equal").value(Operator::Eq), goes)).parse_next(input)? {
-        Operator::IncreasesBy | Operator::DecreasesBy => Err(Refusal::because(&start, NO_CHANGE)),
+        Operator::IncreasesBy | Operator::DecreasesBy => Err(Refusal::new(&start, Why::Because(NO_CHANGE))),
         operator => Ok(opposite(operator)),
     }
 }
 
 /// "is above", "not above", "is", "isn't", "not".
 fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
-    let linked = opt(link).parse_next(input)?;
+    let linked = opt(terminated(longest(LINKS), opt(phrase("now|currently")))).parse_next(input)?;
     let denied = linked == Some(Link::IsNot) || opt(phrase("not")).parse_next(input)?.is_some();
     let operator = if denied {
         opt(alt((longest(POSITIVE), range)).map(opposite)).parse_next(input)?
@@ -158,12 +158,6 @@ const LINKS: &[(&str, Link)] = &[
     ),
 ];
 
-fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
-    let link = longest(LINKS).parse_next(input)?;
-    opt(phrase("now|currently")).parse_next(input)?;
-    Ok(link)
-}
-
 /// "between", "in the range of", "outside", up to the first number: also "outside the 5 to 10 range".
 fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let inside = alt((
@@ -184,21 +178,19 @@ fn ends(input: &mut Tokens<'_>) -> Parsed<()> {
 }
 
 fn named_range(input: &mut Tokens<'_>) -> Parsed<()> {
-    (phrase("the|a?"), range_noun, phrase("of|from|between?"))
+    (phrase("the|a?"), phrase(RANGE), phrase("of|from|between?"))
         .void()
         .parse_next(input)
 }
 
 /// Nouns for a range.
-pub(super) fn range_noun(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("range|interval|band|limits|bounds").parse_next(input)
-}
+pub(super) const RANGE: &str = "range|interval|band|limits|bounds";
 
 /// Never succeeds: fails with the reason why the phrase is not an operator.
 fn undirected(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let reason = longest(UNDIRECTED).parse_next(input)?;
-    Err(Refusal::because(&start, reason))
+    Err(Refusal::new(&start, Why::Because(reason)))
 }
 
 fn opposite(operator: Operator) -> Operator {

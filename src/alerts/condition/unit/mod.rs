@@ -8,7 +8,7 @@ use winnow::combinator::alt;
 use winnow::stream::Stream;
 
 use super::field::Names;
-use super::refusal::{Parsed, Refusal};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Token, Tokens, is_one_of, longest, phrase, tokens};
 use table::{AMBIGUOUS, CURRENCIES, SPELLINGS, SYMBOLS, TIMES};
 
@@ -45,7 +45,7 @@ impl<'s> Units<'s> {
         match self.parse(currency, input) {
             Found::Nothing | Found::Own | Found::Other("%") => Ok(()),
             Found::Other(_) | Found::Rate if self.own.is_none() => Ok(()),
-            Found::Other(_) | Found::Rate => Err(Refusal::other_unit(&start)),
+            Found::Other(_) | Found::Rate => Err(Refusal::new(&start, Why::OtherUnit)),
         }
     }
 
@@ -55,9 +55,9 @@ impl<'s> Units<'s> {
     pub fn of_change(&self, currency: Option<&'static str>, input: &mut Tokens<'_>) -> Parsed<()> {
         let start = *input;
         match self.parse(currency, input) {
-            Found::Rate => Err(Refusal::because(&start, RATE)),
-            Found::Other(unit) if TIMES.contains(&unit) => Err(Refusal::because(&start, DURATION)),
-            Found::Other(_) if self.own.is_some() => Err(Refusal::other_unit(&start)),
+            Found::Rate => Err(Refusal::new(&start, Why::Because(RATE))),
+            Found::Other(unit) if TIMES.contains(&unit) => Err(Refusal::new(&start, Why::Because(DURATION))),
+            Found::Other(_) if self.own.is_some() => Err(Refusal::new(&start, Why::OtherUnit)),
             Found::Nothing | Found::Own | Found::Other(_) => Ok(()),
         }
     }
