@@ -24,7 +24,8 @@ pub(super) type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
 /// What the actor does next.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Turn(Box<dyn FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send>);
+pub(super) struct Turn(Box<Step>);
+type Step = dyn FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send;
 
 /// Has the actor do something, after everything it was told before.
 pub(super) fn tell(

@@ -36,7 +36,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 /// What the actor does next.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Turn(Box<dyn FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send>);
+pub(super) struct Turn(Box<Step>);
+type Step = dyn FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send;
 
 /// Has the actor do something, after everything it was told before.
 pub(super) fn tell(
