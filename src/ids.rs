@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde::de::{Error as _, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::random;
@@ -104,31 +104,14 @@ impl Serialize for ObjectId {
 
 impl<'de> Deserialize<'de> for ObjectId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct IdVisitor;
-        impl Visitor<'_> for IdVisitor {
-            type Value = ObjectId;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an id of 24 lowercase hex characters, or its 12 bytes")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ObjectId, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<ObjectId, E> {
-                bytes
-                    .try_into()
-                    .map(ObjectId)
-                    .map_err(|_| E::invalid_length(bytes.len(), &self))
-            }
-        }
         if deserializer.is_human_readable() {
-            deserializer.deserialize_str(IdVisitor)
-        } else {
-            deserializer.deserialize_bytes(IdVisitor)
+            let text = String::deserialize(deserializer)?;
+            return text.parse().map_err(D::Error::custom);
         }
-        .map_err(D::Error::custom)
+        let bytes = <&[u8]>::deserialize(deserializer)?;
+        let expected = &"an id of 24 lowercase hex characters, or its 12 bytes";
+        let id = bytes.try_into().map(ObjectId);
+        id.map_err(|_| D::Error::invalid_length(bytes.len(), expected))
     }
 }
 

@@ -4,7 +4,6 @@ mod lock;
 mod logging;
 mod signals;
 
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::catalog::{Bytes, CatalogHandle, Command};
 use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::delivery::{self, Deliveries};
+use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::http::{self, Tls, TlsError};
 use crate::journal::JournalHandle;
@@ -26,7 +25,7 @@ use crate::open_files;
 use crate::random;
 use crate::service::Service;
 
-pub use lock::{DirectoryLock, LockError};
+pub use lock::{DirectoryLock, LOCK_NAME, LockError};
 pub use logging::start_logging;
 pub use signals::StopSignals;
 
@@ -84,10 +83,8 @@ pub enum StartupError {
 }
 
 fn with_cause(error: &ServiceError) -> String {
-    match error.cause() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
+    let cause = error.cause();
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
@@ -141,8 +138,8 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let lock = Arc::new(lock);
     watch_directory(&lock, service.clone()).map_err(ServiceError::internal)?;
     let server = http::start(service.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
-    flush_key_touches_every_minute(service.clone());
-    save_calls_every_second(service.clone());
+    repeat(KEY_TOUCH_PERIOD, service.clone(), flush_key_touches);
+    repeat(CALLS_PERIOD, service.clone(), save_calls);
     tracing::info!(
         pid = std::process::id(),
         data_dir = %config.storage.data_dir.display(),
@@ -171,12 +168,9 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Data
         "recovered"
     );
     make_server_secret(&rooms.catalog, &rooms.journal).await?;
-    let dependencies = delivery::Dependencies {
-        catalog: rooms.catalog.clone(),
-        journal: rooms.journal.clone(),
-        clock: Arc::clone(&clock),
-    };
-    let deliveries = Deliveries::start(dependencies, config.webhooks.allow_private_networks)
+    let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
+    let allow_private_networks = config.webhooks.allow_private_networks;
+    let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), allow_private_networks)
         .map_err(ServiceError::from)?;
     let owed = deliveries.clone();
     let alerts = Alerts::start(alerts::Dependencies {
@@ -202,12 +196,8 @@ impl Running {
     pub async fn stop(self) -> Result<(), StartupError> {
         self.server.stop().await;
         self.service.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
-        if let Err(error) = self.service.flush_key_touches().await {
-            tracing::warn!(%error, "the last uses of keys could not be stored");
-        }
-        if let Err(error) = self.service.save_calls().await {
-            tracing::warn!(%error, "the last call counts could not be stored");
-        }
+        flush_key_touches(&self.service).await;
+        save_calls(&self.service).await;
         self.service
             .checkpointer
             .close()
@@ -270,31 +260,24 @@ fn reload_at_signals(mut signals: Signal, tls: Option<Tls>) {
     });
 }
 
-fn flush_key_touches_every_minute(service: Data<Service>) {
+/// Runs a task on the service after every `period`.
+fn repeat(period: Duration, service: Data<Service>, task: impl AsyncFn(&Service) + 'static) {
     actix_web::rt::spawn(async move {
         loop {
-            actix_web::rt::time::sleep(KEY_TOUCH_PERIOD).await;
-            if let Err(error) = service.flush_key_touches().await {
-                tracing::warn!(%error, "uses of keys could not be stored");
-            }
+            actix_web::rt::time::sleep(period).await;
+            task(&service).await;
         }
     });
 }
 
-fn save_calls_every_second(service: Data<Service>) {
-    actix_web::rt::spawn(async move {
-        loop {
-            actix_web::rt::time::sleep(CALLS_PERIOD).await;
-            if let Err(error) = service.save_calls().await {
-                tracing::warn!(%error, "call counts could not be stored yet");
-            }
-        }
-    });
+async fn flush_key_touches(service: &Service) {
+    if let Err(error) = service.flush_key_touches().await {
+        tracing::warn!(%error, "the last uses of keys could not be stored");
+    }
 }
 
-/// Name of the lock file within a data directory.
-pub const LOCK_NAME: &str = "LOCK";
-
-fn lock_path(data_dir: &std::path::Path) -> PathBuf {
-    data_dir.join(LOCK_NAME)
+async fn save_calls(service: &Service) {
+    if let Err(error) = service.save_calls().await {
+        tracing::warn!(%error, "the last call counts could not be stored");
+    }
 }

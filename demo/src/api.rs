@@ -40,7 +40,7 @@ impl Api {
     /// # Errors
     /// No answer, a status other than success, or no string at the pointer.
     pub async fn create(&self, path: &str, body: &impl Serialize, pointer: &str) -> Result<String, ApiError> {
-        let answer = self.post(path, body).await?;
+        let answer = self.send(Method::POST, path, body).await?;
         let found = answer.pointer(pointer).and_then(Value::as_str);
         found.map(str::to_owned).ok_or_else(|| ApiError {
             message: format!("POST {path}: the answer has nothing at {pointer}"),
@@ -48,23 +48,11 @@ impl Api {
         })
     }
 
-    /// Posts a body. Returns the answer's body.
+    /// Sends a body. Returns the answer's body.
     ///
     /// # Errors
     /// No answer, or a status other than success.
-    pub async fn post(&self, path: &str, body: &impl Serialize) -> Result<Value, ApiError> {
-        self.send(Method::POST, path, body).await
-    }
-
-    /// Changes an object. Returns the answer's body.
-    ///
-    /// # Errors
-    /// No answer, or a status other than success.
-    pub async fn patch(&self, path: &str, body: &impl Serialize) -> Result<Value, ApiError> {
-        self.send(Method::PATCH, path, body).await
-    }
-
-    async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<Value, ApiError> {
+    pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<Value, ApiError> {
         // Numbers, strings and ids can always be serialized.
         let body = serde_json::to_vec(body).unwrap_or_default();
         let exchange = self.0.exchange(&method, path, Some(body.into()), TIMEOUT);

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 #[derive(Debug)]
-pub enum DataDir {
-    Given(PathBuf),
-    /// Removed at the end or on drop.
-    Temporary(TempDir),
+pub struct DataDir {
+    pub path: PathBuf,
+    /// A temporary directory is removed at the end or on drop.
+    pub temporary: Option<TempDir>,
 }
 
 impl DataDir {
@@ -20,10 +20,12 @@ impl DataDir {
     /// The directory is not empty, or cannot be read or created.
     pub fn choose(given: Option<&Path>) -> Result<Self, String> {
         let Some(path) = given else {
-            let created = TempDir::with_prefix("tidewatch-demo-");
-            return created
-                .map(Self::Temporary)
-                .map_err(|error| format!("cannot make a temporary directory: {error}"));
+            let created = TempDir::with_prefix("tidewatch-demo-")
+                .map_err(|error| format!("cannot make a temporary directory: {error}"))?;
+            return Ok(Self {
+                path: created.path().to_owned(),
+                temporary: Some(created),
+            });
         };
         let is_empty = match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_none(),
@@ -40,22 +42,16 @@ impl DataDir {
                 path.display()
             ));
         }
-        Ok(Self::Given(path.to_owned()))
-    }
-
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Given(path) => path,
-            Self::Temporary(directory) => directory.path(),
-        }
+        Ok(Self {
+            path: path.to_owned(),
+            temporary: None,
+        })
     }
 
     /// Removes a temporary directory.
     pub fn end(self) {
-        let Self::Temporary(directory) = self else { return };
-        let path = directory.path().to_owned();
-        if let Err(error) = directory.close() {
-            tracing::warn!(path = %path.display(), %error, "the demo's data could not be removed");
+        if let Some(Err(error)) = self.temporary.map(TempDir::close) {
+            tracing::warn!(path = %self.path.display(), %error, "the demo's data could not be removed");
         }
     }
 }
@@ -67,7 +63,7 @@ mod tests {
     #[test]
     fn a_temporary_directory_is_removed_with_its_contents() {
         let directory = DataDir::choose(None).unwrap();
-        let path = directory.path().to_owned();
+        let path = directory.path.clone();
         fs::create_dir(path.join("below")).unwrap();
         fs::write(path.join("below/file"), "x").unwrap();
         directory.end();

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use actix_web::http::Method;
 use evaluator::Credential;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -167,7 +168,7 @@ impl Feed {
     }
 
     async fn send(&self, batch: &Batch<'_>) -> Result<(), ApiError> {
-        let answer = self.api.post("/api/data/batch", batch).await?;
+        let answer = self.api.send(Method::POST, "/api/data/batch", batch).await?;
         if let Some(errors) = answer.get("errors") {
             tracing::warn!(%errors, "points were refused");
         }

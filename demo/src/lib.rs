@@ -93,7 +93,7 @@ impl Demo {
 
     /// The directory for the server's data.
     pub fn data_dir(&self) -> &Path {
-        self.data_dir.path()
+        &self.data_dir.path
     }
 
     /// Sets up the organization on the server that listens on `listen`, writes the address and the login to `out`, and

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use actix_web::http::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiError};
@@ -33,9 +34,7 @@ pub async fn add_webhooks(owner: &Api, receiver: SocketAddr, secret: &str) -> Re
     for webhook in [working, failing, paused] {
         ids.push(owner.create("/api/webhooks", &webhook, "/webhook/_id").await?);
     }
-    let status = json!({"status": "paused"});
-    owner.patch(&format!("/api/webhooks/{}", ids[2]), &status).await?;
-    Ok(())
+    pause(owner, &format!("/api/webhooks/{}", ids[2])).await
 }
 
 /// Creates the rules. A new rule is due at once, so its points should have been sent before.
@@ -83,11 +82,12 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
         },
     });
     let humidity = add_rule(site, Sensor::Air, humidity).await?;
-    let status = json!({"status": "paused"});
-    site.owner
-        .patch(&format!("/api/alerts/{humidity}"), &status)
-        .await?;
-    Ok(())
+    pause(&site.owner, &format!("/api/alerts/{humidity}")).await
+}
+
+async fn pause(owner: &Api, path: &str) -> Result<(), ApiError> {
+    let paused = json!({"status": "paused"});
+    owner.send(Method::PATCH, path, &paused).await.map(drop)
 }
 
 /// Creates a rule and returns its id.

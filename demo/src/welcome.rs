@@ -9,11 +9,11 @@ pub fn text(base: &str, password: &str, site: &Site, data_dir: &DataDir) -> Stri
     let (bucket, pump) = (&site.bucket, site.source(Sensor::MainPump.name()));
     let vibration = format!("f={bucket}.{pump}.vibration");
     let bearing = format!("f={bucket}.{pump}.bearing_temperature");
-    let removed_or_kept = match data_dir {
-        DataDir::Given(_) => "kept",
-        DataDir::Temporary(_) => "gone with it",
+    let removed_or_kept = match data_dir.temporary {
+        None => "kept",
+        Some(_) => "gone with it",
     };
-    let data_dir = data_dir.path().display();
+    let data_dir = data_dir.path.display();
     format!(
         "tidewatch demo
 

@@ -49,11 +49,11 @@ impl TryFrom<String> for RuleId {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        match text.len() == 24 && is_hex {
-            true => Ok(Self(text)),
-            false => Err("must be an id of 24 lowercase hex characters"),
-        }
+        let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_id = text.len() == 24 && text.bytes().all(is_hex);
+        is_id
+            .then_some(Self(text))
+            .ok_or("must be an id of 24 lowercase hex characters")
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn evaluate_input(
     input: DueInput,
     until: Instant,
 ) -> Result<InputFinding, Failure> {
-    let mut evaluation = condition.start();
+    let mut evaluation = condition.clone();
     let window = read_pages(api, &input, until, |row| evaluation.add(row)).await;
     let rows = evaluation.rows;
     let finding = match window {

@@ -1,11 +1,10 @@
-//! The rule actor, one per server. A change goes `Change` → decide → journal → `Written` → reply. While it is in
-//! progress, further changes of the same rule are queued.
+//! The rule actor, one per server. A change goes decide → journal → reply. While it is in progress, further changes of
+//! the same rule are queued.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
@@ -14,68 +13,33 @@ use crate::catalog::{Command, Rule, RuleStatus, text_bytes};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::JournalError;
 
 /// Half the shortest interval. If the clock is set back further, rules that are due could be missed.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
 
-/// The decision of a change, and the callback that replies to the caller.
-pub(super) struct Step {
-    pub(super) decision: Decision,
-    pub(super) done: Done,
-}
+/// Decides a change of a rule, given the rule and the time. Returns a callback that replies to the caller, too.
+pub(super) type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> (Decision, Done) + Send>;
+pub(super) type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
 
-/// How a rule is entered into the schedule.
-type Put = fn(&mut Schedule, ObjectId, ObjectId, u64, i64);
-
-type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
-type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> Step + Send>;
-
-/// Changes one rule.
+/// What the actor does next.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Change {
-    pub(super) rule_id: ObjectId,
-    pub(super) decide: Decide,
-    pub(super) _waits: OwnedSemaphorePermit,
-}
+pub(super) struct Turn(Box<Step>);
+type Step = dyn FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send;
 
-/// The journal accepted or refused a change.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Written {
-    rule_id: ObjectId,
-    /// How to reschedule the rule; only a verdict ends its claim.
-    put: Put,
-    outcome: Result<(), JournalError>,
-    deliveries: Vec<ObjectId>,
-    done: Done,
-}
-
-/// Requests the rules that are due.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Due {
-    pub(super) organization_id: ObjectId,
-    pub(super) limit: usize,
-    pub(super) claim_seconds: Option<u32>,
-    pub(super) reply: oneshot::Sender<(i64, Vec<DueRule>)>,
-    pub(super) _waits: OwnedSemaphorePermit,
-}
-
-/// Requests the number of rules that are due.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct CountDue {
-    pub(super) reply: oneshot::Sender<usize>,
-    pub(super) _waits: OwnedSemaphorePermit,
+/// Has the actor do something, after everything it was told before.
+pub(super) fn tell(
+    actor: &Addr<RuleActor>,
+    turn: impl FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send + 'static,
+) {
+    actor.do_send(Turn(Box::new(turn)));
 }
 
 pub(super) struct RuleActor {
     dependencies: Dependencies,
     schedule: Schedule,
     /// Changes queued behind one in progress, by rule.
-    parked: HashMap<ObjectId, VecDeque<Change>>,
+    parked: HashMap<ObjectId, VecDeque<Decide>>,
     /// The latest wall-clock time seen.
     seen_ns: i64,
 }
@@ -98,34 +62,22 @@ impl RuleActor {
             .dependencies
             .catalog
             .read(|catalog| catalog.rules().map(|rule| rule.id).collect());
-        rules
-            .into_iter()
-            .for_each(|id| self.place(id, Schedule::postpone));
+        rules.into_iter().for_each(|id| self.place(id, false));
     }
 
-    /// Updates the rule's entry in the schedule from the catalog.
-    fn place(&mut self, rule_id: ObjectId, put: Put) {
+    /// Updates the rule's entry in the schedule from the catalog. Only a verdict ends the rule's claim.
+    fn place(&mut self, rule_id: ObjectId, ends_claim: bool) {
         let found = self.dependencies.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
             let bucket = catalog.bucket(rule.bucket_id)?;
-            Some((bucket.organization_id, Arc::clone(rule)))
+            let interval_ns = rule.settings.evaluation.as_ref()?.interval_ns();
+            let is_active = rule.settings.status == RuleStatus::Active;
+            let due_at_ns = due_at_ns(&rule.runtime, interval_ns, self.seen_ns);
+            is_active.then_some((bucket.organization_id, (due_at_ns, rule.ordinal, rule_id)))
         });
-        let is_active = |(_, rule): &(ObjectId, Arc<Rule>)| rule.settings.status == RuleStatus::Active;
-        let Some((organization_id, rule)) = found.filter(is_active) else {
-            return self.schedule.remove(rule_id);
-        };
-        match &rule.settings.evaluation {
+        match found {
+            Some((organization_id, turn)) => self.schedule.put(organization_id, turn, ends_claim),
             None => self.schedule.remove(rule_id),
-            Some(evaluation) => {
-                let due_at_ns = due_at_ns(&rule.runtime, evaluation.interval_ns(), self.seen_ns);
-                put(
-                    &mut self.schedule,
-                    organization_id,
-                    rule_id,
-                    rule.ordinal,
-                    due_at_ns,
-                );
-            }
         }
     }
 
@@ -139,36 +91,61 @@ impl RuleActor {
         now_ns
     }
 
-    fn change(&mut self, change: Change, context: &mut Context<Self>) {
+    /// Changes a rule, or queues the change behind one in progress.
+    pub(super) fn change(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
+        match self.parked.get_mut(&rule_id) {
+            Some(parked) => parked.push_back(decide),
+            None => self.change_now(rule_id, decide, context),
+        }
+    }
+
+    fn change_now(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
         let now_ns = self.now_ns();
-        let rule_id = change.rule_id;
         let rule = self
             .dependencies
             .catalog
             .read(|catalog| catalog.rule(rule_id).cloned());
-        let Step { decision, done } = (change.decide)(rule.as_ref(), now_ns);
+        let (decision, done) = decide(rule.as_ref(), now_ns);
         let Some(command) = decision.command else {
             return done(Ok(()));
         };
-        let put = match command {
-            Command::VerdictRecorded { .. } => Schedule::put,
-            _ => Schedule::postpone,
-        };
-        // From here on the rule is busy until `Written` arrives.
+        let is_verdict = matches!(command, Command::VerdictRecorded { .. });
+        // From here on the rule is busy until the journal has accepted or refused the change.
         self.parked.entry(rule_id).or_default();
         let (address, deliveries) = (context.address(), decision.deliveries);
         self.dependencies.journal.submit_command(command, move |outcome| {
-            address.do_send(Written {
-                rule_id,
-                put,
-                outcome,
-                deliveries,
-                done,
+            tell(&address, move |actor, context| {
+                if outcome.is_ok() {
+                    actor.place(rule_id, is_verdict);
+                    if !deliveries.is_empty() {
+                        (actor.dependencies.owed)(deliveries);
+                    }
+                }
+                done(outcome.map_err(ServiceError::from));
+                actor.resume(rule_id, context);
             });
         });
     }
 
-    fn due(&mut self, organization_id: ObjectId, limit: usize, claim_seconds: Option<u32>) -> Vec<DueRule> {
+    /// Applies the queued changes, up to the first that is written to the journal itself.
+    fn resume(&mut self, rule_id: ObjectId, context: &mut Context<Self>) {
+        let mut parked = self.parked.remove(&rule_id).unwrap_or_default();
+        while let Some(decide) = parked.pop_front() {
+            self.change_now(rule_id, decide, context);
+            if let Some(busy) = self.parked.get_mut(&rule_id) {
+                *busy = parked;
+                break;
+            }
+        }
+    }
+
+    /// The time, and the rules that are due; see [`super::Alerts::due`].
+    pub(super) fn due(
+        &mut self,
+        organization_id: ObjectId,
+        limit: usize,
+        claim_seconds: Option<u32>,
+    ) -> (i64, Vec<DueRule>) {
         let now_ns = self.now_ns();
         let monotonic_ns = self.dependencies.clock.monotonic_ns();
         let (mut listed, mut gone, mut bytes) = (Vec::new(), Vec::new(), 0);
@@ -198,7 +175,12 @@ impl RuleActor {
             let due_at_ns = due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns);
             Some(DueRule { rule, due_at_ns })
         };
-        listed.into_iter().filter_map(due_rule).collect()
+        (now_ns, listed.into_iter().filter_map(due_rule).collect())
+    }
+
+    /// Number of rules that are due and unclaimed.
+    pub(super) fn due_count(&self) -> usize {
+        self.schedule.due_count(self.dependencies.clock.now_ns())
     }
 }
 
@@ -206,64 +188,10 @@ impl Actor for RuleActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Change> for RuleActor {
+impl Handler<Turn> for RuleActor {
     type Result = ();
 
-    fn handle(&mut self, change: Change, context: &mut Self::Context) {
-        match self.parked.get_mut(&change.rule_id) {
-            Some(parked) => parked.push_back(change),
-            None => self.change(change, context),
-        }
-    }
-}
-
-impl Handler<Written> for RuleActor {
-    type Result = ();
-
-    fn handle(&mut self, written: Written, context: &mut Self::Context) {
-        let Written {
-            rule_id,
-            put,
-            outcome,
-            deliveries,
-            done,
-        } = written;
-        if outcome.is_ok() {
-            self.place(rule_id, put);
-            if !deliveries.is_empty() {
-                (self.dependencies.owed)(deliveries);
-            }
-        }
-        done(outcome.map_err(ServiceError::from));
-        // Apply the queued changes, up to the first that is written to the journal itself.
-        let mut parked = self.parked.remove(&rule_id).unwrap_or_default();
-        while let Some(change) = parked.pop_front() {
-            self.change(change, context);
-            if let Some(busy) = self.parked.get_mut(&rule_id) {
-                *busy = parked;
-                break;
-            }
-        }
-    }
-}
-
-impl Handler<Due> for RuleActor {
-    type Result = ();
-
-    fn handle(&mut self, due: Due, _: &mut Self::Context) {
-        let now_ns = self.dependencies.clock.now_ns();
-        let listed = self.due(due.organization_id, due.limit, due.claim_seconds);
-        // If the caller is gone, the claims simply expire.
-        let _ = due.reply.send((now_ns, listed));
-    }
-}
-
-impl Handler<CountDue> for RuleActor {
-    type Result = ();
-
-    fn handle(&mut self, count: CountDue, _: &mut Self::Context) {
-        let _ = count
-            .reply
-            .send(self.schedule.due_count(self.dependencies.clock.now_ns()));
+    fn handle(&mut self, Turn(turn): Turn, context: &mut Self::Context) {
+        turn(self, context);
     }
 }

@@ -13,7 +13,7 @@ mod verdict;
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Arbiter, Handler, Message};
+use actix::{Actor, Addr, Arbiter, Context};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::catalog::{CatalogHandle, Command, Rule};
@@ -22,9 +22,9 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalHandle;
 
-use actor::{Change, CountDue, Due, RuleActor, Step};
+use actor::{Done, RuleActor, tell};
 
-pub use verdict::{AcceptedVerdict, PostedVerdict, Refusal, accept};
+pub use verdict::{Accepted, PostedVerdict, Refusal, accept};
 
 /// Maximum number of queued changes and polls. Above it, requests are answered with 503.
 const WAITING_MAX: usize = 2_048;
@@ -86,23 +86,21 @@ impl Alerts {
         rule_id: ObjectId,
         decide: impl FnOnce(Option<&Arc<Rule>>, i64) -> Result<(Decision, T), ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        self.request(|reply, permit| {
+        self.request(move |actor, context, permit, reply| {
             let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
+                // Its place in the queue is free once it is decided.
+                let _permit = permit;
                 let (decision, answer) = match decide(rule, now_ns) {
                     Ok((decision, answer)) => (decision, Ok(answer)),
                     Err(refusal) => (Decision::default(), Err(refusal)),
                 };
                 // If the caller is gone, the decision still takes effect.
-                let done = Box::new(move |outcome: Result<(), ServiceError>| {
+                let done: Done = Box::new(move |outcome| {
                     let _ = reply.send(outcome.and(answer));
                 });
-                Step { decision, done }
+                (decision, done)
             };
-            Change {
-                rule_id,
-                decide: Box::new(decide),
-                _waits: permit,
-            }
+            actor.change(rule_id, Box::new(decide), context);
         })
         .await?
     }
@@ -118,12 +116,9 @@ impl Alerts {
         limit: usize,
         claim_seconds: Option<u32>,
     ) -> Result<(i64, Vec<DueRule>), ServiceError> {
-        self.request(|reply, permit| Due {
-            organization_id,
-            limit,
-            claim_seconds,
-            reply,
-            _waits: permit,
+        self.request(move |actor, _, _permit, reply| {
+            // If the caller is gone, the claims simply expire.
+            let _ = reply.send(actor.due(organization_id, limit, claim_seconds));
         })
         .await
     }
@@ -133,9 +128,8 @@ impl Alerts {
     /// # Errors
     /// 503 if the queue is full.
     pub async fn due_count(&self) -> Result<usize, ServiceError> {
-        self.request(|reply, permit| CountDue {
-            reply,
-            _waits: permit,
+        self.request(|actor, _, _permit, reply| {
+            let _ = reply.send(actor.due_count());
         })
         .await
     }
@@ -145,20 +139,20 @@ impl Alerts {
         (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
     }
 
-    /// Sends a message to the actor and waits for the reply. The message holds the permit until it is handled.
-    async fn request<M, T>(
+    /// Has the actor do something and waits for the reply. The permit is held until the request is handled.
+    async fn request<T: Send + 'static>(
         &self,
-        message: impl FnOnce(oneshot::Sender<T>, OwnedSemaphorePermit) -> M,
-    ) -> Result<T, ServiceError>
-    where
-        M: Message<Result = ()> + Send + 'static,
-        RuleActor: Handler<M>,
-    {
+        handle: impl FnOnce(&mut RuleActor, &mut Context<RuleActor>, OwnedSemaphorePermit, oneshot::Sender<T>)
+        + Send
+        + 'static,
+    ) -> Result<T, ServiceError> {
         let permit = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
             ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
         })?;
         let (reply, answer) = oneshot::channel();
-        self.address.do_send(message(reply, permit));
+        tell(&self.address, |actor, context| {
+            handle(actor, context, permit, reply);
+        });
         answer
             .await
             .map_err(|_| ServiceError::unavailable("the server is stopping", 5))

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::ObjectId;
 
-/// Due time in UTC nanoseconds, then the rule's age as a tiebreaker.
-type Turn = (i64, u64, ObjectId);
+/// Due time of a rule in UTC nanoseconds, then its age as a tiebreaker.
+pub type Turn = (i64, u64, ObjectId);
 
 /// All active rules with an evaluation block.
 #[derive(Default)]
@@ -33,11 +33,11 @@ struct Queue {
 }
 
 impl Schedule {
-    /// Schedules the rule for `due_at_ns` and ends its claim, which was for the previous evaluation.
-    pub fn put(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
+    /// Schedules the rule for this turn. Its claim is kept, unless it was for an evaluation that is over now.
+    pub fn put(&mut self, organization_id: ObjectId, turn: Turn, ends_claim: bool) {
+        let (_, _, rule_id) = turn;
         self.remove(rule_id);
-        self.absent.remove(&rule_id);
-        let turn = (due_at_ns, ordinal, rule_id);
+        let claimed_until = self.absent.remove(&rule_id);
         let place = Place {
             organization_id,
             turn,
@@ -45,16 +45,7 @@ impl Schedule {
         };
         self.places.insert(rule_id, place);
         self.queues.entry(organization_id).or_default().free.insert(turn);
-    }
-
-    /// Schedules the rule for `due_at_ns` for a reason other than a verdict. A claim is kept.
-    pub fn postpone(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
-        let claimed_until = match self.places.get(&rule_id) {
-            Some(place) => place.claimed_until,
-            None => self.absent.get(&rule_id).copied(),
-        };
-        self.put(organization_id, rule_id, ordinal, due_at_ns);
-        if let Some(until) = claimed_until {
+        if let Some(until) = claimed_until.filter(|_| !ends_claim) {
             self.claim(rule_id, until);
         }
     }
@@ -146,7 +137,7 @@ mod tests {
     fn schedule_of(turns: &[(u8, i64)]) -> Schedule {
         let mut schedule = Schedule::default();
         for (number, due_at) in turns {
-            schedule.put(id(100), id(*number), u64::from(*number), *due_at);
+            schedule.put(id(100), (*due_at, u64::from(*number), id(*number)), true);
         }
         schedule
     }
@@ -159,7 +150,7 @@ mod tests {
         assert_eq!(schedule.due_count(9), 0);
         assert_eq!(due(&mut schedule, 30, 0), [2, 3, 1], "asking changes nothing");
         assert_eq!(schedule.due(id(101), 30, 0).count(), 0, "another organization");
-        schedule.put(id(100), id(2), 2, 90);
+        schedule.put(id(100), (90, 2, id(2)), true);
         assert_eq!(due(&mut schedule, 31, 0), [3, 1, 4]);
         schedule.remove(id(3));
         assert_eq!(due(&mut schedule, 90, 0), [1, 4, 2]);
@@ -170,12 +161,12 @@ mod tests {
         let mut schedule = schedule_of(&[(1, 10)]);
         schedule.claim(id(1), 50);
         schedule.remove(id(1));
-        schedule.postpone(id(100), id(1), 1, 10);
+        schedule.put(id(100), (10, 1, id(1)), false);
         assert_eq!(due(&mut schedule, 30, 49), [0; 0]);
         assert_eq!(due(&mut schedule, 30, 50), [1]);
         schedule.claim(id(1), 90);
         schedule.remove(id(1));
-        schedule.put(id(100), id(1), 1, 10);
+        schedule.put(id(100), (10, 1, id(1)), true);
         assert_eq!(due(&mut schedule, 30, 51), [1], "a verdict has come");
         schedule.claim(id(1), 90);
         schedule.remove(id(1));
@@ -197,10 +188,10 @@ mod tests {
         );
         assert_eq!(due(&mut schedule, 30, 500), [1, 2, 3]);
         schedule.claim(id(1), 900);
-        schedule.put(id(100), id(1), 1, 20);
+        schedule.put(id(100), (20, 1, id(1)), true);
         assert_eq!(due(&mut schedule, 30, 501), [2, 3, 1], "the verdict ended it");
         schedule.claim(id(3), 900);
-        schedule.postpone(id(100), id(3), 3, 25);
+        schedule.put(id(100), (25, 3, id(3)), false);
         assert_eq!(due(&mut schedule, 30, 899), [2, 1], "still claimed");
         schedule.remove(id(3));
         assert_eq!(due(&mut schedule, 30, 1_000), [2, 1]);
@@ -221,7 +212,7 @@ mod tests {
             match random.u8(0..4) {
                 0 => {
                     let due_at = now + random.i64(-20..40);
-                    schedule.put(id(100), id(number), u64::from(number), due_at);
+                    schedule.put(id(100), (due_at, u64::from(number), id(number)), true);
                     list.retain(|(other, ..)| *other != number);
                     list.push((number, due_at, i64::MIN));
                 }

@@ -1,8 +1,8 @@
 //! Whether a verdict is accepted, and what it writes. Pure: the actor calls it with the current rule.
 
 use super::Decision;
-use super::transition::{self, Transition, due_at_ns};
-use crate::catalog::{Command, NewDeliveries, Outcome, Rule, RuleStatus, Verdict};
+use super::transition::{self, due_at_ns};
+use crate::catalog::{Command, NewDeliveries, Outcome, Rule, RuleState, RuleStatus, Standing, Verdict};
 use crate::ids::ObjectId;
 
 /// A verdict as an evaluator posted it.
@@ -20,14 +20,13 @@ pub struct PostedVerdict {
 }
 
 /// An accepted verdict.
-#[derive(Debug)]
-pub struct AcceptedVerdict {
-    /// The effect on the rule.
-    pub transition: Transition,
-    /// When the rule is due next, UTC nanoseconds.
-    pub next_due_at_ns: i64,
-    /// What the verdict writes.
-    pub decision: Decision,
+pub struct Accepted {
+    /// The rule's state after the verdict.
+    pub standing: Standing,
+    /// The rule's state before the verdict.
+    pub previous_state: RuleState,
+    /// Whether the rule fired.
+    pub triggered: bool,
 }
 
 /// Why a verdict is refused.
@@ -41,30 +40,34 @@ pub enum Refusal {
     NotDue,
 }
 
-/// Applies a posted verdict to the rule. `owed` makes the deliveries, if the rule fires.
+/// Applies a posted verdict to the rule. If the rule fires, `owed` makes the deliveries; if it cannot yet, nothing is
+/// accepted (`None`).
 ///
 /// # Errors
 /// Why the verdict is refused.
-pub fn accept<E: From<Refusal>>(
+pub fn accept(
     rule: &Rule,
     posted: PostedVerdict,
     now_ns: i64,
-    owed: impl FnOnce(&Rule) -> Result<NewDeliveries, E>,
-) -> Result<AcceptedVerdict, E> {
+    owed: impl FnOnce(&Rule) -> Option<NewDeliveries>,
+) -> Result<Option<(Decision, Accepted)>, Refusal> {
     let Some(evaluation) = &rule.settings.evaluation else {
-        return Err(Refusal::Plain.into());
+        return Err(Refusal::Plain);
     };
     if rule.settings.status != RuleStatus::Active {
-        return Err(Refusal::NotActive(rule.settings.status).into());
+        return Err(Refusal::NotActive(rule.settings.status));
     }
     if due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns) > now_ns {
-        return Err(Refusal::NotDue.into());
+        return Err(Refusal::NotDue);
     }
-    let transition = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
-    let owing = if transition.triggered {
-        owed(rule)?
+    let after = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
+    let owing = if after.triggered {
+        owed(rule)
     } else {
-        NewDeliveries::default()
+        Some(NewDeliveries::default())
+    };
+    let Some(owing) = owing else {
+        return Ok(None);
     };
     let deliveries = owing.ids();
     let verdict = Verdict {
@@ -74,19 +77,25 @@ pub fn accept<E: From<Refusal>>(
         outcome: posted.outcome,
         evidence: posted.evidence,
         key_id: posted.key_id,
-        previous_state: transition.previous_state,
-        runtime: transition.runtime,
-        trigger_id: transition.triggered.then_some(posted.trigger_id),
+        previous_state: after.previous_state,
+        runtime: after.runtime,
+        trigger_id: after.triggered.then_some(posted.trigger_id),
         deliveries: owing.deliveries,
         fan_out: owing.fan_out,
         room: owing.room,
     };
-    Ok(AcceptedVerdict {
-        transition,
-        next_due_at_ns: due_at_ns(&transition.runtime, evaluation.interval_ns(), now_ns),
-        decision: Decision {
-            command: Some(Command::VerdictRecorded { verdict }),
-            deliveries,
-        },
-    })
+    let standing = Standing {
+        rule_id: rule.id,
+        outcome: Some(posted.outcome),
+        state: after.runtime.state,
+        runtime: after.runtime,
+        next_due_at_ns: Some(due_at_ns(&after.runtime, evaluation.interval_ns(), now_ns)),
+    };
+    let accepted = Accepted {
+        standing,
+        previous_state: after.previous_state,
+        triggered: after.triggered,
+    };
+    let command = Some(Command::VerdictRecorded { verdict });
+    Ok(Some((Decision { command, deliveries }, accepted)))
 }

@@ -96,12 +96,11 @@ where
 }
 
 pub fn sync_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SyncMode, D::Error> {
-    let choices = [
-        ("always", SyncMode::Always),
-        ("interval", SyncMode::Interval),
-        ("never", SyncMode::Never),
-    ];
-    one_of(deserializer, choices)
+    let (always, interval, never) = (SyncMode::Always, SyncMode::Interval, SyncMode::Never);
+    one_of(
+        deserializer,
+        [("always", always), ("interval", interval), ("never", never)],
+    )
 }
 
 pub fn log_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LogFormat, D::Error> {

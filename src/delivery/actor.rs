@@ -2,15 +2,16 @@
 //! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
 use super::handle::Shared;
-use super::outgoing::{Destination, receiver_key, retry_config};
+use super::outgoing::{destination, receiver_key, request, retry_config};
 use super::pace::Pace;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
@@ -18,7 +19,7 @@ use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
 use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::{JournalError, JournalHandle};
+use crate::journal::JournalError;
 
 /// A slower answer does not prove that the receiver can take more requests at once.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -32,34 +33,25 @@ const SWEEP_LEN_MIN: usize = 4_096;
 /// Maximum time between two looks at the schedule, even if nothing is due for longer.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 
-/// Deliveries to schedule, for the first time or again.
+/// What the actor does next.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Queued(pub(super) Vec<ObjectId>);
+pub(super) struct Turn(Box<Step>);
+type Step = dyn FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send;
 
-/// Stops starting attempts. Replies when those in flight have ended, or after `within` at the latest.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Stop {
-    pub(super) within: Duration,
-    pub(super) reply: oneshot::Sender<()>,
+/// Has the actor do something, after everything it was told before.
+pub(super) fn tell(
+    actor: &Addr<DeliveryActor>,
+    turn: impl FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send + 'static,
+) {
+    actor.do_send(Turn(Box::new(turn)));
 }
 
-/// An attempt has ended.
-#[derive(Message)]
-#[rtype(result = "()")]
+/// An attempt that has ended.
 pub(super) struct Ended {
     id: ObjectId,
     at_ns: i64,
     outcome: Outcome,
-}
-
-/// The log accepted or refused a result.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Recorded {
-    id: ObjectId,
-    outcome: Result<(), JournalError>,
 }
 
 /// A result that is not in the log yet.
@@ -67,8 +59,6 @@ pub(super) struct Unrecorded {
     made: AttemptMade,
     /// When the next attempt is due.
     due: Duration,
-    /// Whether the log refused it.
-    refused: bool,
     /// Whether the delivery was queued again in the meantime.
     again: bool,
     /// Callers that asked for a redelivery in the meantime.
@@ -84,6 +74,8 @@ pub(super) struct DeliveryActor {
     /// Best-effort deliveries made so far; rotates which sources are dropped.
     pub(super) best_effort_made: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
+    /// Those that the log refused. The first of them sets the timer that submits all again.
+    refused: Vec<ObjectId>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     /// Redelivered while an attempt was in flight. If that attempt fails, the delivery is due again at once.
     pub(super) redelivered: HashSet<ObjectId>,
@@ -108,6 +100,7 @@ impl DeliveryActor {
             pace: Pace::default(),
             best_effort_made: 0,
             unrecorded: HashMap::new(),
+            refused: Vec::new(),
             requeuing: HashMap::new(),
             redelivered: HashSet::new(),
             record_wait: RECORD_WAIT_MIN,
@@ -124,37 +117,25 @@ impl DeliveryActor {
     }
 
     pub(super) fn now_ns(&self) -> i64 {
-        self.shared.dependencies.clock.now_ns()
-    }
-
-    pub(super) fn journal(&self) -> &JournalHandle {
-        &self.shared.dependencies.journal
+        self.shared.clock.now_ns()
     }
 
     pub(super) fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
-        self.shared.dependencies.catalog.read(look)
+        self.shared.catalog.read(look)
     }
 
     /// Schedules the pending deliveries of an earlier process.
     fn take_over(&mut self) {
         let (now, now_ns) = (self.now(), self.now_ns());
         let owed: Vec<_> = self.catalog(|catalog| {
-            let owed = catalog.pending_deliveries().map(|delivery| {
+            let due = |delivery: &Arc<Delivery>| {
                 let due_ns = delivery.next_attempt_at_ns.unwrap_or(now_ns);
-                let retry = retry_config(catalog, delivery);
-                let wait = remaining(retry, delivery.tries, due_ns, now_ns);
-                (
-                    delivery.id,
-                    receiver_key(catalog, &self.shared.guard, delivery),
-                    wait,
-                )
-            });
-            owed.collect()
+                let wait = remaining(retry_config(catalog, delivery), delivery.tries, due_ns, now_ns);
+                (delivery.id, now.saturating_add(wait))
+            };
+            catalog.pending_deliveries().map(due).collect()
         });
-        for (id, receiver, wait) in owed {
-            self.schedule
-                .add(id, receiver, Class::Owed, now.saturating_add(wait));
-        }
+        owed.into_iter().for_each(|(id, due)| self.schedule_owed(id, due));
     }
 
     /// Schedules a delivery if it is still owed.
@@ -166,6 +147,12 @@ impl DeliveryActor {
         if let Some(receiver) = receiver {
             self.schedule.add(id, receiver, Class::Owed, due);
         }
+    }
+
+    /// Schedules a delivery that is in memory only.
+    pub(super) fn schedule_best_effort(&mut self, delivery: &Delivery, due: Duration) {
+        let receiver = ReceiverKey::Webhook(delivery.receiver.owner());
+        self.schedule.add(delivery.id, receiver, Class::BestEffort, due);
     }
 
     /// Removes deliveries that are no longer owed because their webhook was deleted or they were given up. Otherwise
@@ -192,10 +179,10 @@ impl DeliveryActor {
             }
             self.set_alarm(context);
         }
-        self.shared.counters.set_gauges(
-            self.schedule.len() + self.unrecorded.len(),
-            self.schedule.in_flight(),
-        );
+        let mut stats = self.shared.stats.lock();
+        stats.pending = (self.schedule.len() + self.unrecorded.len()) as u64;
+        stats.in_flight = self.schedule.in_flight() as u64;
+        drop(stats);
         if self.stopping.is_some() && self.schedule.in_flight() == 0 && self.unrecorded.is_empty() {
             self.finish();
         }
@@ -224,8 +211,8 @@ impl DeliveryActor {
         let delivery = self.shared.recent.start(id);
         let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
         let found = delivery.and_then(|delivery| {
-            let destination = self.catalog(|catalog| Destination::of(catalog, &delivery))?;
-            destination.request(&delivery, at_ns)
+            let destination = self.catalog(|catalog| destination(catalog, &delivery.receiver))?;
+            request(&delivery, destination, at_ns)
         });
         let Some(request) = found else {
             // The receiver was deleted in the meantime, and its deliveries with it.
@@ -238,8 +225,61 @@ impl DeliveryActor {
         // A separate task, because the actor's context would poll all attempts whenever one makes progress.
         actix::spawn(async move {
             let outcome = attempt.await;
-            address.do_send(Ended { id, at_ns, outcome });
+            let ended = Ended { id, at_ns, outcome };
+            tell(&address, |actor, context| actor.ended(ended, context));
         });
+    }
+
+    /// Schedules deliveries, for the first time or again.
+    pub(super) fn queue(&mut self, ids: &[ObjectId], context: &mut Context<Self>) {
+        for id in ids {
+            match self.unrecorded.get_mut(id) {
+                Some(unrecorded) => unrecorded.again = true,
+                None => self.schedule_owed(*id, self.now()),
+            }
+        }
+        self.sweep();
+        self.go_on(context);
+    }
+
+    pub(super) fn ended(&mut self, ended: Ended, context: &mut Context<Self>) {
+        if let Some(requeuing) = self.requeuing.get_mut(&ended.id) {
+            return requeuing.ended.push(ended);
+        }
+        let Ended { id, at_ns, outcome } = ended;
+        self.shared.stats.lock().count(&outcome);
+        self.schedule
+            .ended(id, Some(outcome.answer.is_ok() && outcome.took < PROMPT));
+        let attempt = Attempt {
+            at_ns,
+            status_code: outcome.answer.as_ref().ok().copied(),
+            error: outcome.error().map(Into::into),
+            duration_ms: u32::try_from(outcome.took.as_millis()).unwrap_or(u32::MAX),
+        };
+        if let Some(delivery) = self.shared.recent.get(id) {
+            let (then, due) = self.decide(&delivery, &outcome);
+            self.shared.recent.end(id, attempt, then);
+            if let AfterAttempt::Retry(_) = then {
+                self.schedule_best_effort(&delivery, due);
+            }
+        } else if let Some(delivery) = self.catalog(|catalog| catalog.pending_delivery(id).cloned()) {
+            let (then, due) = self.decide(&delivery, &outcome);
+            let made = AttemptMade {
+                delivery_id: id,
+                attempt,
+                then,
+            };
+            let unrecorded = Unrecorded {
+                made,
+                due,
+                again: false,
+                waiting: Vec::new(),
+            };
+            self.unrecorded.insert(id, unrecorded);
+            self.record(id, context);
+        }
+        self.redelivered.remove(&id);
+        self.go_on(context);
     }
 
     /// What follows an attempt, and when the next one is due.
@@ -261,32 +301,46 @@ impl DeliveryActor {
 
     /// Submits a result to the log.
     fn record(&mut self, id: ObjectId, context: &mut Context<Self>) {
-        let Some(unrecorded) = self.unrecorded.get_mut(&id) else {
+        let Some(unrecorded) = self.unrecorded.get(&id) else {
             return;
         };
-        unrecorded.refused = false;
         let command = Command::AttemptMade {
             made: unrecorded.made.clone(),
         };
         let address = context.address();
-        self.journal().submit_command(command, move |outcome| {
-            address.do_send(Recorded { id, outcome });
+        self.shared.journal.submit_command(command, move |outcome| {
+            tell(&address, move |actor, context| {
+                actor.recorded(id, outcome, context)
+            });
         });
+    }
+
+    /// The log accepted or refused a result.
+    fn recorded(&mut self, id: ObjectId, outcome: Result<(), JournalError>, context: &mut Context<Self>) {
+        if let Err(error) = outcome {
+            self.refused.push(id);
+            return self.record_later(&error, context);
+        }
+        self.record_wait = RECORD_WAIT_MIN;
+        if let Some(unrecorded) = self.unrecorded.remove(&id) {
+            let is_retry = matches!(unrecorded.made.then, AfterAttempt::Retry(_));
+            let retried = is_retry && !unrecorded.again;
+            self.schedule_owed(id, if retried { unrecorded.due } else { self.now() });
+            read_again(unrecorded.waiting);
+        }
+        self.go_on(context);
     }
 
     /// Retries later because the log refused a result. The request itself is not sent again for that.
     fn record_later(&mut self, error: &JournalError, context: &mut Context<Self>) {
-        let refused = self.unrecorded.values().filter(|one| one.refused).count();
-        if refused > 1 {
-            // The first refused result set the timer.
+        if self.refused.len() > 1 {
             return;
         }
         tracing::warn!(%error, "the log refuses results of deliveries; they are kept in memory and retried");
         let wait = self.record_wait;
         self.record_wait = (2 * wait).min(RECORD_WAIT_MAX);
         context.run_later(wait, |actor, context| {
-            let refused = actor.unrecorded.iter().filter(|(_, one)| one.refused);
-            let refused: Vec<_> = refused.map(|(id, _)| *id).collect();
+            let refused = take(&mut actor.refused);
             refused.into_iter().for_each(|id| actor.record(id, context));
         });
     }
@@ -302,12 +356,19 @@ impl DeliveryActor {
             counts: counts.clone(),
         };
         let shared = Arc::clone(&self.shared);
-        self.journal().submit_command(command, move |outcome| {
+        self.shared.journal.submit_command(command, move |outcome| {
             if outcome.is_err() {
                 shared.recent.give_back(counts);
             }
             then();
         });
+    }
+
+    /// Stops starting attempts. Replies when those in flight have ended, or after `within` at the latest.
+    pub(super) fn stop(&mut self, within: Duration, reply: oneshot::Sender<()>, context: &mut Context<Self>) {
+        self.stopping = Some(reply);
+        context.run_later(within, |actor, _| actor.finish());
+        self.go_on(context);
     }
 
     fn finish(&mut self) {
@@ -340,98 +401,10 @@ impl Actor for DeliveryActor {
     }
 }
 
-impl Handler<Queued> for DeliveryActor {
+impl Handler<Turn> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, Queued(ids): Queued, context: &mut Self::Context) {
-        for id in ids {
-            match self.unrecorded.get_mut(&id) {
-                Some(unrecorded) => unrecorded.again = true,
-                None => self.schedule_owed(id, self.now()),
-            }
-        }
-        self.sweep();
-        self.go_on(context);
-    }
-}
-
-impl Handler<Ended> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, ended: Ended, context: &mut Self::Context) {
-        if let Some(requeuing) = self.requeuing.get_mut(&ended.id) {
-            return requeuing.ended.push(ended);
-        }
-        let Ended { id, at_ns, outcome } = ended;
-        self.shared.counters.attempted(&outcome);
-        self.schedule
-            .ended(id, Some(outcome.answer.is_ok() && outcome.took < PROMPT));
-        let attempt = Attempt {
-            at_ns,
-            status_code: outcome.answer.as_ref().ok().copied(),
-            error: outcome.error().map(Into::into),
-            duration_ms: u32::try_from(outcome.took.as_millis()).unwrap_or(u32::MAX),
-        };
-        if let Some(delivery) = self.shared.recent.get(id) {
-            let (then, due) = self.decide(&delivery, &outcome);
-            self.shared.recent.end(id, attempt, then);
-            if let AfterAttempt::Retry(_) = then {
-                let receiver = ReceiverKey::Webhook(delivery.receiver.owner());
-                self.schedule.add(id, receiver, Class::BestEffort, due);
-            }
-        } else if let Some(delivery) = self.catalog(|catalog| catalog.pending_delivery(id).cloned()) {
-            let (then, due) = self.decide(&delivery, &outcome);
-            let made = AttemptMade {
-                delivery_id: id,
-                attempt,
-                then,
-            };
-            let unrecorded = Unrecorded {
-                made,
-                due,
-                refused: false,
-                again: false,
-                waiting: Vec::new(),
-            };
-            self.unrecorded.insert(id, unrecorded);
-            self.record(id, context);
-        }
-        self.redelivered.remove(&id);
-        self.go_on(context);
-    }
-}
-
-impl Handler<Recorded> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Recorded { id, outcome }: Recorded, context: &mut Self::Context) {
-        match outcome {
-            Ok(()) => {
-                self.record_wait = RECORD_WAIT_MIN;
-                if let Some(unrecorded) = self.unrecorded.remove(&id) {
-                    let is_retry = matches!(unrecorded.made.then, AfterAttempt::Retry(_));
-                    let retried = is_retry && !unrecorded.again;
-                    self.schedule_owed(id, if retried { unrecorded.due } else { self.now() });
-                    read_again(unrecorded.waiting);
-                }
-                self.go_on(context);
-            }
-            Err(error) => {
-                if let Some(unrecorded) = self.unrecorded.get_mut(&id) {
-                    unrecorded.refused = true;
-                    self.record_later(&error, context);
-                }
-            }
-        }
-    }
-}
-
-impl Handler<Stop> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Stop { within, reply }: Stop, context: &mut Self::Context) {
-        self.stopping = Some(reply);
-        context.run_later(within, |actor, _| actor.finish());
-        self.go_on(context);
+    fn handle(&mut self, Turn(turn): Turn, context: &mut Self::Context) {
+        turn(self, context);
     }
 }

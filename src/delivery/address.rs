@@ -27,31 +27,20 @@ const IPV4_REFUSED: &[([u8; 4], u32)] = &[
 ];
 
 /// Ranges within 2000::/3 that are not public. All public IPv6 addresses are in 2000::/3, except those of NAT64.
-const IPV6_REFUSED: &[([u16; 2], u32)] = &[
-    ([0x2001, 0], 23),      // protocol assignments; Teredo is checked separately
-    ([0x2001, 0x0db8], 32), // documentation
-    ([0x3fff, 0], 20),      // documentation
+const IPV6_REFUSED: &[(u32, u32)] = &[
+    (0x2001_0000, 23), // protocol assignments; Teredo is checked separately
+    (0x2001_0db8, 32), // documentation
+    (0x3fff_0000, 20), // documentation
 ];
 
 /// Whether an address is link-local, in any embedding: cloud metadata services, and neighbours without another address.
 /// Deliveries never go there, even if private networks are allowed.
 pub fn is_link_local(address: IpAddr) -> bool {
-    let of_v4 =
-        |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).is_link_local();
     match address {
         IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => match address.segments() {
-            // IPv4-mapped and IPv4-compatible; IPv4-translated; NAT64 including local prefixes; 6to4; Teredo, which
-            // inverts the client's bits.
-            [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
-            | [0, 0, 0, 0, 0xffff, 0, high, low]
-            | [0x64, 0xff9b, .., high, low]
-            | [0x2002, high, low, ..] => of_v4(high, low),
-            [0x2001, 0, high, low, _, _, client_high, client_low] => {
-                of_v4(high, low) || of_v4(!client_high, !client_low)
-            }
-            _ => address.is_unicast_link_local(),
-        },
+        IpAddr::V6(address) => {
+            address.is_unicast_link_local() || embedded(address).iter().any(Ipv4Addr::is_link_local)
+        }
     }
 }
 
@@ -70,24 +59,32 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let carried =
-        |high: u16, low: u16| is_public_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
-    match address.segments() {
-        // NAT64.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
-        // Teredo: the server, and the client with inverted bits.
-        [0x2001, 0, high, low, _, _, client_high, client_low] => {
-            carried(high, low) && carried(!client_high, !client_low)
-        }
-        // 6to4.
-        [0x2002, high, low, ..] => carried(high, low),
+    let is_global = match address.segments() {
+        // NAT64; Teredo.
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x2001, 0, ..] => true,
         [first, second, ..] => {
             let top = u32::from(first) << 16 | u32::from(second);
-            let within = |([first, second], bits): &([u16; 2], u32)| {
-                (top ^ (u32::from(*first) << 16 | u32::from(*second))) >> (32 - bits) == 0
-            };
+            let within = |(first, bits): &(u32, u32)| (top ^ first) >> (32 - bits) == 0;
             first >> 13 == 1 && !IPV6_REFUSED.iter().any(within)
         }
+    };
+    is_global && embedded(address).into_iter().all(is_public_v4)
+}
+
+/// The IPv4 addresses that an IPv6 address embeds.
+fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let v4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        // IPv4-mapped and IPv4-compatible; IPv4-translated; NAT64 including local prefixes; 6to4.
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, .., high, low]
+        | [0x2002, high, low, ..] => vec![v4(high, low)],
+        // Teredo: the server, and the client with inverted bits.
+        [0x2001, 0, high, low, _, _, client_high, client_low] => {
+            vec![v4(high, low), v4(!client_high, !client_low)]
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::catalog::{
     Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, NewDeliveries, Receiver, Webhook,
@@ -21,14 +22,10 @@ use crate::timestamp::Timestamp;
 pub struct Trigger<'a> {
     #[serde(skip)]
     pub bucket: Named<'a>,
-    #[serde(rename = "alertId")]
-    pub rule_id: ObjectId,
-    #[serde(rename = "alertName")]
-    pub rule_name: &'a str,
-    #[serde(rename = "dataSourceId")]
-    pub source_id: ObjectId,
-    #[serde(rename = "dataSourceName")]
-    pub source_name: &'a str,
+    pub alert_id: ObjectId,
+    pub alert_name: &'a str,
+    pub data_source_id: ObjectId,
+    pub data_source_name: &'a str,
     /// The condition as text.
     pub condition: &'a str,
     /// The field's value; `None` if the caller did not give it.
@@ -39,8 +36,7 @@ pub struct Trigger<'a> {
     pub operator: Option<&'a RawValue>,
     pub triggered_at: Timestamp,
     /// The point that fired the rule, if any: as the evaluator sent it, or the newest [`Point`] of the source.
-    #[serde(rename = "dataPoint")]
-    pub point: Option<&'a RawValue>,
+    pub data_point: Option<&'a RawValue>,
 }
 
 /// Id and name of an object.
@@ -66,29 +62,21 @@ pub struct Point<'a> {
 
 /// The part of an ingest that concerns one source: the data of `data.received`.
 #[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Received<'a> {
-    #[serde(skip)]
-    pub bucket_id: ObjectId,
-    #[serde(skip)]
-    pub received_at: Timestamp,
-    #[serde(rename = "dataSourceId")]
-    pub source_id: ObjectId,
-    #[serde(rename = "dataSourceName")]
-    pub source_name: &'a str,
+    pub data_source_id: ObjectId,
+    pub data_source_name: &'a str,
     /// The newest point of the source.
-    #[serde(rename = "dataPoint")]
-    pub point: Point<'a>,
+    pub data_point: Point<'a>,
     /// Number of points of this source in a batch; `None` for a single point.
-    #[serde(rename = "dataPointCount", skip_serializing_if = "Option::is_none")]
-    pub point_count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_point_count: Option<u32>,
 }
 
 /// A change of a bucket's configuration: the data of `bucket.updated`.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketUpdate<'a> {
-    #[serde(skip)]
-    pub bucket_id: ObjectId,
     pub changes: BucketChanges<'a>,
     /// The API key or user that made the change.
     pub updated_by: ObjectId,
@@ -121,18 +109,6 @@ impl<T: PartialEq> Change<T> {
 }
 
 impl Trigger<'_> {
-    /// The body of `alert.triggered`.
-    pub fn body(&self, webhook_id: ObjectId) -> Body {
-        let bucket_id = Some(self.bucket.id);
-        enveloped(
-            Event::AlertTriggered,
-            self.triggered_at,
-            webhook_id,
-            bucket_id,
-            self,
-        )
-    }
-
     /// The body for the rule's own `webhookUrl`.
     pub fn rule_body(&self) -> Body {
         #[derive(Serialize)]
@@ -146,73 +122,47 @@ impl Trigger<'_> {
             bucket: Named<'a>,
             data_source: Named<'a>,
         }
-        json(&Data {
-            alert_id: self.rule_id,
-            alert_name: self.rule_name,
+        to_body(&Data {
+            alert_id: self.alert_id,
+            alert_name: self.alert_name,
             condition: self.condition,
             triggered_at: self.triggered_at,
-            data_point: self.point,
+            data_point: self.data_point,
             bucket: self.bucket,
             data_source: Named {
-                id: self.source_id,
-                name: self.source_name,
+                id: self.data_source_id,
+                name: self.data_source_name,
             },
         })
     }
 }
 
-impl Received<'_> {
-    /// The body of `data.received`.
-    pub fn body(&self, webhook_id: ObjectId) -> Body {
-        let bucket_id = Some(self.bucket_id);
-        enveloped(Event::DataReceived, self.received_at, webhook_id, bucket_id, self)
-    }
+/// The data of `webhook.test`.
+pub fn test_data() -> Value {
+    json!({"message": "this is a test: deliveries reach this webhook"})
 }
 
-impl BucketUpdate<'_> {
-    /// The body of `bucket.updated`.
-    pub fn body(&self, webhook_id: ObjectId) -> Body {
-        let bucket_id = Some(self.bucket_id);
-        enveloped(Event::BucketUpdated, self.updated_at, webhook_id, bucket_id, self)
-    }
-}
-
-/// The body of `webhook.test`. `bucket_id` is the bucket the webhook subscribes to; `None` means all buckets.
-pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64) -> Body {
-    #[derive(Serialize)]
-    struct Data {
-        message: &'static str,
-    }
-    let data = Data {
-        message: "this is a test: deliveries reach this webhook",
-    };
-    enveloped(
-        Event::WebhookTest,
-        Timestamp(now_ns),
-        webhook_id,
-        bucket_id,
-        &data,
-    )
-}
-
-/// The deliveries of an event to all webhooks that subscribe to it in this bucket. `body` makes the body for a given
-/// delivery id as the receiver sees it. Several webhooks share one body, because only that id differs.
+/// The deliveries of an event of a bucket to all webhooks that subscribe to it. Several webhooks share one body, because
+/// only the delivery's id as the receiver sees it differs.
 pub fn owing(
     event: Event,
     bucket_id: ObjectId,
     webhooks: &[Arc<Webhook>],
     ids: &ObjectIds,
     now_ns: i64,
-    body: impl Fn(ObjectId) -> Body,
+    data: &impl Serialize,
 ) -> NewDeliveries {
     let receives = |webhook: &&Arc<Webhook>| webhook.receives(event, bucket_id);
     let subscribers: Vec<&Arc<Webhook>> = webhooks.iter().filter(receives).collect();
+    let bucket_id = Some(bucket_id);
     match subscribers.as_slice() {
         [] => NewDeliveries::default(),
-        [webhook] => NewDeliveries::of(vec![delivery_to(webhook, event, ids, now_ns, body)]),
+        [webhook] => NewDeliveries::of(vec![delivery_to(webhook, event, bucket_id, ids, now_ns, data)]),
         [first, ..] => {
             let id = ids.next(now_ns);
-            let text = body(id).sent_as(id).unwrap_or_default();
+            let text = enveloped(event, now_ns, id, bucket_id, data)
+                .sent_as(id)
+                .unwrap_or_default();
             let delivery_ids = |webhook: &&Arc<Webhook>| (webhook.id, ids.next(now_ns), ids.next(now_ns));
             NewDeliveries {
                 fan_out: Some(FanOut {
@@ -226,19 +176,22 @@ pub fn owing(
     }
 }
 
-/// A delivery to a webhook that is due at once.
+/// A delivery to a webhook that is due at once. `bucket_id` is the bucket of the event; of a test, the one that the
+/// webhook subscribes to, `None` for all.
 pub fn delivery_to(
     webhook: &Webhook,
     event: Event,
+    bucket_id: Option<ObjectId>,
     ids: &ObjectIds,
     now_ns: i64,
-    body: impl FnOnce(ObjectId) -> Body,
+    data: &impl Serialize,
 ) -> Delivery {
     let receiver = Receiver::Webhook(webhook.id);
+    let body = |webhook_id| enveloped(event, now_ns, webhook_id, bucket_id, data);
     delivery(receiver, webhook.organization_id, event, ids, now_ns, body)
 }
 
-/// A delivery that is due at once.
+/// A delivery that is due at once. `body` makes its body from its id as the receiver sees it.
 pub fn delivery(
     receiver: Receiver,
     organization_id: ObjectId,
@@ -264,9 +217,10 @@ pub fn delivery(
     }
 }
 
-fn enveloped(
+/// The body of an event at `now_ns`, UTC nanoseconds, for one delivery.
+pub(super) fn enveloped(
     event: Event,
-    timestamp: Timestamp,
+    now_ns: i64,
     webhook_id: ObjectId,
     bucket_id: Option<ObjectId>,
     data: &impl Serialize,
@@ -280,9 +234,9 @@ fn enveloped(
         bucket_id: Option<ObjectId>,
         data: &'a D,
     }
-    json(&Envelope {
+    to_body(&Envelope {
         event: event.name(),
-        timestamp,
+        timestamp: Timestamp(now_ns),
         webhook_id,
         bucket_id,
         data,
@@ -293,7 +247,7 @@ fn enveloped(
     clippy::expect_used,
     reason = "BUG: names and values of a body are valid JSON"
 )]
-fn json(body: &impl Serialize) -> Body {
+fn to_body(body: &impl Serialize) -> Body {
     Body::whole(serde_json::to_vec(body).expect("BUG: names and values of a body are valid JSON"))
 }
 

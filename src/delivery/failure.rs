@@ -22,12 +22,9 @@ pub(super) fn refused(status: u16) -> String {
 /// Describes why there was no answer.
 pub(super) fn unreachable(error: &SendRequestError) -> (String, NotConnected) {
     let text = match error {
-        SendRequestError::Connect(ConnectError::Io(error)) => return (connecting(error), NotConnected(true)),
+        SendRequestError::Connect(ConnectError::Io(error)) => connecting(error),
         SendRequestError::Connect(ConnectError::Timeout) => {
-            return (
-                String::from("timed out: no connection to the receiver"),
-                NotConnected(true),
-            );
+            String::from("timed out: no connection to the receiver")
         }
         // Between connecting and the head of the answer.
         SendRequestError::Connect(ConnectError::Disconnected) => {
@@ -37,7 +34,11 @@ pub(super) fn unreachable(error: &SendRequestError) -> (String, NotConnected) {
         SendRequestError::Response(error) => format!("the answer is not HTTP: {error}"),
         error => error.to_string(),
     };
-    (text, NotConnected(false))
+    let not_connected = matches!(
+        error,
+        SendRequestError::Connect(ConnectError::Io(_) | ConnectError::Timeout)
+    );
+    (text, NotConnected(not_connected))
 }
 
 fn connecting(error: &io::Error) -> String {

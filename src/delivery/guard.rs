@@ -71,22 +71,23 @@ pub struct Guard {
 impl Guard {
     /// Allows public addresses, or with `allow_private_networks` all except link-local ones.
     pub fn new(allow_private_networks: bool, resolver: Arc<dyn Resolve>) -> Self {
-        if allow_private_networks {
-            Self {
-                refusal: NOT_ADMITTED_PRIVATELY,
-                ..Self::admitting(|address| !is_link_local(address), resolver)
-            }
-        } else {
-            Self::admitting(is_public, resolver)
+        let (admits, refusal): (fn(IpAddr) -> bool, _) = match allow_private_networks {
+            true => (|address| !is_link_local(address), NOT_ADMITTED_PRIVATELY),
+            false => (is_public, NOT_PUBLIC),
+        };
+        Self {
+            admits,
+            refusal,
+            resolver,
         }
     }
 
     /// A guard with a custom rule for addresses.
+    #[cfg(test)]
     pub(super) fn admitting(admits: fn(IpAddr) -> bool, resolver: Arc<dyn Resolve>) -> Self {
         Self {
             admits,
-            refusal: NOT_PUBLIC,
-            resolver,
+            ..Self::new(false, resolver)
         }
     }
 

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::actor::{DeliveryActor, Queued, Stop};
-use super::counters::{Counters, DeliveryStats};
+use super::actor::{DeliveryActor, tell};
 use super::guard::{CheckedUrl, Guard};
-use super::offered::Offered;
 use super::points::{NewPoints, subscribers};
 use super::recent::Recent;
-use super::redelivery::Redeliver;
 use super::resolve::SystemResolver;
+use super::stats::DeliveryStats;
 use super::transport::{HttpTransport, Transport};
 use crate::catalog::{Bucket, CatalogHandle, Delivery, DeliveryTotals};
 use crate::clock::Clock;
@@ -23,26 +22,23 @@ use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::{JournalError, JournalHandle};
 use crate::random::NoRandomness;
 
+/// For a whole attempt, from name resolution to the head of the answer.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Limit for points that are not deliveries yet.
 const OFFERED_BYTES_MAX: usize = 8 << 20;
 
-/// The other modules that deliveries use.
-#[derive(Clone)]
-pub struct Dependencies {
-    /// Holds owed deliveries and their receivers.
-    pub catalog: CatalogHandle,
-    /// Makes results durable.
-    pub journal: JournalHandle,
-    /// Wall clock.
-    pub clock: Arc<dyn Clock>,
-}
-
 /// What the handle and the actor share.
 pub(super) struct Shared {
-    pub(super) dependencies: Dependencies,
+    /// Holds owed deliveries and their receivers.
+    pub(super) catalog: CatalogHandle,
+    /// Makes results durable.
+    pub(super) journal: JournalHandle,
+    /// Wall clock.
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) guard: Guard,
     pub(super) recent: Recent,
-    pub(super) counters: Counters,
+    /// Without the members that [`Deliveries::stats`] fills in.
+    pub(super) stats: Mutex<DeliveryStats>,
 }
 
 /// Handle of the delivery actor. Cheap to clone.
@@ -62,25 +58,34 @@ impl Deliveries {
     ///
     /// # Errors
     /// The operating system provides no random bytes.
-    pub fn start(dependencies: Dependencies, allow_private_networks: bool) -> Result<Self, NoRandomness> {
+    pub fn start(
+        catalog: CatalogHandle,
+        journal: JournalHandle,
+        clock: Arc<dyn Clock>,
+        allow_private_networks: bool,
+    ) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
         let for_transport = guard.clone();
-        Self::start_with(dependencies, guard, || Rc::new(HttpTransport::new(for_transport)))
+        let shared = Shared {
+            catalog,
+            journal,
+            clock,
+            guard,
+            recent: Recent::default(),
+            stats: Mutex::default(),
+        };
+        Self::start_with(shared, || {
+            Rc::new(HttpTransport::new(for_transport, ATTEMPT_TIMEOUT))
+        })
     }
 
     /// Like [`Deliveries::start`] with a custom transport, which is constructed on the actor's thread.
     pub(super) fn start_with(
-        dependencies: Dependencies,
-        guard: Guard,
+        shared: Shared,
         transport: impl FnOnce() -> Rc<dyn Transport> + Send + 'static,
     ) -> Result<Self, NoRandomness> {
         let ids = ObjectIds::new()?;
-        let shared = Arc::new(Shared {
-            dependencies,
-            guard,
-            recent: Recent::default(),
-            counters: Counters::default(),
-        });
+        let shared = Arc::new(shared);
         let arbiter = Arbiter::new();
         let for_actor = Arc::clone(&shared);
         let address = DeliveryActor::start_in_arbiter(&arbiter.handle(), move |_| {
@@ -105,13 +110,13 @@ impl Deliveries {
     /// Schedules deliveries that are in the catalog by now, for the first time or again.
     pub fn queued(&self, ids: Vec<ObjectId>) {
         if !ids.is_empty() {
-            self.0.address.do_send(Queued(ids));
+            tell(&self.0.address, move |actor, context| actor.queue(&ids, context));
         }
     }
 
     /// Whether any webhook subscribes to ingests into this bucket.
     pub fn has_subscriber(&self, bucket: &Bucket) -> bool {
-        self.0.shared.dependencies.catalog.read(|catalog| {
+        self.0.shared.catalog.read(|catalog| {
             subscribers(catalog, bucket.organization_id, bucket.id)
                 .next()
                 .is_some()
@@ -123,8 +128,11 @@ impl Deliveries {
         let sources = points.rows.len();
         let bytes = u32::try_from(points.bytes()).unwrap_or(u32::MAX);
         match Arc::clone(&self.0.free_bytes).try_acquire_many_owned(bytes) {
-            Ok(reserved) => self.0.address.do_send(Offered { points, reserved }),
-            Err(_) => self.0.shared.counters.dropped(sources),
+            Ok(reserved) => tell(&self.0.address, move |actor, context| {
+                drop(reserved);
+                actor.notify(&points, context);
+            }),
+            Err(_) => self.0.shared.stats.lock().dropped += sources as u64,
         }
     }
 
@@ -140,7 +148,9 @@ impl Deliveries {
     /// The log refuses writes; nothing has changed.
     pub async fn redeliver(&self, known: Delivery) -> Result<Option<Delivery>, ServiceError> {
         let (reply, answer) = oneshot::channel();
-        self.0.address.do_send(Redeliver { known, reply });
+        tell(&self.0.address, |actor, context| {
+            actor.redeliver(known, reply, context)
+        });
         // The actor lives as long as its thread.
         answer.await.unwrap_or_else(|_| Err(JournalError::Closed.into()))
     }
@@ -155,7 +165,7 @@ impl Deliveries {
         DeliveryStats {
             offered_bytes: (OFFERED_BYTES_MAX - self.0.free_bytes.available_permits()) as u64,
             offered_bytes_max: OFFERED_BYTES_MAX as u64,
-            ..self.0.shared.counters.stats()
+            ..*self.0.shared.stats.lock()
         }
     }
 
@@ -163,7 +173,9 @@ impl Deliveries {
     /// `within` this time stay owed and continue after the next start.
     pub async fn stop(&self, within: Duration) {
         let (reply, stopped) = oneshot::channel();
-        self.0.address.do_send(Stop { within, reply });
+        tell(&self.0.address, move |actor, context| {
+            actor.stop(within, reply, context)
+        });
         // The actor replies within the time limit, unless its thread ended.
         let _ = stopped.await;
     }

@@ -9,7 +9,6 @@
 mod actor;
 mod address;
 mod connections;
-mod counters;
 mod envelope;
 mod failure;
 mod guard;
@@ -24,19 +23,18 @@ mod resolve;
 mod retry;
 mod schedule;
 mod signature;
+mod stats;
 mod transport;
 
 #[cfg(test)]
 mod tests;
 
-pub use counters::DeliveryStats;
 pub use envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, delivery, delivery_to, owing,
-    test_body,
+    BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, owing, test_data,
 };
 pub use guard::{CheckedUrl, Guard, Place};
-pub use handle::{Deliveries, Dependencies};
+pub use handle::Deliveries;
 pub use points::{NewPoints, raw_json, values_of};
-pub use resolve::{Lookup, Resolve, SystemResolver};
+pub use resolve::{Lookup, Resolve};
 pub use signature::{check_secret, generate_secret};
-pub use transport::{AttemptFuture, HttpTransport, Outcome, Request, Transport};
+pub use stats::DeliveryStats;

@@ -1,49 +1,32 @@
 //! Turns new points into `data.received` deliveries, as far as the webhooks' queues have room.
 
-use std::sync::Arc;
-
-use actix::{Handler, Message};
-use tokio::sync::OwnedSemaphorePermit;
+use actix::Context;
 
 use super::actor::DeliveryActor;
 use super::points::{NewPoints, subscribers};
 use super::recent::PER_WEBHOOK_MAX;
-use super::schedule::{Class, ReceiverKey};
+use super::schedule::ReceiverKey;
 use crate::catalog::Webhook;
 
-/// New points that webhooks may subscribe to.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Offered {
-    pub(super) points: NewPoints,
-    /// Their bytes in the mailbox.
-    pub(super) reserved: OwnedSemaphorePermit,
-}
-
-impl Handler<Offered> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Offered { points, reserved }: Offered, context: &mut Self::Context) {
-        drop(reserved);
+impl DeliveryActor {
+    /// Makes deliveries of new points that webhooks may subscribe to.
+    pub(super) fn notify(&mut self, points: &NewPoints, context: &mut Context<Self>) {
         let webhooks: Vec<_> = self.catalog(|catalog| {
             let subscribers = subscribers(catalog, points.organization_id, points.bucket_id);
             subscribers.cloned().collect()
         });
-        for webhook in webhooks {
-            self.make_deliveries(&points, webhook);
+        for webhook in &webhooks {
+            self.make_deliveries(points, webhook);
         }
         self.go_on(context);
     }
-}
 
-impl DeliveryActor {
     /// Queues deliveries of new points to a webhook, up to what its queue can take.
-    fn make_deliveries(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
-        let receiver = ReceiverKey::Webhook(webhook.id);
+    fn make_deliveries(&mut self, points: &NewPoints, webhook: &Webhook) {
         let (sources, now) = (points.rows.len(), self.now());
-        let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&receiver));
+        let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&ReceiverKey::Webhook(webhook.id)));
         let made = self.pace.take(webhook.id, sources, room, now);
-        self.shared.counters.dropped(sources - made);
+        self.shared.stats.lock().dropped += (sources - made) as u64;
         // If not all sources fit, start with a different source each time.
         let first = if made < sources { self.best_effort_made } else { 0 };
         self.best_effort_made = self.best_effort_made.wrapping_add(made);
@@ -52,11 +35,10 @@ impl DeliveryActor {
             let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
                 continue;
             };
-            if let Some(delivery) = points.delivery(index, &source, &webhook, &self.ids) {
-                self.schedule
-                    .add(delivery.id, receiver.clone(), Class::BestEffort, now);
+            if let Some(delivery) = points.delivery(index, &source, webhook, &self.ids) {
+                self.schedule_best_effort(&delivery, now);
                 let dropped = self.shared.recent.keep(delivery);
-                self.shared.counters.dropped(dropped.len());
+                self.shared.stats.lock().dropped += dropped.len() as u64;
                 dropped.into_iter().for_each(|id| self.schedule.remove(id));
             }
         }

@@ -8,46 +8,36 @@ use super::transport::Request;
 use crate::catalog::{Catalog, Delivery, Receiver, RetryConfig, Secret};
 use crate::ids::ObjectId;
 
-/// Where a delivery goes, according to the current configuration.
-pub(super) struct Destination {
-    url: Box<str>,
-    /// `None` for the URL of a rule, whose deliveries are not signed.
-    secret: Option<Secret>,
+/// Where a delivery goes according to the current configuration: the URL, and the secret that signs it. The deliveries of
+/// a rule's URL are not signed. `None` if the receiver was deleted. A rule's trigger still goes to the URL the rule had,
+/// even if the rule is deleted.
+pub(super) fn destination(catalog: &Catalog, receiver: &Receiver) -> Option<(Box<str>, Option<Secret>)> {
+    match receiver {
+        Receiver::Webhook(id) => {
+            let settings = &catalog.webhook(*id)?.settings;
+            Some((settings.url.clone(), Some(settings.secret.clone())))
+        }
+        Receiver::Rule { rule_id, url } => Some((rule_url(catalog, *rule_id).unwrap_or(url).into(), None)),
+    }
 }
 
-impl Destination {
-    /// `None` if the receiver was deleted. A rule's trigger still goes to the URL the rule had, even if the rule is
-    /// deleted.
-    pub fn of(catalog: &Catalog, delivery: &Delivery) -> Option<Self> {
-        Some(match &delivery.receiver {
-            Receiver::Webhook(id) => {
-                let settings = &catalog.webhook(*id)?.settings;
-                Self {
-                    url: settings.url.clone(),
-                    secret: Some(settings.secret.clone()),
-                }
-            }
-            Receiver::Rule { rule_id, url } => Self {
-                url: rule_url(catalog, *rule_id).unwrap_or(url).into(),
-                secret: None,
-            },
-        })
-    }
-
-    /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` if the body is only in the ledger, which is never
-    /// the case for an owed delivery.
-    pub fn request(self, delivery: &Delivery, now_ns: i64) -> Option<Request> {
-        let body = delivery.body.sent_as(delivery.webhook_id)?;
-        let headers = match self.secret {
-            Some(secret) => signature::headers(&secret, delivery.webhook_id, now_ns, &body),
-            None => vec![("x-webhook-id", delivery.webhook_id.to_string())],
-        };
-        Some(Request {
-            url: self.url.into(),
-            headers,
-            body,
-        })
-    }
+/// The request of an attempt at `now_ns`, UTC nanoseconds. `None` if the body is only in the ledger, which is never the
+/// case for an owed delivery.
+pub(super) fn request(
+    delivery: &Delivery,
+    (url, secret): (Box<str>, Option<Secret>),
+    now_ns: i64,
+) -> Option<Request> {
+    let body = delivery.body.sent_as(delivery.webhook_id)?;
+    let headers = match secret {
+        Some(secret) => signature::headers(&secret, delivery.webhook_id, now_ns, &body),
+        None => vec![("x-webhook-id", delivery.webhook_id.to_string())],
+    };
+    Some(Request {
+        url: url.into(),
+        headers,
+        body,
+    })
 }
 
 /// The retry configuration of a delivery's receiver.

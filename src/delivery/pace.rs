@@ -13,6 +13,8 @@ use crate::ids::ObjectId;
 
 /// Time in which a full queue may be replaced once.
 const RENEWAL: Duration = Duration::from_secs(1);
+/// Time that allows one eviction.
+const EACH: Duration = Duration::from_nanos(RENEWAL.as_nanos() as u64 / PER_WEBHOOK_MAX as u64);
 /// Above this number of webhooks, those with a full allowance are dropped from memory.
 const REMEMBERED_MAX: usize = 1_024;
 
@@ -21,26 +23,16 @@ const REMEMBERED_MAX: usize = 1_024;
 pub(super) struct Pace(HashMap<ObjectId, Allowance>);
 
 struct Allowance {
-    /// Evictions allowed now, at most [`PER_WEBHOOK_MAX`].
-    renewals: usize,
+    /// Time that evictions have not used yet, at most [`RENEWAL`].
+    unused: Duration,
     /// Time of the last refill.
     at: Duration,
 }
 
 impl Allowance {
-    /// Adds the allowance since the last refill in whole deliveries. A fraction's time counts at the next refill.
     fn refill(&mut self, now: Duration) {
-        let each = RENEWAL / PER_WEBHOOK_MAX as u32;
-        let grown = now.saturating_sub(self.at).as_nanos() / each.as_nanos();
-        if grown >= (PER_WEBHOOK_MAX - self.renewals) as u128 {
-            *self = Allowance {
-                renewals: PER_WEBHOOK_MAX,
-                at: now,
-            };
-        } else {
-            self.renewals += grown as usize;
-            self.at += each * grown as u32;
-        }
+        self.unused = RENEWAL.min(self.unused + now.saturating_sub(self.at));
+        self.at = now;
     }
 }
 
@@ -53,16 +45,17 @@ impl Pace {
         if self.0.len() >= REMEMBERED_MAX {
             self.0.retain(|_, allowance| {
                 allowance.refill(now);
-                allowance.renewals < PER_WEBHOOK_MAX
+                allowance.unused < RENEWAL
             });
         }
         let allowance = self.0.entry(webhook_id).or_insert(Allowance {
-            renewals: PER_WEBHOOK_MAX,
+            unused: RENEWAL,
             at: now,
         });
         allowance.refill(now);
-        let renewed = allowance.renewals.min(wanted - room);
-        allowance.renewals -= renewed;
+        let allowed = (allowance.unused.as_nanos() / EACH.as_nanos()) as usize;
+        let renewed = allowed.min(wanted - room);
+        allowance.unused -= EACH * renewed as u32;
         room + renewed
     }
 

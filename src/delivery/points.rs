@@ -56,24 +56,28 @@ impl NewPoints {
         let metadata = row.metadata.and_then(raw_json);
         let sequence = self.first_sequence + u64::from(row.place);
         let received = Received {
-            bucket_id: self.bucket_id,
-            received_at: Timestamp(self.received_at_ns),
-            source_id: source.id,
-            source_name: &source.name,
-            point: Point {
+            data_source_id: source.id,
+            data_source_name: &source.name,
+            data_point: Point {
                 id: Some(ObjectId::of_point(self.bucket_ordinal, sequence)),
                 timestamp: Timestamp(row.timestamp_ns),
                 values: &values,
                 metadata: metadata.as_deref(),
             },
-            point_count: self.batch.then_some(row.count),
+            data_point_count: self.batch.then_some(row.count),
         };
-        let body = |webhook_id| received.body(webhook_id);
-        let event = Event::DataReceived;
+        let (event, bucket_id) = (Event::DataReceived, self.bucket_id);
         // The webhook may have been paused or its events changed since the ingest.
-        webhook
-            .receives(event, self.bucket_id)
-            .then(|| delivery_to(webhook, event, ids, self.received_at_ns, body))
+        webhook.receives(event, bucket_id).then(|| {
+            delivery_to(
+                webhook,
+                event,
+                Some(bucket_id),
+                ids,
+                self.received_at_ns,
+                &received,
+            )
+        })
     }
 }
 

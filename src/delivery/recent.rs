@@ -4,7 +4,7 @@
 //! webhook, or of the webhook that uses the most memory, so a flood displaces only its own deliveries. A delivery in
 //! flight is not evicted until its attempt has ended. The actor writes; requests that list deliveries read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::mem::take;
 use std::sync::Arc;
 
@@ -26,16 +26,15 @@ pub(super) struct Recent(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    kept: HashMap<ObjectId, Kept>,
     webhooks: HashMap<ObjectId, OfWebhook>,
-    /// The webhook of each delivery.
-    owners: HashMap<ObjectId, ObjectId>,
     bytes: usize,
 }
 
 #[derive(Default)]
 struct OfWebhook {
-    /// Oldest first, because ids of one process increase.
-    deliveries: BTreeMap<ObjectId, Kept>,
+    /// Its deliveries, oldest first, because ids of one process increase.
+    deliveries: BTreeSet<ObjectId>,
     bytes: usize,
     /// Finished deliveries that are not in the catalog's totals yet.
     uncounted: DeliveryTotals,
@@ -103,23 +102,22 @@ impl Recent {
     /// Marks a delivery as in flight; `None` if it is not stored here.
     pub fn start(&self, id: ObjectId) -> Option<Arc<Delivery>> {
         let mut inner = self.0.lock();
-        let kept = inner.of_owner(id)?.deliveries.get_mut(&id)?;
+        let kept = inner.kept.get_mut(&id)?;
         kept.in_flight = true;
         Some(Arc::clone(&kept.delivery))
     }
 
     /// Records the result of an attempt.
     pub fn end(&self, id: ObjectId, attempt: Attempt, then: AfterAttempt) {
-        let mut inner = self.0.lock();
-        let Some(of_webhook) = inner.of_owner(id) else {
-            return;
-        };
-        let Some(kept) = of_webhook.deliveries.get_mut(&id) else {
+        let inner = &mut *self.0.lock();
+        let Some(kept) = inner.kept.get_mut(&id) else {
             return;
         };
         kept.in_flight = false;
         Arc::make_mut(&mut kept.delivery).attempted(attempt, then);
-        if let Some(counted) = kept.uncounted() {
+        if let Some(counted) = kept.uncounted()
+            && let Some(of_webhook) = inner.webhooks.get_mut(&kept.delivery.receiver.owner())
+        {
             of_webhook.uncounted.add(counted);
         }
     }
@@ -155,16 +153,14 @@ impl Recent {
     }
 
     pub fn get(&self, id: ObjectId) -> Option<Arc<Delivery>> {
-        let mut inner = self.0.lock();
-        let kept = inner.of_owner(id)?.deliveries.get(&id)?;
-        Some(Arc::clone(&kept.delivery))
+        let inner = self.0.lock();
+        inner.kept.get(&id).map(|kept| Arc::clone(&kept.delivery))
     }
 
     /// The deliveries of a webhook, newest first.
     pub fn list(&self, webhook_id: ObjectId) -> Vec<Arc<Delivery>> {
         let inner = self.0.lock();
-        let deliveries = inner.webhooks.get(&webhook_id).map(|of| of.deliveries.values());
-        let newest_first = deliveries.into_iter().flatten().rev();
+        let newest_first = inner.of_webhook(webhook_id).rev();
         newest_first.map(|kept| Arc::clone(&kept.delivery)).collect()
     }
 
@@ -176,31 +172,24 @@ impl Recent {
         };
         let mut totals = of_webhook.uncounted;
         let pending = |kept: &&Kept| kept.delivery.status == DeliveryStatus::Pending;
-        totals.total += of_webhook.deliveries.values().filter(pending).count() as u64;
+        totals.total += inner.of_webhook(webhook_id).filter(pending).count() as u64;
         totals
     }
 
     /// Takes the counts to add to the catalog's totals. Drops the deliveries of deleted webhooks.
     pub fn take_uncounted(&self, exists: impl Fn(ObjectId) -> bool) -> Vec<(ObjectId, DeliveryTotals)> {
-        let mut inner = self.0.lock();
-        let gone: Vec<_> = inner.webhooks.keys().copied().filter(|id| !exists(*id)).collect();
-        for id in gone {
-            let deliveries = inner.webhooks.get(&id).map(|of| of.deliveries.keys().copied());
-            let deliveries: Vec<_> = deliveries.into_iter().flatten().collect();
-            deliveries.into_iter().for_each(|id| drop(inner.remove(id)));
-            inner.webhooks.remove(&id);
+        let inner = &mut *self.0.lock();
+        for (_, gone) in inner.webhooks.extract_if(|id, _| !exists(*id)) {
+            inner.bytes -= gone.bytes;
+            gone.deliveries.iter().for_each(|id| drop(inner.kept.remove(id)));
         }
-        inner
-            .webhooks
-            .iter_mut()
-            .filter(|(_, of_webhook)| of_webhook.uncounted.total > 0)
-            .map(|(id, of_webhook)| {
-                let ended = |kept: &&mut Kept| kept.delivery.status != DeliveryStatus::Pending;
-                let ended = of_webhook.deliveries.values_mut().filter(ended);
-                ended.for_each(|kept| kept.counted = true);
-                (*id, take(&mut of_webhook.uncounted))
-            })
-            .collect()
+        for kept in inner.kept.values_mut() {
+            kept.counted |= kept.delivery.status != DeliveryStatus::Pending;
+        }
+        let webhooks = inner.webhooks.iter_mut();
+        let uncounted = webhooks.map(|(id, of)| (*id, &mut of.uncounted));
+        let uncounted = uncounted.filter(|(_, uncounted)| uncounted.total > 0);
+        uncounted.map(|(id, uncounted)| (id, take(uncounted))).collect()
     }
 
     /// Returns counts that could not be added. (A delivery that is redelivered before they are added counts twice.)
@@ -222,19 +211,18 @@ impl Inner {
             kept.delivery.id,
             bytes_of(&kept.delivery),
         );
-        self.owners.insert(id, webhook_id);
+        self.kept.insert(id, kept);
         self.bytes += bytes;
         let of_webhook = self.webhooks.entry(webhook_id).or_default();
         of_webhook.bytes += bytes;
-        of_webhook.deliveries.insert(id, kept);
+        of_webhook.deliveries.insert(id);
         of_webhook
     }
 
     /// Removes the oldest delivery of a webhook that is not in flight. Returns whether there was one.
     fn evict_oldest(&mut self, webhook_id: ObjectId, dropped: &mut Vec<ObjectId>) -> bool {
-        let deliveries = self.webhooks.get(&webhook_id).map(|of| of.deliveries.iter());
-        let oldest = deliveries.into_iter().flatten().find(|(_, kept)| !kept.in_flight);
-        let Some(id) = oldest.map(|(id, _)| *id) else {
+        let oldest = self.of_webhook(webhook_id).find(|kept| !kept.in_flight);
+        let Some(id) = oldest.map(|kept| kept.delivery.id) else {
             return false;
         };
         let removed = self.remove(id);
@@ -244,25 +232,26 @@ impl Inner {
         true
     }
 
-    fn of_owner(&mut self, id: ObjectId) -> Option<&mut OfWebhook> {
-        self.webhooks.get_mut(self.owners.get(&id)?)
+    /// The deliveries of a webhook, oldest first.
+    fn of_webhook(&self, webhook_id: ObjectId) -> impl DoubleEndedIterator<Item = &Kept> {
+        let deliveries = self.webhooks.get(&webhook_id).map(|of| &of.deliveries);
+        let ids = deliveries.into_iter().flatten();
+        ids.filter_map(|id| self.kept.get(id))
     }
 
     fn remove(&mut self, id: ObjectId) -> Option<Kept> {
-        let of_webhook = self.webhooks.get_mut(&self.owners.remove(&id)?)?;
-        let removed = of_webhook.deliveries.remove(&id)?;
+        let removed = self.kept.remove(&id)?;
         let bytes = bytes_of(&removed.delivery);
-        of_webhook.bytes -= bytes;
         self.bytes -= bytes;
+        let of_webhook = self.webhooks.get_mut(&removed.delivery.receiver.owner())?;
+        of_webhook.deliveries.remove(&id);
+        of_webhook.bytes -= bytes;
         Some(removed)
     }
 
     fn largest(&self) -> Option<ObjectId> {
-        let largest = self
-            .webhooks
-            .iter()
-            .max_by_key(|(_, of_webhook)| of_webhook.bytes);
-        largest.map(|(id, _)| *id)
+        let largest = self.webhooks.iter().max_by_key(|(_, of)| of.bytes)?;
+        Some(*largest.0)
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use actix::{AsyncContext, Context, Handler, Message};
+use actix::{AsyncContext, Context};
 use tokio::sync::oneshot;
 
-use super::actor::{DeliveryActor, Ended, Queued};
+use super::actor::{DeliveryActor, Ended, tell};
 use super::recent::Kept;
 use crate::catalog::{Body, Command, Delivery, DeliveryStatus};
 use crate::error::ServiceError;
@@ -14,15 +14,6 @@ use crate::ids::ObjectId;
 
 /// The delivery, which is owed now. `None` if it has changed since it was read and must be read again.
 pub(super) type Redelivered = Result<Option<Delivery>, ServiceError>;
-
-/// Sends a delivery again, with a new retry schedule.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Redeliver {
-    /// The delivery as the caller read it.
-    pub known: Delivery,
-    pub reply: oneshot::Sender<Redelivered>,
-}
 
 /// A redelivery that is not in the log yet.
 #[derive(Default)]
@@ -33,17 +24,6 @@ pub(super) struct Requeuing {
     pub waiting: Vec<oneshot::Sender<Redelivered>>,
 }
 
-/// The log accepted or refused a redelivery.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Requeued {
-    delivery: Delivery,
-    /// The best-effort delivery taken out of memory, if it was one.
-    taken: Option<Kept>,
-    outcome: Result<(), ServiceError>,
-    reply: oneshot::Sender<Redelivered>,
-}
-
 /// Tells these callers to read the delivery again.
 pub(super) fn read_again(waiting: Vec<oneshot::Sender<Redelivered>>) {
     for reply in waiting {
@@ -52,10 +32,14 @@ pub(super) fn read_again(waiting: Vec<oneshot::Sender<Redelivered>>) {
     }
 }
 
-impl Handler<Redeliver> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Redeliver { known, reply }: Redeliver, context: &mut Context<Self>) {
+impl DeliveryActor {
+    /// Sends a delivery again, given as the caller read it, with a new retry schedule.
+    pub(super) fn redeliver(
+        &mut self,
+        known: Delivery,
+        reply: oneshot::Sender<Redelivered>,
+        context: &mut Context<Self>,
+    ) {
         let id = known.id;
         if let Some(waiting) = self.waiting_for_log(id) {
             return waiting.push(reply);
@@ -83,28 +67,24 @@ impl Handler<Redeliver> for DeliveryActor {
             deliveries: vec![delivery.clone()],
         };
         let address = context.address();
-        self.journal().submit_command(command, move |outcome| {
-            address.do_send(Requeued {
-                delivery,
-                taken,
-                outcome: outcome.map_err(ServiceError::from),
-                reply,
+        self.shared.journal.submit_command(command, move |outcome| {
+            tell(&address, move |actor, context| {
+                let outcome = outcome.map(|()| delivery).map_err(ServiceError::from);
+                actor.requeued(id, taken, outcome, reply, context);
             });
         });
     }
-}
 
-impl Handler<Requeued> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, requeued: Requeued, context: &mut Context<Self>) {
-        let Requeued {
-            delivery,
-            taken,
-            outcome,
-            reply,
-        } = requeued;
-        let id = delivery.id;
+    /// The log accepted or refused a redelivery. `taken` is the best-effort delivery that was taken out of memory for
+    /// it, if it was one.
+    fn requeued(
+        &mut self,
+        id: ObjectId,
+        taken: Option<Kept>,
+        outcome: Result<Delivery, ServiceError>,
+        reply: oneshot::Sender<Redelivered>,
+        context: &mut Context<Self>,
+    ) {
         let Requeuing { ended, waiting } = self.requeuing.remove(&id).unwrap_or_default();
         if let (Err(_), Some(kept)) = (&outcome, taken) {
             self.shared.recent.put_back(kept);
@@ -112,13 +92,22 @@ impl Handler<Requeued> for DeliveryActor {
         if outcome.is_ok() && self.schedule.is_in_flight(id) {
             self.redelivered.insert(id);
         }
-        // Before `Queued`: the delivery must not be in flight any more to be scheduled at once.
+        // Before it is queued: the delivery must not be in flight any more to be scheduled at once.
         for ended in ended {
-            self.handle(ended, context);
+            self.ended(ended, context);
         }
         read_again(waiting);
-        let answer = outcome.map(|()| {
-            self.handle(Queued(vec![id]), context);
+        if outcome.is_err()
+            && let Some(delivery) = self.shared.recent.get(id)
+            && delivery.status == DeliveryStatus::Pending
+            && !self.schedule.contains(id)
+        {
+            // It came due while the log was asked, and was not found.
+            self.schedule_best_effort(&delivery, self.now());
+            self.go_on(context);
+        }
+        let answer = outcome.map(|delivery| {
+            self.queue(&[id], context);
             Some(Delivery {
                 status: DeliveryStatus::Pending,
                 ..delivery
@@ -127,9 +116,7 @@ impl Handler<Requeued> for DeliveryActor {
         // The caller may be gone.
         let _ = reply.send(answer);
     }
-}
 
-impl DeliveryActor {
     /// The callers that wait for a pending log record about this delivery, if there is one.
     fn waiting_for_log(&mut self, id: ObjectId) -> Option<&mut Vec<oneshot::Sender<Redelivered>>> {
         if let Some(requeuing) = self.requeuing.get_mut(&id) {

@@ -49,7 +49,7 @@ pub(super) struct Schedule {
     turns: [VecDeque<ReceiverKey>; 2],
     /// Attempts in flight: to proven, to unproven receivers.
     in_flight: [usize; 2],
-    /// Which group is served first next time.
+    /// Which group was served first last time.
     first: Standing,
     arrivals: u64,
 }
@@ -71,21 +71,19 @@ enum Place {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
-    #[default]
     Proven = 0,
+    #[default]
     Unproven = 1,
 }
 
 impl Standing {
     const fn other(self) -> Self {
-        match self {
-            Self::Proven => Self::Unproven,
-            Self::Unproven => Self::Proven,
-        }
+        [Self::Unproven, Self::Proven][self as usize]
     }
 }
 
 /// The state of one receiver.
+#[derive(Default)]
 struct Queue {
     standing: Standing,
     /// In the order in which they are attempted.
@@ -98,16 +96,6 @@ struct Queue {
 }
 
 impl Queue {
-    const fn new() -> Self {
-        Self {
-            standing: Standing::Unproven,
-            ready: BTreeMap::new(),
-            in_flight: 0,
-            in_turn: false,
-            entries: 0,
-        }
-    }
-
     fn wants_place(&self) -> bool {
         let max = match self.standing {
             Standing::Proven => PROVEN_RECEIVER_IN_FLIGHT_MAX,
@@ -125,10 +113,7 @@ impl Schedule {
         }
         self.remove(id);
         self.arrivals += 1;
-        self.receivers
-            .entry(receiver.clone())
-            .or_insert_with(Queue::new)
-            .entries += 1;
+        self.receivers.entry(receiver.clone()).or_default().entries += 1;
         self.waiting.insert((due, self.arrivals), id);
         let entry = Entry {
             receiver,
@@ -160,11 +145,9 @@ impl Schedule {
         if self.in_flight() >= IN_FLIGHT_MAX {
             return None;
         }
-        let next = self
-            .take_turn(self.first)
-            .or_else(|| self.take_turn(self.first.other()));
         self.first = self.first.other();
-        next
+        self.take_turn(self.first)
+            .or_else(|| self.take_turn(self.first.other()))
     }
 
     /// An attempt has ended. `prompt` is whether the receiver answered quickly, with any status; `None` if nothing was
@@ -214,6 +197,10 @@ impl Schedule {
         self.receivers.get(receiver).map_or(0, |queue| queue.entries)
     }
 
+    pub fn contains(&self, id: ObjectId) -> bool {
+        self.entries.contains_key(&id)
+    }
+
     pub fn is_in_flight(&self, id: ObjectId) -> bool {
         let entry = self.entries.get(&id);
         entry.is_some_and(|entry| matches!(entry.place, Place::InFlight(_)))
@@ -246,20 +233,18 @@ impl Schedule {
                 continue;
             };
             queue.in_turn = false;
-            if queue.standing == standing
-                && queue.wants_place()
-                && let Some((_, id)) = queue.ready.pop_first()
-            {
+            // The receiver's standing may have changed while it was queued, or its last delivery been removed.
+            let takes_turn = queue.standing == standing && queue.wants_place();
+            let next = takes_turn.then(|| queue.ready.pop_first()).flatten();
+            if let Some(entry) = next.and_then(|(_, id)| self.entries.get_mut(&id)) {
                 queue.in_flight += 1;
                 self.in_flight[standing as usize] += 1;
-                if let Some(entry) = self.entries.get_mut(&id) {
-                    entry.place = Place::InFlight(standing);
-                }
-                self.offer_turn(&receiver);
+                entry.place = Place::InFlight(standing);
+            }
+            self.offer_turn(&receiver);
+            if let Some((_, id)) = next {
                 return Some(id);
             }
-            // The receiver's standing changed while it was queued, or its last delivery was removed.
-            self.offer_turn(&receiver);
         }
         None
     }

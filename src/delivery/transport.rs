@@ -18,8 +18,6 @@ use super::connections::Connections;
 use super::failure::{NotConnected, refused, unreachable};
 use super::guard::{CheckedUrl, Guard};
 
-/// For a whole attempt, from name resolution to the head of the answer.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// For the body of the answer, which is read only to reuse the connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum bytes of the answer's body that are read.
@@ -80,11 +78,8 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     /// A transport that connects only where the guard allows. Must be created on the thread that uses it.
-    pub fn new(guard: Guard) -> Self {
-        Self::with_timeout(guard, ATTEMPT_TIMEOUT)
-    }
-
-    pub(super) fn with_timeout(guard: Guard, timeout: Duration) -> Self {
+    /// `timeout` is for a whole attempt, from name resolution to the head of the answer.
+    pub fn new(guard: Guard, timeout: Duration) -> Self {
         Self {
             guard,
             connections: Connections::new(),

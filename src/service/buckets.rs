@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
-use crate::catalog::{Bucket, BucketContents, Catalog, Command, Event, NewBucket, NewDeliveries, text_bytes};
+use crate::catalog::{Bucket, BucketContents, Catalog, Command, Event, NewBucket, text_bytes};
 use crate::delivery::{BucketChanges, BucketUpdate, Change, owing};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -157,7 +157,6 @@ impl Service {
             false => Some(self.buckets.next_sequence(&known).await?),
         };
         let update = BucketUpdate {
-            bucket_id: id,
             changes: BucketChanges {
                 name: Change::between(&*known.name, &*name),
                 description: Change::between(known.description.as_deref(), description.as_deref()),
@@ -166,7 +165,10 @@ impl Service {
             updated_by: caller.actor_id(),
             updated_at: Timestamp(at_ns),
         };
-        let owing = self.owing_for(&update, caller.organization_id);
+        let webhooks: Vec<_> = self
+            .catalog
+            .read(|catalog| catalog.webhooks_of(caller.organization_id).cloned().collect());
+        let owing = owing(Event::BucketUpdated, id, &webhooks, &self.ids, at_ns, &update);
         self.admit_owing(caller.organization_id, &owing)?;
         let owed = owing.ids();
         let command = Command::BucketUpdated {
@@ -192,16 +194,6 @@ impl Service {
         Err(ServiceError::conflict(format!(
             "a bucket named {name:?} exists already; choose another name"
         )))
-    }
-
-    /// Prepares one delivery for each webhook that subscribes to bucket updates.
-    fn owing_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> NewDeliveries {
-        let webhooks: Vec<_> = self
-            .catalog
-            .read(|catalog| catalog.webhooks_of(organization_id).cloned().collect());
-        let (event, now_ns) = (Event::BucketUpdated, update.updated_at.0);
-        let body = |webhook_id| update.body(webhook_id);
-        owing(event, update.bucket_id, &webhooks, &self.ids, now_ns, body)
     }
 
     /// Deletes a bucket with all its contents.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::triggers::{Facts, NewestPoint};
 use super::{Caller, Service};
+pub use crate::alerts::Accepted;
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
-use crate::alerts::{self, Decision, DueRule, PostedVerdict, Refusal};
+use crate::alerts::{self, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
 use crate::catalog::{Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
@@ -30,20 +31,6 @@ pub struct DueQuery {
     /// Inclusive, in UTC nanoseconds: the time of the poll.
     pub end_ns: i64,
 }
-
-/// An accepted verdict.
-pub struct Accepted {
-    /// The rule's state after the verdict.
-    pub standing: Standing,
-    /// The rule's state before the verdict.
-    pub previous_state: RuleState,
-    /// Whether the rule fired.
-    pub triggered: bool,
-}
-
-/// Why a verdict is not recorded. `None`: the rule would fire, but the point for its notification has not been looked
-/// up.
-type NotRecorded = Option<Refusal>;
 
 impl Service {
     /// Returns the unclaimed rules of the organization that are due. Claims them for `claim_seconds`, if given.
@@ -126,34 +113,16 @@ impl Service {
         let triggers = self.triggers();
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
-            let outcome = posted.outcome;
-            let decided = alerts::accept(rule, posted, now_ns, |rule| {
+            let owed = |rule: &Rule| {
                 if newest.is_none() && facts.need_point() {
-                    return Err(NotRecorded::None);
+                    return None;
                 }
-                let newest = newest.flatten();
-                Ok(triggers.owing(rule, &facts, newest.as_ref(), now_ns))
-            });
-            match decided {
-                Ok(decided) => {
-                    let transition = decided.transition;
-                    let standing = Standing {
-                        rule_id: rule.id,
-                        outcome: Some(outcome),
-                        state: transition.runtime.state,
-                        runtime: transition.runtime,
-                        next_due_at_ns: Some(decided.next_due_at_ns),
-                    };
-                    let accepted = Accepted {
-                        standing,
-                        previous_state: transition.previous_state,
-                        triggered: transition.triggered,
-                    };
-                    Ok((decided.decision, Some(accepted)))
-                }
-                Err(None) => Ok((Decision::default(), None)),
-                Err(Some(refusal)) => Err(refused(rule, refusal, now_ns)),
-            }
+                Some(triggers.owing(rule, &facts, newest.flatten().as_ref(), now_ns))
+            };
+            let accepted = alerts::accept(rule, posted, now_ns, owed)
+                .map_err(|refusal| refused(rule, refusal, now_ns))?;
+            let with_answer = accepted.map(|(decision, accepted)| (decision, Some(accepted)));
+            Ok(with_answer.unwrap_or_default())
         };
         self.alerts.change(rule_id, decide).await
     }

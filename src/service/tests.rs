@@ -24,7 +24,7 @@ use crate::checkpoint::tests::hooked_disk::HookedDisk;
 use crate::checkpoint::tests::live::{in_system, layout, options};
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::config::Config;
-use crate::delivery::{self, Deliveries};
+use crate::delivery::Deliveries;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
@@ -87,14 +87,8 @@ impl World {
             .commit(Command::ServerSecretSet { secret })
             .await
             .unwrap();
-        let deliveries = Deliveries::start(
-            delivery::Dependencies {
-                catalog: rooms.catalog.clone(),
-                journal: rooms.journal.clone(),
-                clock: Arc::clone(&clock),
-            },
-            true,
-        );
+        let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
+        let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), true);
         let alerts = Alerts::start(alerts::Dependencies {
             catalog: rooms.catalog.clone(),
             journal: rooms.journal.clone(),

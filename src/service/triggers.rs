@@ -165,24 +165,23 @@ impl Triggers {
         let value_of = |parsed: &ParsedCondition| newest?.value(&parsed.field);
         let current_value = parsed.and_then(value_of);
         let trigger = Trigger {
-            rule_id: rule.id,
-            rule_name: &rule.settings.name,
+            alert_id: rule.id,
+            alert_name: &rule.settings.name,
             condition: &rule.settings.text,
             bucket: Named {
                 id: bucket.id,
                 name: &bucket.name,
             },
-            source_id: source.id,
-            source_name: &source.name,
+            data_source_id: source.id,
+            data_source_name: &source.name,
             current_value: facts.get("currentValue").or(current_value.as_deref()),
             threshold: facts.get("threshold").or(threshold.as_deref()),
             operator: facts.get("operator").or(operator.as_deref()),
             triggered_at: Timestamp(now_ns),
-            point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
+            data_point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
         };
         let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
-        let body = |webhook_id| trigger.body(webhook_id);
-        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, body);
+        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, &trigger);
         if let Some(url) = &rule.settings.webhook_url {
             let receiver = Receiver::Rule {
                 rule_id: rule.id,

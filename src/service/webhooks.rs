@@ -9,7 +9,7 @@ use crate::catalog::{
     Command, Delivery, DeliveryTotals, Event, NewDeliveries, Secret, Webhook, WebhookSettings, text_bytes,
 };
 pub use crate::delivery::check_secret;
-use crate::delivery::{delivery_to, generate_secret, test_body};
+use crate::delivery::{delivery_to, generate_secret, test_data};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -133,9 +133,8 @@ impl Service {
         let webhook = self.webhook(caller, id)?;
         let now_ns = self.now_ns();
         let bucket_id = webhook.settings.bucket_id;
-        let test = delivery_to(&webhook, Event::WebhookTest, &self.ids, now_ns, |webhook_id| {
-            test_body(webhook_id, bucket_id, now_ns)
-        });
+        let event = Event::WebhookTest;
+        let test = delivery_to(&webhook, event, bucket_id, &self.ids, now_ns, &test_data());
         self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],

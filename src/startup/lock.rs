@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::lock_path;
+/// Name of the lock file within a data directory.
+pub const LOCK_NAME: &str = "LOCK";
 
 /// The holder writes its process id right after taking the lock. A process that reads the file before that retries,
 /// this often and with this pause.
@@ -45,10 +46,9 @@ pub enum LockError {
 }
 
 fn describe(pid: Option<u32>) -> String {
-    match pid {
-        Some(pid) => format!("process {pid}; stop it or choose another with --data-dir"),
-        None => "another process".to_owned(),
-    }
+    pid.map_or("another process".to_owned(), |pid| {
+        format!("process {pid}; stop it or choose another with --data-dir")
+    })
 }
 
 impl DirectoryLock {
@@ -63,7 +63,7 @@ impl DirectoryLock {
             .mode(0o700)
             .create(data_dir)
             .map_err(io(data_dir))?;
-        let path = lock_path(data_dir);
+        let path = data_dir.join(LOCK_NAME);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -100,7 +100,7 @@ impl DirectoryLock {
     /// # Errors
     /// A server holds the lock, or a disk error.
     pub fn take_to_read(data_dir: &Path) -> Result<Option<Self>, LockError> {
-        let path = lock_path(data_dir);
+        let path = data_dir.join(LOCK_NAME);
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(io(&path))?,
@@ -123,7 +123,7 @@ fn check_locked(locked: Result<(), TryLockError>, file: &mut File, data_dir: &Pa
             pid: holder(file),
         },
         TryLockError::Error(source) => LockError::Io {
-            path: lock_path(data_dir),
+            path: data_dir.join(LOCK_NAME),
             source,
         },
     })
@@ -160,14 +160,14 @@ mod tests {
         assert!(refused.to_string().contains(&std::process::id().to_string()));
         DirectoryLock::take_to_read(&data_dir).unwrap_err();
         drop(held);
-        let read = std::fs::read(lock_path(&data_dir)).unwrap();
+        let read = std::fs::read(data_dir.join(LOCK_NAME)).unwrap();
         let reading = DirectoryLock::take_to_read(&data_dir).unwrap();
         assert!(reading.is_some());
         DirectoryLock::take(&data_dir).unwrap_err();
         drop(reading);
-        assert_eq!(std::fs::read(lock_path(&data_dir)).unwrap(), read);
+        assert_eq!(std::fs::read(data_dir.join(LOCK_NAME)).unwrap(), read);
         drop(DirectoryLock::take(&data_dir).unwrap());
-        assert!(lock_path(&data_dir).exists());
+        assert!(data_dir.join(LOCK_NAME).exists());
         std::fs::remove_dir_all(&data_dir).unwrap();
     }
 }

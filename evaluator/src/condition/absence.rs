@@ -2,7 +2,7 @@
 
 use super::parameters::Parameters;
 use super::row::{SECOND_NS, parse_timestamp};
-use super::{Alert, Finding, Outcome, Row, Window, number};
+use super::{Alert, Finding, Row, Window, number};
 
 /// Parameter `maxGapSeconds`: met if the newest row is older than that, measured from the window's end. Without the
 /// parameter, met if the window has no rows.
@@ -76,12 +76,7 @@ fn met(row: Option<Row>, silent: Option<f64>, limit: Option<f64>) -> Finding {
         threshold: number(limit),
         operator: "absent_for",
     });
-    Finding {
-        outcome: Outcome::Met,
-        row,
-        alert,
-        ..Finding::default()
-    }
+    Finding::decided(true, row, alert)
 }
 
 fn seconds(ns: i64) -> f64 {

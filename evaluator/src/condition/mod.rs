@@ -44,11 +44,7 @@ pub enum Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Met => "met",
-            Self::NotMet => "not_met",
-            Self::Inconclusive => "inconclusive",
-        })
+        self.serialize(f)
     }
 }
 
@@ -88,10 +84,10 @@ impl Finding {
     }
 
     /// The finding that `row` determined. `alert` is dropped if the outcome is not met.
-    fn decided(met: bool, row: Row, alert: Option<Alert>) -> Self {
+    fn decided(met: bool, row: impl Into<Option<Row>>, alert: Option<Alert>) -> Self {
         Self {
             outcome: if met { Outcome::Met } else { Outcome::NotMet },
-            row: Some(row),
+            row: row.into(),
             alert: alert.filter(|_| met),
             ..Self::default()
         }
@@ -129,20 +125,15 @@ impl Inputs {
     }
 }
 
-/// A condition, parsed from a rule's kind and parameters.
-#[derive(Debug)]
+/// A condition, parsed from a rule's kind and parameters, and its evaluation on the rows of one input. Each input gets a
+/// clone of the condition without rows.
+#[derive(Clone, Debug)]
 pub struct Condition {
     kind: Kind,
     /// How the outcomes of the inputs are combined.
     pub inputs: Inputs,
-}
-
-/// The evaluation of one input.
-#[derive(Debug)]
-pub struct Evaluation {
     /// Number of rows added.
     pub rows: u64,
-    kind: Kind,
 }
 
 /// The parameters of a kind, and what is known of the rows added so far.
@@ -176,19 +167,10 @@ impl Condition {
         Ok(Self {
             kind,
             inputs: inputs.unwrap_or(Inputs::Any),
+            rows: 0,
         })
     }
 
-    /// Starts the evaluation of one input.
-    pub fn start(&self) -> Evaluation {
-        Evaluation {
-            rows: 0,
-            kind: self.kind.clone(),
-        }
-    }
-}
-
-impl Evaluation {
     /// Adds the next row; rows come oldest first.
     pub fn add(&mut self, row: Row) {
         self.rows += 1;

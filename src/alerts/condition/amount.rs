@@ -3,12 +3,11 @@
 use winnow::Parser;
 use winnow::ascii::{digit0, digit1};
 use winnow::combinator::{alt, eof, not, opt, repeat};
-use winnow::error::EmptyError;
 use winnow::stream::LocatingSlice;
 use winnow::token::{any, take_while};
 
-use super::operator::{operator, range_noun};
-use super::refusal::{Parsed, Refusal};
+use super::operator::{RANGE, operator};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Kind, Token, Tokens, exponent, is_one_of, phrase};
 use super::unit::{self, Units};
 use crate::catalog::{ConditionValue, FieldType, Operator};
@@ -55,8 +54,8 @@ pub(super) fn number(input: &mut Tokens<'_>) -> Parsed<f64> {
     let numeral = any
         .verify(|token: &&Token<'_>| token.kind == Kind::Numeral)
         .parse_next(input)
-        .map_err(|_: Refusal| Refusal::expected(&start, "a number"))?;
-    let value = value(numeral.text()).ok_or_else(|| Refusal::because(&start, NUMERAL))?;
+        .map_err(|_: Refusal| Refusal::new(&start, Why::Expected("a number")))?;
+    let value = value(numeral.text()).ok_or_else(|| Refusal::new(&start, Why::Because(NUMERAL)))?;
     Ok(if negative { -value } else { value })
 }
 
@@ -67,7 +66,7 @@ const NUMERAL: &str = "a number has a point before its decimals and, if anything
 fn sign(input: &mut Tokens<'_>) -> Parsed<bool> {
     match &**input {
         [sign, numeral, ..] if sign.touches(numeral) && is_one_of(sign, "+|-|−") => {
-            let negative = *sign != *"+";
+            let negative = !sign.is("+");
             any.value(negative).parse_next(input)
         }
         _ => Err(Refusal::unexpected(input)),
@@ -76,10 +75,7 @@ fn sign(input: &mut Tokens<'_>) -> Parsed<bool> {
 
 /// The value of an unambiguous numeral. "1,5" and "1.2.3" have none.
 fn value(numeral: &str) -> Option<f64> {
-    type Text<'t> = LocatingSlice<&'t str>;
-    let group = |input: &mut Text<'_>| -> Result<(), EmptyError> {
-        (',', take_while(3..=3, '0'..='9')).void().parse_next(input)
-    };
+    let group = (',', take_while(3..=3, '0'..='9'));
     let grouped = (
         not('0'),
         take_while(1..=3, '0'..='9'),
@@ -112,12 +108,18 @@ fn range(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<[f64; 2]> {
     alt((phrase("and|to|..|...|…|–|—"), dash))
         .parse_next(input)
         .map_err(|_: Refusal| {
-            Refusal::expected(input, "\"and\", \"to\" or a dash between the ends of the range")
+            Refusal::new(
+                input,
+                Why::Expected("\"and\", \"to\" or a dash between the ends of the range"),
+            )
         })?;
     let high = amount(units, input)?;
-    opt(range_noun).parse_next(input)?;
+    opt(phrase(RANGE)).parse_next(input)?;
     if low > high {
-        return Err(Refusal::because(input, "the lower end of a range comes first"));
+        return Err(Refusal::new(
+            input,
+            Why::Because("the lower end of a range comes first"),
+        ));
     }
     Ok([low, high])
 }
@@ -136,9 +138,9 @@ fn dash(input: &mut Tokens<'_>) -> Parsed<()> {
 fn change(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<(f64, bool)> {
     let (currency, value) = (opt(unit::currency), number).parse_next(input)?;
     if value <= 0.0 {
-        return Err(Refusal::because(
+        return Err(Refusal::new(
             input,
-            "a change is by more than zero; the verb says in which direction",
+            Why::Because("a change is by more than zero; the verb says in which direction"),
         ));
     }
     let percent = currency.is_none() && opt(unit::percent).parse_next(input)?.is_some();

@@ -30,49 +30,40 @@ pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
 /// Everything that may follow a condition, up to the end of input. A call to action without a comma or "then" must name
 /// its recipient: "status is red alert" may compare with "red alert".
 pub(super) fn ending(input: &mut Tokens<'_>) -> Parsed<()> {
-    let at_present = alt((phrase("now|currently"), phrase("right now")));
-    let then = alt((phrase(", then"), phrase(",|then")));
-    let consequence = alt(((then, call).void(), (phrase("please?"), call_to_someone).void()));
+    let at_present = phrase("now|currently; right now");
+    let consequence = alt((
+        (phrase(", then; ,|then"), call).void(),
+        (phrase("please?"), call_to_someone).void(),
+    ));
     (opt(at_present), opt(consequence), phrase("please? .|!?"), eof)
         .void()
         .parse_next(input)
 }
 
 fn occasion(input: &mut Tokens<'_>) -> Parsed<()> {
-    let conjunction = alt((
-        phrase("when|whenever|if|once"),
-        phrase("as soon as"),
-        phrase("in case"),
-    ));
+    let conjunction = phrase("when|whenever|if|once; as soon as; in case");
     alt(((opt(call), conjunction).void(), (call, phrase(":")).void())).parse_next(input)
 }
 
 /// A call to action.
 fn call(input: &mut Tokens<'_>) -> Parsed<()> {
-    let to_whomever = alt((call_to_someone, tell, (send, opt(notification)).void()));
+    let to_whomever = alt((
+        call_to_someone,
+        phrase(TELL),
+        (phrase(SEND), opt(phrase(NOTIFICATION))).void(),
+    ));
     (phrase("please?"), to_whomever).void().parse_next(input)
 }
 
 fn call_to_someone(input: &mut Tokens<'_>) -> Parsed<()> {
-    let someone = alt((phrase("me|us|everyone"), phrase("the|my|our team")));
     alt((
-        (tell, someone).void(),
-        (send, phrase("me|us"), opt(notification)).void(),
-        phrase("let me|us know"),
-        phrase("i|we want to know"),
-        phrase("i|we want to be alerted|notified|told|informed|warned"),
+        (phrase(TELL), phrase("me|us|everyone; the|my|our team")).void(),
+        (phrase(SEND), phrase("me|us"), opt(phrase(NOTIFICATION))).void(),
+        phrase("let me|us know; i|we want to know; i|we want to be alerted|notified|told|informed|warned"),
     ))
     .parse_next(input)
 }
 
-fn tell(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("alert|alarm|notify|warn|tell|inform|message|email|page|ping").parse_next(input)
-}
-
-fn send(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("trigger|fire|send|raise|create|give").parse_next(input)
-}
-
-fn notification(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("an|a|the? alert|alarm|warning|notification|message|email").parse_next(input)
-}
+const TELL: &str = "alert|alarm|notify|warn|tell|inform|message|email|page|ping";
+const SEND: &str = "trigger|fire|send|raise|create|give";
+const NOTIFICATION: &str = "an|a|the? alert|alarm|warning|notification|message|email";

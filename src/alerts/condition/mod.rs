@@ -31,7 +31,7 @@ pub use refusal::ConditionError;
 
 use crate::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
 use field::Names;
-use refusal::{Parsed, Refusal};
+use refusal::{Parsed, Refusal, Why};
 use token::{Tokens, phrase};
 use unit::Units;
 
@@ -105,7 +105,7 @@ fn equality(kind: FieldType, otherwise: &'static str, input: &mut Tokens<'_>) ->
     let operator = operator::operator(kind).parse_next(input)?;
     match operator {
         Operator::Eq | Operator::Neq => Ok(operator),
-        _ => Err(Refusal::because(input, otherwise)),
+        _ => Err(Refusal::new(input, Why::Because(otherwise))),
     }
 }
 

@@ -18,39 +18,23 @@ enum Verb {
 
 const VERBS: &[(&str, Verb)] = &[
     (
-        "rises|rise|climbs|climb|jumps|jump|surges|surge|spikes|spike",
+        "rise~|climb~|jump~|surge~|spike~; rose|climbed|jumped|surged|spiked; \
+         has|have risen|climbed|jumped|surged|spiked; is|are rising|climbing|jumping|surging|spiking; \
+         goes|go|went up; has|have gone up; is|are going up; is|are? up",
         Verb::Rises,
     ),
-    ("rose|climbed|jumped|surged|spiked", Verb::Rises),
-    ("has|have risen|climbed|jumped|surged|spiked", Verb::Rises),
-    ("is|are rising|climbing|jumping|surging|spiking", Verb::Rises),
-    ("goes|go|went up", Verb::Rises),
-    ("has|have gone up", Verb::Rises),
-    ("is|are going up", Verb::Rises),
-    ("is|are? up", Verb::Rises),
-    ("increases|increase|increased|grows|grow|grew", Verb::Increases),
-    ("has|have increased|grown", Verb::Increases),
-    ("is|are increasing|growing", Verb::Increases),
     (
-        "drops|drop|falls|fall|declines|decline|sinks|sink|dips|dip|plunges|plunge",
-        Verb::Falls,
-    ),
-    ("dropped|fell|declined|sank|dipped|plunged", Verb::Falls),
-    (
-        "has|have dropped|fallen|declined|sunk|dipped|plunged",
-        Verb::Falls,
+        "increase~|increased|grow~|grew; has|have increased|grown; is|are increasing|growing",
+        Verb::Increases,
     ),
     (
-        "is|are dropping|falling|declining|sinking|dipping|plunging",
+        "drop~|fall~|decline~|sink~|dip~|plunge~; dropped|fell|declined|sank|dipped|plunged; \
+         has|have dropped|fallen|declined|sunk|dipped|plunged; \
+         is|are dropping|falling|declining|sinking|dipping|plunging; \
+         decrease~|decreased|shrink~|shrank; has|have decreased|shrunk; is|are decreasing|shrinking; \
+         goes|go|went down; has|have gone down; is|are going down; is|are? down",
         Verb::Falls,
     ),
-    ("decreases|decrease|decreased|shrinks|shrink|shrank", Verb::Falls),
-    ("has|have decreased|shrunk", Verb::Falls),
-    ("is|are decreasing|shrinking", Verb::Falls),
-    ("goes|go|went down", Verb::Falls),
-    ("has|have gone down", Verb::Falls),
-    ("is|are going down", Verb::Falls),
-    ("is|are? down", Verb::Falls),
 ];
 
 /// A verb and its preposition, up to the number.
@@ -65,18 +49,15 @@ pub(super) fn movement(input: &mut Tokens<'_>) -> Parsed<Operator> {
 
 fn level<'t>(verb: Verb) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     const UPWARDS: &[(&str, Operator)] = &[
-        ("above|beyond|past", Operator::Gt),
-        ("to above|beyond|over", Operator::Gt),
-        ("to more than", Operator::Gt),
-        ("to or above", Operator::Gte),
-        ("to at least", Operator::Gte),
+        (
+            "above|beyond|past; to above|beyond|over; to more than",
+            Operator::Gt,
+        ),
+        ("to or above; to at least", Operator::Gte),
     ];
     const DOWNWARDS: &[(&str, Operator)] = &[
-        ("below|under|beneath", Operator::Lt),
-        ("to below|under", Operator::Lt),
-        ("to less than", Operator::Lt),
-        ("to or below", Operator::Lte),
-        ("to at most", Operator::Lte),
+        ("below|under|beneath; to below|under; to less than", Operator::Lt),
+        ("to or below; to at most", Operator::Lte),
     ];
     move |input: &mut Tokens<'t>| match verb {
         Verb::Rises => alt((longest(UPWARDS), phrase("over").value(Operator::Gt))).parse_next(input),
@@ -88,17 +69,9 @@ fn level<'t>(verb: Verb) -> impl Parser<Tokens<'t>, Operator, Refusal> {
 /// "by more than" ("of" for a drop), "more than", or nothing before a number. "more than" and "at least" are treated
 /// alike.
 fn by(input: &mut Tokens<'_>) -> Parsed<()> {
-    let than = || {
-        alt((
-            phrase("more|greater than"),
-            phrase("at least"),
-            phrase("no less than"),
-            phrase("in excess of"),
-        ))
-    };
-    let over = phrase("over|above");
+    let than = || phrase("more|greater than; at least; no less than; in excess of");
     alt((
-        (phrase("by|of"), opt(alt((than(), over)))).void(),
+        (phrase("by|of"), opt(alt((than(), phrase("over|above"))))).void(),
         than(),
         peek(number).void(),
     ))

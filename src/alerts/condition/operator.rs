@@ -1,11 +1,11 @@
 //! Comparison phrases: "is not greater than", "exceeds", "in the range of".
 
 use winnow::Parser;
-use winnow::combinator::{alt, opt, peek, preceded};
+use winnow::combinator::{alt, opt, peek, preceded, terminated};
 
 use super::amount::number;
 use super::movement::movement;
-use super::refusal::{Parsed, Refusal};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Tokens, longest, phrase};
 use crate::catalog::{FieldType, Operator};
 
@@ -13,53 +13,38 @@ type Phrases = &'static [(&'static str, Operator)];
 
 /// Predicates that can be negated.
 const POSITIVE: Phrases = &[
-    (">|gt", Operator::Gt),
-    (">=|≥|≧|⩾|gte|ge", Operator::Gte),
-    ("<|lt", Operator::Lt),
-    ("<=|≤|≦|⩽|lte|le", Operator::Lte),
-    ("=|==|eq", Operator::Eq),
-    ("greater|more|higher|larger|bigger than", Operator::Gt),
-    ("hotter|warmer than", Operator::Gt),
-    ("above|over|beyond|past", Operator::Gt),
-    ("in excess of", Operator::Gt),
     (
-        "greater|more|higher|larger|bigger than or equal|equals to?",
+        ">|gt; greater|more|higher|larger|bigger than; hotter|warmer than; above|over|beyond|past; in excess of",
+        Operator::Gt,
+    ),
+    (
+        ">=|≥|≧|⩾|gte|ge; greater|more|higher|larger|bigger than or equal~ to?; \
+         greater|more|higher|larger|bigger or equal to|than?; equal to or greater|more|higher|larger|bigger than; \
+         equal to or above|over; above|over or equal to; at or above|over; at least",
         Operator::Gte,
     ),
     (
-        "greater|more|higher|larger|bigger or equal to|than?",
-        Operator::Gte,
+        "<|lt; less|lower|smaller|fewer than; colder|cooler than; below|under|beneath",
+        Operator::Lt,
     ),
     (
-        "equal to or greater|more|higher|larger|bigger than",
-        Operator::Gte,
+        "<=|≤|≦|⩽|lte|le; less|lower|smaller|fewer than or equal~ to?; \
+         less|lower|smaller|fewer or equal to|than?; equal to or less|lower|smaller|fewer than; \
+         equal to or below|under; below|under or equal to; at or below|under; at most",
+        Operator::Lte,
     ),
-    ("equal to or above|over", Operator::Gte),
-    ("above|over or equal to", Operator::Gte),
-    ("at or above|over", Operator::Gte),
-    ("at least", Operator::Gte),
-    ("less|lower|smaller|fewer than", Operator::Lt),
-    ("colder|cooler than", Operator::Lt),
-    ("below|under|beneath", Operator::Lt),
-    ("less|lower|smaller|fewer than or equal|equals to?", Operator::Lte),
-    ("less|lower|smaller|fewer or equal to|than?", Operator::Lte),
-    ("equal to or less|lower|smaller|fewer than", Operator::Lte),
-    ("equal to or below|under", Operator::Lte),
-    ("below|under or equal to", Operator::Lte),
-    ("at or below|under", Operator::Lte),
-    ("at most", Operator::Lte),
-    ("equal|equals to?", Operator::Eq),
-    ("exactly", Operator::Eq),
-    ("exactly equal to", Operator::Eq),
-    ("the? same as", Operator::Eq),
+    (
+        "=|==|eq; equal~ to?; exactly; exactly equal to; the? same as",
+        Operator::Eq,
+    ),
 ];
 
 /// Predicates that are negative already: "is not different from" is not understood.
 const NEGATIVE: Phrases = &[
-    ("!=|<>|≠|ne|neq", Operator::Neq),
-    ("unequal to", Operator::Neq),
-    ("different from|than|to", Operator::Neq),
-    ("other than", Operator::Neq),
+    (
+        "!=|<>|≠|ne|neq; unequal to; different from|than|to; other than",
+        Operator::Neq,
+    ),
     ("no greater|more|higher|larger|bigger than", Operator::Lte),
     ("no less|lower|smaller|fewer than", Operator::Gte),
 ];
@@ -67,27 +52,25 @@ const NEGATIVE: Phrases = &[
 /// Verbs, used without "is".
 const VERBS: Phrases = &[
     (
-        "exceeds|exceed|exceeded|surpasses|surpass|surpassed",
+        "exceed~|exceeded|surpasses|surpass|surpassed; has|have exceeded|surpassed; \
+         is|are exceeding|surpassing",
         Operator::Gt,
     ),
-    ("has|have exceeded|surpassed", Operator::Gt),
-    ("is|are exceeding|surpassing", Operator::Gt),
-    ("exceeds|exceed or equals|equal", Operator::Gte),
     (
-        "equals|equal|reaches|reach|meets|meet or exceeds|exceed",
+        "exceed~ or equal~; equal~|reaches|reach|meet~ or exceed~",
         Operator::Gte,
     ),
-    ("differs|differ from", Operator::Neq),
+    ("differ~ from", Operator::Neq),
 ];
 
 /// Phrases without a direction, and the reason for refusing them.
 const UNDIRECTED: &[(&str, &str)] = &[
     (
-        "changes|change|varies|vary|fluctuates|fluctuate|moves|move|deviates|deviate by",
+        "change~|varies|vary|fluctuate~|move~|deviate~ by",
         CHANGE_DIRECTION,
     ),
     (
-        "reaches|reach|hits|hit|crosses|cross|passes|pass|touches|touch",
+        "reaches|reach|hit~|crosses|cross|passes|pass|touches|touch",
         LEVEL_SIDE,
     ),
 ];
@@ -99,9 +82,10 @@ const LEVEL_SIDE: &str = "from which side is left open: \"is at least\" or \"is 
 pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     move |input: &mut Tokens<'t>| {
         let mut directed = alt((
-            preceded(does_not, denied),
+            preceded(phrase("does|do not; doesn't|don't|doesnt|dont"), denied),
             verb,
-            from.value(Operator::Between),
+            // "is from 5 to 10". "goes from 5 to 10" is a change and not accepted.
+            phrase("is|are|range~|lie~? from").value(Operator::Between),
             state,
         ));
         match kind {
@@ -116,15 +100,11 @@ fn verb(input: &mut Tokens<'_>) -> Parsed<Operator> {
     alt((
         movement,
         longest(VERBS),
-        preceded(range_verb, range),
-        (phrase("leaves|leave|exits|exit"), ends).value(Operator::Outside),
-        (phrase("enters|enter"), ends).value(Operator::Between),
+        preceded(phrase("fall~|lie~|move~|drift~|range~"), range),
+        (phrase("leave~|exit~"), ends).value(Operator::Outside),
+        (phrase("enter~"), ends).value(Operator::Between),
     ))
     .parse_next(input)
-}
-
-fn does_not(input: &mut Tokens<'_>) -> Parsed<()> {
-    alt((phrase("does|do not"), phrase("doesn't|don't|doesnt|dont"))).parse_next(input)
 }
 
 /// Parses what follows "does not" and returns the opposite operator.
@@ -132,18 +112,15 @@ fn denied(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let goes = preceded(phrase("go|get|stay|remain"), alt((longest(POSITIVE), range)));
     match alt((verb, phrase("equal").value(Operator::Eq), goes)).parse_next(input)? {
-        Operator::IncreasesBy | Operator::DecreasesBy => Err(Refusal::because(&start, NO_CHANGE)),
+        Operator::IncreasesBy | Operator::DecreasesBy => Err(Refusal::new(&start, Why::Because(NO_CHANGE))),
         operator => Ok(opposite(operator)),
     }
 }
 
 /// "is above", "not above", "is", "isn't", "not".
 fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
-    let linked = opt(link).parse_next(input)?;
-    let denied = match linked {
-        Some(Link { denied: true, .. }) => true,
-        _ => opt(phrase("not")).parse_next(input)?.is_some(),
-    };
+    let linked = opt(terminated(longest(LINKS), opt(phrase("now|currently")))).parse_next(input)?;
+    let denied = linked == Some(Link::IsNot) || opt(phrase("not")).parse_next(input)?.is_some();
     let operator = if denied {
         opt(alt((longest(POSITIVE), range)).map(opposite)).parse_next(input)?
     } else {
@@ -151,46 +128,35 @@ fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
     };
     match (operator, linked) {
         (Some(operator), _) => Ok(operator),
-        (None, Some(Link { states: false, .. })) => Err(Refusal::unexpected(input)),
-        (None, _) if denied => Ok(Operator::Neq),
-        (None, Some(_)) => Ok(Operator::Eq),
-        (None, None) => Err(Refusal::unexpected(input)),
+        (None, Some(Link::Is | Link::IsNot) | None) if denied => Ok(Operator::Neq),
+        (None, Some(Link::Is)) => Ok(Operator::Eq),
+        (None, _) => Err(Refusal::unexpected(input)),
     }
 }
 
 /// The verb that links a field and its state.
-#[derive(Clone, Copy)]
-struct Link {
-    denied: bool,
-    /// Whether a value may follow directly: "is 5" is valid, "go 5" is not.
-    states: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Is,
+    IsNot,
+    /// A value may not follow directly: "is 5" is valid, "go 5" is not.
+    Goes,
 }
 
-fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
-    const fn of(denied: bool, states: bool) -> Link {
-        Link { denied, states }
-    }
-    const LINKS: &[(&str, Link)] = &[
-        (
-            "is|are|becomes|become|stays|stay|remains|remain|reads|read|turns|turn",
-            of(false, true),
-        ),
-        ("has|have become|stayed|remained|turned", of(false, true)),
-        (
-            "turns|turn|turned|changes|change|changed|goes|go|went|switches|switch|switched to|into",
-            of(false, true),
-        ),
-        ("has|have turned|changed|gone|switched to|into", of(false, true)),
-        ("is|are set|switched|changed to", of(false, true)),
-        ("goes|go|went|gets|get|got", of(false, false)),
-        ("has|have gone|got", of(false, false)),
-        ("is|are going|getting|staying", of(false, false)),
-        ("isn't|isnt|aren't|arent", of(true, true)),
-    ];
-    let link = longest(LINKS).parse_next(input)?;
-    opt(phrase("now|currently")).parse_next(input)?;
-    Ok(link)
-}
+const LINKS: &[(&str, Link)] = &[
+    (
+        "is|are|become~|stay~|remain~|read~|turn~; \
+         has|have become|stayed|remained|turned; \
+         turn~|turned|change~|changed|goes|go|went|switches|switch|switched to|into; \
+         has|have turned|changed|gone|switched to|into; is|are set|switched|changed to",
+        Link::Is,
+    ),
+    ("isn't|isnt|aren't|arent", Link::IsNot),
+    (
+        "goes|go|went|get~|got; has|have gone|got; is|are going|getting|staying",
+        Link::Goes,
+    ),
+];
 
 /// "between", "in the range of", "outside", up to the first number: also "outside the 5 to 10 range".
 fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
@@ -212,31 +178,19 @@ fn ends(input: &mut Tokens<'_>) -> Parsed<()> {
 }
 
 fn named_range(input: &mut Tokens<'_>) -> Parsed<()> {
-    (phrase("the|a?"), range_noun, phrase("of|from|between?"))
+    (phrase("the|a?"), phrase(RANGE), phrase("of|from|between?"))
         .void()
         .parse_next(input)
 }
 
 /// Nouns for a range.
-pub(super) fn range_noun(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("range|interval|band|limits|bounds").parse_next(input)
-}
-
-/// "is from 5 to 10". "goes from 5 to 10" is a change and not accepted.
-fn from(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("is|are|ranges|range|lies|lie? from").parse_next(input)
-}
-
-/// Verbs of a value with regard to a range.
-fn range_verb(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("falls|fall|lies|lie|moves|move|drifts|drift|ranges|range").parse_next(input)
-}
+pub(super) const RANGE: &str = "range|interval|band|limits|bounds";
 
 /// Never succeeds: fails with the reason why the phrase is not an operator.
 fn undirected(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let reason = longest(UNDIRECTED).parse_next(input)?;
-    Err(Refusal::because(&start, reason))
+    Err(Refusal::new(&start, Why::Because(reason)))
 }
 
 fn opposite(operator: Operator) -> Operator {

@@ -85,14 +85,14 @@ pub(super) struct Refusal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     /// The next token continues no phrase.
     Unexpected,
-    /// Something else is required here.
+    /// This is required here.
     Expected(&'static str),
-    /// The phrase is understood but not allowed; no alternative is tried.
+    /// The phrase is understood up to here but not allowed; no alternative is tried.
     Because(&'static str),
-    /// The unit is not the field's.
+    /// The unit at this position is not the field's.
     OtherUnit,
 }
 
@@ -102,27 +102,12 @@ impl Refusal {
         Self::new(input, Why::Unexpected)
     }
 
-    /// `what` is required here.
-    pub fn expected(input: &Tokens<'_>, what: &'static str) -> Self {
-        Self::new(input, Why::Expected(what))
-    }
-
-    /// The phrase is understood up to here but not allowed.
-    pub fn because(input: &Tokens<'_>, reason: &'static str) -> Self {
-        Self::new(input, Why::Because(reason))
-    }
-
-    /// The unit at this position is not the field's.
-    pub fn other_unit(input: &Tokens<'_>) -> Self {
-        Self::new(input, Why::OtherUnit)
-    }
-
     /// Orders refusals: the one that got furthest comes first, among equal ones the most specific.
     pub fn rank(self) -> (usize, bool) {
         (self.left, self.why == Why::Unexpected)
     }
 
-    fn new(input: &Tokens<'_>, why: Why) -> Self {
+    pub fn new(input: &Tokens<'_>, why: Why) -> Self {
         Self {
             left: input.eof_offset(),
             why,

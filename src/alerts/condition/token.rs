@@ -4,11 +4,11 @@
 use winnow::Parser;
 use winnow::ascii::digit1;
 use winnow::combinator::{alt, delimited, opt, peek, preceded, repeat, terminated};
-use winnow::error::EmptyError;
+use winnow::error::{EmptyError, ParserError};
 use winnow::stream::{LocatingSlice, TokenSlice};
 use winnow::token::{any, one_of, take_till, take_while};
 
-use super::refusal::Refusal;
+use super::refusal::{Parsed, Refusal};
 
 /// Far more than a condition needs. Longer texts are refused, which bounds the parser's work.
 pub(super) const TOKENS_MAX: usize = 1_024;
@@ -52,17 +52,25 @@ impl<'t> Token<'t> {
         &self.onward[..last.end - self.start]
     }
 
+    /// Whether it is this keyword, in any case. A `~` after the keyword stands for an optional "s". A quoted text is no
+    /// keyword.
+    pub fn is(&self, keyword: &str) -> bool {
+        let plain = |c: char| if c == '’' { '\'' } else { c.to_ascii_lowercase() };
+        let spells = |text: &str, keyword: &str| text.chars().map(plain).eq(keyword.chars());
+        let text = self.text();
+        let spelled = match keyword.strip_suffix('~') {
+            Some(stem) => [Some(text), text.strip_suffix(['s', 'S'])]
+                .into_iter()
+                .flatten()
+                .any(|text| spells(text, stem)),
+            None => spells(text, keyword),
+        };
+        spelled && !matches!(self.kind, Kind::Quoted(_))
+    }
+
     /// Whether `next` follows without white space.
     pub fn touches(&self, next: &Self) -> bool {
         self.end == next.start
-    }
-}
-
-/// Compares with a keyword, ignoring case. A quoted text equals no keyword.
-impl PartialEq<str> for Token<'_> {
-    fn eq(&self, keyword: &str) -> bool {
-        let plain = |c: char| if c == '’' { '\'' } else { c.to_ascii_lowercase() };
-        !matches!(self.kind, Kind::Quoted(_)) && self.text().chars().map(plain).eq(keyword.chars())
     }
 }
 
@@ -79,22 +87,35 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         .ok()
 }
 
-/// Matches the words of `pattern` in sequence. `|` separates alternatives for one word; `?` after them makes the word
-/// optional. Patterns are in lower case, with straight apostrophes.
+/// Matches one of the phrases of `pattern`, the longest. `; ` separates phrases, a space the words of a phrase, and `|`
+/// alternatives for one word; `?` after them makes the word optional, and `~` after one of them its final "s". Patterns
+/// are in lower case, with straight apostrophes.
 pub(super) fn phrase<'t>(pattern: &'static str) -> impl Parser<Tokens<'t>, (), Refusal> {
     move |input: &mut Tokens<'t>| {
-        for keywords in pattern.split(' ') {
-            let word = |keywords| any.verify(move |token: &&Token<'_>| is_one_of(token, keywords));
-            match keywords.strip_suffix('?') {
-                Some(optional) => opt(word(optional)).void().parse_next(input)?,
-                None => word(keywords).void().parse_next(input)?,
-            }
-        }
+        let rests = pattern.split("; ").map(|words| after_words(words, *input));
+        let best = rests.reduce(|one, other| match (one, other) {
+            (Ok(one), Ok(other)) => Ok(if other.len() < one.len() { other } else { one }),
+            (Err(one), Err(other)) => Err(one.or(other)),
+            (found @ Ok(_), Err(_)) | (Err(_), found @ Ok(_)) => found,
+        });
+        *input = best.unwrap_or_else(|| Err(Refusal::unexpected(input)))?;
         Ok(())
     }
 }
 
-/// Matches the longest phrase of a table, whatever the order of its rows.
+/// What follows the words of one phrase.
+fn after_words<'t>(words: &'static str, mut input: Tokens<'t>) -> Parsed<Tokens<'t>> {
+    for keywords in words.split(' ') {
+        let word = |keywords| any.verify(move |token: &&Token<'_>| is_one_of(token, keywords));
+        match keywords.strip_suffix('?') {
+            Some(optional) => opt(word(optional)).void().parse_next(&mut input)?,
+            None => word(keywords).void().parse_next(&mut input)?,
+        }
+    }
+    Ok(input)
+}
+
+/// Matches the longest phrase of a table, whatever the order of its rows, and returns its meaning.
 pub(super) fn longest<'t, T: Copy>(
     table: &'static [(&'static str, T)],
 ) -> impl Parser<Tokens<'t>, T, Refusal> {
@@ -115,7 +136,7 @@ pub(super) fn longest<'t, T: Copy>(
 
 /// Whether the token is one of `keywords`, separated by `|`.
 pub(super) fn is_one_of(token: &Token<'_>, keywords: &str) -> bool {
-    keywords.split('|').any(|keyword| *token == *keyword)
+    keywords.split('|').any(|keyword| token.is(keyword))
 }
 
 type Text<'t> = LocatingSlice<&'t str>;

@@ -6,7 +6,7 @@ use winnow::token::any;
 
 use super::field::Names;
 use super::framing;
-use super::refusal::{Parsed, Refusal};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Kind, Token, Tokens, is_one_of, phrase};
 
 /// Words that may continue a comparison, so as values they must be in quotes.
@@ -20,24 +20,18 @@ const NO_TEXT: &str = "not|no|never|neither|either|any|anything|something|nothin
 /// True or false, in one of several words, optionally in quotes.
 pub(super) fn boolean(input: &mut Tokens<'_>) -> Parsed<bool> {
     let start = *input;
-    let among = |token: &Token<'_>, words: &str| {
+    any.verify_map(|token: &Token<'_>| {
         let word = match token.kind {
             Kind::Quoted(inside) => inside,
             _ => token.text(),
         };
-        words.split('|').any(|one| word.eq_ignore_ascii_case(one))
-    };
-    any.verify_map(|token: &Token<'_>| {
-        let on = among(token, "true|yes|on|open|opened|active|enabled|1");
-        let off = among(token, "false|no|off|closed|shut|inactive|disabled|0");
-        (on || off).then_some(on)
+        let among = |words: &str| words.split('|').any(|one| word.eq_ignore_ascii_case(one));
+        let on = among("true|yes|on|open|opened|active|enabled|1");
+        (on || among("false|no|off|closed|shut|inactive|disabled|0")).then_some(on)
     })
     .parse_next(input)
     .map_err(|_: Refusal| {
-        Refusal::expected(
-            &start,
-            "true or false (or on, off, yes, no, open, closed, active, inactive, enabled, disabled, 1, 0)",
-        )
+        Refusal::new(&start, Why::Expected("true or false (or on, off, yes, no, open, closed, active, inactive, enabled, disabled, 1, 0)"))
     })
 }
 
@@ -52,18 +46,21 @@ pub(super) fn text<'t>(names: &Names<'_>, input: &mut Tokens<'t>) -> Parsed<&'t 
         any.void().parse_next(input)?;
         return Ok(inside);
     }
-    let word = word
-        .parse_next(input)
-        .map_err(|_: Refusal| Refusal::expected(&start, "a text, in quotes unless it is a single word,"))?;
+    let word = word.parse_next(input).map_err(|_: Refusal| {
+        Refusal::new(
+            &start,
+            Why::Expected("a text, in quotes unless it is a single word,"),
+        )
+    })?;
     let names_a_field = names.at(&start).iter().any(|name| name.tokens == word.len());
     let (Some(first), Some(last)) = (word.first(), word.last()) else {
         return Err(Refusal::unexpected(&start));
     };
     if names_a_field || (word.len() == 1 && is_one_of(first, NO_TEXT)) {
-        return Err(Refusal::because(&start, NOT_A_TEXT));
+        return Err(Refusal::new(&start, Why::Because(NOT_A_TEXT)));
     }
     if peek(framing::ending).parse_next(input).is_err() {
-        return Err(Refusal::because(input, NOT_ONE_WORD));
+        return Err(Refusal::new(input, Why::Because(NOT_ONE_WORD)));
     }
     Ok(first.text_to(last))
 }

@@ -293,6 +293,46 @@ async fn redelivering_a_best_effort_delivery_makes_it_pending() {
     assert_eq!(world.deliveries.uncounted(webhook).total, 0);
 }
 
+/// Regression: it stayed pending with nothing scheduled.
+#[actix::test]
+async fn a_best_effort_delivery_that_comes_due_while_its_redelivery_is_refused_is_sent() {
+    let world = World::new().await;
+    world.source(20, "s").await;
+    let webhook = world.webhook(10, A, 3).await;
+    world.script.answer(A, [Reply::Refuse, Reply::Status(200)]);
+    world.deliveries.offer_received(points(1));
+    let recent = || world.deliveries.recent(webhook).into_iter().next();
+    world
+        .until("it failed once", || {
+            recent().is_some_and(|recent| recent.tries == 1)
+        })
+        .await;
+    let known = (*recent().unwrap()).clone();
+    // Completions run on the journal's thread, so this one holds the log.
+    let (entered, is_held) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let command = Command::DeliveriesCounted { counts: Vec::new() };
+    world.journal.submit_command(command, move |_| {
+        entered.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    is_held.await.unwrap();
+    world.disk.set_budget_bytes(Some(world.disk.used_bytes()));
+    let deliveries = world.deliveries.clone();
+    let redelivery = actix::spawn(async move { deliveries.redeliver(known).await });
+    world
+        .until("it came due", || world.deliveries.stats().pending == 0)
+        .await;
+    release.send(()).unwrap();
+    assert!(redelivery.await.unwrap().is_err(), "the disk is full");
+    world
+        .until("delivered", || {
+            recent().is_some_and(|recent| recent.status == DeliveryStatus::Delivered)
+        })
+        .await;
+    assert_eq!(world.script.sent(A).len(), 2);
+}
+
 /// Regression: its record was replaced by the older version the request had read, and it was counted twice.
 #[actix::test]
 async fn redelivery_during_an_attempt_keeps_attempts_and_counts_once() {

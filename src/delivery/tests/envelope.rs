@@ -9,7 +9,7 @@ use crate::catalog::{
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, owing, test_body,
+    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, enveloped, owing, test_data,
 };
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -30,25 +30,30 @@ fn text(body: &Body) -> String {
     String::from_utf8(body.sent_as(BUCKET).unwrap().to_vec()).unwrap()
 }
 
+/// The body of an event of the bucket.
+fn of_bucket(event: Event, data: &impl serde::Serialize) -> Body {
+    enveloped(event, AT_NS, WEBHOOK_ID, Some(BUCKET), data)
+}
+
 fn trigger<'a>(
     point: Option<&'a RawValue>,
     [value, threshold, operator]: [Option<&'a RawValue>; 3],
 ) -> Trigger<'a> {
     Trigger {
-        rule_id: ObjectId::from_bytes([0xa1; 12]),
-        rule_name: "too hot",
+        alert_id: ObjectId::from_bytes([0xa1; 12]),
+        alert_name: "too hot",
         condition: "temperature above 30",
         bucket: Named {
             id: BUCKET,
             name: "plant",
         },
-        source_id: SOURCE,
-        source_name: SOURCE_NAME,
+        data_source_id: SOURCE,
+        data_source_name: SOURCE_NAME,
         current_value: value,
         threshold,
         operator,
         triggered_at: Timestamp(AT_NS),
-        point,
+        data_point: point,
     }
 }
 
@@ -66,7 +71,7 @@ fn a_trigger_names_both_sides_of_the_comparison() {
     let point = to_raw_value(&point).unwrap();
     let trigger = trigger(Some(&point), compared);
     assert_eq!(
-        text(&trigger.body(WEBHOOK_ID)),
+        text(&of_bucket(Event::AlertTriggered, &trigger)),
         concat!(
             r#"{"event":"alert.triggered","timestamp":"2023-11-14T22:13:20.500Z","#,
             r#""webhookId":"eeeeeeeeeeeeeeeeeeeeeeee","bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#,
@@ -91,7 +96,7 @@ fn a_trigger_names_both_sides_of_the_comparison() {
 
 #[test]
 fn missing_facts_are_null_and_evidence_is_sent_verbatim() {
-    let body = trigger(None, [None; 3]).body(WEBHOOK_ID);
+    let body = of_bucket(Event::AlertTriggered, &trigger(None, [None; 3]));
     assert!(text(&body).contains(r#""currentValue":null,"threshold":null,"operator":null,"#));
     assert!(text(&body).contains(r#""dataPoint":null"#));
     let evidence = raw(r#"{"values" : [1, 2.0]}"#);
@@ -103,17 +108,15 @@ fn missing_facts_are_null_and_evidence_is_sent_verbatim() {
 fn an_ingest_carries_its_point_and_a_batch_its_counts() {
     let values = raw(r#"{"t":1.0,"on":true}"#);
     let single = Received {
-        bucket_id: BUCKET,
-        received_at: Timestamp(AT_NS),
-        source_id: SOURCE,
-        source_name: SOURCE_NAME,
-        point: Point {
+        data_source_id: SOURCE,
+        data_source_name: SOURCE_NAME,
+        data_point: Point {
             id: Some(ObjectId::of_point(1, 255)),
             timestamp: Timestamp(0),
             values: &values,
             metadata: None,
         },
-        point_count: None,
+        data_point_count: None,
     };
     let expected = concat!(
         r#"{"event":"data.received","timestamp":"2023-11-14T22:13:20.500Z","#,
@@ -122,13 +125,13 @@ fn an_ingest_carries_its_point_and_a_batch_its_counts() {
         r#""dataPoint":{"_id":"0000000100000000000000ff","timestamp":"1970-01-01T00:00:00Z","#,
         r#""values":{"t":1.0,"on":true},"metadata":{}}}}"#
     );
-    assert_eq!(text(&single.body(WEBHOOK_ID)), expected);
+    assert_eq!(text(&of_bucket(Event::DataReceived, &single)), expected);
     let batch = Received {
-        point_count: Some(250),
+        data_point_count: Some(250),
         ..single
     };
     let expected = expected.replace(r#""metadata":{}}}}"#, r#""metadata":{}},"dataPointCount":250}}"#);
-    assert_eq!(text(&batch.body(WEBHOOK_ID)), expected);
+    assert_eq!(text(&of_bucket(Event::DataReceived, &batch)), expected);
 }
 
 #[test]
@@ -139,13 +142,12 @@ fn an_update_lists_what_changed() {
         retention_days: Change::between(7, 7),
     };
     let update = BucketUpdate {
-        bucket_id: BUCKET,
         changes,
         updated_by: ObjectId::from_bytes([0x0b; 12]),
         updated_at: Timestamp(AT_NS),
     };
     assert_eq!(
-        text(&update.body(WEBHOOK_ID)),
+        text(&of_bucket(Event::BucketUpdated, &update)),
         concat!(
             r#"{"event":"bucket.updated","timestamp":"2023-11-14T22:13:20.500Z","#,
             r#""webhookId":"eeeeeeeeeeeeeeeeeeeeeeee","bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#,
@@ -157,10 +159,10 @@ fn an_update_lists_what_changed() {
 
 #[test]
 fn a_test_names_the_subscribed_bucket_or_null() {
-    let body = test_body(WEBHOOK_ID, None, AT_NS);
+    let body = enveloped(Event::WebhookTest, AT_NS, WEBHOOK_ID, None, &test_data());
     assert!(text(&body).starts_with(r#"{"event":"webhook.test","timestamp":"2023-11-14T22:13:20.500Z","#));
     assert!(text(&body).contains(r#""bucketId":null,"data":{"message":"#));
-    let body = test_body(WEBHOOK_ID, Some(BUCKET), AT_NS);
+    let body = of_bucket(Event::WebhookTest, &test_data());
     assert!(text(&body).contains(r#""bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#));
 }
 
@@ -194,8 +196,9 @@ fn every_subscribed_webhook_gets_its_own_delivery() {
         webhook(5, BucketUpdated, None, Active),
     ];
     let ids = ObjectIds::new().unwrap();
-    let body = |webhook_id| trigger(None, [None; 3]).body(webhook_id);
-    let made = owing(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, body);
+    let trigger = trigger(None, [None; 3]);
+    let body = |webhook_id| enveloped(AlertTriggered, AT_NS, webhook_id, Some(BUCKET), &trigger);
+    let made = owing(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, &trigger);
     assert_eq!(made.deliveries, []);
     let fan_out = made.fan_out.unwrap();
     let owners: Vec<_> = fan_out.deliveries.iter().map(|(webhook, ..)| *webhook).collect();
@@ -226,7 +229,7 @@ fn a_single_subscriber_gets_a_delivery_with_its_own_body() {
         &webhooks,
         &ids,
         AT_NS,
-        |webhook_id| trigger(None, [None; 3]).body(webhook_id),
+        &trigger(None, [None; 3]),
     );
     let [delivery] = made.deliveries.as_slice() else {
         panic!("one delivery");

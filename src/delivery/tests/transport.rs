@@ -53,7 +53,7 @@ impl Resolve for ChangingResolver {
 
 fn transport(resolver: &Arc<ChangingResolver>, timeout: Duration) -> HttpTransport {
     let guard = Guard::admitting(|address| address != PRIVATE, Arc::clone(resolver) as _);
-    HttpTransport::with_timeout(guard, timeout)
+    HttpTransport::new(guard, timeout)
 }
 
 /// A transport without names to resolve.

@@ -15,8 +15,9 @@ use crate::catalog::{
 };
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::delivery::guard::Guard;
+use crate::delivery::handle::Shared;
 use crate::delivery::resolve::SystemResolver;
-use crate::delivery::{Deliveries, Dependencies, delivery};
+use crate::delivery::{Deliveries, delivery};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::{JournalHandle, JournalOptions, JournalWriter, Record};
 
@@ -98,14 +99,16 @@ impl World {
         };
         let (writer, journal) = JournalWriter::start(log, catalog.clone(), options, |_| ()).unwrap();
         let clock = Arc::new(ManualClock::new(now_ns));
-        let dependencies = Dependencies {
+        let shared = Shared {
             catalog: catalog.clone(),
             journal: journal.clone(),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            clock: clock.clone(),
+            guard: Guard::new(true, Arc::new(SystemResolver)),
+            recent: Default::default(),
+            stats: Default::default(),
         };
-        let guard = Guard::new(true, Arc::new(SystemResolver));
         let for_actor = script.clone();
-        let deliveries = Deliveries::start_with(dependencies, guard, || for_actor.transport()).unwrap();
+        let deliveries = Deliveries::start_with(shared, || for_actor.transport()).unwrap();
         World {
             disk,
             clock,

@@ -51,7 +51,7 @@ fn found(kind: &str, parameters: Value, values: &[Value]) -> Finding {
 #[track_caller]
 fn found_in(window: &Window, kind: &str, parameters: Value, rows: impl IntoIterator<Item = Row>) -> Finding {
     let condition = Condition::parse(Some(kind), &object(parameters)).unwrap();
-    let mut evaluation = condition.start();
+    let mut evaluation = condition;
     for row in rows {
         evaluation.add(row);
     }

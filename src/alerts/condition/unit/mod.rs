@@ -8,7 +8,7 @@ use winnow::combinator::alt;
 use winnow::stream::Stream;
 
 use super::field::Names;
-use super::refusal::{Parsed, Refusal};
+use super::refusal::{Parsed, Refusal, Why};
 use super::token::{Token, Tokens, is_one_of, longest, phrase, tokens};
 use table::{AMBIGUOUS, CURRENCIES, SPELLINGS, SYMBOLS, TIMES};
 
@@ -45,7 +45,7 @@ impl<'s> Units<'s> {
         match self.parse(currency, input) {
             Found::Nothing | Found::Own | Found::Other("%") => Ok(()),
             Found::Other(_) | Found::Rate if self.own.is_none() => Ok(()),
-            Found::Other(_) | Found::Rate => Err(Refusal::other_unit(&start)),
+            Found::Other(_) | Found::Rate => Err(Refusal::new(&start, Why::OtherUnit)),
         }
     }
 
@@ -55,9 +55,9 @@ impl<'s> Units<'s> {
     pub fn of_change(&self, currency: Option<&'static str>, input: &mut Tokens<'_>) -> Parsed<()> {
         let start = *input;
         match self.parse(currency, input) {
-            Found::Rate => Err(Refusal::because(&start, RATE)),
-            Found::Other(unit) if TIMES.contains(&unit) => Err(Refusal::because(&start, DURATION)),
-            Found::Other(_) if self.own.is_some() => Err(Refusal::other_unit(&start)),
+            Found::Rate => Err(Refusal::new(&start, Why::Because(RATE))),
+            Found::Other(unit) if TIMES.contains(&unit) => Err(Refusal::new(&start, Why::Because(DURATION))),
+            Found::Other(_) if self.own.is_some() => Err(Refusal::new(&start, Why::OtherUnit)),
             Found::Nothing | Found::Own | Found::Other(_) => Ok(()),
         }
     }
@@ -107,7 +107,7 @@ const DURATION: &str = "this may be a duration, which is no part of a condition;
 
 /// "%", "percent" or "per cent", as used in changes.
 pub(super) fn percent(input: &mut Tokens<'_>) -> Parsed<()> {
-    alt((phrase("%|percent|pct"), phrase("per cent"))).parse_next(input)
+    phrase("%|percent|pct; per cent").parse_next(input)
 }
 
 /// A currency sign before an amount.
@@ -175,15 +175,24 @@ mod tests {
 
     /// All texts that a pattern of `phrase` matches.
     fn texts(pattern: &str) -> Vec<String> {
-        let mut texts = vec![String::new()];
-        for alternatives in pattern.replace('?', "|").split(' ') {
-            let append = |text: &String| -> Vec<_> {
-                let words = alternatives.split('|');
-                words.map(|word| format!("{text} {word}")).collect()
+        let words = |alternatives: &str| -> Vec<String> {
+            let spellings = |word: &str| match word.strip_suffix('~') {
+                Some(stem) => vec![stem.to_owned(), format!("{stem}s")],
+                None => vec![word.to_owned()],
             };
-            texts = texts.iter().flat_map(append).collect();
+            alternatives.split('|').flat_map(spellings).collect()
+        };
+        let mut all = Vec::new();
+        for phrase in pattern.split("; ") {
+            let mut texts = vec![String::new()];
+            for alternatives in phrase.replace('?', "|").split(' ') {
+                let words = words(alternatives);
+                let append = |text: &String| words.iter().map(|word| format!("{text} {word}")).collect();
+                texts = texts.iter().flat_map::<Vec<String>, _>(append).collect();
+            }
+            all.append(&mut texts);
         }
-        texts
+        all
     }
 
     #[test]
