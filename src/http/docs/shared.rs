@@ -21,21 +21,23 @@ pub fn error_reference(kind: ErrorKind) -> Value {
 fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
     let description = match kind {
         ErrorKind::Validation => {
-            "The request is at fault; `details` names every fault at its place. Also: both credentials were sent."
+            "The request is invalid; `details` lists every fault with its path. Also when both credentials were sent."
         }
-        ErrorKind::Unauthorized => "No credential, or one that is wrong, deleted or out of date.",
+        ErrorKind::Unauthorized => "No credential, or one that is wrong, deleted or expired.",
         ErrorKind::Forbidden => {
-            "The credential is of a kind that the route does not take, or of another bucket."
+            "The route does not accept this type of credential, or the key belongs to another bucket."
         }
-        ErrorKind::NotFound => "What an id names is not there, or not the caller's to see.",
+        ErrorKind::NotFound => "The object does not exist, or the caller has no access to it.",
         ErrorKind::PayloadTooLarge => {
-            "The body is larger than the route takes (1 MiB where nothing else is said), decompressed."
+            "The decompressed body exceeds the route's limit: 1 MiB, unless the route states another."
         }
         ErrorKind::UnsupportedMediaType => "`Content-Encoding` is neither gzip nor zstd.",
-        ErrorKind::TooManyRequests => "The month's calls are used up; the message says when they begin anew.",
-        ErrorKind::Internal => "The server is at fault; `requestId` finds the line in its log.",
+        ErrorKind::TooManyRequests => {
+            "The calls of this month are used up; the message says when the next month begins."
+        }
+        ErrorKind::Internal => "An error of the server; quote the `requestId`, which is in the server's log.",
         ErrorKind::Unavailable => {
-            "The server is saturated, or the request took over 30 seconds; nothing is known to be done."
+            "The server is saturated and refused the request, or the request took over 30 seconds and may have been carried out."
         }
         ErrorKind::MethodNotAllowed | ErrorKind::Conflict => return None,
     };
@@ -62,16 +64,16 @@ pub fn error_content(kind: ErrorKind) -> Value {
         ErrorKind::Forbidden => "API key does not have access to this bucket",
         ErrorKind::NotFound => "bucket not found",
         ErrorKind::MethodNotAllowed => "the method is not one of the route's",
-        ErrorKind::Conflict => "a bucket named \"plant\" exists already",
+        ErrorKind::Conflict => "a bucket named \"plant\" exists already; choose another name",
         ErrorKind::PayloadTooLarge => "the body is larger than 1048576 bytes",
         ErrorKind::UnsupportedMediaType => {
             "content-encoding \"br\" is not understood; send gzip, zstd or plain JSON"
         }
         ErrorKind::TooManyRequests => {
-            "the month's 10000 calls are used up; they begin anew at 2026-12-01T00:00:00Z"
+            "the Free plan's 10000 API calls of this month are used up; the next month's begin at 2026-12-01T00:00:00Z, or change the plan"
         }
-        ErrorKind::Internal => "internal error; quote the request id",
-        ErrorKind::Unavailable => "the server is saturated; try again later",
+        ErrorKind::Internal => "an unexpected error occurred; quote the requestId when you report it",
+        ErrorKind::Unavailable => "the server is saturated; send it again in a moment",
     };
     let mut example = json!({"error": error, "message": message});
     if kind == ErrorKind::Validation {
@@ -112,7 +114,7 @@ pub fn headers_of(error: Option<ErrorKind>, is_counted: bool) -> Map<String, Val
 fn headers() -> Value {
     let header = |required: bool, kind: &str, description: &str, example: Value| json!({"required": required, "description": description, "schema": {"type": kind}, "example": example});
     json!({
-        "X-Request-Id": header(true, "string", "Finds the request in the server's log.", json!("5f1e0c4a9b7d3e2100000c41")),
+        "X-Request-Id": header(true, "string", "Identifies the request in the server's log.", json!("5f1e0c4a9b7d3e2100000c41")),
         "X-RateLimit-Limit": header(false, "integer", "Calls a month; absent where the plan has no limit.", json!(10_000)),
         "X-RateLimit-Remaining": header(false, "integer", "Calls left this month; absent where the plan has no limit.", json!(9_987)),
         "X-RateLimit-Reset": header(false, "integer", "When the month ends, in Unix seconds; absent where the plan has no limit.", json!(1_796_083_200)),
@@ -125,11 +127,11 @@ fn security_schemes() -> Value {
     json!({
         "apiKey": {
             "type": "apiKey", "in": "header", "name": "X-API-Key",
-            "description": "An API key. Which types a route takes stands with the route. Never put a key into a URL."
+            "description": "An API key. Each route states which types of keys it accepts. Never put a key into a URL."
         },
         "bearer": {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-            "description": "The token of a sign-in, for 12 hours. It is taken wherever an admin key is. Send this or a key, not both. The dashboard, and no other page, gets it as a cookie, which counts where neither is sent."
+            "description": "The token of a sign-in, valid for 12 hours. Routes that accept an admin key accept it too. Send this or a key, not both. The dashboard, and no other page, receives it as a cookie, which applies when neither is sent."
         },
         "operator": {
             "type": "http", "scheme": "bearer",
