@@ -41,8 +41,8 @@ fn segments() -> Vec<SharedBytes> {
 
 /// Answers to questions about a range, as text.
 fn answers(store: &Store, range_ns: (i64, i64)) -> String {
-    let snapshot = store.snapshot([0]);
-    let series = &snapshot.series[0];
+    let snapshot = [store.view().source(0).unwrap()];
+    let series = &snapshot[0];
     let stop = || false;
     let mut text = String::new();
     for unit in [Unit::Minute, Unit::Hour, Unit::Day] {

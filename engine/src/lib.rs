@@ -52,7 +52,7 @@ pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
 pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};
 pub use series::{Seal, Sealed, SeriesStats};
-pub use snapshot::{SeriesSnapshot, Snapshot, View};
+pub use snapshot::{SeriesSnapshot, View};
 pub use step::{Length, Step};
 pub use store::Store;
 pub use zone::{LocalStep, Zone};

@@ -26,12 +26,6 @@ pub struct View {
     cache: Cache,
 }
 
-/// Some sources of one bucket at one moment.
-pub struct Snapshot {
-    /// In the requested order.
-    pub series: Vec<SeriesSnapshot>,
-}
-
 /// One source at one moment.
 pub struct SeriesSnapshot {
     /// The source's ordinal.
@@ -75,14 +69,6 @@ impl View {
     /// A source; `None` if it never had a point.
     pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
         Some(self.of_series(source, self.pages.get(source)?))
-    }
-
-    /// Selects sources. Those that never had a point are omitted.
-    pub fn select(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
-        let series = sources.into_iter().filter_map(|source| self.source(source));
-        Snapshot {
-            series: series.collect(),
-        }
     }
 
     /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. The cost grows

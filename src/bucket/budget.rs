@@ -31,9 +31,9 @@ impl Budget {
 
     /// Replaces an amount that is accounted for without a [`Hold`].
     pub(super) fn change(&self, from: u64, to: u64) {
-        if to >= from {
+        if to > from {
             self.used.fetch_add(to - from, Ordering::Relaxed);
-        } else {
+        } else if to < from {
             self.used.fetch_sub(from - to, Ordering::Relaxed);
         }
     }

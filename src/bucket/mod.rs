@@ -15,20 +15,17 @@ mod handle;
 mod idempotency;
 mod load;
 mod registry;
-mod request;
 mod sealer;
 mod state;
 
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, flip_of_carried};
-pub use counts::SourceStats;
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
 pub use registry::{Buckets, BucketsOptions, Dependencies, expired_rows};
-pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, Unsaved};
 pub use sealer::Sealer;
-pub use state::{BucketState, SealTicket};
+pub use state::{BucketState, Unsaved};
 
 pub use crate::ledger::Digest;
 

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Arbiter};
-use engine::{Cache, ExpiredRows, Snapshot, View};
+use engine::{Cache, ExpiredRows, View};
 use parking_lot::RwLock;
-use tokio::sync::oneshot;
 
-use super::actor::{ActorDependencies, BucketActor, Take};
+use super::actor::{ActorDependencies, BucketActor};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
 use super::load::{BucketsLoad, SetApart};
-use super::request::{FindAnswer, NextSequence, TakeView};
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
@@ -62,7 +60,7 @@ pub struct Dependencies {
     pub damaged: DamagedBlocks,
 }
 
-struct Inner {
+pub(super) struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
     set_apart: SetApart,
     dependencies: Dependencies,
@@ -74,7 +72,7 @@ struct Inner {
     no_room_for: AtomicU64,
     refused: AtomicU64,
     /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
-    newest_ingest_ns: Arc<AtomicI64>,
+    pub(super) newest_ingest_ns: AtomicI64,
 }
 
 fn saturated() -> ServiceError {
@@ -101,11 +99,11 @@ impl Buckets {
             memory: Budget::new(options.memory_bytes_max),
             no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            newest_ingest_ns: Arc::new(AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN))),
+            newest_ingest_ns: AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN)),
         }));
         for state in states {
-            let handle = Inner::start_actor(&buckets.0, state);
-            buckets.0.handles.write().insert(handle.0, handle.1);
+            let (ordinal, handle) = (state.ordinal, buckets.0.start_actor(state));
+            buckets.0.handles.write().insert(ordinal, handle);
         }
         buckets
     }
@@ -126,15 +124,10 @@ impl Buckets {
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
-        let (ordinal, handle) = Inner::start_actor(
-            &self.0,
-            BucketState::new(
-                bucket.ordinal,
-                self.0.dependencies.cache.clone(),
-                self.0.dependencies.ledger.clone(),
-            ),
-        );
-        handles.insert(ordinal, handle.clone());
+        let Dependencies { cache, ledger, .. } = &self.0.dependencies;
+        let state = BucketState::new(bucket.ordinal, cache.clone(), ledger.clone());
+        let handle = self.0.start_actor(state);
+        handles.insert(bucket.ordinal, handle.clone());
         Ok(handle)
     }
 
@@ -190,7 +183,7 @@ impl Buckets {
             Err(error)
         };
         if self.0.memory.is_full() {
-            (self.0.dependencies.order_checkpoint)();
+            self.0.order_checkpoint();
             return refused(saturated());
         }
         self.0.dependencies.journal.admit().or_else(refused)
@@ -210,7 +203,7 @@ impl Buckets {
             return Ok(());
         }
         // A server that is not ready receives no points, which would otherwise request the checkpoint.
-        (inner.dependencies.order_checkpoint)();
+        inner.order_checkpoint();
         Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
     }
 
@@ -231,8 +224,7 @@ impl Buckets {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
             saturated()
         })?;
-        let (reply, answer) = oneshot::channel();
-        handle.address.do_send(Take { ingest, reply, holds });
+        let answer = handle.call(|actor, reply, context| actor.take(ingest, reply, holds, context));
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -244,7 +236,7 @@ impl Buckets {
             _mailbox: handle.mailbox.hold(record_bytes)?,
             _memory: self.0.memory.hold(memory_bytes).or_else(|| {
                 self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
-                (self.0.dependencies.order_checkpoint)();
+                self.0.order_checkpoint();
                 None
             })?,
         })
@@ -260,10 +252,10 @@ impl Buckets {
         key: Digest,
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
         let now_ns = self.0.dependencies.clock.now_ns();
-        let found = self.handle(bucket)?.ask(FindAnswer { key, now_ns }).await?;
-        Ok(found
-            .map_err(ServiceError::internal)?
-            .map(|entry| (entry.body, entry.answer)))
+        let find = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
+        let found = self.handle(bucket)?.ask(find).await?;
+        let found = found.map_err(ServiceError::internal)?;
+        Ok(found.map(|entry| (entry.body, entry.answer)))
     }
 
     /// A view of the bucket's current content, for a reader on any thread. Its cost for the bucket's actor does not
@@ -272,16 +264,8 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
-        let view = self.handle(bucket)?.ask(TakeView).await?;
+        let view = self.handle(bucket)?.ask(|state| state.store.view()).await?;
         Ok(view.without(&self.expired_rows(bucket)))
-    }
-
-    /// A snapshot of these sources. Sources that never had a point are left out.
-    ///
-    /// # Errors
-    /// 503 when the bucket is not available.
-    pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
-        Ok(self.view(bucket).await?.select(sources))
     }
 
     /// Rows that have expired although they are within the current retention.
@@ -294,37 +278,26 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn next_sequence(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
-        self.handle(bucket)?.ask(NextSequence).await
+        self.handle(bucket)?.ask(|state| state.next_sequence).await
     }
 
-    /// Commits the command in order with ingests; returns the number of points removed.
+    /// Commits the command that deletes one source, or the whole bucket, in order with ingests; returns the number of
+    /// points of `sources` before. The files of a bucket are deleted in the background.
     ///
     /// # Errors
     /// 503 if the bucket is not available or the log accepts no writes.
-    pub async fn delete_source(
+    pub async fn delete(
         &self,
         bucket: &Bucket,
-        source: u32,
-        command: Command,
-    ) -> Result<u64, ServiceError> {
-        let points = self.point_count(bucket, &[source]).await?;
-        self.handle(bucket)?.delete(Some(source), command).await?;
-        Ok(points)
-    }
-
-    /// Commits the command in order with ingests; returns the number of points removed. The bucket's files are deleted
-    /// in the background.
-    ///
-    /// # Errors
-    /// 503 if the bucket is not available or the log accepts no writes.
-    pub async fn delete_bucket(
-        &self,
-        bucket: &Bucket,
+        source: Option<u32>,
         sources: &[u32],
         command: Command,
     ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
-        self.handle(bucket)?.delete(None, command).await?;
+        let answer = self
+            .handle(bucket)?
+            .call(move |actor, reply, context| actor.delete(source, command, reply, context));
+        answer.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(points)
     }
 
@@ -383,53 +356,32 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
-        let ordinal = state.ordinal;
-        let journal = inner.dependencies.journal.clone();
-        let catalog = inner.dependencies.catalog.clone();
-        let known =
-            Box::new(move |sources: &[u32]| catalog.read(|catalog| catalog.has_sources(ordinal, sources)));
-        let sealer = inner.dependencies.sealer.clone();
-        let budget = Arc::clone(&inner.memory);
-        let memory = Box::new(move |from, to| budget.change(from, to));
-        let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
-        // Weak, to avoid a reference cycle: the registry holds the actor.
-        let registry = Arc::downgrade(inner);
-        let deleted = Box::new(move || {
-            if let Some(inner) = registry.upgrade() {
-                inner.handles.write().remove(&ordinal);
-                (inner.dependencies.deleted)(ordinal);
-            }
-        });
-        let registry = Arc::downgrade(inner);
-        let failed = Box::new(move || {
-            if let Some(inner) = registry.upgrade() {
-                (inner.dependencies.order_checkpoint)();
-            }
-        });
+    fn start_actor(self: &Arc<Self>, state: BucketState) -> BucketHandle {
         let changed = Changed::new();
-        let of_actor = changed.clone();
-        let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
-        let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
-            let dependencies = ActorDependencies {
-                journal,
-                sealer,
-                known,
-                memory,
-                newest_ingest_ns,
-                changed: of_actor,
-                deleted,
-                failed,
-            };
-            BucketActor::new(state, dependencies)
-        });
-        (
-            ordinal,
-            BucketHandle {
-                address,
-                mailbox: Budget::new(inner.options.mailbox_bytes_max),
-                changed,
-            },
-        )
+        let dependencies = ActorDependencies {
+            journal: self.dependencies.journal.clone(),
+            catalog: self.dependencies.catalog.clone(),
+            sealer: self.dependencies.sealer.clone(),
+            memory: Arc::clone(&self.memory),
+            changed: changed.clone(),
+            registry: Arc::downgrade(self),
+        };
+        let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
+        let arbiter = self.arbiters[arbiter].handle();
+        BucketHandle {
+            address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(state, dependencies)),
+            mailbox: Budget::new(self.options.mailbox_bytes_max),
+            changed,
+        }
+    }
+
+    pub(super) fn order_checkpoint(&self) {
+        (self.dependencies.order_checkpoint)();
+    }
+
+    /// Forgets a deleted bucket.
+    pub(super) fn forget(&self, ordinal: u32) {
+        self.handles.write().remove(&ordinal);
+        (self.dependencies.deleted)(ordinal);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use engine::SeriesStats;
+
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
-use crate::bucket::SourceStats;
 use crate::catalog::{
     Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
     text_bytes,
@@ -36,7 +37,7 @@ pub struct SourcePatch {
 pub struct SourceWithStats {
     pub source: Arc<Source>,
     /// Statistics of its points.
-    pub stats: SourceStats,
+    pub stats: SeriesStats,
 }
 
 /// The result of a deletion.
@@ -105,7 +106,7 @@ impl Service {
         let (_, source) = self.find_source(caller, bucket_id, id)?;
         Ok(SourceWithStats {
             source,
-            stats: SourceStats::default(),
+            stats: SeriesStats::default(),
         })
     }
 
@@ -181,7 +182,7 @@ impl Service {
         })?;
         let command = Command::SourceDeleted { source_id };
         let (buckets, ordinal) = (self.buckets.clone(), source.ordinal);
-        let deletion = async move { buckets.delete_source(&bucket, ordinal, command).await };
+        let deletion = async move { buckets.delete(&bucket, Some(ordinal), &[ordinal], command).await };
         let (points, _) = decision.carry_out(deletion).await?;
         Ok(DeletedSource {
             source,

@@ -38,7 +38,7 @@ fn store(points: i64) -> Store {
 #[test]
 fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     for (unit, range_ns) in [
         (Unit::Minute, (i64::MIN, i64::MAX)),
         (Unit::Hour, (i64::MIN, i64::MAX)),
@@ -54,7 +54,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             metadata: None,
             stop: &|| false,
         };
-        let groups = group(&snapshot.series[0], &query).unwrap();
+        let groups = group(&snapshot[0], &query).unwrap();
         let (cells, touched) = (groups.starts_ns.len() as u64, groups.touched);
         assert!(
             touched.rows + touched.cells <= 60 * cells + 2 * BLOCK,
@@ -66,10 +66,10 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
 #[test]
 fn an_offset_skips_whole_blocks() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     for descending in [false, true] {
         let selections = [Selection {
-            series: &snapshot.series[0],
+            series: &snapshot[0],
             fields: None,
         }];
         let query = ScanQuery {
@@ -96,7 +96,7 @@ fn an_offset_skips_whole_blocks() {
 #[test]
 fn a_cancelled_query_returns_stopped() {
     let store = store(20_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let query = GroupQuery {
         range_ns: (i64::MIN, i64::MAX),
         step: Unit::Hour.into(),
@@ -105,7 +105,7 @@ fn a_cancelled_query_returns_stopped() {
         stop: &|| true,
     };
     assert_eq!(
-        group(&snapshot.series[0], &query).unwrap_err(),
+        group(&snapshot[0], &query).unwrap_err(),
         crate::EngineError::Stopped
     );
 }
@@ -132,8 +132,8 @@ fn a_query_stops_between_metadata_texts() {
                 .into_iter()
                 .for_each(|seal| store.finish_seal(seal.run()));
         }
-        let snapshot = store.snapshot([1]);
-        let series = &snapshot.series[0];
+        let snapshot = [store.view().source(1).unwrap()];
+        let series = &snapshot[0];
         let (asked, read) = (Cell::new(0), Cell::new(0));
         // The first question comes before the block or chunk, the second before its first text.
         let stop = || asked.replace(asked.get() + 1) >= 3;
@@ -182,8 +182,8 @@ fn a_query_stops_between_metadata_texts() {
 #[test]
 fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
-    let series = &snapshot.series[0];
+    let snapshot = [store.view().source(1).unwrap()];
+    let series = &snapshot[0];
     for range_ns in [
         (0, 200_000 * SECOND),
         (1_234 * SECOND + 1, 150_000 * SECOND),
@@ -232,7 +232,7 @@ fn cached_minutes_agree_with_the_rows() {
         let seals = store.take_seals();
         seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
     }
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let ask = |fields: &[u16], step, range_ns, metadata| {
         let query = GroupQuery {
             range_ns,
@@ -241,7 +241,7 @@ fn cached_minutes_agree_with_the_rows() {
             metadata,
             stop: &|| false,
         };
-        group(&snapshot.series[0], &query).unwrap()
+        group(&snapshot[0], &query).unwrap()
     };
     let steps = [60, 300, 900].map(|seconds| Step::seconds(seconds).unwrap());
     let fields: [&[u16]; 3] = [&[1], &[0], &[0, 1]];

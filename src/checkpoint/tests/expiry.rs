@@ -76,7 +76,7 @@ async fn held(rooms: &Rooms) -> (u64, bool) {
         // As rows they would take a timestamp, a sequence and a number each.
         (points, rows > 0 && bytes < rows * 24)
     };
-    handle.with(look).await.unwrap()
+    handle.ask(look).await.unwrap()
 }
 
 /// Two checkpoints far enough apart that the next one may delete.
@@ -269,7 +269,7 @@ fn merging_an_entirely_expired_segment_leaves_no_file() {
         let deletion = Command::SourceDeleted { source_id };
         rooms
             .buckets
-            .delete_source(&bucket, SOURCE, deletion)
+            .delete(&bucket, Some(SOURCE), &[SOURCE], deletion)
             .await
             .unwrap();
         live.on_thread(|task| {

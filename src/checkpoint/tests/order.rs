@@ -344,7 +344,7 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
         {
             let held = gate.0.lock();
             let before = gate.1.load(Ordering::SeqCst);
-            let mut deletion = Box::pin(live.rooms.buckets.delete_bucket(&bucket, &[], command));
+            let mut deletion = Box::pin(live.rooms.buckets.delete(&bucket, None, &[], command));
             poll_fn(|context| {
                 assert!(deletion.as_mut().poll(context).is_pending());
                 context.waker().wake_by_ref();
@@ -361,7 +361,7 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
         world.model.lock().buckets[0].existence = Existence::Deleted;
         // Behind the deletion in the journal's order, and then in the actor's.
         world.create_bucket(&live.rooms).await.unwrap();
-        handle.with(|_| ()).await.unwrap();
+        handle.ask(|_| ()).await.unwrap();
         assert!(live.rooms.buckets.running().is_empty());
         live.stop();
     });

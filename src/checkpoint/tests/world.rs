@@ -400,7 +400,11 @@ impl World {
         };
         self.model.lock().sources[index].existence = Existence::MaybeDeleted;
         let command = Command::SourceDeleted { source_id: source.id };
-        rooms.buckets.delete_source(&bucket, ordinal, command).await?;
+        let sources = [ordinal];
+        rooms
+            .buckets
+            .delete(&bucket, Some(ordinal), &sources, command)
+            .await?;
         self.model.lock().sources[index].existence = Existence::Deleted;
         Ok(())
     }
@@ -426,7 +430,7 @@ impl World {
         };
         set(Existence::MaybeDeleted);
         let command = Command::BucketDeleted { bucket_id };
-        rooms.buckets.delete_bucket(&bucket, &[], command).await?;
+        rooms.buckets.delete(&bucket, None, &[], command).await?;
         set(Existence::Deleted);
         self.removals.push(bucket.ordinal);
         Ok(())
@@ -469,7 +473,7 @@ impl World {
         catalog.read(|catalog| entries.check(catalog, ledger, now_ns));
         for (_, handle) in live.rooms.buckets.running() {
             let (model, catalog) = (self.model.lock().clone(), live.rooms.catalog.clone());
-            let checked = handle.with(move |state| {
+            let checked = handle.ask(move |state| {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     catalog.read(|catalog| model.check_bucket(catalog, state, now_ns));
                 }))

@@ -223,10 +223,8 @@ impl Resource for SourceView<'_> {
 
 impl<'a> SourceView<'a> {
     fn of(SourceWithStats { source, stats }: &'a SourceWithStats) -> Self {
-        let span_ns = stats
-            .first_ns
-            .zip(stats.last_ns)
-            .map(|(first, last)| last.saturating_sub(first));
+        let (first_ns, last_ns) = stats.bounds_ns.unzip();
+        let span_ns = stats.bounds_ns.map(|(first, last)| last.saturating_sub(first));
         let intervals = stats.points.saturating_sub(1);
         let average = span_ns
             .filter(|_| intervals > 0)
@@ -243,8 +241,8 @@ impl<'a> SourceView<'a> {
             status: source.status.name(),
             stats: SourceStatsView {
                 total_data_points: stats.points,
-                first_data_point: stats.first_ns.map(Timestamp),
-                last_data_point: stats.last_ns.map(Timestamp),
+                first_data_point: first_ns.map(Timestamp),
+                last_data_point: last_ns.map(Timestamp),
                 average_interval_seconds: average,
             },
             created_at: Timestamp(source.created_at_ns),

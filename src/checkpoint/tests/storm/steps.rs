@@ -203,7 +203,11 @@ impl Storm {
         let expected = self.points(index, &[ordinal]);
         let bucket = self.bucket(rooms, index);
         let command = Command::SourceDeleted { source_id: id };
-        match rooms.buckets.delete_source(&bucket, ordinal, command).await {
+        match rooms
+            .buckets
+            .delete(&bucket, Some(ordinal), &[ordinal], command)
+            .await
+        {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
                 self.model.doubts.push(Doubt::Source(index, source));
@@ -220,7 +224,7 @@ impl Storm {
         let sources = self.model.buckets[index].live_sources();
         let expected = self.points(index, &sources);
         let command = Command::BucketDeleted { bucket_id: bucket.id };
-        match rooms.buckets.delete_bucket(&bucket, &sources, command).await {
+        match rooms.buckets.delete(&bucket, None, &sources, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
                 self.model.doubts.push(Doubt::Bucket(index));
@@ -339,7 +343,7 @@ impl Storm {
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
         // Without a message of its own.
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
-        let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
+        let asked: Result<(), _> = handle.expect("it has no trouble").ask(panics).await;
         asked.expect_err("it is gone");
         self.model.buckets[index].trouble = Trouble::Apart;
         self.counts.set_apart += 1;
