@@ -50,7 +50,7 @@ pub use columns::Columns;
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
-pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};
+pub use segment::{Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter, salvage};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, View};
 pub use step::{Length, Step};

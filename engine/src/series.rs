@@ -112,10 +112,8 @@ pub struct Sealed {
 impl Sealed {
     /// Approximate memory of its rows, and of its blocks, in bytes.
     pub(crate) fn memory_bytes(&self) -> (usize, usize) {
-        (
-            memory_of(&self.runs),
-            self.blocks.iter().map(|block| block.bytes().len()).sum(),
-        )
+        let blocks = self.blocks.iter().map(|block| block.bytes().len());
+        (memory_of(&self.runs), blocks.sum())
     }
 }
 
@@ -260,11 +258,8 @@ impl Series {
 
     /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
-        let runs = self
-            .head
-            .as_mut()
-            .map(|head| Arc::make_mut(head).freeze())
-            .unwrap_or_default();
+        let head = self.head.as_mut();
+        let runs = head.map(|head| Arc::make_mut(head).freeze()).unwrap_or_default();
         let unsaved = self.blocks.iter().filter_map(BlockEntry::unsaved);
         (runs, unsaved.cloned().collect())
     }
@@ -276,18 +271,14 @@ impl Series {
 
     /// Removes blocks that end before the cutoff; returns their segments and row counts.
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
-        let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
-        let segments: Vec<Option<(u64, u32)>> = self
-            .blocks
-            .iter()
-            .filter(expired)
-            .map(BlockEntry::rows_of_segment)
-            .collect();
-        if !segments.is_empty() {
-            self.retain(|entry| entry.last_ns >= cutoff_ns);
-            self.recount();
+        if !self.has_expired(cutoff_ns) {
+            return Vec::new();
         }
-        segments.into_iter().flatten().collect()
+        let expired = self.blocks.iter().filter(|entry| entry.last_ns < cutoff_ns);
+        let segments = expired.filter_map(BlockEntry::rows_of_segment).collect();
+        self.retain(|entry| entry.last_ns >= cutoff_ns);
+        self.recount();
+        segments
     }
 
     /// Recomputes the statistics, after expired rows were dropped.

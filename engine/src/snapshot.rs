@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
 use crate::left::rows_left;
-use crate::pages::{Pages, Part};
+use crate::pages::Pages;
 use crate::series::{Series, SeriesStats, sorted};
 
 /// All time.
@@ -42,7 +42,7 @@ pub(crate) struct Live {
     range_ns: (i64, i64),
     /// Sorted by first timestamp.
     pub(crate) blocks: Arc<Vec<BlockEntry>>,
-    /// The head's rows, each chunk sorted.
+    /// The head's rows; each chunk is sorted and has some.
     pub(crate) chunks: Vec<Arc<Columns>>,
     /// The live data for another range, if one was requested.
     next: OnceLock<Box<Live>>,
@@ -98,17 +98,10 @@ impl View {
         stop: &dyn Fn() -> bool,
         pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
     ) -> Result<SeriesStats, EngineError> {
-        let mut stats = SeriesStats::default();
-        for part in self.pages.parts(self.surely_live_from_ns(cutoff_ns)) {
-            stats.join(match part {
-                Part::Whole(totals) => totals,
-                Part::Series(series) => {
-                    let range_ns = (cutoff_ns, i64::MAX);
-                    rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)?
-                }
-            });
-        }
-        Ok(stats)
+        let range_ns = (cutoff_ns, i64::MAX);
+        self.pages.count(self.surely_live_from_ns(cutoff_ns), |series| {
+            rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)
+        })
     }
 
     /// No row from this time on has expired.
@@ -166,10 +159,11 @@ impl SeriesSnapshot {
             None => sorted(Arc::clone(chunk)),
             Some(left) => sorted(Arc::new(left)),
         };
+        let chunks = self.series.chunks().map(sorted_live);
         Ok(Live {
             range_ns,
             blocks,
-            chunks: self.series.chunks().map(sorted_live).collect(),
+            chunks: chunks.filter(|chunk| chunk.rows() > 0).collect(),
             next: OnceLock::new(),
         })
     }

@@ -100,8 +100,10 @@ impl MergeJob {
             .write(segment, cutoff_ns, &expired)
             .map_err(|error| match error {
                 MergeError::Io(error) => CheckpointError::Io(error),
+                MergeError::Engine(EngineError::Damaged(block)) => {
+                    CheckpointError::Damaged(block.segment, EngineError::Damaged(block))
+                }
                 MergeError::Engine(error) => CheckpointError::Engine(error),
-                MergeError::Damaged(segment, error) => CheckpointError::Damaged(segment, error),
             })?;
         Ok(Some((ordinal, handle, merge)))
     }

@@ -63,6 +63,12 @@ impl BlockSummary {
         Some(&self.fields[index])
     }
 
+    /// Whether one of these fields has a value in every row.
+    pub(crate) fn has_in_every_row(&self, fields: &[u16]) -> bool {
+        let mut fields = fields.iter().filter_map(|field| self.field(*field));
+        fields.any(|field| field.aggregate.count == u64::from(self.rows))
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.source));
         put_varint(out, u64::from(self.rows));
