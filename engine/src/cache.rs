@@ -126,12 +126,3 @@ impl Cache {
         self.0.entries.insert(key, value);
     }
 }
-
-impl std::fmt::Debug for Cache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache")
-            .field("bytes", &self.bytes())
-            .field("bytes_max", &self.bytes_max())
-            .finish()
-    }
-}

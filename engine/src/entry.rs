@@ -138,14 +138,3 @@ impl BlockEntry {
         file.footer_entry(at, self.checksum)
     }
 }
-
-impl std::fmt::Debug for BlockEntry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlockEntry")
-            .field("first_ns", &self.first_ns)
-            .field("last_ns", &self.last_ns)
-            .field("rows", &self.rows)
-            .field("id", &self.id())
-            .finish_non_exhaustive()
-    }
-}

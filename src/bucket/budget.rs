@@ -55,11 +55,7 @@ pub(super) struct Hold {
 }
 
 /// The reservations of an ingest in progress: queue and memory.
-#[derive(Debug)]
-pub(super) struct Holds {
-    pub(super) _mailbox: Hold,
-    pub(super) _memory: Hold,
-}
+pub(super) type Holds = (Hold, Hold);
 
 impl Drop for Hold {
     fn drop(&mut self) {

@@ -13,7 +13,7 @@ use super::actor::{ActorDependencies, BucketActor};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
-use super::load::{BucketsLoad, SetApart};
+use super::load::BucketsLoad;
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
@@ -62,7 +62,8 @@ pub struct Dependencies {
 
 pub(super) struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
-    set_apart: SetApart,
+    /// Buckets that are set apart, with the reason, by ordinal.
+    set_apart: RwLock<BTreeMap<u32, String>>,
     dependencies: Dependencies,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
@@ -74,6 +75,9 @@ pub(super) struct Inner {
     /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
     pub(super) newest_ingest_ns: AtomicI64,
 }
+
+/// Retry delay for requests to a bucket that is set apart: an operator has to repair it first.
+const SET_APART_RETRY_SECONDS: u32 = 60;
 
 fn saturated() -> ServiceError {
     ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
@@ -91,7 +95,7 @@ impl Buckets {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
-            set_apart: SetApart::new(set_apart),
+            set_apart: RwLock::new(set_apart),
             dependencies,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
@@ -120,7 +124,12 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        self.0.set_apart.refuse(bucket.ordinal)?;
+        if let Some(reason) = self.0.set_apart.read().get(&bucket.ordinal) {
+            let text = "the bucket is set apart, as its files or its state failed; nothing acknowledged is lost, and the \
+                        operator has to repair it and restart the server";
+            let refused = ServiceError::unavailable(text, SET_APART_RETRY_SECONDS);
+            return Err(refused.caused_by(reason.clone()));
+        }
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
@@ -132,7 +141,7 @@ impl Buckets {
     }
 
     pub(super) fn is_set_apart(&self, bucket: &Bucket) -> bool {
-        self.0.set_apart.contains(bucket.ordinal)
+        self.0.set_apart.read().contains_key(&bucket.ordinal)
     }
 
     pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
@@ -144,7 +153,7 @@ impl Buckets {
     pub fn set_apart(&self, ordinal: u32, reason: String) {
         let mut handles = self.0.handles.write();
         tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
-        self.0.set_apart.insert(ordinal, reason);
+        self.0.set_apart.write().insert(ordinal, reason);
         handles.remove(&ordinal);
     }
 
@@ -159,7 +168,7 @@ impl Buckets {
 
     /// Ordinals of the buckets that are set apart, with the reason.
     pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
-        self.0.set_apart.all()
+        self.0.set_apart.read().clone()
     }
 
     /// Ordinals and handles of the running actors.
@@ -232,14 +241,13 @@ impl Buckets {
     fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
         let record_bytes = ingest.record.len() as u64;
         let memory_bytes = record_bytes + ingest.memory_bytes as u64;
-        Some(Holds {
-            _mailbox: handle.mailbox.hold(record_bytes)?,
-            _memory: self.0.memory.hold(memory_bytes).or_else(|| {
-                self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
-                self.0.order_checkpoint();
-                None
-            })?,
-        })
+        let mailbox = handle.mailbox.hold(record_bytes)?;
+        let Some(memory) = self.0.memory.hold(memory_bytes) else {
+            self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
+            self.0.order_checkpoint();
+            return None;
+        };
+        Some((mailbox, memory))
     }
 
     /// The stored answer for this idempotency key, with the digest of the request's body.
@@ -316,7 +324,7 @@ impl Buckets {
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
             actors: 0,
-            set_apart: self.0.set_apart.count() as u64,
+            set_apart: self.0.set_apart.read().len() as u64,
             memory_bytes: self.0.memory.used(),
             memory_bytes_max: self.0.options.memory_bytes_max,
             mailbox_bytes: 0,

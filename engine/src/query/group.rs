@@ -138,17 +138,11 @@ impl<'b> Walk<'_, 'b> {
         self.numbers.map_or(index as u32, |numbers| numbers[index])
     }
 
-    /// The requested fields that are among `there`, with their numbers; both are ascending.
-    fn occurring(&self, there: impl ExactSizeIterator<Item = u16> + Clone) -> Vec<(u16, u32)> {
-        let mut found = Vec::with_capacity(there.len().min(self.query.fields.len()));
-        let mut there = there.peekable();
-        for (index, field) in self.query.fields.iter().enumerate() {
-            while there.next_if(|other| other < field).is_some() {}
-            if there.next_if_eq(field).is_some() {
-                found.push((*field, self.number(index)));
-            }
-        }
-        found
+    /// The requested fields that are there, with their numbers.
+    fn occurring(&self, is_there: impl Fn(u16) -> bool) -> Vec<(u16, u32)> {
+        let fields = self.query.fields.iter().enumerate();
+        let found = fields.filter(|(_, field)| is_there(**field));
+        found.map(|(index, field)| (*field, self.number(index))).collect()
     }
 
     fn chunk(&mut self, chunk: &Columns) -> Result<(), EngineError> {
@@ -157,7 +151,7 @@ impl<'b> Walk<'_, 'b> {
         if range.is_empty() {
             return Ok(());
         }
-        let fields = self.occurring(chunk.fields.iter().map(|column| column.field));
+        let fields = self.occurring(|field| chunk.field(field).is_some());
         let reader = RunReader::Chunk(chunk);
         let rows = Rows::read(&reader, &fields, range.clone(), self.query, self.grouping.budget)?;
         rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
@@ -196,7 +190,7 @@ impl<'b> Walk<'_, 'b> {
         if in_one_cell {
             return self.whole_block(cell, summary);
         }
-        let fields = self.occurring(summary.fields.iter().map(|summary| summary.field));
+        let fields = self.occurring(|field| summary.field(field).is_some());
         if fields.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,5 @@
 //! Sorted runs of rows in a scan.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
@@ -144,19 +143,14 @@ impl<'a, 'b> Candidate<'a> {
             held.grow(column.memory_bytes() + size_of::<FieldColumn>())?;
             Ok((whole || column.count(picks.len()) > 0).then_some(column))
         };
-        let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
-        let wanted: Cow<'_, [u16]> = selection
-            .fields
-            .as_deref()
-            .map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
-        for field in wanted.iter() {
-            if let Some(column) = reader.field(*field)?
+        let wanted = selection.fields.as_deref();
+        let is_wanted = |field: &u16| wanted.is_none_or(|wanted| wanted.binary_search(field).is_ok());
+        let fields = block.summary.fields.iter().map(|summary| summary.field);
+        for field in fields.filter(is_wanted) {
+            if let Some(column) = reader.field(field)?
                 && let Some(column) = keep(column)?
             {
-                columns.fields.push(FieldColumn {
-                    field: *field,
-                    column,
-                });
+                columns.fields.push(FieldColumn { field, column });
             }
         }
         if let Some(metadata) = reader.metadata()? {

@@ -132,38 +132,29 @@ const LINEAR_TEXTS_MAX: usize = 8;
 
 /// The first occurrence of a text is encoded after a zero; a repetition is its number, counted from one.
 fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
-    if texts.len() <= LINEAR_TEXTS_MAX {
-        return put_few_texts(out, texts);
-    }
-    let mut seen: HashMap<&str, u64> = HashMap::new();
-    for text in texts.iter() {
-        let next = seen.len() as u64 + 1;
-        match seen.get(text) {
-            Some(number) => put_varint(out, *number),
+    let are_few = texts.len() <= LINEAR_TEXTS_MAX;
+    let (mut few, mut many) = ([0u64; LINEAR_TEXTS_MAX], HashMap::new());
+    let mut different = 0;
+    for (index, text) in texts.iter().enumerate() {
+        let known = match are_few {
+            true => (0..index)
+                .find(|before| texts.get(*before) == text)
+                .map(|before| few[before]),
+            false => many.get(text).copied(),
+        };
+        let number = known.unwrap_or(different + 1);
+        match known {
+            Some(number) => put_varint(out, number),
             None => {
-                seen.insert(text, next);
+                different += 1;
                 put_varint(out, 0);
                 put_bytes(out, text.as_bytes());
             }
         }
-    }
-}
-
-fn put_few_texts(out: &mut Vec<u8>, texts: &Texts) {
-    let mut numbers = [0u64; LINEAR_TEXTS_MAX];
-    let mut different = 0;
-    for (index, text) in texts.iter().enumerate() {
-        match (0..index).find(|before| texts.get(*before) == text) {
-            Some(before) => {
-                numbers[index] = numbers[before];
-                put_varint(out, numbers[index]);
-            }
-            None => {
-                different += 1;
-                numbers[index] = different;
-                put_varint(out, 0);
-                put_bytes(out, text.as_bytes());
-            }
+        if are_few {
+            few[index] = number;
+        } else if known.is_none() {
+            many.insert(text, number);
         }
     }
 }
