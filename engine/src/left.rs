@@ -5,7 +5,7 @@ use crate::EngineError;
 use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::entry::BlockEntry;
-use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach_of};
+use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach};
 use crate::query::{check_stop, rows_within};
 use crate::series::{Series, SeriesStats};
 
@@ -53,10 +53,7 @@ fn add_block(
     cache: &Cache,
 ) -> Result<(), EngineError> {
     let whole = entry.is_within(range_ns);
-    let reach = match is_young(expired, entry.first_ns) {
-        true => Reach::None,
-        false => reach_of(expired, &entry.block(cache)?.summary),
-    };
+    let reach = reach(expired, entry, || entry.block(cache))?;
     match reach {
         Reach::All => return Ok(()),
         Reach::None if whole => {

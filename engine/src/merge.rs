@@ -53,7 +53,7 @@ impl Merge {
         for (source, blocks) in &self.sources {
             let mut live = Vec::with_capacity(blocks.len());
             for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
-                match reach(expired, entry)? {
+                match reach(expired, entry, || entry.block_uncached())? {
                     Reach::None => live.push((entry, false)),
                     Reach::Some => live.push((entry, true)),
                     Reach::All => {}

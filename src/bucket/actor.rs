@@ -178,9 +178,8 @@ impl BucketActor {
             });
             changed.set();
         };
-        self.dependencies
-            .journal
-            .submit_ingest(ingest.record, Box::new(then));
+        let journal = &self.dependencies.journal;
+        journal.submit_ingest(ingest.record, Box::new(then));
     }
 
     /// Handles the journal's result for an ingest.

@@ -173,12 +173,9 @@ impl Buckets {
 
     /// Ordinals and handles of the running actors.
     pub fn running(&self) -> Vec<(u32, BucketHandle)> {
-        self.0
-            .handles
-            .read()
-            .iter()
-            .map(|(ordinal, handle)| (*ordinal, handle.clone()))
-            .collect()
+        let handles = self.0.handles.read();
+        let running = handles.iter().map(|(ordinal, handle)| (*ordinal, handle.clone()));
+        running.collect()
     }
 
     /// Whether points would be accepted now. Checked before a body is read, so that refusing is cheap and the processor
@@ -302,9 +299,8 @@ impl Buckets {
         command: Command,
     ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
-        let answer = self
-            .handle(bucket)?
-            .call(move |actor, reply, context| actor.delete(source, command, reply, context));
+        let handle = self.handle(bucket)?;
+        let answer = handle.call(move |actor, reply, context| actor.delete(source, command, reply, context));
         answer.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(points)
     }

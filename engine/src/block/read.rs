@@ -156,10 +156,8 @@ impl BlockReader {
         if let Some((first_ns, step_ns)) = self.block.located(even(bytes))?
             && step_ns >= 0
             && let Ok(steps) = i64::try_from(self.rows().saturating_sub(1))
-            && step_ns
-                .checked_mul(steps)
-                .and_then(|span| first_ns.checked_add(span))
-                .is_some()
+            && let Some(span_ns) = step_ns.checked_mul(steps)
+            && first_ns.checked_add(span_ns).is_some()
         {
             let rows = self.rows();
             return Ok(Times::Even {

@@ -3,7 +3,7 @@
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::BLOCK_ROWS_MAX;
-use crate::bytes::{Reader, put_signed, put_varint};
+use crate::bytes::{Reader, put_doubles, put_signed, put_varint};
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,9 +91,7 @@ impl BlockSummary {
             };
             out.push(kind);
             put_varint(out, count);
-            numbers
-                .iter()
-                .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+            put_doubles(out, numbers);
         }
     }
 

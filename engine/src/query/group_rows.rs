@@ -37,10 +37,8 @@ struct Single {
 
 pub(crate) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
-    first
-        ..timestamps_ns
-            .partition_point(|timestamp| *timestamp <= end)
-            .max(first)
+    let past = timestamps_ns.partition_point(|timestamp| *timestamp <= end);
+    first..past.max(first)
 }
 
 impl<'c, 'b> Rows<'c, 'b> {

@@ -64,16 +64,14 @@ impl NewestRows {
             return;
         };
         let values_start = self.values.len();
-        for (field, column) in table.columns.iter().enumerate() {
-            if let Some(column) = column
-                && let Some(index) = index_of(&column.rows, row)
-            {
+        for (field, column) in table.present_columns() {
+            if let Some(index) = index_of(&column.rows, row) {
                 let value = match &column.values {
                     Values::Numbers { values, .. } => Value::Number(values[index]),
                     Values::Booleans(values) => Value::Boolean(values[index]),
                     Values::Texts(texts) => Value::Text(self.keep(texts.get(index))),
                 };
-                self.values.push((field as u16, value));
+                self.values.push((field, value));
             }
         }
         let metadata = index_of(&table.metadata_rows, row);

@@ -36,19 +36,15 @@ pub(super) struct Texts {
 }
 
 impl Values {
-    /// The first value of a column; `texts` are those of its row.
-    fn of(cell: &Cell, texts: &str) -> Self {
+    /// No values, of the type of this one.
+    fn empty_like(cell: &Cell) -> Self {
         match cell {
-            Cell::Number(value, decimals) => Values::Numbers {
-                values: vec![*value],
-                decimals: *decimals,
+            Cell::Number(..) => Values::Numbers {
+                values: Vec::new(),
+                decimals: 0,
             },
-            Cell::Boolean(value) => Values::Booleans(vec![*value]),
-            Cell::Text(range) => {
-                let mut values = Texts::default();
-                values.push(&texts[range.clone()]);
-                Values::Texts(values)
-            }
+            Cell::Boolean(_) => Values::Booleans(Vec::new()),
+            Cell::Text(_) => Values::Texts(Texts::default()),
         }
     }
 
@@ -118,7 +114,7 @@ pub(super) struct Table {
     /// Position of each row within the request.
     pub(super) places: Vec<u32>,
     /// By field ordinal; a column without rows is a field that does not occur in this request.
-    pub(super) columns: Vec<Option<Column>>,
+    columns: Vec<Option<Column>>,
     pub(super) metadata_rows: Vec<u32>,
     pub(super) metadata: Texts,
 }
@@ -143,12 +139,18 @@ impl Table {
         }
     }
 
+    /// The columns that have rows, with their fields' ordinals.
+    pub(super) fn present_columns(&self) -> impl Iterator<Item = (u16, &Column)> {
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.filter_map(|(field, column)| Some((field as u16, column.as_ref()?)));
+        columns.filter(|(_, column)| !column.rows.is_empty())
+    }
+
     /// Approximate memory of the rows in a head, where every row takes space in every column.
     fn memory_bytes(&self) -> usize {
         let mut row_bytes = size_of::<i64>() + size_of::<u64>();
         let mut text_bytes = self.metadata.memory_bytes();
-        let columns = self.columns.iter().flatten();
-        for column in columns.filter(|column| !column.rows.is_empty()) {
+        for (_, column) in self.present_columns() {
             row_bytes += match &column.values {
                 Values::Numbers { .. } => size_of::<f64>(),
                 Values::Booleans(_) => size_of::<bool>(),
@@ -181,19 +183,17 @@ impl Table {
         if self.columns.len() <= index {
             self.columns.resize_with(index + 1, || None);
         }
-        let slot = &mut self.columns[index];
-        if let Some(column) = slot
-            && column.values.push(cell, texts)
-        {
-            column.rows.push(row);
-            return;
-        }
-        // It is new, or another request used this scratch table for a source whose field with this ordinal has another
-        // type.
-        *slot = Some(Column {
-            rows: vec![row],
-            values: Values::of(cell, texts),
+        let column = self.columns[index].get_or_insert_with(|| Column {
+            rows: Vec::new(),
+            values: Values::empty_like(cell),
         });
+        if !column.values.push(cell, texts) {
+            // Another request used this scratch table for a source whose field with this ordinal has another type.
+            column.rows.clear();
+            column.values = Values::empty_like(cell);
+            column.values.push(cell, texts);
+        }
+        column.rows.push(row);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::NOT_DECIMAL;
 use super::table::{Column, RowsWriter, Table, Texts, Values};
-use crate::bytes::{put_bytes, put_signed, put_varint};
+use crate::bytes::{put_bytes, put_doubles, put_signed, put_varint};
 use crate::decimal;
 
 /// Column types, as encoded.
@@ -35,17 +35,9 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
         (before, step) = (*timestamp_ns, delta);
     }
     put_rows(out, &table.places);
-    let columns = || {
-        table
-            .columns
-            .iter()
-            .enumerate()
-            .filter_map(|(field, column)| Some((field, column.as_ref()?)))
-    };
-    let present = || columns().filter(|(_, column)| !column.rows.is_empty());
-    put_varint(out, present().count() as u64);
-    for (field, column) in present() {
-        put_varint(out, field as u64);
+    put_varint(out, table.present_columns().count() as u64);
+    for (field, column) in table.present_columns() {
+        put_varint(out, u64::from(field));
         put_column(out, column, rows);
     }
     put_presence(out, &table.metadata_rows, rows);
@@ -87,9 +79,7 @@ fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
             if *decimals == NOT_DECIMAL || !put_mantissas(out, values, *decimals) {
                 out.truncate(start);
                 out[kind] = NUMBERS_RAW;
-                values
-                    .iter()
-                    .for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+                put_doubles(out, values);
             }
         }
         Values::Booleans(values) => {
