@@ -1,17 +1,21 @@
-//! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `take` to the
-//! journal and comes back as `applied`; the order of submission to the journal is the order in the log.
+//! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `Take` to the
+//! journal and comes back as `Applied`; the order of submission to the journal is the order in the log.
+//!
+//! Messages that go through the journal or the sealer threads are here, those that only need the state in `request`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use engine::Sealed;
 use tokio::sync::oneshot;
 
 use super::budget::{Budget, Holds};
 use super::handle::Changed;
 use super::registry::Inner;
+use super::request::{Ask, Request};
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
@@ -22,26 +26,51 @@ use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
 pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
 
-/// Work for the actor, done in order with its other messages.
+type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
+
+/// An ingest to number and log.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Work<F>(F);
-
-/// Sends work to the actor.
-pub(super) fn send(
-    address: &Addr<BucketActor>,
-    work: impl FnOnce(&mut BucketActor, &mut Context<BucketActor>) + Send + 'static,
-) {
-    address.do_send(Work(work));
+pub(super) struct Take {
+    pub(super) ingest: Ingest,
+    pub(super) reply: IngestReply,
+    /// Its share of the byte limits, until it is applied or refused.
+    pub(super) holds: Holds,
 }
 
-impl<F: FnOnce(&mut Self, &mut Context<Self>) + Send + 'static> Handler<Work<F>> for BucketActor {
-    type Result = ();
-
-    fn handle(&mut self, Work(work): Work<F>, context: &mut Self::Context) {
-        work(self, context);
-    }
+/// The journal's result for an ingest.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Applied {
+    outcome: Result<Committed, JournalError>,
+    first_sequence: u64,
+    key: Option<Digest>,
+    reply: IngestReply,
+    holds: Holds,
 }
+
+/// Deletes one source, or all of them with the bucket, in order with the ingests.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Delete {
+    pub(super) source: Option<u32>,
+    pub(super) command: Command,
+    pub(super) reply: DeleteReply,
+}
+
+/// The journal's result for a deletion.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Deleted {
+    outcome: Result<(), JournalError>,
+    source: Option<u32>,
+    reply: DeleteReply,
+}
+
+/// Rows that a sealer thread has compressed into blocks.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RowsSealed(Sealed);
 
 /// An idempotency key whose first request is in progress.
 struct Pending {
@@ -92,7 +121,7 @@ impl BucketActor {
         }
     }
 
-    pub(super) fn with_memory_reported<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
+    fn with_memory_reported<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
         let done = work(&mut self.state);
         let now_bytes = self.state.store.unsaved().1;
         let reported_bytes = std::mem::replace(&mut self.reported_bytes, now_bytes);
@@ -106,9 +135,7 @@ impl BucketActor {
             let address = context.address();
             self.dependencies.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
-                    send(&address, |actor, _| {
-                        actor.with_memory_reported(|state| state.store.finish_seal(sealed));
-                    });
+                    address.do_send(RowsSealed(sealed));
                 }
             });
         }
@@ -136,15 +163,50 @@ impl BucketActor {
         }
         Ok(())
     }
+}
 
-    /// Numbers and logs an ingest. `holds` is its share of the byte limits, until it is applied or refused.
-    pub(super) fn take(
-        &mut self,
-        mut ingest: Ingest,
-        reply: IngestReply,
-        holds: Holds,
-        context: &mut Context<Self>,
-    ) {
+/// The receiver is gone if the client has disconnected.
+fn respond<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _ = reply.send(answer);
+}
+
+impl Actor for BucketActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        // The handle enforces the limit, in bytes; a limit on the number of messages must not refuse what the bytes
+        // allow.
+        context.set_mailbox_capacity(usize::MAX >> 4);
+        // Rows left from the replay of the log.
+        self.seal_full(context);
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.stopped = true;
+    }
+}
+
+impl Drop for BucketActor {
+    fn drop(&mut self) {
+        self.dependencies.memory.change(self.reported_bytes, 0);
+        if !self.stopped
+            && let Some(registry) = self.dependencies.registry.upgrade()
+        {
+            // It has panicked: the next checkpoint sets the bucket apart.
+            registry.order_checkpoint();
+        }
+    }
+}
+
+impl Handler<Take> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Take, context: &mut Self::Context) {
+        let Take {
+            mut ingest,
+            reply,
+            holds,
+        } = message;
         let Err(reply) = self.repeated(&ingest, reply) else {
             return;
         };
@@ -171,26 +233,33 @@ impl BucketActor {
         }
         let (address, changed) = (context.address(), self.dependencies.changed.clone());
         let then = move |outcome| {
-            send(&address, move |actor, context| {
-                // Before the answer: a client that has its answer must not count against the limits any more.
-                drop(holds);
-                actor.applied(outcome, first_sequence, key, reply, context);
+            address.do_send(Applied {
+                outcome,
+                first_sequence,
+                key,
+                reply,
+                holds,
             });
             changed.set();
         };
         let journal = &self.dependencies.journal;
         journal.submit_ingest(ingest.record, Box::new(then));
     }
+}
 
-    /// Handles the journal's result for an ingest.
-    fn applied(
-        &mut self,
-        outcome: Result<Committed, JournalError>,
-        first_sequence: u64,
-        key: Option<Digest>,
-        reply: IngestReply,
-        context: &mut Context<Self>,
-    ) {
+impl Handler<Applied> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Applied, context: &mut Self::Context) {
+        let Applied {
+            outcome,
+            first_sequence,
+            key,
+            reply,
+            holds,
+        } = message;
+        // Before the answer: a client that has its answer must not count against the limits any more.
+        drop(holds);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
         let waiting = pending.map(|(key, pending)| (key, pending.waiting));
         match outcome {
@@ -225,30 +294,39 @@ impl BucketActor {
             }
         }
     }
+}
 
-    /// Deletes one source, or all of them with the bucket, in order with the ingests.
-    pub(super) fn delete(
-        &mut self,
-        source: Option<u32>,
-        command: Command,
-        reply: oneshot::Sender<Result<u64, ServiceError>>,
-        context: &mut Context<Self>,
-    ) {
+impl Handler<Delete> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Delete, context: &mut Self::Context) {
+        let Delete {
+            source,
+            command,
+            reply,
+        } = message;
         let (address, changed) = (context.address(), self.dependencies.changed.clone());
         *self.deleting.entry(source).or_insert(0) += 1;
         self.dependencies.journal.submit_command(command, move |outcome| {
-            send(&address, move |actor, _| actor.deleted(source, outcome, reply));
+            address.do_send(Deleted {
+                outcome,
+                source,
+                reply,
+            });
             changed.set();
         });
     }
+}
 
-    /// Handles the journal's result for a deletion.
-    fn deleted(
-        &mut self,
-        source: Option<u32>,
-        outcome: Result<(), JournalError>,
-        reply: oneshot::Sender<Result<u64, ServiceError>>,
-    ) {
+impl Handler<Deleted> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Deleted, _: &mut Self::Context) {
+        let Deleted {
+            outcome,
+            source,
+            reply,
+        } = message;
         if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
@@ -275,35 +353,18 @@ impl BucketActor {
     }
 }
 
-/// The receiver is gone if the client has disconnected.
-pub(super) fn respond<T>(reply: oneshot::Sender<T>, answer: T) {
-    let _ = reply.send(answer);
-}
+impl Handler<RowsSealed> for BucketActor {
+    type Result = ();
 
-impl Actor for BucketActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        // The handle enforces the limit, in bytes; a limit on the number of messages must not refuse what the bytes
-        // allow.
-        context.set_mailbox_capacity(usize::MAX >> 4);
-        // Rows left from the replay of the log.
-        self.seal_full(context);
-    }
-
-    fn stopped(&mut self, _: &mut Self::Context) {
-        self.stopped = true;
+    fn handle(&mut self, RowsSealed(sealed): RowsSealed, _: &mut Self::Context) {
+        self.with_memory_reported(|state| state.store.finish_seal(sealed));
     }
 }
 
-impl Drop for BucketActor {
-    fn drop(&mut self) {
-        self.dependencies.memory.change(self.reported_bytes, 0);
-        if !self.stopped
-            && let Some(registry) = self.dependencies.registry.upgrade()
-        {
-            // It has panicked: the next checkpoint sets the bucket apart.
-            registry.order_checkpoint();
-        }
+impl<R: Request> Handler<Ask<R>> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, Ask { request, reply }: Ask<R>, _: &mut Self::Context) {
+        respond(reply, self.with_memory_reported(|state| request.answer(state)));
     }
 }

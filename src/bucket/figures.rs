@@ -6,10 +6,9 @@ use engine::View;
 
 use super::handle::gone;
 use super::registry::Buckets;
-use super::state::BucketState;
+use super::request::TakeFigures;
 use crate::catalog::Bucket;
 use crate::error::{ErrorKind, ServiceError};
-use crate::ledger::LedgerError;
 
 /// Statistics of a bucket at one moment.
 pub struct BucketFigures {
@@ -40,14 +39,7 @@ impl Buckets {
                 handle => handle?,
             };
             let expired = self.expired_rows(&bucket);
-            let figures = move |state: &mut BucketState| {
-                Ok::<_, LedgerError>(BucketFigures {
-                    view: state.store.view().without(&expired),
-                    disk_bytes: state.disk_bytes()?,
-                    ingested_at_ns: state.ingested_at_ns,
-                })
-            };
-            asked.push((bucket, handle.send(figures)));
+            asked.push((bucket, handle.send(TakeFigures { expired })));
         }
         let mut figures = Vec::with_capacity(asked.len());
         for (bucket, answer) in asked {

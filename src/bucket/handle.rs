@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::{Addr, Context};
-use tokio::sync::oneshot::{self, Receiver, Sender};
+use actix::Addr;
+use tokio::sync::oneshot;
 
-use super::actor::{self, BucketActor, respond};
+use super::actor::BucketActor;
 use super::budget::Budget;
-use super::state::BucketState;
+use super::request::{Ask, Request};
 use crate::error::ServiceError;
 
 /// Handle of one bucket's actor. Cheap to clone.
@@ -46,34 +46,20 @@ pub(super) fn gone() -> ServiceError {
 }
 
 impl BucketHandle {
-    /// Sends work to the actor, and returns the channel of its answer. The channel is closed without one if the actor
-    /// has stopped.
-    pub(super) fn call<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketActor, Sender<R>, &mut Context<BucketActor>) + Send + 'static,
-    ) -> Receiver<R> {
+    /// Sends a request, and returns the channel of its answer. The channel is closed without one if the actor has
+    /// stopped.
+    pub fn send<R: Request>(&self, request: R) -> oneshot::Receiver<R::Answer> {
         let (reply, answer) = oneshot::channel();
-        actor::send(&self.address, |actor, context| work(actor, reply, context));
+        self.address.do_send(Ask { request, reply });
         answer
     }
 
-    /// Calls `work` with the state, in order with ingests and deletions, and returns the channel of its result.
-    pub fn send<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
-    ) -> Receiver<R> {
-        self.call(|actor, reply, _| respond(reply, actor.with_memory_reported(work)))
-    }
-
-    /// The same, and awaits the result.
+    /// Sends a request and awaits its answer.
     ///
     /// # Errors
     /// 503 when the actor has stopped.
-    pub async fn ask<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
-    ) -> Result<R, ServiceError> {
-        self.send(work).await.map_err(|_| gone())
+    pub async fn ask<R: Request>(&self, request: R) -> Result<R::Answer, ServiceError> {
+        self.send(request).await.map_err(|_| gone())
     }
 
     /// Whether a checkpoint has to visit this bucket: it has changed since the last call, or its actor is gone.
@@ -89,5 +75,31 @@ impl BucketHandle {
     /// Bytes of ingests queued for the bucket.
     pub fn mailbox_bytes(&self) -> u64 {
         self.mailbox.used()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bucket::BucketState;
+
+    /// A test's own look at the state.
+    struct Look<F>(F);
+
+    impl<R: Send + 'static, F: FnOnce(&mut BucketState) -> R + Send + 'static> Request for Look<F> {
+        type Answer = R;
+
+        fn answer(self, state: &mut BucketState) -> R {
+            (self.0)(state)
+        }
+    }
+
+    impl BucketHandle {
+        pub async fn with<R: Send + 'static>(
+            &self,
+            look: impl FnOnce(&mut BucketState) -> R + Send + 'static,
+        ) -> Result<R, ServiceError> {
+            self.ask(Look(look)).await
+        }
     }
 }

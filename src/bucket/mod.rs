@@ -15,6 +15,7 @@ mod handle;
 mod idempotency;
 mod load;
 mod registry;
+mod request;
 mod sealer;
 mod state;
 
@@ -24,8 +25,9 @@ pub use figures::BucketFigures;
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
 pub use registry::{Buckets, BucketsOptions, Dependencies, expired_rows};
+pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, Unsaved};
 pub use sealer::Sealer;
-pub use state::{BucketState, Unsaved};
+pub use state::BucketState;
 
 pub use crate::ledger::Digest;
 

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use actix::{Actor, Arbiter};
 use engine::{Cache, ExpiredRows, View};
 use parking_lot::RwLock;
+use tokio::sync::oneshot;
 
-use super::actor::{ActorDependencies, BucketActor};
+use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
 use super::load::BucketsLoad;
+use super::request::{FindAnswer, NextSequence, TakeView};
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
@@ -230,7 +232,8 @@ impl Buckets {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
             saturated()
         })?;
-        let answer = handle.call(|actor, reply, context| actor.take(ingest, reply, holds, context));
+        let (reply, answer) = oneshot::channel();
+        handle.address.do_send(Take { ingest, reply, holds });
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -257,8 +260,7 @@ impl Buckets {
         key: Digest,
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
         let now_ns = self.0.dependencies.clock.now_ns();
-        let find = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
-        let found = self.handle(bucket)?.ask(find).await?;
+        let found = self.handle(bucket)?.ask(FindAnswer { key, now_ns }).await?;
         let found = found.map_err(ServiceError::internal)?;
         Ok(found.map(|entry| (entry.body, entry.answer)))
     }
@@ -269,7 +271,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
-        let view = self.handle(bucket)?.ask(|state| state.store.view()).await?;
+        let view = self.handle(bucket)?.ask(TakeView).await?;
         Ok(view.without(&self.expired_rows(bucket)))
     }
 
@@ -283,7 +285,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn next_sequence(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
-        self.handle(bucket)?.ask(|state| state.next_sequence).await
+        self.handle(bucket)?.ask(NextSequence).await
     }
 
     /// Commits the command that deletes one source, or the whole bucket, in order with ingests; returns the number of
@@ -300,7 +302,12 @@ impl Buckets {
     ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
         let handle = self.handle(bucket)?;
-        let answer = handle.call(move |actor, reply, context| actor.delete(source, command, reply, context));
+        let (reply, answer) = oneshot::channel();
+        handle.address.do_send(Delete {
+            source,
+            command,
+            reply,
+        });
         answer.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(points)
     }

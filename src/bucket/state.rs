@@ -1,12 +1,12 @@
 //! The state that a bucket's actor owns: the store, the next sequence, the idempotency keys. Points are added only by
 //! `apply`, both live and during replay.
 
-use engine::{Cache, Checkpoint, EngineError, Store};
+use engine::{Cache, EngineError, Store};
 use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
 use crate::journal::IngestView;
-use crate::ledger::{Ledger, LedgerError, NewEntry};
+use crate::ledger::{Ledger, LedgerError};
 
 /// The points of one bucket and related state.
 pub struct BucketState {
@@ -20,20 +20,6 @@ pub struct BucketState {
     pub ingested_at_ns: Option<i64>,
     /// Log sequence of the last record that was applied, or is covered by the segments.
     pub applied: Sequence,
-}
-
-/// What a bucket contributes to a checkpoint.
-pub struct Unsaved {
-    /// Rows that no segment contains.
-    pub checkpoint: Option<Checkpoint>,
-    /// Answers to idempotency keys that no file of the ledger contains.
-    pub answers: Vec<NewEntry>,
-    /// See [`BucketState::applied`].
-    pub applied: Sequence,
-    pub next_sequence: u64,
-    pub ingested_at_ns: Option<i64>,
-    /// The segments that the store reads from, with its number of live rows in each.
-    pub live_segments: Vec<(u64, u64)>,
 }
 
 impl BucketState {
@@ -77,21 +63,6 @@ impl BucketState {
     pub fn disk_bytes(&self) -> Result<u64, LedgerError> {
         let answers_bytes = self.idempotency.file_bytes()?;
         Ok(self.store.segment_bytes() + answers_bytes + self.store.unsaved_encoded_bytes())
-    }
-
-    /// The first step of a checkpoint: drops expired rows and answers, and collects what no file contains yet. Answers
-    /// older than `deletes_at_ns` are dropped.
-    pub fn begin_checkpoint(&mut self, cutoff_ns: i64, deletes_at_ns: Option<i64>) -> Unsaved {
-        self.store.expire(cutoff_ns);
-        self.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
-        Unsaved {
-            checkpoint: self.store.begin_checkpoint(),
-            answers: self.idempotency.unsaved(),
-            applied: self.applied,
-            next_sequence: self.next_sequence,
-            ingested_at_ns: self.ingested_at_ns,
-            live_segments: self.store.live_segments(),
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use engine::SegmentPart;
 use tokio::sync::oneshot;
 
 use super::manifest::BucketMark;
-use crate::bucket::{BucketHandle, Unsaved};
+use crate::bucket::{BucketHandle, FinishCheckpoint, Unsaved};
 
 /// Mark of a bucket that has never had a point.
 pub(super) const NO_MARK: BucketMark = BucketMark {
@@ -46,13 +46,11 @@ impl BucketCheckpoint {
         if checkpoint.is_none() && answers.is_empty() {
             return None;
         }
-        Some(self.handle.send(move |state| {
-            // Readers find the answers in the ledger now.
-            state.idempotency.saved(&answers);
-            if let Some(checkpoint) = checkpoint {
-                state.store.finish_checkpoint(checkpoint, part, cutoff_ns());
-            }
-            state.store.live_segments()
+        Some(self.handle.send(FinishCheckpoint {
+            checkpoint,
+            answers,
+            part,
+            cutoff_ns,
         }))
     }
 }

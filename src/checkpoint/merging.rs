@@ -16,7 +16,7 @@ use engine::{
 use super::checkpointer::CheckpointError;
 use super::segments::write_segment;
 use super::task::Task;
-use crate::bucket::BucketHandle;
+use crate::bucket::{BeginMerge, BucketHandle, FinishMerge};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
 use crate::sealed_file::SealedDir;
@@ -85,8 +85,7 @@ impl MergeJob {
         removable: Removable,
     ) -> Result<Option<MergedRows>, CheckpointError> {
         let segments = self.chosen.clone();
-        let begun = handle.send(move |state| state.store.begin_merge(&segments));
-        let Ok(merge) = begun.blocking_recv() else {
+        let Ok(merge) = handle.send(BeginMerge { segments }).blocking_recv() else {
             let exists = |catalog: &Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
             return match self.catalog.read(exists) {
                 true => Err(CheckpointError::ActorGone(ordinal)),
@@ -222,9 +221,10 @@ impl Task {
             let after = others.chain(new).collect();
             self.usage.set(ordinal, after);
             let cutoff_ns = self.cutoff_ns(ordinal);
-            let live_segments = handle.send(move |state| {
-                state.store.finish_merge(merge, part, cutoff_ns());
-                state.store.live_segments()
+            let live_segments = handle.send(FinishMerge {
+                merge,
+                part,
+                cutoff_ns,
             });
             replies.push((ordinal, live_segments));
         }

@@ -18,7 +18,7 @@ use super::manifest::Manifest;
 use super::segments::{Segments, write_segment};
 use super::set_apart::SetApart;
 use super::usage::Usage;
-use crate::bucket::{BucketHandle, Buckets, CarriedDir, expired_rows};
+use crate::bucket::{BeginCheckpoint, BucketHandle, Buckets, CarriedDir, expired_rows};
 use crate::catalog::{Bucket, Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::JournalWriter;
@@ -420,9 +420,10 @@ impl Task {
     /// Asks these buckets for what the checkpoint writes of them. Also returns the ordinals of those without an actor.
     fn begin(&self, asked: &[(u32, BucketHandle)]) -> (Vec<BucketCheckpoint>, Vec<u32>) {
         let ask = |(ordinal, handle): &(u32, BucketHandle)| {
-            let (cutoff_ns, deletes_at_ns) = (self.cutoff_ns(*ordinal), self.deletes_at_ns);
-            // The cutoff is computed when the actor gets there, because retention may change until then.
-            handle.send(move |state| state.begin_checkpoint(cutoff_ns(), deletes_at_ns))
+            handle.send(BeginCheckpoint {
+                cutoff_ns: self.cutoff_ns(*ordinal),
+                deletes_at_ns: self.deletes_at_ns,
+            })
         };
         // Ask all of them before waiting for the first.
         let replies: Vec<_> = asked.iter().map(ask).collect();

@@ -76,7 +76,7 @@ async fn held(rooms: &Rooms) -> (u64, bool) {
         // As rows they would take a timestamp, a sequence and a number each.
         (points, rows > 0 && bytes < rows * 24)
     };
-    handle.ask(look).await.unwrap()
+    handle.with(look).await.unwrap()
 }
 
 /// Two checkpoints far enough apart that the next one may delete.

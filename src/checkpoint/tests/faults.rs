@@ -70,7 +70,7 @@ fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &Si
         }
         for (_, handle) in live.rooms.buckets.running() {
             // Behind the message that answered the last request.
-            handle.ask(|_| ()).await.expect("the actor answers");
+            handle.with(|_| ()).await.expect("the actor answers");
             assert_eq!(handle.mailbox_bytes(), 0, "nothing is under way");
         }
         let log_failed = log_failed(&live);

@@ -361,7 +361,7 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
         world.model.lock().buckets[0].existence = Existence::Deleted;
         // Behind the deletion in the journal's order, and then in the actor's.
         world.create_bucket(&live.rooms).await.unwrap();
-        handle.ask(|_| ()).await.unwrap();
+        handle.with(|_| ()).await.unwrap();
         assert!(live.rooms.buckets.running().is_empty());
         live.stop();
     });

@@ -106,7 +106,7 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
             .catalog
             .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
-        handle.ask(|_| panic!("on purpose")).await.unwrap_err();
+        handle.with(|_| panic!("on purpose")).await.unwrap_err();
         let deadline = Instant::now() + Duration::from_secs(60);
         while live.rooms.buckets.load().memory_bytes > 0 {
             assert!(Instant::now() < deadline, "its memory is released");
@@ -145,7 +145,7 @@ fn records_carried_for_a_failed_checkpoint_are_carried_again() {
             .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
-        handle.ask(|_| panic!("on purpose")).await.unwrap_err();
+        handle.with(|_| panic!("on purpose")).await.unwrap_err();
         // The directory is there already, so that it is the segment itself that cannot be written.
         disk.fail(Operation::Create, 2, Fault::Full { bytes: 0 });
         live.checkpoint().unwrap_err();
@@ -205,7 +205,7 @@ fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {
             .catalog
             .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
-        handle.ask(|_| panic!("on purpose")).await.unwrap_err();
+        handle.with(|_| panic!("on purpose")).await.unwrap_err();
         live.on_thread(|task| {
             task.checkpoint().unwrap();
             let merged = job.run(&AtomicBool::new(false));

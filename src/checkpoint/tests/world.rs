@@ -473,7 +473,7 @@ impl World {
         catalog.read(|catalog| entries.check(catalog, ledger, now_ns));
         for (_, handle) in live.rooms.buckets.running() {
             let (model, catalog) = (self.model.lock().clone(), live.rooms.catalog.clone());
-            let checked = handle.ask(move |state| {
+            let checked = handle.with(move |state| {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     catalog.read(|catalog| model.check_bucket(catalog, state, now_ns));
                 }))

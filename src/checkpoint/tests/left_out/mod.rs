@@ -186,7 +186,7 @@ impl Scenario {
             .expect("it was made");
         let handle = live.rooms.buckets.handle(&bucket).expect("it runs");
         handle
-            .ask(|_| panic!("on purpose"))
+            .with(|_| panic!("on purpose"))
             .await
             .expect_err("its actor is gone");
         live.checkpoint().map_err(Failure::Checkpoint)?;

@@ -56,7 +56,7 @@ async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
         let points = |source: &u32| state.store.stats(*source, i64::MIN).expect("stats").points;
         sources.iter().map(points).sum()
     };
-    handle.ask(count).await.expect("it answers")
+    handle.with(count).await.expect("it answers")
 }
 
 pub(super) async fn end(mut storm: Storm) -> Storm {

@@ -343,7 +343,7 @@ impl Storm {
         let handle = rooms.buckets.handle(&self.bucket(rooms, index));
         // Without a message of its own.
         let panics = |_: &mut crate::bucket::BucketState| std::panic::resume_unwind(Box::new("on purpose"));
-        let asked: Result<(), _> = handle.expect("it has no trouble").ask(panics).await;
+        let asked: Result<(), _> = handle.expect("it has no trouble").with(panics).await;
         asked.expect_err("it is gone");
         self.model.buckets[index].trouble = Trouble::Apart;
         self.counts.set_apart += 1;
