@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use engine::query::{GroupQuery, Groups, group};
 use engine::rows::RowsWriter;
-use engine::{
-    BLOCK_ROWS_MAX, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Snapshot, Store, Unit,
-};
+use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Store, Unit};
 
 use crate::Outcome;
 use crate::points::{BATCH, SECOND_NS, Series};
@@ -81,7 +79,7 @@ const ALL: (i64, i64) = (FIRST_NS, FIRST_NS + SPAN_NS);
 const ROUNDS: usize = 201;
 
 /// The points of a source in one reopened segment.
-pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
+pub fn sealed(points: usize, interval_ns: i64) -> Outcome<[SeriesSnapshot; 1]> {
     opened(segment(points, interval_ns)?)
 }
 
@@ -109,12 +107,12 @@ fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
 }
 
 /// A store with this segment and an empty cache.
-fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
+fn opened(segment: SharedBytes) -> Outcome<[SeriesSnapshot; 1]> {
     let file = SegmentFile::open(1, segment).map_err(|error| format!("{error:?}"))?;
     let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
     let mut opened = Store::new();
     opened.add_segment(part.ok_or("a segment without blocks")?);
-    Ok(opened.snapshot([SOURCE]))
+    Ok([opened.view().source(SOURCE).ok_or("a segment without points")?])
 }
 
 fn run_query(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
@@ -152,7 +150,7 @@ fn rows_read() -> Outcome<Vec<Measured>> {
     for unit in [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month] {
         for _ in 0..100 {
             let (one, other) = (random.i64(ALL.0..ALL.1), random.i64(ALL.0..ALL.1));
-            let groups = run_query(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
+            let groups = run_query(&snapshot[0], (one.min(other), one.max(other)), unit, &[0])?;
             let (rows, cells) = (groups.touched.rows, groups.touched.cells);
             let beyond = (rows + cells) as f64 - 2.0 * BLOCK_ROWS_MAX as f64;
             let of_a_cell = beyond.max(0.0) / groups.starts_ns.len().max(1) as f64;
@@ -176,7 +174,7 @@ fn rows_read() -> Outcome<Vec<Measured>> {
 
 fn hourly() -> Outcome<Vec<Measured>> {
     let snapshot = sealed(POINTS, SECOND_NS)?;
-    let series = &snapshot.series[0];
+    let series = &snapshot[0];
     let one = median_us(series, ALL, Unit::Hour, &[0])?;
     let three = median_us(series, ALL, Unit::Hour, &[0, 1, 2])?;
     let ragged = median_us(
@@ -203,11 +201,11 @@ fn minutely() -> Outcome<Vec<Measured>> {
     let points = POINTS / 10;
     let segment = segment(points, SECOND_NS)?;
     let snapshot = opened(Arc::clone(&segment))?;
-    let again = |fields: &[u16]| median_us(&snapshot.series[0], ALL, Unit::Minute, fields);
+    let again = |fields: &[u16]| median_us(&snapshot[0], ALL, Unit::Minute, fields);
     let first = |fields: &[u16]| {
         let took = (0..ROUNDS).map(|_| {
             let snapshot = opened(Arc::clone(&segment))?;
-            timed_us(&snapshot.series[0], ALL, Unit::Minute, fields)
+            timed_us(&snapshot[0], ALL, Unit::Minute, fields)
         });
         Outcome::Ok(median(&mut took.collect::<Outcome<Vec<_>>>()?))
     };
@@ -232,8 +230,8 @@ fn tenfold() -> Outcome<Vec<Measured>> {
     for unit in [Unit::Hour, Unit::Day] {
         let (mut of_sparse, mut of_dense) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            of_sparse.push(timed_us(&sparse.series[0], ALL, unit, &[0])?);
-            of_dense.push(timed_us(&dense.series[0], ALL, unit, &[0])?);
+            of_sparse.push(timed_us(&sparse[0], ALL, unit, &[0])?);
+            of_dense.push(timed_us(&dense[0], ALL, unit, &[0])?);
         }
         let (of_sparse, of_dense) = (median(&mut of_sparse), median(&mut of_dense));
         worst = worst.max(of_dense / of_sparse);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use engine::rows::RowsWriter;
-use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentPart, SegmentWriter, Snapshot, Store, Unit};
+use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentPart, SegmentWriter, SeriesSnapshot, Store, Unit};
 
 const BUCKET: u32 = 1;
 const SOURCE: u32 = 1;
@@ -81,10 +81,10 @@ fn part(segment: &Arc<Vec<u8>>) -> SegmentPart {
     file.part(BUCKET).unwrap().unwrap()
 }
 
-fn opened(segment: &Arc<Vec<u8>>) -> Snapshot {
+fn opened(segment: &Arc<Vec<u8>>) -> [SeriesSnapshot; 1] {
     let mut store = Store::new();
     store.add_segment(part(segment));
-    store.snapshot([SOURCE])
+    [store.view().source(SOURCE).unwrap()]
 }
 
 fn append(criterion: &mut Criterion) {
@@ -154,7 +154,8 @@ fn append_wide(criterion: &mut Criterion) {
         bencher.iter_batched_ref(
             || {
                 let store = store();
-                let held = store.snapshot(0..SOURCES);
+                let view = store.view();
+                let held: Vec<_> = (0..SOURCES).map(|source| view.source(source)).collect();
                 (store, held)
             },
             |(store, _)| store.apply(&encoded, 1 << 20).unwrap(),
@@ -195,7 +196,11 @@ fn breadth(criterion: &mut Criterion) {
             bencher.iter(|| view.stats(i64::MIN, &|| false, &mut Err).unwrap().points);
         });
         group.bench_function(format!("all of {sources}"), |bencher| {
-            bencher.iter(|| view.select(0..sources).series.len());
+            bencher.iter(|| {
+                (0..sources)
+                    .filter_map(|source| view.source(source))
+                    .collect::<Vec<_>>()
+            });
         });
     }
     group.finish();
@@ -243,7 +248,7 @@ fn raw_scan(criterion: &mut Criterion) {
     group.bench_function("rows in order", |bencher| {
         bencher.iter(|| {
             let selection = Selection {
-                series: &snapshot.series[0],
+                series: &snapshot[0],
                 fields: None,
             };
             let query = ScanQuery {
@@ -287,7 +292,7 @@ fn grouped(criterion: &mut Criterion) {
                     metadata,
                     stop: &|| false,
                 };
-                group(&snapshot.series[0], &query).unwrap().starts_ns.len()
+                group(&snapshot[0], &query).unwrap().starts_ns.len()
             });
         });
     }

@@ -35,6 +35,13 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends eight bytes per double, little-endian.
+pub(crate) fn put_doubles(out: &mut Vec<u8>, doubles: &[f64]) {
+    for double in doubles {
+        out.extend_from_slice(&double.to_le_bytes());
+    }
+}
+
 /// A cursor over bytes that returns [`EngineError::Corrupt`] if they are truncated or invalid.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
@@ -141,6 +148,15 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn f64(&mut self) -> Result<f64, EngineError> {
         Ok(f64::from_le_bytes(self.fixed()?))
+    }
+
+    /// What [`put_doubles`] wrote for this many doubles.
+    pub(crate) fn doubles(
+        &mut self,
+        count: usize,
+    ) -> Result<impl Iterator<Item = f64> + use<'a>, EngineError> {
+        let (doubles, _) = self.take(count.saturating_mul(8))?.as_chunks();
+        Ok(doubles.iter().map(|double| f64::from_le_bytes(*double)))
     }
 
     /// A length and that many bytes.

@@ -45,10 +45,8 @@ pub(crate) enum Part {
     Starts { level: u8 },
     /// Row counts of the cells of a rollup level.
     Rows { level: u8 },
-    /// A field's aggregates in the cells of a rollup level.
+    /// A field's aggregates in the cells of a level; computed from its rows if the block does not store the level.
     Aggregates { level: u8, field: u16 },
-    /// The same for a level that the block does not store, computed from its rows.
-    Derived { level: u8, field: u16 },
 }
 
 /// A cached value; cheap to clone.
@@ -126,14 +124,5 @@ impl Cache {
 
     pub(crate) fn insert(&self, key: Key, value: Value) {
         self.0.entries.insert(key, value);
-    }
-}
-
-impl std::fmt::Debug for Cache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache")
-            .field("bytes", &self.bytes())
-            .field("bytes_max", &self.bytes_max())
-            .finish()
     }
 }

@@ -52,6 +52,14 @@ impl Values {
             Values::Texts(_) => FieldKind::String,
         }
     }
+
+    /// Decimal places of numbers; [`NOT_DECIMAL`] if they are not stored as decimals.
+    pub(crate) fn decimals(&self) -> u8 {
+        match self {
+            Values::Numbers { decimals, .. } => *decimals,
+            Values::Booleans(_) | Values::Texts(_) => NOT_DECIMAL,
+        }
+    }
 }
 
 /// Memory of a distinct text in bytes, besides its content: pointers in dictionary and index, reference counts, code.
@@ -232,13 +240,8 @@ impl Column {
         let mut column = Column::absent(0, kind);
         let sources: Vec<Option<&Column>> = runs.iter().map(|run| of(run)).collect();
         if let Values::Numbers { decimals, .. } = &mut column.values {
-            *decimals = sources
-                .iter()
-                .flatten()
-                .fold(0, |most, column| match &column.values {
-                    Values::Numbers { decimals, .. } => most.max(*decimals),
-                    _ => NOT_DECIMAL,
-                });
+            let stated = sources.iter().flatten().map(|column| column.values.decimals());
+            *decimals = stated.max().unwrap_or(0);
         }
         if let Some(numbers) = dense_numbers(&sources)
             && let Values::Numbers { values, .. } = &mut column.values

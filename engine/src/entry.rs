@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::EngineError;
 use crate::block::{Block, BlockId};
 use crate::cache::{Cache, Key, Part, Value};
-use crate::segment::{FooterEntry, SegmentFile};
+use crate::segment::SegmentFile;
 
 /// Bounds and row count of a block, which a query compares without accessing the block.
 #[derive(Clone)]
@@ -107,20 +107,19 @@ impl BlockEntry {
     /// # Errors
     /// [`EngineError::Damaged`] if the footer has been damaged since the file was opened.
     pub(crate) fn block(&self, cache: &Cache) -> Result<Block, EngineError> {
-        let (file, at) = match &self.home {
-            Home::Heap(block) => return Ok(Block::clone(block)),
-            Home::Filed { file, at } => (file, *at),
+        let Home::Filed { file, at } = &self.home else {
+            return self.block_uncached();
         };
         let key = Key {
-            block: file.block_id(at),
+            block: file.block_id(*at),
             part: Part::Footer,
         };
         if let Some(Value::Footer(entry)) = cache.get(&key) {
-            return Ok(file.block(at, entry));
+            return Ok(file.block(*at, entry));
         }
-        let entry = self.read(file, at)?;
+        let entry = file.footer_entry(*at, self.checksum)?;
         cache.insert(key, Value::Footer(entry.clone()));
-        Ok(file.block(at, entry))
+        Ok(file.block(*at, entry))
     }
 
     /// The block, with a summary that bypasses the cache: a scan over a whole store would only evict what queries need.
@@ -130,22 +129,7 @@ impl BlockEntry {
     pub(crate) fn block_uncached(&self) -> Result<Block, EngineError> {
         match &self.home {
             Home::Heap(block) => Ok(Block::clone(block)),
-            Home::Filed { file, at } => Ok(file.block(*at, self.read(file, *at)?)),
+            Home::Filed { file, at } => Ok(file.block(*at, file.footer_entry(*at, self.checksum)?)),
         }
-    }
-
-    fn read(&self, file: &SegmentFile, at: u32) -> Result<FooterEntry, EngineError> {
-        file.footer_entry(at, self.checksum)
-    }
-}
-
-impl std::fmt::Debug for BlockEntry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlockEntry")
-            .field("first_ns", &self.first_ns)
-            .field("last_ns", &self.last_ns)
-            .field("rows", &self.rows)
-            .field("id", &self.id())
-            .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::EngineError;
-use crate::block::{BlockReader, BlockSummary, encode_block};
+use crate::block::{Block, BlockReader, BlockSummary, encode_block};
 use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
@@ -40,23 +40,23 @@ pub(crate) enum Reach {
     All,
 }
 
-/// Determined from the summary, which is decoded only if the block is old enough.
-pub(crate) fn reach(expired: &[ExpiredRows], entry: &BlockEntry) -> Result<Reach, EngineError> {
+/// Determined from the block's summary; `block` is called only if the block is old enough.
+pub(crate) fn reach(
+    expired: &[ExpiredRows],
+    entry: &BlockEntry,
+    block: impl FnOnce() -> Result<Block, EngineError>,
+) -> Result<Reach, EngineError> {
     if is_young(expired, entry.first_ns) {
         return Ok(Reach::None);
     }
-    Ok(reach_of(expired, &entry.block_uncached()?.summary))
-}
-
-/// Determined from the summary.
-pub(crate) fn reach_of(expired: &[ExpiredRows], summary: &BlockSummary) -> Reach {
-    if expired.iter().any(|rows| rows.hold_all(summary)) {
+    let summary = block()?.summary;
+    Ok(if expired.iter().any(|rows| rows.hold_all(&summary)) {
         Reach::All
-    } else if expired.iter().any(|rows| rows.may_hold_some(summary)) {
+    } else if expired.iter().any(|rows| rows.may_hold_some(&summary)) {
         Reach::Some
     } else {
         Reach::None
-    }
+    })
 }
 
 /// Whether rows from this time on are newer than all expired rows, as most are.
@@ -79,22 +79,19 @@ pub(crate) fn live_blocks(
 ) -> Result<Vec<BlockEntry>, EngineError> {
     let mut live = Vec::new();
     for entry in blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
-        if is_young(expired, entry.first_ns) {
-            live.push(entry.clone());
-            continue;
-        }
-        let block = entry.block(cache)?;
-        let left = match reach_of(expired, &block.summary) {
-            Reach::All => continue,
-            Reach::None => None,
-            Reach::Some => live_rows(&BlockReader::new(&block)?.columns()?, expired),
-        };
-        match left {
-            None => live.push(entry.clone()),
-            Some(left) if left.rows() == 0 => {}
-            Some(left) => {
-                let block = encode_block(block.summary.source, &left);
-                live.push(BlockEntry::heap(Arc::new(block)));
+        match reach(expired, entry, || entry.block(cache))? {
+            Reach::All => {}
+            Reach::None => live.push(entry.clone()),
+            Reach::Some => {
+                let block = entry.block(cache)?;
+                match live_rows(&BlockReader::new(&block)?.columns()?, expired) {
+                    None => live.push(entry.clone()),
+                    Some(left) if left.rows() == 0 => {}
+                    Some(left) => {
+                        let block = encode_block(block.summary.source, &left);
+                        live.push(BlockEntry::heap(Arc::new(block)));
+                    }
+                }
             }
         }
     }

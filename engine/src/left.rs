@@ -5,7 +5,7 @@ use crate::EngineError;
 use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::entry::BlockEntry;
-use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach_of};
+use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach};
 use crate::query::{check_stop, rows_within};
 use crate::series::{Series, SeriesStats};
 
@@ -53,12 +53,7 @@ fn add_block(
     cache: &Cache,
 ) -> Result<(), EngineError> {
     let whole = entry.is_within(range_ns);
-    if whole && is_young(expired, entry.first_ns) {
-        left.add_block(entry);
-        return Ok(());
-    }
-    let block = entry.block(cache)?;
-    let reach = reach_of(expired, &block.summary);
+    let reach = reach(expired, entry, || entry.block(cache))?;
     match reach {
         Reach::All => return Ok(()),
         Reach::None if whole => {
@@ -67,7 +62,7 @@ fn add_block(
         }
         Reach::None | Reach::Some => {}
     }
-    let reader = BlockReader::new(&block)?;
+    let reader = BlockReader::new(&entry.block(cache)?)?;
     let timestamps_ns = reader.timestamps_ns()?;
     let rows = rows_within(&timestamps_ns, range_ns);
     if let Reach::Some = reach {
@@ -77,12 +72,10 @@ fn add_block(
                 left.add(1, timestamps_ns[row], timestamps_ns[row]);
             }
         }
-    } else if !rows.is_empty() {
-        left.add(
-            rows.len() as u64,
-            timestamps_ns[rows.start],
-            timestamps_ns[rows.end - 1],
-        );
+    } else if let within = &timestamps_ns[rows]
+        && let (Some(first), Some(last)) = (within.first(), within.last())
+    {
+        left.add(within.len() as u64, *first, *last);
     }
     Ok(())
 }

@@ -34,9 +34,9 @@ fn seal(store: &mut Store) {
 
 /// Metadata of all rows, in order.
 fn metadata(store: &Store) -> Vec<String> {
-    let snapshot = store.snapshot([0]);
+    let snapshot = [store.view().source(0).unwrap()];
     let selection = Selection {
-        series: &snapshot.series[0],
+        series: &snapshot[0],
         fields: None,
     };
     let query = ScanQuery {

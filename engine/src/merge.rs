@@ -30,9 +30,6 @@ pub struct Merge {
 /// A merge failed; the store remains unchanged.
 #[derive(Debug, Error)]
 pub enum MergeError {
-    /// A block of this segment cannot be read.
-    #[error("segment {0}: {1}")]
-    Damaged(u64, EngineError),
     /// A block cannot be read.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -56,7 +53,7 @@ impl Merge {
         for (source, blocks) in &self.sources {
             let mut live = Vec::with_capacity(blocks.len());
             for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
-                match reach(expired, entry).map_err(|error| of(entry, error))? {
+                match reach(expired, entry, || entry.block_uncached())? {
                     Reach::None => live.push((entry, false)),
                     Reach::Some => live.push((entry, true)),
                     Reach::All => {}
@@ -77,10 +74,9 @@ impl Merge {
                 index += overlapping;
                 let (first, cut) = group[0];
                 let alone = overlapping == 1 && first.first_ns >= cutoff_ns && !cut;
-                if alone && !is_small(first).map_err(|error| of(first, error))? {
+                if alone && !is_small(first)? {
                     rewrite.finish(segment)?;
-                    let block = first.block_uncached().map_err(|error| of(first, error))?;
-                    segment.push(&block)?;
+                    segment.push(&first.block_uncached()?)?;
                 } else {
                     rewrite.blocks.extend(group.iter().map(|(entry, _)| *entry));
                 }
@@ -89,18 +85,6 @@ impl Merge {
         }
         Ok(())
     }
-}
-
-/// Adds the damaged segment to the error.
-fn of(entry: &BlockEntry, error: EngineError) -> MergeError {
-    match entry.segment() {
-        Some(segment) => MergeError::Damaged(segment, error),
-        None => MergeError::Engine(error),
-    }
-}
-
-fn read(entry: &BlockEntry) -> Result<Columns, EngineError> {
-    BlockReader::new(&entry.block_uncached()?)?.columns()
 }
 
 fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
@@ -143,7 +127,7 @@ impl Rewrite<'_> {
                 && text_bytes < REWRITE_TEXT_BYTES
                 && let Some(entry) = blocks.next()
             {
-                let run = read(entry).map_err(|error| of(entry, error))?;
+                let run = BlockReader::new(&entry.block_uncached()?)?.columns()?;
                 let run = live_rows(&run, self.expired).unwrap_or(run);
                 rows += run.rows();
                 text_bytes += run.text_bytes();

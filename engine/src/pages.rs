@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::EngineError;
 use crate::series::{Series, SeriesStats};
 
 /// Number of ordinals per page. A page shared with a snapshot is copied for the first row of its sources.
@@ -31,23 +32,13 @@ struct Group {
 type Page = Members<Series>;
 
 /// Members at up to 32 neighbouring positions, with their totals.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Members<T> {
     /// A bit for each position that has a member.
     there: u32,
     /// Sorted by position.
     members: Vec<T>,
     totals: SeriesStats,
-}
-
-impl<T> Default for Members<T> {
-    fn default() -> Self {
-        Members {
-            there: 0,
-            members: Vec::new(),
-            totals: SeriesStats::default(),
-        }
-    }
 }
 
 /// Something that has points and bounds.
@@ -67,7 +58,7 @@ impl Counted for Arc<Page> {
     }
 }
 
-impl<T: Counted> Members<T> {
+impl<T: Counted + Default> Members<T> {
     /// Index of the member at a position, or where it would be inserted.
     fn rank(&self, place: u32) -> Result<usize, usize> {
         let before = self.there & ((1 << place) - 1);
@@ -82,9 +73,23 @@ impl<T: Counted> Members<T> {
         Some(&self.members[self.rank(place).ok()?])
     }
 
-    fn insert(&mut self, place: u32, rank: usize, member: T) {
-        self.there |= 1 << place;
-        self.members.insert(rank, member);
+    /// Changes a member, which is created if it does not exist.
+    fn change<R>(&mut self, place: u32, change: impl FnOnce(&mut T) -> R) -> R {
+        let rank = self.rank(place).unwrap_or_else(|rank| {
+            self.there |= 1 << place;
+            self.members.insert(rank, T::default());
+            rank
+        });
+        let old = self.members[rank].totals();
+        let answer = change(&mut self.members[rank]);
+        let new = self.members[rank].totals();
+        if holds(new.bounds_ns, old.bounds_ns) {
+            self.totals.points -= old.points;
+            self.totals.join(new);
+        } else {
+            self.recount();
+        }
+        answer
     }
 
     fn remove(&mut self, place: u32) -> Option<T> {
@@ -103,16 +108,6 @@ impl<T: Counted> Members<T> {
             there &= there.wrapping_sub(1);
             (place, member)
         })
-    }
-
-    /// Updates the totals after a member has changed from `old` to `new`.
-    fn note(&mut self, old: SeriesStats, new: SeriesStats) {
-        if holds(new.bounds_ns, old.bounds_ns) {
-            self.totals.points -= old.points;
-            self.totals.join(new);
-        } else {
-            self.recount();
-        }
     }
 
     fn recount(&mut self) {
@@ -140,14 +135,6 @@ fn address(source: u32) -> (u32, u32, u32) {
 
 fn source_of(group: u32, page: u32, place: u32) -> u32 {
     (group * GROUP_PAGES + page) * PAGE_ORDINALS + place
-}
-
-/// A series, or a whole page or group that needs no closer look.
-pub(crate) enum Part<'a> {
-    /// Totals of a whole page or group.
-    Whole(SeriesStats),
-    /// One series of a page that needs a closer look.
-    Series(&'a Series),
 }
 
 impl Pages {
@@ -183,26 +170,7 @@ impl Pages {
             index
         });
         let pages = &mut Arc::make_mut(&mut groups[index]).pages;
-        let rank = pages.rank(page).unwrap_or_else(|rank| {
-            pages.insert(page, rank, Arc::default());
-            rank
-        });
-        let series = Arc::make_mut(&mut pages.members[rank]);
-        let before = series.totals;
-        let series_rank = series.rank(place).unwrap_or_else(|rank| {
-            series.insert(place, rank, Series::default());
-            rank
-        });
-        let changed = &mut series.members[series_rank];
-        let old = changed.stats();
-        let answer = change(changed);
-        let new = changed.stats();
-        if old != new {
-            series.note(old, new);
-            let after = series.totals;
-            pages.note(before, after);
-        }
-        answer
+        pages.change(page, |page| Arc::make_mut(page).change(place, change))
     }
 
     pub(crate) fn remove(&mut self, source: u32) -> Option<Series> {
@@ -211,13 +179,9 @@ impl Pages {
         let index = self.find(number).ok()?;
         let groups = Arc::make_mut(&mut self.groups);
         let pages = &mut Arc::make_mut(&mut groups[index]).pages;
-        let rank = pages.rank(page).ok()?;
-        let series = Arc::make_mut(&mut pages.members[rank]);
-        let removed = series.remove(place);
-        if series.members.is_empty() {
+        let removed = pages.change(page, |page| Arc::make_mut(page).remove(place));
+        if pages.get(page).is_some_and(|page| page.members.is_empty()) {
             pages.remove(page);
-        } else {
-            pages.recount();
         }
         if pages.members.is_empty() {
             groups.remove(index);
@@ -253,27 +217,31 @@ impl Pages {
         self.within(range_ns, true)
     }
 
-    /// Whole pages and groups if none of their rows is before `from_ns`, and the series of the others one by one.
-    pub(crate) fn parts(&self, from_ns: i64) -> impl Iterator<Item = Part<'_>> {
-        let is_whole = move |totals: SeriesStats| totals.bounds_ns.is_none_or(|(first, _)| first >= from_ns);
-        // A whole page or group is counted by its totals, without visiting its members.
-        let whole = move |totals: SeriesStats| is_whole(totals).then_some(Part::Whole(totals));
-        self.groups.iter().flat_map(move |group| {
-            let of_group = whole(group.pages.totals);
-            let pages = match of_group {
-                Some(_) => &[],
-                None => group.pages.members.as_slice(),
-            };
-            let of_pages = pages.iter().flat_map(move |page| {
-                let of_page = whole(page.totals);
-                let series = match of_page {
-                    Some(_) => &[],
-                    None => page.members.as_slice(),
-                };
-                of_page.into_iter().chain(series.iter().map(Part::Series))
-            });
-            of_group.into_iter().chain(of_pages)
-        })
+    /// Points and bounds of all series, where `series` counts those that may have rows before `from_ns`. The others are
+    /// counted by the totals of whole pages and groups, without visiting their members.
+    pub(crate) fn count(
+        &self,
+        from_ns: i64,
+        mut series: impl FnMut(&Series) -> Result<SeriesStats, EngineError>,
+    ) -> Result<SeriesStats, EngineError> {
+        let is_whole = |totals: SeriesStats| totals.bounds_ns.is_none_or(|(first, _)| first >= from_ns);
+        let mut counted = SeriesStats::default();
+        for group in self.groups.iter() {
+            if is_whole(group.pages.totals) {
+                counted.join(group.pages.totals);
+                continue;
+            }
+            for page in &group.pages.members {
+                if is_whole(page.totals) {
+                    counted.join(page.totals);
+                    continue;
+                }
+                for member in &page.members {
+                    counted.join(series(member)?);
+                }
+            }
+        }
+        Ok(counted)
     }
 
     /// Points and bounds of all series.

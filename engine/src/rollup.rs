@@ -198,14 +198,6 @@ fn decode_carries(bytes: &[u8], aggregates: &mut [Aggregate]) -> Result<(), Engi
     Ok(())
 }
 
-/// Decimal places of a number column; [`NOT_DECIMAL`] if it is not stored as decimals.
-pub(crate) fn decimals_of(values: &Values) -> u8 {
-    match values {
-        Values::Numbers { decimals, .. } => *decimals,
-        Values::Booleans(_) | Values::Texts(_) => NOT_DECIMAL,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

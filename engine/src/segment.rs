@@ -14,7 +14,7 @@ use crate::bytes::Reader;
 use crate::entry::BlockEntry;
 use crate::error::DamagedBlock;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
-pub use table::PartStats;
+pub use table::SegmentRow;
 pub(crate) use table::bucket_at;
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;
@@ -113,8 +113,8 @@ impl SegmentFile {
     }
 
     /// The buckets that have blocks in the file, in order of their ordinals.
-    pub fn parts(&self) -> impl Iterator<Item = PartStats> + '_ {
-        self.table.rows(self.all()).map(|row| row.stats())
+    pub fn parts(&self) -> impl Iterator<Item = SegmentRow> + '_ {
+        self.table.rows(self.all())
     }
 
     /// Reads the entries of a bucket; `None` if the file contains nothing of it.
@@ -158,7 +158,7 @@ impl SegmentFile {
         Ok(Some(SegmentPart {
             file: Arc::clone(self),
             bucket,
-            bytes: row.stats().bytes,
+            bytes: row.bytes(),
             rows,
             blocks,
         }))
@@ -196,7 +196,7 @@ impl SegmentFile {
     pub(crate) fn footer_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
         self.decode_entry(at, checksum).map_err(|fault| {
             let offset = self.table.footer().start + at as usize;
-            let row = |row: &table::Row| row.entries.contains(&offset);
+            let row = |row: &SegmentRow| row.entries.contains(&offset);
             EngineError::Damaged(Box::new(DamagedBlock {
                 segment: self.id,
                 offset: offset as u64,

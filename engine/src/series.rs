@@ -89,8 +89,11 @@ struct Head {
     main: Vec<Arc<Columns>>,
     /// Late rows: received after a greater timestamp. All chunks except the last are sorted.
     late: Vec<Arc<Columns>>,
-    /// Chunks to be sealed, or to be written by a checkpoint; each is sorted.
-    frozen: Vec<Arc<Columns>>,
+    /// Chunks to be sealed; each is sorted.
+    sealing: Vec<Arc<Columns>>,
+    /// Chunks to be written by a checkpoint; each is sorted. Blocks sealed of them meanwhile are discarded, or the rows
+    /// would exist twice, in the blocks and in the segment.
+    saving: Vec<Arc<Columns>>,
 }
 
 /// Rows that fill a block, to be sealed on any thread; they stay readable meanwhile.
@@ -109,10 +112,8 @@ pub struct Sealed {
 impl Sealed {
     /// Approximate memory of its rows, and of its blocks, in bytes.
     pub(crate) fn memory_bytes(&self) -> (usize, usize) {
-        (
-            memory_of(&self.runs),
-            self.blocks.iter().map(|block| block.bytes().len()).sum(),
-        )
+        let blocks = self.blocks.iter().map(|block| block.bytes().len());
+        (memory_of(&self.runs), blocks.sum())
     }
 }
 
@@ -187,7 +188,7 @@ impl Series {
     /// Replaces rows by the blocks made of them; false if a checkpoint was faster.
     pub(crate) fn finish_seal(&mut self, sealed: Sealed) -> bool {
         let Some(head) = &self.head else { return false };
-        let still = |run: &Arc<Columns>| head.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, run));
+        let still = |run: &Arc<Columns>| head.sealing.iter().any(|chunk| Arc::ptr_eq(chunk, run));
         let all = sealed.runs.iter().all(still);
         if all {
             let blocks = sealed.blocks.into_iter().map(BlockEntry::heap);
@@ -240,8 +241,10 @@ impl Series {
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &HashSet<BlockId>, new: Vec<BlockEntry>) {
         if let Some(head) = &mut self.head {
             if !runs.is_empty() {
-                let frozen = &mut Arc::make_mut(head).frozen;
-                frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+                let Head { sealing, saving, .. } = Arc::make_mut(head);
+                let is_other = |chunk: &Arc<Columns>| !runs.iter().any(|run| Arc::ptr_eq(run, chunk));
+                sealing.retain(is_other);
+                saving.retain(is_other);
             }
             if head.chunks().next().is_none() {
                 self.head = None;
@@ -255,11 +258,8 @@ impl Series {
 
     /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
-        let runs = self
-            .head
-            .as_mut()
-            .map(|head| Arc::make_mut(head).freeze())
-            .unwrap_or_default();
+        let head = self.head.as_mut();
+        let runs = head.map(|head| Arc::make_mut(head).freeze()).unwrap_or_default();
         let unsaved = self.blocks.iter().filter_map(BlockEntry::unsaved);
         (runs, unsaved.cloned().collect())
     }
@@ -271,18 +271,14 @@ impl Series {
 
     /// Removes blocks that end before the cutoff; returns their segments and row counts.
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
-        let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
-        let segments: Vec<Option<(u64, u32)>> = self
-            .blocks
-            .iter()
-            .filter(expired)
-            .map(BlockEntry::rows_of_segment)
-            .collect();
-        if !segments.is_empty() {
-            self.retain(|entry| entry.last_ns >= cutoff_ns);
-            self.recount();
+        if !self.has_expired(cutoff_ns) {
+            return Vec::new();
         }
-        segments.into_iter().flatten().collect()
+        let expired = self.blocks.iter().filter(|entry| entry.last_ns < cutoff_ns);
+        let segments = expired.filter_map(BlockEntry::rows_of_segment).collect();
+        self.retain(|entry| entry.last_ns >= cutoff_ns);
+        self.recount();
+        segments
     }
 
     /// Recomputes the statistics, after expired rows were dropped.
@@ -325,7 +321,8 @@ impl Series {
 
 impl Head {
     fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
-        self.frozen.iter().chain(&self.main).chain(&self.late)
+        let frozen = self.saving.iter().chain(&self.sealing);
+        frozen.chain(&self.main).chain(&self.late)
     }
 
     /// Takes the oldest chunks that fill a block, as long as there are any.
@@ -334,7 +331,7 @@ impl Head {
         for chunks in [&mut self.main, &mut self.late] {
             while let Some(count) = full_chunks(chunks) {
                 let runs: Vec<Arc<Columns>> = chunks.drain(..count).collect();
-                self.frozen.extend(runs.iter().cloned());
+                self.sealing.extend(runs.iter().cloned());
                 seals.push(Seal { source, runs });
             }
         }
@@ -342,10 +339,10 @@ impl Head {
     }
 
     fn freeze(&mut self) -> Vec<Arc<Columns>> {
-        self.frozen.append(&mut self.main);
-        self.frozen
-            .extend(std::mem::take(&mut self.late).into_iter().map(sorted));
-        self.frozen.clone()
+        self.saving.append(&mut self.sealing);
+        self.saving.append(&mut self.main);
+        self.saving.extend(self.late.drain(..).map(sorted));
+        self.saving.clone()
     }
 }
 

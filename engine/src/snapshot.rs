@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
 use crate::left::rows_left;
-use crate::pages::{Pages, Part};
+use crate::pages::Pages;
 use crate::series::{Series, SeriesStats, sorted};
 
 /// All time.
@@ -24,12 +24,6 @@ pub struct View {
     pages: Pages,
     expired: Arc<[ExpiredRows]>,
     cache: Cache,
-}
-
-/// Some sources of one bucket at one moment.
-pub struct Snapshot {
-    /// In the requested order.
-    pub series: Vec<SeriesSnapshot>,
 }
 
 /// One source at one moment.
@@ -48,7 +42,7 @@ pub(crate) struct Live {
     range_ns: (i64, i64),
     /// Sorted by first timestamp.
     pub(crate) blocks: Arc<Vec<BlockEntry>>,
-    /// The head's rows, each chunk sorted.
+    /// The head's rows; each chunk is sorted and has some.
     pub(crate) chunks: Vec<Arc<Columns>>,
     /// The live data for another range, if one was requested.
     next: OnceLock<Box<Live>>,
@@ -75,14 +69,6 @@ impl View {
     /// A source; `None` if it never had a point.
     pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
         Some(self.of_series(source, self.pages.get(source)?))
-    }
-
-    /// Selects sources. Those that never had a point are omitted.
-    pub fn select(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
-        let series = sources.into_iter().filter_map(|source| self.source(source));
-        Snapshot {
-            series: series.collect(),
-        }
     }
 
     /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. The cost grows
@@ -112,17 +98,10 @@ impl View {
         stop: &dyn Fn() -> bool,
         pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
     ) -> Result<SeriesStats, EngineError> {
-        let mut stats = SeriesStats::default();
-        for part in self.pages.parts(self.surely_live_from_ns(cutoff_ns)) {
-            stats.join(match part {
-                Part::Whole(totals) => totals,
-                Part::Series(series) => {
-                    let range_ns = (cutoff_ns, i64::MAX);
-                    rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)?
-                }
-            });
-        }
-        Ok(stats)
+        let range_ns = (cutoff_ns, i64::MAX);
+        self.pages.count(self.surely_live_from_ns(cutoff_ns), |series| {
+            rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)
+        })
     }
 
     /// No row from this time on has expired.
@@ -180,10 +159,11 @@ impl SeriesSnapshot {
             None => sorted(Arc::clone(chunk)),
             Some(left) => sorted(Arc::new(left)),
         };
+        let chunks = self.series.chunks().map(sorted_live);
         Ok(Live {
             range_ns,
             blocks,
-            chunks: self.series.chunks().map(sorted_live).collect(),
+            chunks: chunks.filter(|chunk| chunk.rows() > 0).collect(),
             next: OnceLock::new(),
         })
     }

@@ -7,8 +7,8 @@ use crate::query::{GroupQuery, Position, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
 use crate::saved::{BUCKET, checkpoint, part, write_merge};
 use crate::{
-    Cache, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Snapshot,
-    Store, Unit, View,
+    Cache, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Store, Unit,
+    View,
 };
 
 /// Ordinals of the sources: within a page, across pages, across groups, and some far apart.
@@ -105,7 +105,7 @@ fn check(view: &View, model: &Model, range_ns: (i64, i64), expired: &Arc<[Expire
         expected,
         "by bounds, {range_ns:?} {expired:?}"
     );
-    let Snapshot { series } = view.select(SOURCES);
+    let series: Vec<SeriesSnapshot> = SOURCES.iter().filter_map(|it| view.source(*it)).collect();
     assert_eq!(
         rows_of(&series, range_ns),
         expected,

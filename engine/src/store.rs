@@ -11,7 +11,7 @@ use crate::pages::Pages;
 use crate::rows::RowsReader;
 use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
-use crate::snapshot::{Snapshot, View};
+use crate::snapshot::View;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A store's part of a segment file.
@@ -213,12 +213,6 @@ impl Store {
     /// A view of the current content, for readers on any thread. Costs a few reference counts, whatever the size.
     pub fn view(&self) -> View {
         View::of(&self.series, &self.cache)
-    }
-
-    /// A snapshot of these sources, for readers on any thread. Sources that never had a point are omitted. The cost
-    /// grows with the number of sources: an owner that must not block should return a [`Store::view`] instead.
-    pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
-        self.view().select(sources)
     }
 
     /// Begins a checkpoint: takes all rows that no segment contains, which stay readable. `None` if there are none. The

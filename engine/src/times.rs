@@ -45,14 +45,10 @@ impl Times<'_> {
             Times::Even {
                 first_ns, step_ns, ..
             } => {
-                let before = i128::from(moment_ns) - i128::from(*first_ns);
-                let row = match (before, *step_ns) {
-                    (..=0, _) => 0,
-                    (_, 0) => usize::MAX,
-                    (before, step_ns) => match (u64::try_from(before), step_ns as u64) {
-                        (Ok(before), step_ns) => before.div_ceil(step_ns) as usize,
-                        (Err(_), _) => usize::MAX,
-                    },
+                let row = match moment_ns > *first_ns {
+                    false => 0,
+                    true if *step_ns == 0 => usize::MAX,
+                    true => moment_ns.abs_diff(*first_ns).div_ceil(*step_ns as u64) as usize,
                 };
                 row.clamp(rows.start, rows.end)
             }

@@ -108,27 +108,8 @@ impl SegmentPart {
     /// # Errors
     /// I/O errors of the file, and as for [`SegmentPart::verify`].
     pub fn copy(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
-        self.copy_those(out, |_| true)
-    }
-
-    /// Copies only the intact blocks.
-    ///
-    /// # Errors
-    /// As for [`SegmentPart::copy`].
-    pub fn salvage(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
-        self.copy_those(out, |block| verify_block(block).is_ok())
-    }
-
-    fn copy_those(
-        &self,
-        out: &mut SegmentWriter<'_>,
-        which: impl Fn(&Block) -> bool,
-    ) -> Result<(), MergeError> {
         for (_, entry) in &self.blocks {
-            let block = entry.block_uncached()?;
-            if which(&block) {
-                out.push(&block)?;
-            }
+            out.push(&entry.block_uncached()?)?;
         }
         Ok(())
     }

@@ -30,6 +30,13 @@ struct Stretch {
     reached_ns: i64,
 }
 
+impl Stretch {
+    /// The clock time at its start.
+    fn start_reading_ns(self) -> i64 {
+        self.from_ns.saturating_add(self.offset_ns)
+    }
+}
+
 /// A time step by the clock of a zone, or in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalStep<'z>(Clocked<'z>);
@@ -82,19 +89,13 @@ impl Zone {
 
     /// The end of a period, and the clock time that would be shown at that instant without the change.
     fn end_of(&self, index: usize) -> Option<(i64, i64)> {
-        let next = self.stretches.get(index + 1)?;
-        Some((
-            next.from_ns,
-            next.from_ns.saturating_add(self.stretches[index].offset_ns),
-        ))
+        let end_ns = self.stretches.get(index + 1)?.from_ns;
+        Some((end_ns, end_ns.saturating_add(self.stretches[index].offset_ns)))
     }
 
     /// Whether a step of hours begins with a period: the clock shows its start then, or has just skipped it.
     fn begins_with(&self, index: usize, length_ns: i64) -> bool {
-        let Stretch {
-            from_ns, offset_ns, ..
-        } = self.stretches[index];
-        let reads = from_ns.saturating_add(offset_ns);
+        let reads = self.stretches[index].start_reading_ns();
         let Some((_, read)) = index.checked_sub(1).and_then(|before| self.end_of(before)) else {
             return true;
         };
@@ -106,19 +107,17 @@ impl Zone {
         let mut index = self.index_of(at_ns);
         let mut at_ns = at_ns;
         loop {
-            let Stretch {
-                from_ns, offset_ns, ..
-            } = self.stretches[index];
-            let into = at_ns.saturating_add(offset_ns).rem_euclid(length_ns);
+            let stretch = self.stretches[index];
+            let into = at_ns.saturating_add(stretch.offset_ns).rem_euclid(length_ns);
             let start_ns = at_ns.saturating_sub(into);
-            if start_ns >= from_ns {
+            if start_ns >= stretch.from_ns {
                 return start_ns;
             }
             if self.begins_with(index, length_ns) {
-                return from_ns;
+                return stretch.from_ns;
             }
             // It began before the change.
-            at_ns = from_ns - 1;
+            at_ns = stretch.from_ns - 1;
             index -= 1;
         }
     }
@@ -144,16 +143,14 @@ impl Zone {
     /// Number of steps of hours that begin after the first instant, up to the last.
     fn hours_begun(&self, (first_ns, last_ns): (i64, i64), length_ns: i64) -> u64 {
         let begun = |index: usize| {
-            let Stretch {
-                from_ns, offset_ns, ..
-            } = self.stretches[index];
+            let stretch = self.stretches[index];
             let end_ns = self.end_of(index).map_or(i64::MAX, |(end_ns, _)| end_ns - 1);
-            let (before_ns, last_ns) = (first_ns.max(from_ns.saturating_sub(1)), last_ns.min(end_ns));
-            let lengths_by = |ns: i64| ns.saturating_add(offset_ns).div_euclid(length_ns);
-            let at_change = from_ns > first_ns
-                && from_ns.saturating_add(offset_ns).rem_euclid(length_ns) != 0
+            let before_ns = first_ns.max(stretch.from_ns.saturating_sub(1));
+            let lengths_by = |ns: i64| ns.saturating_add(stretch.offset_ns).div_euclid(length_ns);
+            let at_change = stretch.from_ns > first_ns
+                && stretch.start_reading_ns().rem_euclid(length_ns) != 0
                 && self.begins_with(index, length_ns);
-            lengths_by(last_ns).abs_diff(lengths_by(before_ns)) + u64::from(at_change)
+            lengths_by(last_ns.min(end_ns)).abs_diff(lengths_by(before_ns)) + u64::from(at_change)
         };
         (self.index_of(first_ns)..=self.index_of(last_ns))
             .map(begun)
@@ -164,10 +161,8 @@ impl Zone {
     fn first_at(&self, reading_ns: i64) -> i64 {
         let index = self.stretches.partition_point(|it| it.reached_ns <= reading_ns);
         // The last period never ends.
-        let Stretch {
-            from_ns, offset_ns, ..
-        } = self.stretches[index.min(self.stretches.len() - 1)];
-        reading_ns.saturating_sub(offset_ns).max(from_ns)
+        let stretch = self.stretches[index.min(self.stretches.len() - 1)];
+        reading_ns.saturating_sub(stretch.offset_ns).max(stretch.from_ns)
     }
 
     /// The clock time at which the day of a moment began. A day that has begun continues even if the clock is set back

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arbitrary::{Arbitrary, Unstructured};
 use engine::query::{GroupQuery, group};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{SegmentFile, SegmentWriter, Store, Unit, Values};
+use engine::{SegmentFile, SegmentWriter, SeriesSnapshot, Store, Unit, Values};
 
 use super::rows_of::rows_of;
 
@@ -206,8 +206,15 @@ impl Bucket {
         self.store.finish_checkpoint(checkpoint, Some(part), i64::MIN);
     }
 
+    fn snapshot(&self) -> Vec<SeriesSnapshot> {
+        let sources = 0..u32::from(SOURCES);
+        sources
+            .filter_map(|source| self.store.view().source(source))
+            .collect()
+    }
+
     fn check_rows(&self) {
-        let snapshot = self.store.snapshot(0..u32::from(SOURCES));
+        let snapshot = self.snapshot();
         let page = rows_of(&snapshot, usize::MAX, None).unwrap();
         let mut expected: Vec<&Row> = self.rows.iter().filter(|row| !row.values.is_empty()).collect();
         expected.sort_by_key(|row| (row.timestamp_ns, row.sequence));
@@ -244,7 +251,7 @@ impl Bucket {
     fn check_groups(&self, unit: Unit, (one, other): (i64, i64)) {
         let range_ns = (one.min(other), one.max(other));
         let fields: Vec<u16> = (0..FIELDS).collect();
-        for series in &self.store.snapshot(0..u32::from(SOURCES)).series {
+        for series in &self.snapshot() {
             let query = GroupQuery {
                 range_ns,
                 step: unit.into(),

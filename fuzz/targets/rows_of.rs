@@ -1,15 +1,15 @@
 //! Rows of a query over a whole store.
 
 use engine::query::{MetadataFilter, Page, ScanQuery, Selection, scan};
-use engine::{EngineError, Snapshot};
+use engine::{EngineError, SeriesSnapshot};
 
 /// The first rows of all sources with all fields, ordered by time, whose metadata passes the filter.
 pub fn rows_of(
-    snapshot: &Snapshot,
+    snapshot: &[SeriesSnapshot],
     limit: usize,
     metadata: Option<MetadataFilter<'_>>,
 ) -> Result<Page, EngineError> {
-    let series = snapshot.series.iter();
+    let series = snapshot.iter();
     let selections: Vec<Selection<'_>> = series.map(|series| Selection { series, fields: None }).collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

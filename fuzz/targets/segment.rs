@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use engine::query::{GroupQuery, group};
-use engine::{SegmentFile, SharedBytes, Store, Unit, salvage};
+use engine::{SegmentFile, SeriesSnapshot, SharedBytes, Store, Unit, salvage};
 
 use super::bytes::{number_at, set_u32};
 use super::memory::bounded;
@@ -70,8 +70,11 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
     sources.dedup();
     let mut store = Store::new();
     store.add_segment(part);
-    let snapshot = store.snapshot(sources);
-    for series in &snapshot.series {
+    let series = sources
+        .into_iter()
+        .filter_map(|source| store.view().source(source));
+    let snapshot: Vec<SeriesSnapshot> = series.collect();
+    for series in &snapshot {
         let query = GroupQuery {
             range_ns: (-1_000_000_007, 3_600_000_000_001),
             step: unit.into(),

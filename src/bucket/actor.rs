@@ -1,29 +1,31 @@
 //! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `Take` to the
 //! journal and comes back as `Applied`; the order of submission to the journal is the order in the log.
+//!
+//! Messages that go through the journal or the sealer threads are here, those that only need the state in `request`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use engine::Sealed;
 use tokio::sync::oneshot;
 
-use super::budget::Holds;
+use super::budget::{Budget, Holds};
 use super::handle::Changed;
+use super::registry::Inner;
 use super::request::{Ask, Request};
 use super::sealer::Sealer;
-use super::state::{BucketState, SealTicket};
+use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
-use crate::catalog::Command;
+use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
-/// Whether all sources with these ordinals exist.
-pub(super) type Known = Box<dyn Fn(&[u32]) -> bool + Send>;
 pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
+
 type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
 
 /// An ingest to number and log.
@@ -34,23 +36,6 @@ pub(super) struct Take {
     pub(super) reply: IngestReply,
     /// Its share of the byte limits, until it is applied or refused.
     pub(super) holds: Holds,
-}
-
-/// Deletes one source, or all of them with the bucket, in order with the ingests.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Delete {
-    pub(super) source: Option<u32>,
-    pub(super) command: Command,
-    pub(super) reply: DeleteReply,
-}
-
-/// Rows that a sealer thread has compressed into blocks.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct RowsSealed {
-    sealed: Sealed,
-    ticket: SealTicket,
 }
 
 /// The journal's result for an ingest.
@@ -64,6 +49,15 @@ struct Applied {
     holds: Holds,
 }
 
+/// Deletes one source, or all of them with the bucket, in order with the ingests.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Delete {
+    pub(super) source: Option<u32>,
+    pub(super) command: Command,
+    pub(super) reply: DeleteReply,
+}
+
 /// The journal's result for a deletion.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -72,6 +66,11 @@ struct Deleted {
     source: Option<u32>,
     reply: DeleteReply,
 }
+
+/// Rows that a sealer thread has compressed into blocks.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RowsSealed(Sealed);
 
 /// An idempotency key whose first request is in progress.
 struct Pending {
@@ -82,19 +81,14 @@ struct Pending {
 /// What the actor needs from other components.
 pub(super) struct ActorDependencies {
     pub(super) journal: JournalHandle,
+    pub(super) catalog: CatalogHandle,
     pub(super) sealer: Sealer,
-    /// Whether all these sources exist in the current catalog.
-    pub(super) known: Known,
-    /// Called with the store's previous and new unsaved bytes when they change.
-    pub(super) memory: Box<dyn Fn(u64, u64) + Send>,
-    /// When the newest ingest of all buckets was received, UTC nanoseconds.
-    pub(super) newest_ingest_ns: Arc<AtomicI64>,
+    /// The memory of all buckets, which includes the store's unsaved bytes.
+    pub(super) memory: Arc<Budget>,
     /// Marks the bucket as changed for the next checkpoint.
     pub(super) changed: Changed,
-    /// Called when the bucket is deleted.
-    pub(super) deleted: Box<dyn Fn() + Send>,
-    /// Called when the actor is dropped without having been stopped: it has panicked.
-    pub(super) failed: Box<dyn Fn() + Send>,
+    /// Weak, to avoid a reference cycle: the registry holds the actor.
+    pub(super) registry: Weak<Inner>,
 }
 
 pub(super) struct BucketActor {
@@ -115,7 +109,7 @@ pub(super) struct BucketActor {
 impl BucketActor {
     pub(super) fn new(state: BucketState, dependencies: ActorDependencies) -> Self {
         let reported_bytes = state.store.unsaved().1;
-        (dependencies.memory)(0, reported_bytes);
+        dependencies.memory.change(0, reported_bytes);
         BucketActor {
             state,
             dependencies,
@@ -127,22 +121,21 @@ impl BucketActor {
         }
     }
 
-    fn with_memory_reported(&mut self, work: impl FnOnce(&mut BucketState)) {
-        work(&mut self.state);
+    fn with_memory_reported<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
+        let done = work(&mut self.state);
         let now_bytes = self.state.store.unsaved().1;
         let reported_bytes = std::mem::replace(&mut self.reported_bytes, now_bytes);
-        if reported_bytes != now_bytes {
-            (self.dependencies.memory)(reported_bytes, now_bytes);
-        }
+        self.dependencies.memory.change(reported_bytes, now_bytes);
+        done
     }
 
     /// Hands rows that fill blocks to the sealer threads; the blocks come back as a message.
     fn seal_full(&mut self, context: &mut Context<Self>) {
-        for (seal, ticket) in self.state.take_seals() {
+        for seal in self.state.store.take_seals() {
             let address = context.address();
             self.dependencies.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
-                    address.do_send(RowsSealed { sealed, ticket });
+                    address.do_send(RowsSealed(sealed));
                 }
             });
         }
@@ -195,9 +188,12 @@ impl Actor for BucketActor {
 
 impl Drop for BucketActor {
     fn drop(&mut self) {
-        (self.dependencies.memory)(self.reported_bytes, 0);
-        if !self.stopped {
-            (self.dependencies.failed)();
+        self.dependencies.memory.change(self.reported_bytes, 0);
+        if !self.stopped
+            && let Some(registry) = self.dependencies.registry.upgrade()
+        {
+            // It has panicked: the next checkpoint sets the bucket apart.
+            registry.order_checkpoint();
         }
     }
 }
@@ -205,29 +201,23 @@ impl Drop for BucketActor {
 impl Handler<Take> for BucketActor {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        Take {
+    fn handle(&mut self, message: Take, context: &mut Self::Context) {
+        let Take {
             mut ingest,
             reply,
             holds,
-        }: Take,
-        context: &mut Self::Context,
-    ) {
+        } = message;
         let Err(reply) = self.repeated(&ingest, reply) else {
             return;
         };
-        let being_deleted = !self.deleting.is_empty()
-            && (self.deleting.contains_key(&None)
-                || ingest
-                    .sources
-                    .iter()
-                    .any(|s| self.deleting.contains_key(&Some(*s))));
-        if being_deleted {
+        let is_deleting = |source| self.deleting.contains_key(&source);
+        let mut sources = ingest.sources.iter().copied().map(Some);
+        if !self.deleting.is_empty() && (is_deleting(None) || sources.any(is_deleting)) {
             self.parked.push(reply);
             return;
         }
-        if !(self.dependencies.known)(&ingest.sources) {
+        let catalog = &self.dependencies.catalog;
+        if !catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources)) {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }
@@ -252,9 +242,8 @@ impl Handler<Take> for BucketActor {
             });
             changed.set();
         };
-        self.dependencies
-            .journal
-            .submit_ingest(ingest.record, Box::new(then));
+        let journal = &self.dependencies.journal;
+        journal.submit_ingest(ingest.record, Box::new(then));
     }
 }
 
@@ -278,14 +267,14 @@ impl Handler<Applied> for BucketActor {
                 let Ok(Record::Ingest(view)) = Record::decode(&record) else {
                     unreachable!("BUG: the record is the ingest submitted above");
                 };
-                let mut applied = Ok(true);
-                self.with_memory_reported(|state| applied = state.apply(sequence, &view));
-                if let Err(error) = applied {
+                if let Err(error) = self.with_memory_reported(|state| state.apply(sequence, &view)) {
                     unreachable!("BUG: rows encoded by this program cannot be decoded: {error}");
                 }
-                self.dependencies
-                    .newest_ingest_ns
-                    .fetch_max(view.created_at_ns, Ordering::Relaxed);
+                if let Some(registry) = self.dependencies.registry.upgrade() {
+                    registry
+                        .newest_ingest_ns
+                        .fetch_max(view.created_at_ns, Ordering::Relaxed);
+                }
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
@@ -293,7 +282,8 @@ impl Handler<Applied> for BucketActor {
                     let found = self.state.idempotency.get(&key, view.created_at_ns);
                     let answer = found.ok().flatten().map(|entry| entry.answer);
                     for reply in waiting {
-                        respond(reply, answer.clone().map(Ingested::Replayed).ok_or_else(stopped));
+                        let replayed = answer.clone().map(Ingested::Replayed);
+                        respond(reply, replayed.ok_or_else(|| JournalError::Closed.into()));
                     }
                 }
             }
@@ -306,22 +296,15 @@ impl Handler<Applied> for BucketActor {
     }
 }
 
-fn stopped() -> ServiceError {
-    JournalError::Closed.into()
-}
-
 impl Handler<Delete> for BucketActor {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        Delete {
+    fn handle(&mut self, message: Delete, context: &mut Self::Context) {
+        let Delete {
             source,
             command,
             reply,
-        }: Delete,
-        context: &mut Self::Context,
-    ) {
+        } = message;
         let (address, changed) = (context.address(), self.dependencies.changed.clone());
         *self.deleting.entry(source).or_insert(0) += 1;
         self.dependencies.journal.submit_command(command, move |outcome| {
@@ -338,50 +321,43 @@ impl Handler<Delete> for BucketActor {
 impl Handler<Deleted> for BucketActor {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        Deleted {
+    fn handle(&mut self, message: Deleted, _: &mut Self::Context) {
+        let Deleted {
             outcome,
             source,
             reply,
-        }: Deleted,
-        _: &mut Self::Context,
-    ) {
+        } = message;
         if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
                 entry.remove();
             }
         }
-        match outcome {
-            Ok(()) => {
-                let mut points = 0;
-                self.with_memory_reported(|state| {
-                    points = match source {
-                        Some(source) => state.store.remove_source(source),
-                        None => state.store.remove_all(),
-                    };
-                });
-                if source.is_none() {
-                    // Here rather than where the answer is awaited: the client may have disconnected.
-                    (self.dependencies.deleted)();
-                }
-                respond(reply, Ok(points));
-            }
-            Err(error) => respond(reply, Err(error.into())),
+        let remove = |state: &mut BucketState| match source {
+            Some(source) => state.store.remove_source(source),
+            None => state.store.remove_all(),
+        };
+        let points = outcome.map(|()| self.with_memory_reported(remove));
+        if source.is_none()
+            && points.is_ok()
+            && let Some(registry) = self.dependencies.registry.upgrade()
+        {
+            // Here rather than where the answer is awaited: the client may have disconnected.
+            registry.forget(self.state.ordinal);
         }
+        respond(reply, points.map_err(ServiceError::from));
         // Their senders read the catalog again and decide whether to retry.
-        self.parked
-            .drain(..)
-            .for_each(|reply| respond(reply, Ok(Ingested::SourceGone)));
+        for reply in self.parked.drain(..) {
+            respond(reply, Ok(Ingested::SourceGone));
+        }
     }
 }
 
 impl Handler<RowsSealed> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, RowsSealed { sealed, ticket }: RowsSealed, _: &mut Self::Context) {
-        self.with_memory_reported(|state| state.finish_seal(sealed, &ticket));
+    fn handle(&mut self, RowsSealed(sealed): RowsSealed, _: &mut Self::Context) {
+        self.with_memory_reported(|state| state.store.finish_seal(sealed));
     }
 }
 
@@ -389,6 +365,6 @@ impl<R: Request> Handler<Ask<R>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, Ask { request, reply }: Ask<R>, _: &mut Self::Context) {
-        self.with_memory_reported(|state| respond(reply, request.answer(state)));
+        respond(reply, self.with_memory_reported(|state| request.answer(state)));
     }
 }

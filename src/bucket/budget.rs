@@ -31,9 +31,9 @@ impl Budget {
 
     /// Replaces an amount that is accounted for without a [`Hold`].
     pub(super) fn change(&self, from: u64, to: u64) {
-        if to >= from {
+        if to > from {
             self.used.fetch_add(to - from, Ordering::Relaxed);
-        } else {
+        } else if to < from {
             self.used.fetch_sub(from - to, Ordering::Relaxed);
         }
     }
@@ -55,11 +55,7 @@ pub(super) struct Hold {
 }
 
 /// The reservations of an ingest in progress: queue and memory.
-#[derive(Debug)]
-pub(super) struct Holds {
-    pub(super) _mailbox: Hold,
-    pub(super) _memory: Hold,
-}
+pub(super) type Holds = (Hold, Hold);
 
 impl Drop for Hold {
     fn drop(&mut self) {

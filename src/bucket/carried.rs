@@ -3,6 +3,7 @@
 //! bucket opens again. The format is described in src/journal/FORMAT.md, "Carried records".
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -64,10 +65,6 @@ impl CarriedDir {
         })
     }
 
-    fn path(&self, bucket: u32, first: Sequence) -> PathBuf {
-        self.0.join(format!("{bucket:08}-{first:020}{SUFFIX}"))
-    }
-
     /// Removes unfinished files left by a crash or a full disk. If one cannot be removed, that is only logged.
     ///
     /// # Errors
@@ -120,7 +117,7 @@ impl CarriedDir {
         CarriedFile {
             bucket,
             first,
-            path: self.path(bucket, first),
+            path: self.0.join(format!("{bucket:08}-{first:020}{SUFFIX}")),
         }
     }
 }
@@ -156,9 +153,9 @@ impl CarriedWriter<'_> {
     /// I/O errors.
     pub fn push(&mut self, bucket: u32, sequence: Sequence, record: &[u8]) -> io::Result<()> {
         let open = match self.open.entry(bucket) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                let path = self.dir.path(bucket, sequence);
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let path = self.dir.named(bucket, sequence).path;
                 let temporary = path.with_extension(TEMPORARY);
                 match self.disk.remove(&temporary) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -6,42 +6,19 @@ use super::registry::Buckets;
 use crate::catalog::Bucket;
 use crate::error::ServiceError;
 
-/// Statistics of one source, without expired points.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SourceStats {
-    pub points: u64,
-    /// Timestamp of the earliest point, UTC nanoseconds.
-    pub first_ns: Option<i64>,
-    /// Timestamp of the latest point, UTC nanoseconds.
-    pub last_ns: Option<i64>,
-}
-
-impl From<SeriesStats> for SourceStats {
-    fn from(stats: SeriesStats) -> Self {
-        SourceStats {
-            points: stats.points,
-            first_ns: stats.bounds_ns.map(|(first, _)| first),
-            last_ns: stats.bounds_ns.map(|(_, last)| last),
-        }
-    }
-}
-
 impl Buckets {
-    /// Statistics of each requested source, in the same order. Rows of a damaged block that would have to be read are
+    /// Statistics of each requested source, in the same order, without expired points. Rows of a damaged block that would have to be read are
     /// not counted.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
-    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
+    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SeriesStats>, ServiceError> {
         let (sources, damaged) = (sources.to_vec(), self.damaged().clone());
         let count = move |view: &View, cutoff_ns: i64| {
             let mut pass_over = |error| damaged.pass_over(error);
             let stats = sources.into_iter().map(|source| match view.source(source) {
-                Some(series) => {
-                    let stats = series.stats_within((cutoff_ns, i64::MAX), &|| false, &mut pass_over);
-                    stats.map(SourceStats::from)
-                }
-                None => Ok(SourceStats::default()),
+                Some(series) => series.stats_within((cutoff_ns, i64::MAX), &|| false, &mut pass_over),
+                None => Ok(SeriesStats::default()),
             });
             stats.collect()
         };
@@ -83,11 +60,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
-        Ok(self
-            .stats(bucket, sources)
-            .await?
-            .iter()
-            .map(|stats| stats.points)
-            .sum())
+        let stats = self.stats(bucket, sources).await?;
+        Ok(stats.iter().map(|stats| stats.points).sum())
     }
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::Addr;
 use tokio::sync::oneshot;
 
-use super::actor::{BucketActor, Delete};
+use super::actor::BucketActor;
 use super::budget::Budget;
 use super::request::{Ask, Request};
-use crate::catalog::Command;
 use crate::error::ServiceError;
 
 /// Handle of one bucket's actor. Cheap to clone.
@@ -76,16 +75,6 @@ impl BucketHandle {
     /// Bytes of ingests queued for the bucket.
     pub fn mailbox_bytes(&self) -> u64 {
         self.mailbox.used()
-    }
-
-    pub(super) async fn delete(&self, source: Option<u32>, command: Command) -> Result<u64, ServiceError> {
-        let (reply, answer) = oneshot::channel();
-        self.address.do_send(Delete {
-            source,
-            command,
-            reply,
-        });
-        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 

@@ -59,11 +59,8 @@ impl IdempotencyIndex {
     pub fn saved(&mut self, written: &[NewEntry]) {
         for entry in written {
             let key = entry.answered_key();
-            if self
-                .recent
-                .get(&key)
-                .is_some_and(|recent| Arc::ptr_eq(recent, &entry.payload))
-            {
+            let is_it = |recent: &Arc<[u8]>| Arc::ptr_eq(recent, &entry.payload);
+            if self.recent.get(&key).is_some_and(is_it) {
                 self.recent.remove(&key);
             }
         }

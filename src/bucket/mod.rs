@@ -20,7 +20,6 @@ mod sealer;
 mod state;
 
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, flip_of_carried};
-pub use counts::SourceStats;
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::BucketHandle;
@@ -28,7 +27,7 @@ pub use load::BucketsLoad;
 pub use registry::{Buckets, BucketsOptions, Dependencies, expired_rows};
 pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, Unsaved};
 pub use sealer::Sealer;
-pub use state::{BucketState, SealTicket};
+pub use state::BucketState;
 
 pub use crate::ledger::Digest;
 

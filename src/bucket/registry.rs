@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Arbiter};
-use engine::{Cache, ExpiredRows, Snapshot, View};
+use engine::{Cache, ExpiredRows, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
-use super::actor::{ActorDependencies, BucketActor, Take};
+use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
-use super::load::{BucketsLoad, SetApart};
+use super::load::BucketsLoad;
 use super::request::{FindAnswer, NextSequence, TakeView};
 use super::sealer::Sealer;
 use super::state::BucketState;
@@ -62,9 +62,10 @@ pub struct Dependencies {
     pub damaged: DamagedBlocks,
 }
 
-struct Inner {
+pub(super) struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
-    set_apart: SetApart,
+    /// Buckets that are set apart, with the reason, by ordinal.
+    set_apart: RwLock<BTreeMap<u32, String>>,
     dependencies: Dependencies,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
@@ -74,8 +75,11 @@ struct Inner {
     no_room_for: AtomicU64,
     refused: AtomicU64,
     /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
-    newest_ingest_ns: Arc<AtomicI64>,
+    pub(super) newest_ingest_ns: AtomicI64,
 }
+
+/// Retry delay for requests to a bucket that is set apart: an operator has to repair it first.
+const SET_APART_RETRY_SECONDS: u32 = 60;
 
 fn saturated() -> ServiceError {
     ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
@@ -93,7 +97,7 @@ impl Buckets {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
-            set_apart: SetApart::new(set_apart),
+            set_apart: RwLock::new(set_apart),
             dependencies,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
@@ -101,11 +105,11 @@ impl Buckets {
             memory: Budget::new(options.memory_bytes_max),
             no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            newest_ingest_ns: Arc::new(AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN))),
+            newest_ingest_ns: AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN)),
         }));
         for state in states {
-            let handle = Inner::start_actor(&buckets.0, state);
-            buckets.0.handles.write().insert(handle.0, handle.1);
+            let (ordinal, handle) = (state.ordinal, buckets.0.start_actor(state));
+            buckets.0.handles.write().insert(ordinal, handle);
         }
         buckets
     }
@@ -122,24 +126,24 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        self.0.set_apart.refuse(bucket.ordinal)?;
+        if let Some(reason) = self.0.set_apart.read().get(&bucket.ordinal) {
+            let text = "the bucket is set apart, as its files or its state failed; nothing acknowledged is lost, and the \
+                        operator has to repair it and restart the server";
+            let refused = ServiceError::unavailable(text, SET_APART_RETRY_SECONDS);
+            return Err(refused.caused_by(reason.clone()));
+        }
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
-        let (ordinal, handle) = Inner::start_actor(
-            &self.0,
-            BucketState::new(
-                bucket.ordinal,
-                self.0.dependencies.cache.clone(),
-                self.0.dependencies.ledger.clone(),
-            ),
-        );
-        handles.insert(ordinal, handle.clone());
+        let Dependencies { cache, ledger, .. } = &self.0.dependencies;
+        let state = BucketState::new(bucket.ordinal, cache.clone(), ledger.clone());
+        let handle = self.0.start_actor(state);
+        handles.insert(bucket.ordinal, handle.clone());
         Ok(handle)
     }
 
     pub(super) fn is_set_apart(&self, bucket: &Bucket) -> bool {
-        self.0.set_apart.contains(bucket.ordinal)
+        self.0.set_apart.read().contains_key(&bucket.ordinal)
     }
 
     pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
@@ -151,7 +155,7 @@ impl Buckets {
     pub fn set_apart(&self, ordinal: u32, reason: String) {
         let mut handles = self.0.handles.write();
         tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
-        self.0.set_apart.insert(ordinal, reason);
+        self.0.set_apart.write().insert(ordinal, reason);
         handles.remove(&ordinal);
     }
 
@@ -166,17 +170,14 @@ impl Buckets {
 
     /// Ordinals of the buckets that are set apart, with the reason.
     pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
-        self.0.set_apart.all()
+        self.0.set_apart.read().clone()
     }
 
     /// Ordinals and handles of the running actors.
     pub fn running(&self) -> Vec<(u32, BucketHandle)> {
-        self.0
-            .handles
-            .read()
-            .iter()
-            .map(|(ordinal, handle)| (*ordinal, handle.clone()))
-            .collect()
+        let handles = self.0.handles.read();
+        let running = handles.iter().map(|(ordinal, handle)| (*ordinal, handle.clone()));
+        running.collect()
     }
 
     /// Whether points would be accepted now. Checked before a body is read, so that refusing is cheap and the processor
@@ -190,7 +191,7 @@ impl Buckets {
             Err(error)
         };
         if self.0.memory.is_full() {
-            (self.0.dependencies.order_checkpoint)();
+            self.0.order_checkpoint();
             return refused(saturated());
         }
         self.0.dependencies.journal.admit().or_else(refused)
@@ -210,7 +211,7 @@ impl Buckets {
             return Ok(());
         }
         // A server that is not ready receives no points, which would otherwise request the checkpoint.
-        (inner.dependencies.order_checkpoint)();
+        inner.order_checkpoint();
         Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
     }
 
@@ -240,14 +241,13 @@ impl Buckets {
     fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
         let record_bytes = ingest.record.size() as u64;
         let memory_bytes = record_bytes + ingest.memory_bytes as u64;
-        Some(Holds {
-            _mailbox: handle.mailbox.hold(record_bytes)?,
-            _memory: self.0.memory.hold(memory_bytes).or_else(|| {
-                self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
-                (self.0.dependencies.order_checkpoint)();
-                None
-            })?,
-        })
+        let mailbox = handle.mailbox.hold(record_bytes)?;
+        let Some(memory) = self.0.memory.hold(memory_bytes) else {
+            self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
+            self.0.order_checkpoint();
+            return None;
+        };
+        Some((mailbox, memory))
     }
 
     /// The stored answer for this idempotency key, with the digest of the request's body.
@@ -261,9 +261,8 @@ impl Buckets {
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
         let now_ns = self.0.dependencies.clock.now_ns();
         let found = self.handle(bucket)?.ask(FindAnswer { key, now_ns }).await?;
-        Ok(found
-            .map_err(ServiceError::internal)?
-            .map(|entry| (entry.body, entry.answer)))
+        let found = found.map_err(ServiceError::internal)?;
+        Ok(found.map(|entry| (entry.body, entry.answer)))
     }
 
     /// A view of the bucket's current content, for a reader on any thread. Its cost for the bucket's actor does not
@@ -274,14 +273,6 @@ impl Buckets {
     pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
         let view = self.handle(bucket)?.ask(TakeView).await?;
         Ok(view.without(&self.expired_rows(bucket)))
-    }
-
-    /// A snapshot of these sources. Sources that never had a point are left out.
-    ///
-    /// # Errors
-    /// 503 when the bucket is not available.
-    pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
-        Ok(self.view(bucket).await?.select(sources))
     }
 
     /// Rows that have expired although they are within the current retention.
@@ -297,34 +288,27 @@ impl Buckets {
         self.handle(bucket)?.ask(NextSequence).await
     }
 
-    /// Commits the command in order with ingests; returns the number of points removed.
+    /// Commits the command that deletes one source, or the whole bucket, in order with ingests; returns the number of
+    /// points of `sources` before. The files of a bucket are deleted in the background.
     ///
     /// # Errors
     /// 503 if the bucket is not available or the log accepts no writes.
-    pub async fn delete_source(
+    pub async fn delete(
         &self,
         bucket: &Bucket,
-        source: u32,
-        command: Command,
-    ) -> Result<u64, ServiceError> {
-        let points = self.point_count(bucket, &[source]).await?;
-        self.handle(bucket)?.delete(Some(source), command).await?;
-        Ok(points)
-    }
-
-    /// Commits the command in order with ingests; returns the number of points removed. The bucket's files are deleted
-    /// in the background.
-    ///
-    /// # Errors
-    /// 503 if the bucket is not available or the log accepts no writes.
-    pub async fn delete_bucket(
-        &self,
-        bucket: &Bucket,
+        source: Option<u32>,
         sources: &[u32],
         command: Command,
     ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
-        self.handle(bucket)?.delete(None, command).await?;
+        let handle = self.handle(bucket)?;
+        let (reply, answer) = oneshot::channel();
+        handle.address.do_send(Delete {
+            source,
+            command,
+            reply,
+        });
+        answer.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(points)
     }
 
@@ -343,7 +327,7 @@ impl Buckets {
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
             actors: 0,
-            set_apart: self.0.set_apart.count() as u64,
+            set_apart: self.0.set_apart.read().len() as u64,
             memory_bytes: self.0.memory.used(),
             memory_bytes_max: self.0.options.memory_bytes_max,
             mailbox_bytes: 0,
@@ -383,53 +367,32 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
-        let ordinal = state.ordinal;
-        let journal = inner.dependencies.journal.clone();
-        let catalog = inner.dependencies.catalog.clone();
-        let known =
-            Box::new(move |sources: &[u32]| catalog.read(|catalog| catalog.has_sources(ordinal, sources)));
-        let sealer = inner.dependencies.sealer.clone();
-        let budget = Arc::clone(&inner.memory);
-        let memory = Box::new(move |from, to| budget.change(from, to));
-        let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
-        // Weak, to avoid a reference cycle: the registry holds the actor.
-        let registry = Arc::downgrade(inner);
-        let deleted = Box::new(move || {
-            if let Some(inner) = registry.upgrade() {
-                inner.handles.write().remove(&ordinal);
-                (inner.dependencies.deleted)(ordinal);
-            }
-        });
-        let registry = Arc::downgrade(inner);
-        let failed = Box::new(move || {
-            if let Some(inner) = registry.upgrade() {
-                (inner.dependencies.order_checkpoint)();
-            }
-        });
+    fn start_actor(self: &Arc<Self>, state: BucketState) -> BucketHandle {
         let changed = Changed::new();
-        let of_actor = changed.clone();
-        let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
-        let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
-            let dependencies = ActorDependencies {
-                journal,
-                sealer,
-                known,
-                memory,
-                newest_ingest_ns,
-                changed: of_actor,
-                deleted,
-                failed,
-            };
-            BucketActor::new(state, dependencies)
-        });
-        (
-            ordinal,
-            BucketHandle {
-                address,
-                mailbox: Budget::new(inner.options.mailbox_bytes_max),
-                changed,
-            },
-        )
+        let dependencies = ActorDependencies {
+            journal: self.dependencies.journal.clone(),
+            catalog: self.dependencies.catalog.clone(),
+            sealer: self.dependencies.sealer.clone(),
+            memory: Arc::clone(&self.memory),
+            changed: changed.clone(),
+            registry: Arc::downgrade(self),
+        };
+        let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
+        let arbiter = self.arbiters[arbiter].handle();
+        BucketHandle {
+            address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(state, dependencies)),
+            mailbox: Budget::new(self.options.mailbox_bytes_max),
+            changed,
+        }
+    }
+
+    pub(super) fn order_checkpoint(&self) {
+        (self.dependencies.order_checkpoint)();
+    }
+
+    /// Forgets a deleted bucket.
+    pub(super) fn forget(&self, ordinal: u32) {
+        self.handles.write().remove(&ordinal);
+        (self.dependencies.deleted)(ordinal);
     }
 }

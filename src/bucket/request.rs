@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::Message;
 use engine::{Checkpoint, ExpiredRows, Merge, SegmentPart, View};
 use tokio::sync::oneshot;
+use wal::Sequence;
 
 use super::figures::BucketFigures;
 use super::state::BucketState;
@@ -93,7 +94,7 @@ pub struct Unsaved {
     /// Answers to idempotency keys that no file of the ledger contains.
     pub answers: Vec<NewEntry>,
     /// See [`BucketState::applied`].
-    pub applied: u64,
+    pub applied: Sequence,
     pub next_sequence: u64,
     pub ingested_at_ns: Option<i64>,
     /// The segments that the store reads from, with its number of live rows in each.
@@ -107,7 +108,7 @@ impl<F: Fn() -> i64 + Send + 'static> Request for BeginCheckpoint<F> {
         state.store.expire((self.cutoff_ns)());
         state.idempotency.forget(self.deletes_at_ns.unwrap_or(i64::MIN));
         Unsaved {
-            checkpoint: state.begin_checkpoint(),
+            checkpoint: state.store.begin_checkpoint(),
             answers: state.idempotency.unsaved(),
             applied: state.applied,
             next_sequence: state.next_sequence,

@@ -1,7 +1,7 @@
 //! The state that a bucket's actor owns: the store, the next sequence, the idempotency keys. Points are added only by
 //! `apply`, both live and during replay.
 
-use engine::{Cache, Checkpoint, EngineError, Seal, Sealed, Store};
+use engine::{Cache, EngineError, Store};
 use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
@@ -20,13 +20,6 @@ pub struct BucketState {
     pub ingested_at_ns: Option<i64>,
     /// Log sequence of the last record that was applied, or is covered by the segments.
     pub applied: Sequence,
-    /// Number of checkpoints begun, finished or not.
-    checkpoints_begun: u64,
-}
-
-/// The checkpoint count at the moment when rows were taken for sealing.
-pub struct SealTicket {
-    checkpoints_begun: u64,
 }
 
 impl BucketState {
@@ -39,7 +32,6 @@ impl BucketState {
             next_sequence: 1,
             ingested_at_ns: None,
             applied: 0,
-            checkpoints_begun: 0,
         }
     }
 
@@ -72,34 +64,6 @@ impl BucketState {
         let answers_bytes = self.idempotency.file_bytes()?;
         Ok(self.store.segment_bytes() + answers_bytes + self.store.unsaved_encoded_bytes())
     }
-
-    /// Takes the rows that no segment contains, for a checkpoint to write. This includes rows that are being sealed:
-    /// their blocks must be discarded, or the rows would exist twice, in the blocks and in the segment.
-    pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
-        self.checkpoints_begun += 1;
-        self.store.begin_checkpoint()
-    }
-
-    /// Rows that fill blocks, to be sealed on any thread.
-    pub fn take_seals(&mut self) -> Vec<(Seal, SealTicket)> {
-        let checkpoints_begun = self.checkpoints_begun;
-        let seals = self.store.take_seals().into_iter();
-        seals
-            .map(|seal| (seal, SealTicket { checkpoints_begun }))
-            .collect()
-    }
-
-    /// Returns rows whose sealing has not begun: they are the next to be taken.
-    pub fn give_back(&mut self, seal: Seal) {
-        self.store.give_back(seal);
-    }
-
-    /// Replaces rows by their sealed blocks, unless a checkpoint has begun to write the rows.
-    pub fn finish_seal(&mut self, sealed: Sealed, ticket: &SealTicket) {
-        if ticket.checkpoints_begun == self.checkpoints_begun {
-            self.store.finish_seal(sealed);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -113,7 +77,7 @@ mod tests {
     use super::*;
 
     fn rows(state: &BucketState) -> usize {
-        let snapshot = state.store.snapshot([0]);
+        let series = &state.store.view().source(0).unwrap();
         let query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
             descending: false,
@@ -123,7 +87,6 @@ mod tests {
             metadata: None,
             stop: &|| false,
         };
-        let series = &snapshot.series[0];
         scan(&[Selection { series, fields: None }], &query)
             .unwrap()
             .rows
@@ -153,18 +116,20 @@ mod tests {
             encoded_rows: &encoded,
         };
         assert!(state.apply(1, &record).unwrap());
-        let mut seals = state.take_seals();
+        let mut seals = state.store.take_seals();
         assert_eq!(seals.len(), 1, "a block is full");
-        let checkpoint = state.begin_checkpoint().unwrap();
+        let checkpoint = state.store.begin_checkpoint().unwrap();
         let segment = SegmentWriter::of_bucket(1, |segment| checkpoint.write(segment)).unwrap();
         let segment = SegmentFile::open(1, Arc::new(segment)).unwrap();
-        let (seal, ticket) = seals.remove(0);
-        state.finish_seal(seal.run(), &ticket);
+        state.store.finish_seal(seals.remove(0).run());
         assert_eq!(rows(&state), ROWS as usize, "before the checkpoint ends");
         state
             .store
             .finish_checkpoint(checkpoint, segment.part(1).unwrap(), i64::MIN);
         assert_eq!(rows(&state), ROWS as usize, "behind it");
-        assert!(state.begin_checkpoint().is_none(), "nothing is left to write");
+        assert!(
+            state.store.begin_checkpoint().is_none(),
+            "nothing is left to write"
+        );
     }
 }

@@ -88,7 +88,7 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
     };
     log::read(dir, before, &mut apply)?;
     for (bucket, mut state) in unsaved {
-        let Some(checkpoint) = state.begin_checkpoint() else {
+        let Some(checkpoint) = state.store.begin_checkpoint() else {
             continue;
         };
         let written =

@@ -155,10 +155,9 @@ impl Task {
         });
         match installed {
             Ok(()) => self.merges += 1,
-            Err(CheckpointError::Merge(MergeError::Damaged(segment, error))) => {
-                if let EngineError::Damaged(block) = &error {
-                    self.buckets.damaged().note(block);
-                }
+            Err(CheckpointError::Merge(MergeError::Engine(EngineError::Damaged(block)))) => {
+                self.buckets.damaged().note(&block);
+                let (segment, error) = (block.segment, EngineError::Damaged(block));
                 // Retrying would fail each time.
                 tracing::error!(segment, %error, "a damaged segment is not merged until the next start; `tidewatch check` reports what is damaged");
                 self.unmergeable.insert(segment);

@@ -8,10 +8,10 @@ use std::thread::available_parallelism;
 
 use engine::{Seal, Sealed};
 
-use crate::bucket::{BucketState, SealTicket, Sealer};
+use crate::bucket::{BucketState, Sealer};
 
 type Buckets = BTreeMap<u32, BucketState>;
-type Done = (u32, Option<Sealed>, SealTicket);
+type Done = (u32, Option<Sealed>);
 
 /// Rows that are being sealed into blocks during replay.
 pub(super) struct Sealing {
@@ -20,7 +20,7 @@ pub(super) struct Sealing {
     begun_max: usize,
     begun: usize,
     /// Seals not started, oldest first, with the bucket and the memory of each.
-    waiting: VecDeque<(u32, usize, Seal, SealTicket)>,
+    waiting: VecDeque<(u32, usize, Seal)>,
     waiting_bytes: usize,
     waiting_bytes_max: usize,
     done: Sender<Done>,
@@ -50,10 +50,10 @@ impl Sealing {
 
     /// Queues the rows of a bucket that fill blocks.
     pub(super) fn take(&mut self, state: &mut BucketState) {
-        for (seal, ticket) in state.take_seals() {
+        for seal in state.store.take_seals() {
             let bytes = seal.memory_bytes();
             self.waiting_bytes += bytes;
-            self.waiting.push_back((state.ordinal, bytes, seal, ticket));
+            self.waiting.push_back((state.ordinal, bytes, seal));
         }
     }
 
@@ -73,9 +73,9 @@ impl Sealing {
 
     /// Waits for the running seals and returns the queued ones to their buckets.
     pub(super) fn finish(&mut self, buckets: &mut Buckets) {
-        for (ordinal, _, seal, _) in self.waiting.drain(..) {
+        for (ordinal, _, seal) in self.waiting.drain(..) {
             if let Some(state) = buckets.get_mut(&ordinal) {
-                state.give_back(seal);
+                state.store.give_back(seal);
             }
         }
         while self.begun > 0
@@ -87,22 +87,22 @@ impl Sealing {
 
     fn begin(&mut self) {
         while self.begun < self.begun_max
-            && let Some((ordinal, bytes, seal, ticket)) = self.waiting.pop_front()
+            && let Some((ordinal, bytes, seal)) = self.waiting.pop_front()
         {
             self.waiting_bytes -= bytes;
             self.begun += 1;
             let done = self.done.clone();
             self.sealer.seal(seal, move |sealed| {
                 // The receiver lives until the replay ends.
-                let _ = done.send((ordinal, sealed, ticket));
+                let _ = done.send((ordinal, sealed));
             });
         }
     }
 
-    fn put(&mut self, (ordinal, sealed, ticket): Done, buckets: &mut Buckets) {
+    fn put(&mut self, (ordinal, sealed): Done, buckets: &mut Buckets) {
         self.begun -= 1;
         if let (Some(state), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
-            state.finish_seal(sealed, &ticket);
+            state.store.finish_seal(sealed);
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
 
     fn left(buckets: &mut Buckets) -> Vec<Seal> {
         let state = buckets.get_mut(&BUCKET).unwrap();
-        state.take_seals().into_iter().map(|(seal, _)| seal).collect()
+        state.store.take_seals()
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Deliveries {
 
     /// Notifies webhooks of new points if there is room. Never blocks and never fails; dropped points are counted.
     pub fn offer_received(&self, points: NewPoints) {
-        let sources = points.rows.len();
+        let sources = points.rows.rows().len();
         let bytes = u32::try_from(points.bytes()).unwrap_or(u32::MAX);
         match Arc::clone(&self.0.free_bytes).try_acquire_many_owned(bytes) {
             Ok(reserved) => tell(&self.0.address, move |actor, context| {

@@ -23,7 +23,7 @@ impl DeliveryActor {
 
     /// Queues deliveries of new points to a webhook, up to what its queue can take.
     fn make_deliveries(&mut self, points: &NewPoints, webhook: &Webhook) {
-        let (sources, now) = (points.rows.len(), self.now());
+        let (sources, now) = (points.rows.rows().len(), self.now());
         let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&ReceiverKey::Webhook(webhook.id)));
         let made = self.pace.take(webhook.id, sources, room, now);
         self.shared.stats.lock().dropped += (sources - made) as u64;

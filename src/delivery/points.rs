@@ -38,7 +38,7 @@ impl NewPoints {
 
     /// The source of the row at `index`; `None` if it was deleted.
     pub(super) fn source<'c>(&self, catalog: &'c Catalog, index: usize) -> Option<&'c Arc<Source>> {
-        catalog.source_by_ordinal(self.bucket_id, self.rows.get(index)?.source)
+        catalog.source_by_ordinal(self.bucket_id, self.rows.rows().get(index)?.source)
     }
 
     /// The delivery to a webhook for the row at `index`, which belongs to `source`.
@@ -49,11 +49,11 @@ impl NewPoints {
         webhook: &Webhook,
         ids: &ObjectIds,
     ) -> Option<Delivery> {
-        let row = self.rows.get(index)?;
+        let row = self.rows.rows().get(index)?;
         // A source never loses a field, so every value has a name.
         let named = |(field, value)| Some((&*source.schema.fields.get(usize::from(field))?.name, value));
-        let values = values_of(row.values().filter_map(named))?;
-        let metadata = row.metadata.and_then(raw_json);
+        let values = values_of(self.rows.values(row).filter_map(named))?;
+        let metadata = self.rows.metadata(row).and_then(raw_json);
         let sequence = self.first_sequence + u64::from(row.place);
         let received = Received {
             data_source_id: source.id,

@@ -210,7 +210,7 @@ impl Service {
         })?;
         let command = Command::BucketDeleted { bucket_id: id };
         let (buckets, of) = (self.buckets.clone(), Arc::clone(&bucket));
-        let deletion = async move { buckets.delete_bucket(&of, &sources, command).await };
+        let deletion = async move { buckets.delete(&of, None, &sources, command).await };
         let (points, _) = decision.carry_out(deletion).await?;
         Ok(BucketWithStats {
             bucket,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+pub use engine::SeriesStats;
+
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
-pub use crate::bucket::SourceStats;
 use crate::catalog::{
     Catalog, Command, Field, FieldType, NewSource, Schema, Source, SourceSettings, text_bytes,
 };
@@ -16,7 +17,7 @@ use crate::ids::ObjectId;
 pub struct SourceWithStats {
     pub source: Arc<Source>,
     /// Statistics of its points.
-    pub stats: SourceStats,
+    pub stats: SeriesStats,
 }
 
 /// The result of a deletion.
@@ -80,7 +81,7 @@ impl Service {
         let (_, source) = self.find_source(caller, bucket_id, id)?;
         Ok(SourceWithStats {
             source,
-            stats: SourceStats::default(),
+            stats: SeriesStats::default(),
         })
     }
 
@@ -152,7 +153,7 @@ impl Service {
         })?;
         let command = Command::SourceDeleted { source_id };
         let (buckets, ordinal) = (self.buckets.clone(), source.ordinal);
-        let deletion = async move { buckets.delete_source(&bucket, ordinal, command).await };
+        let deletion = async move { buckets.delete(&bucket, Some(ordinal), &[ordinal], command).await };
         let (points, _) = decision.carry_out(deletion).await?;
         Ok(DeletedSource {
             source,

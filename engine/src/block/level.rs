@@ -18,15 +18,14 @@ const ROWS_PER_CELL_MIN: u64 = 24;
 /// The cells of one level of one block.
 pub(crate) struct Level<'a> {
     pub(crate) starts_ns: Arc<[i64]>,
-    /// A field whose aggregates were cached together with the start times.
-    known: Option<(u16, Arc<[Aggregate]>)>,
     block: &'a Block,
     level: usize,
     /// `None` if there are too many cells to cache.
     cache: Option<&'a Cache>,
 }
 
-/// A field's cells in the cache.
+/// A field's cells in the cache: those that the block stores, or, if it does not store the level, those computed from
+/// its rows.
 #[derive(Clone)]
 pub(crate) struct KeptCells {
     pub(crate) starts_ns: Arc<[i64]>,
@@ -37,26 +36,16 @@ impl KeptCells {
     /// Cached cells of a block's level; does not access the block.
     pub(crate) fn of(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
         let level = level as u8;
-        Self::at(block, Part::Aggregates { level, field }, cache)
-    }
-
-    /// Cached cells that were computed from the rows because the block does not store the level.
-    pub(crate) fn derived(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
-        let level = level as u8;
-        Self::at(block, Part::Derived { level, field }, cache)
-    }
-
-    fn at(block: BlockId, part: Part, cache: &Cache) -> Option<Self> {
+        let part = Part::Aggregates { level, field };
         match cache.get(&Key { block, part })? {
             Value::Aggregates(cells) => Some(cells),
             _ => None,
         }
     }
 
-    /// Caches cells that were computed from the rows.
-    pub(crate) fn keep_derived(&self, block: BlockId, level: usize, field: u16, cache: &Cache) {
+    pub(crate) fn keep(&self, block: BlockId, level: usize, field: u16, cache: &Cache) {
         let level = level as u8;
-        let part = Part::Derived { level, field };
+        let part = Part::Aggregates { level, field };
         cache.insert(Key { block, part }, Value::Aggregates(self.clone()));
     }
 }
@@ -64,25 +53,25 @@ impl KeptCells {
 impl Level<'_> {
     /// The aggregates of a field in all cells; empty for a field without values.
     pub(crate) fn aggregates(&self, field: u16) -> Result<Arc<[Aggregate]>, EngineError> {
-        if let Some((_, known)) = self.known.as_ref().filter(|(known, _)| *known == field) {
-            return Ok(Arc::clone(known));
-        }
         if self.block.summary.field(field).is_none() {
             return Ok(Arc::default());
         }
-        let level = self.level as u8;
-        let key = self.block.key(Part::Aggregates { level, field });
-        if let Some(Value::Aggregates(kept)) = self.cache.and_then(|cache| cache.get(&key)) {
+        let (block, level) = (self.block.id(), self.level);
+        let kept = self
+            .cache
+            .and_then(|cache| KeptCells::of(block, level, field, cache));
+        if let Some(kept) = kept {
             return Ok(kept.aggregates);
         }
         let reader = BlockReader::new(self.block)?;
-        let aggregates: Arc<[Aggregate]> = reader.rollup(self.level, field, self.starts_ns.len())?.into();
         let cells = KeptCells {
             starts_ns: Arc::clone(&self.starts_ns),
-            aggregates: Arc::clone(&aggregates),
+            aggregates: reader.rollup(level, field, self.starts_ns.len())?.into(),
         };
-        self.keep(key, Value::Aggregates(cells));
-        Ok(aggregates)
+        if let Some(cache) = self.cache {
+            cells.keep(block, level, field, cache);
+        }
+        Ok(cells.aggregates)
     }
 
     /// Row counts of all cells; `None` if the block does not contain them.
@@ -103,37 +92,20 @@ impl Level<'_> {
                 .rollup_rows(self.level, self.starts_ns.len())?
                 .map(Into::into),
         };
-        self.keep(key, Value::Rows(rows.clone()));
-        Ok(rows)
-    }
-
-    fn keep(&self, key: Key, value: Value) {
         if let Some(cache) = self.cache {
-            cache.insert(key, value);
+            cache.insert(key, Value::Rows(rows.clone()));
         }
+        Ok(rows)
     }
 }
 
 impl Block {
-    /// A rollup level, with the aggregates of this field if they are cached; `None` if the block does not store the
-    /// level.
+    /// A rollup level; `None` if the block does not store it.
     pub(crate) fn level<'a>(
         &'a self,
         level: usize,
-        field: Option<u16>,
         cache: &'a Cache,
     ) -> Result<Option<Level<'a>>, EngineError> {
-        if let Some(field) = field
-            && let Some(kept) = KeptCells::of(self.id(), level, field, cache)
-        {
-            return Ok(Some(Level {
-                starts_ns: kept.starts_ns,
-                known: Some((field, kept.aggregates)),
-                block: self,
-                level,
-                cache: Some(cache),
-            }));
-        }
         let key = self.key(Part::Starts { level: level as u8 });
         let (starts_ns, cache) = match cache.get(&key) {
             Some(Value::Starts(kept)) => (kept, Some(cache)),
@@ -152,7 +124,6 @@ impl Block {
         };
         Ok(starts_ns.map(|starts_ns| Level {
             starts_ns,
-            known: None,
             block: self,
             level,
             cache,

@@ -125,14 +125,5 @@ impl Block {
     }
 }
 
-impl std::fmt::Debug for Block {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Block")
-            .field("summary", &self.summary)
-            .field("len", &self.place.len())
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -34,17 +34,17 @@ pub(super) struct Section {
 }
 
 /// The directory of a block, which has its own checksum.
-pub(super) struct Directory<'a> {
+pub(super) struct Directory {
     pub(super) rows: usize,
     pub(super) sections: Vec<Section>,
-    /// The bytes after the directory, which may be longer than the sections.
-    body: &'a [u8],
+    /// Size of the directory in bytes; the sections follow.
+    header_bytes: usize,
     /// Size of directory and sections in bytes.
     pub(super) block_bytes: usize,
 }
 
-impl<'a> Directory<'a> {
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, EngineError> {
+impl Directory {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, EngineError> {
         let mut outer = Reader::new(bytes, "block");
         let header_len = outer.le_u32()? as usize;
         let checksum = outer.le_u32()?;
@@ -52,7 +52,7 @@ impl<'a> Directory<'a> {
         if crc32fast::hash(header) != checksum {
             return Err(outer.corrupt("a directory with the checksum written before it"));
         }
-        let body = outer.rest();
+        let body_bytes = outer.rest().len();
         let mut reader = Reader::new(header, "block directory");
         if reader.byte()? != BLOCK_VERSION {
             return Err(reader.corrupt("block version 1"));
@@ -66,7 +66,7 @@ impl<'a> Directory<'a> {
             let of = reader.u32()?;
             let len = reader.varint()? as usize;
             let checksum = reader.le_u32()?;
-            let end = start.checked_add(len).filter(|end| *end <= body.len());
+            let end = start.checked_add(len).filter(|end| *end <= body_bytes);
             let end = end.ok_or_else(|| reader.corrupt("sections within the block"))?;
             sections.push(Section {
                 kind,
@@ -77,57 +77,56 @@ impl<'a> Directory<'a> {
             });
             start = end;
         }
+        let header_bytes = bytes.len() - body_bytes;
         Ok(Directory {
             rows,
             sections,
-            body,
-            block_bytes: bytes.len() - body.len() + start,
+            header_bytes,
+            block_bytes: header_bytes + start,
         })
     }
 }
 
 /// A block whose directory has been read and verified.
-pub struct BlockReader<'a> {
-    block: &'a Block,
-    body: &'a [u8],
-    rows: usize,
-    pub(super) sections: Vec<Section>,
+pub struct BlockReader {
+    block: Block,
+    pub(super) directory: Directory,
 }
 
-impl<'a> BlockReader<'a> {
+impl BlockReader {
     /// Reads and verifies the directory.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes are not a block of a known version.
-    pub fn new(block: &'a Block) -> Result<Self, EngineError> {
+    pub fn new(block: &Block) -> Result<Self, EngineError> {
         let directory = block.located(Directory::read(block.bytes()))?;
         if directory.rows != block.summary.rows as usize {
             let expected = "as many rows as the footer says";
             return block.located(Err(EngineError::corrupt("block directory", 0, expected)));
         }
-        Ok(BlockReader {
-            block,
-            body: directory.body,
-            rows: directory.rows,
-            sections: directory.sections,
-        })
+        let block = block.clone();
+        Ok(BlockReader { block, directory })
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.directory.rows
     }
 
     /// Verifies the checksums of all sections, without decoding them.
     pub(crate) fn compare_checksums(&self) -> Result<(), EngineError> {
-        self.sections
-            .iter()
-            .try_for_each(|section| self.compare(section).map(drop))
+        let mut sections = self.directory.sections.iter();
+        sections.try_for_each(|section| self.compare(section).map(drop))
     }
 
-    fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&'a [u8]>, EngineError> {
+    fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&[u8]>, EngineError> {
         let is_it = |section: &&Section| section.kind == kind as u8 && section.of == of;
-        let section = self.sections.iter().find(is_it);
+        let section = self.directory.sections.iter().find(is_it);
         section.map(|section| self.compare(section)).transpose()
     }
 
-    fn compare(&self, section: &Section) -> Result<&'a [u8], EngineError> {
-        let bytes = &self.body[section.start..section.start + section.len];
+    fn compare(&self, section: &Section) -> Result<&[u8], EngineError> {
+        let body = &self.block.bytes()[self.directory.header_bytes..];
+        let bytes = &body[section.start..section.start + section.len];
         if crc32fast::hash(bytes) != section.checksum {
             let expected = "a section with the checksum of the directory";
             return Err(self.corrupt(section.start, expected));
@@ -135,7 +134,7 @@ impl<'a> BlockReader<'a> {
         Ok(bytes)
     }
 
-    fn required(&self, kind: SectionKind) -> Result<&'a [u8], EngineError> {
+    fn required(&self, kind: SectionKind) -> Result<&[u8], EngineError> {
         let section = self.section(kind, 0)?;
         section.ok_or_else(|| self.corrupt(0, "timestamps and sequences"))
     }
@@ -148,7 +147,7 @@ impl<'a> BlockReader<'a> {
     /// The timestamps in ascending order, one per row.
     pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
-        self.block.located(decode_integers(bytes, self.rows))
+        self.block.located(decode_integers(bytes, self.rows()))
     }
 
     /// The timestamps; evenly spaced ones are not expanded.
@@ -156,41 +155,39 @@ impl<'a> BlockReader<'a> {
         let bytes = self.required(SectionKind::Timestamps)?;
         if let Some((first_ns, step_ns)) = self.block.located(even(bytes))?
             && step_ns >= 0
-            && let Ok(steps) = i64::try_from(self.rows.saturating_sub(1))
-            && step_ns
-                .checked_mul(steps)
-                .and_then(|span| first_ns.checked_add(span))
-                .is_some()
+            && let Ok(steps) = i64::try_from(self.rows().saturating_sub(1))
+            && let Some(span_ns) = step_ns.checked_mul(steps)
+            && first_ns.checked_add(span_ns).is_some()
         {
-            let rows = self.rows;
+            let rows = self.rows();
             return Ok(Times::Even {
                 first_ns,
                 step_ns,
                 rows,
             });
         }
-        let listed = self.block.located(decode_integers(bytes, self.rows))?;
+        let listed = self.block.located(decode_integers(bytes, self.rows()))?;
         Ok(Times::Listed(listed.into()))
     }
 
     /// The sequences, one per row.
     pub fn sequences(&self) -> Result<Vec<u64>, EngineError> {
         let bytes = self.required(SectionKind::Sequences)?;
-        let sequences = self.block.located(decode_integers(bytes, self.rows))?;
+        let sequences = self.block.located(decode_integers(bytes, self.rows()))?;
         Ok(sequences.into_iter().map(|sequence| sequence as u64).collect())
     }
 
     /// The values of a field; `None` if no row has one.
     pub fn field(&self, field: u16) -> Result<Option<Column>, EngineError> {
         let section = self.section(SectionKind::Field, u32::from(field))?;
-        let column = section.map(|bytes| decode_column(bytes, self.rows));
+        let column = section.map(|bytes| decode_column(bytes, self.rows()));
         self.block.located(column.transpose())
     }
 
     /// The metadata texts; `None` if no row has any.
     pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
-        let column = section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?)));
+        let column = section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows())?)));
         self.block.located(column.transpose())
     }
 
@@ -225,7 +222,7 @@ impl<'a> BlockReader<'a> {
     fn decode_starts(&self, bytes: &[u8], level: usize) -> Result<Vec<i64>, EngineError> {
         let mut reader = Reader::new(bytes, "rollup");
         let count = reader.varint()? as usize;
-        if count > self.rows {
+        if count > self.rows() {
             return Err(reader.corrupt("at most as many cells as rows"));
         }
         let unit = LEVELS[level].next_ns(0);

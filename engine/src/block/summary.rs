@@ -3,7 +3,7 @@
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::BLOCK_ROWS_MAX;
-use crate::bytes::{Reader, put_signed, put_varint};
+use crate::bytes::{Reader, put_doubles, put_signed, put_varint};
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,12 @@ impl BlockSummary {
         Some(&self.fields[index])
     }
 
+    /// Whether one of these fields has a value in every row.
+    pub(crate) fn has_in_every_row(&self, fields: &[u16]) -> bool {
+        let mut fields = fields.iter().filter_map(|field| self.field(*field));
+        fields.any(|field| field.aggregate.count == u64::from(self.rows))
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.source));
         put_varint(out, u64::from(self.rows));
@@ -85,9 +91,7 @@ impl BlockSummary {
             };
             out.push(kind);
             put_varint(out, count);
-            numbers
-                .iter()
-                .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+            put_doubles(out, numbers);
         }
     }
 

@@ -86,7 +86,7 @@ fn carries_are_written_only_for_very_long_decimals() {
             .for_each(|value| *value = (first + (*value * 10.0) as i64) as f64 / 10.0);
         let block = encode_block(7, &original);
         let carries = SectionKind::RollupCarries as u8;
-        let sections = BlockReader::new(&block).unwrap().sections;
+        let sections = BlockReader::new(&block).unwrap().directory.sections;
         let in_rollups = sections.iter().any(|section| section.kind == carries);
         let mut footer = Vec::new();
         block.summary.encode(&mut footer);
@@ -177,7 +177,7 @@ fn hourly_row_counts_are_known_for_any_set_of_fields() {
         let block = encode_block(7, columns);
         let kept = BlockReader::new(&block).unwrap().rollup_rows(1, 3).unwrap();
         let cache = Cache::new(1 << 20);
-        let level = block.level(1, None, &cache).unwrap().unwrap();
+        let level = block.level(1, &cache).unwrap().unwrap();
         let known = || level.rows().unwrap().map(|rows| rows.to_vec());
         let read = known();
         assert_eq!(known(), read, "from the cache");

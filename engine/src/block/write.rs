@@ -52,7 +52,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
     for field in &columns.fields {
         let mantissas = encode_column(sections.open(), &field.column);
         sections.close(SectionKind::Field, u32::from(field.field));
-        let decimals = rollup::decimals_of(&field.column.values);
+        let decimals = field.column.values.decimals();
         let mantissas = mantissas.as_deref().map(|mantissas| (mantissas, decimals));
         fields.push(FieldSummary {
             field: field.field,

@@ -3,7 +3,7 @@
 use super::integers::decode_pco;
 use super::{PCO_ROWS_MIN, decode_integers, encode_integers, pco_config};
 use crate::EngineError;
-use crate::bytes::Reader;
+use crate::bytes::{Reader, put_doubles};
 use crate::decimal;
 use crate::rows::NOT_DECIMAL;
 
@@ -30,7 +30,7 @@ pub(crate) fn encode_doubles(out: &mut Vec<u8>, values: &[f64], decimals: u8) ->
         return None;
     }
     out.push(RAW);
-    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    put_doubles(out, values);
     None
 }
 
@@ -39,10 +39,8 @@ fn mantissas(values: &[f64], decimals: u8) -> Option<Vec<i64>> {
         return None;
     }
     let scale = decimal::power(decimals);
-    values
-        .iter()
-        .map(|value| decimal::mantissa(*value, scale))
-        .collect()
+    let mantissas = values.iter().map(|value| decimal::mantissa(*value, scale));
+    mantissas.collect()
 }
 
 /// Decodes `count` doubles from all of `bytes`, and returns the number of decimals with which they were stored.
@@ -55,22 +53,11 @@ pub(crate) fn decode_doubles(bytes: &[u8], count: usize) -> Result<(Vec<f64>, u8
         DECIMAL => {
             let decimals = reader.byte()?;
             let scale = decimal::power(decimals);
-            let mantissas = decode_integers(reader.rest(), count)?;
-            Ok((
-                mantissas
-                    .into_iter()
-                    .map(|mantissa| decimal::value(mantissa, scale))
-                    .collect(),
-                decimals,
-            ))
+            let mantissas = decode_integers(reader.rest(), count)?.into_iter();
+            let values = mantissas.map(|mantissa| decimal::value(mantissa, scale));
+            Ok((values.collect(), decimals))
         }
-        RAW => {
-            let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
-            Ok((
-                doubles.iter().map(|double| f64::from_le_bytes(*double)).collect(),
-                NOT_DECIMAL,
-            ))
-        }
+        RAW => Ok((reader.doubles(count)?.collect(), NOT_DECIMAL)),
         PCO => Ok((decode_pco(&reader, count)?, NOT_DECIMAL)),
         _ => Err(reader.corrupt("a form of doubles")),
     }

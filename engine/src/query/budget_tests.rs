@@ -1,6 +1,7 @@
 //! Queries under small budgets: they stay within their memory, and their answers equal those of a naive computation.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -9,7 +10,7 @@ use super::{Budget, GroupQuery, Grouping, ScanQuery, Selection, Wanted, scan_wit
 use crate::calendar::Unit;
 use crate::rows::RowsWriter;
 use crate::store::Store;
-use crate::{EngineError, Snapshot, Values};
+use crate::{EngineError, SeriesSnapshot, Values};
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -86,7 +87,11 @@ fn is_odd(text: Option<&str>) -> bool {
 
 type Cells = BTreeMap<(i64, u32), BTreeMap<u32, (u64, f64, f64, f64)>>;
 
-fn check_groups(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget: &Budget) -> bool {
+fn snapshot_of(store: &Store, sources: Range<u32>) -> Vec<SeriesSnapshot> {
+    sources.filter_map(|source| store.view().source(source)).collect()
+}
+
+fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point], budget: &Budget) -> bool {
     let span = points.last().map_or(0, |point| point.at_ns);
     let (one, other) = (
         random.i64(-MINUTE..=span + MINUTE),
@@ -111,7 +116,7 @@ fn check_groups(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget:
     };
     let mut grouping = Grouping::new(wanted, budget);
     let mut result = Ok(());
-    for series in &snapshot.series {
+    for series in snapshot {
         let source = if merged { 0 } else { series.source };
         result = result.and_then(|()| grouping.add(source, series, &query, None));
     }
@@ -169,7 +174,7 @@ fn check_groups(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget:
     true
 }
 
-fn check_rows(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget: &Budget) -> bool {
+fn check_rows(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point], budget: &Budget) -> bool {
     let fields: Option<Arc<[u16]>> = random
         .bool()
         .then(|| (0..40).filter(|_| random.u8(..) < 30).collect());
@@ -179,7 +184,6 @@ fn check_rows(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget: &
     let limit = random.usize(1..=most);
     let skip = [0, random.usize(..2_000)][random.usize(..2)];
     let selections: Vec<Selection<'_>> = snapshot
-        .series
         .iter()
         .map(|series| Selection {
             series,
@@ -241,7 +245,7 @@ fn a_query_holds_its_budget_and_answers_exactly_or_is_refused() {
     let (mut answered, mut refused) = (0, 0);
     for _ in 0..12 {
         let (store, points) = filled(&mut random);
-        let snapshot = store.snapshot(0..5);
+        let snapshot = snapshot_of(&store, 0..5);
         for _ in 0..20 {
             let budget = Budget::new(1 << random.usize(12..27));
             let answer = match random.bool() {
@@ -284,7 +288,7 @@ fn wide(rows: i64) -> Store {
 #[test]
 fn a_wide_source_costs_only_the_requested_cells() {
     let store = wide(60_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let fields: Vec<u16> = (0..256).collect();
     for descending in [false, true] {
         for rows_max in [2, 1_000, 10_001] {
@@ -297,7 +301,7 @@ fn a_wide_source_costs_only_the_requested_cells() {
             };
             let budget = Budget::unlimited();
             let mut grouping = Grouping::new(Wanted { rows_max, descending }, &budget);
-            grouping.add(1, &snapshot.series[0], &query, None).unwrap();
+            grouping.add(1, &snapshot[0], &query, None).unwrap();
             let grouped = grouping.finish().unwrap();
             assert_eq!(grouped.cells.len(), rows_max);
             assert!(
@@ -318,9 +322,9 @@ fn a_wide_source_costs_only_the_requested_cells() {
 #[test]
 fn a_scan_releases_blocks_it_has_passed() {
     let store = wide(200_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let selections = [Selection {
-        series: &snapshot.series[0],
+        series: &snapshot[0],
         fields: None,
     }];
     let query = ScanQuery {
@@ -362,9 +366,8 @@ fn a_page_of_many_sources_holds_few_rows_of_each() {
         .take_seals()
         .into_iter()
         .for_each(|seal| store.finish_seal(seal.run()));
-    let snapshot = store.snapshot(0..SOURCES);
+    let snapshot = snapshot_of(&store, 0..SOURCES);
     let selections: Vec<Selection<'_>> = snapshot
-        .series
         .iter()
         .map(|series| Selection { series, fields: None })
         .collect();

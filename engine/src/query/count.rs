@@ -2,6 +2,7 @@
 //! or by the row counts of their hours. Only blocks that contain an end of the range are read, and of them only the
 //! timestamps.
 
+use super::reader::Run;
 use super::{check_stop, rows_within};
 use crate::EngineError;
 use crate::block::BlockReader;
@@ -35,14 +36,13 @@ impl HourCounts {
     /// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
         let range_ns = self.range_ns;
-        let live = series.live(range_ns)?;
         let mut rows = 0;
-        for entry in live.blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
+        for run in series.live(range_ns)?.runs(range_ns) {
             check_stop(stop)?;
-            rows += self.add_block(entry, series.cache())?;
-        }
-        for chunk in &live.chunks {
-            rows += self.add_rows(&chunk.timestamps_ns);
+            rows += match run {
+                Run::Block(entry) => self.add_block(entry, series.cache())?,
+                Run::Chunk(chunk) => self.add_rows(&chunk.timestamps_ns),
+            };
         }
         Ok(rows)
     }
@@ -63,7 +63,7 @@ impl HourCounts {
         }
         let block = entry.block(cache)?;
         if whole
-            && let Some(hours) = block.level(HOUR, None, cache)?
+            && let Some(hours) = block.level(HOUR, cache)?
             && let Some(rows_of_hours) = hours.rows()?
         {
             for (start_ns, rows) in hours.starts_ns.iter().zip(&*rows_of_hours) {

@@ -43,8 +43,7 @@ impl Opened<'_, '_, '_> {
     /// omitted, so the fields of different queries may have different cells.
     fn remembered(&self, level: usize) -> Option<Vec<KeptCells>> {
         let fields = self.fields.iter();
-        let of_field =
-            |(field, _): &(u16, u32)| KeptCells::derived(self.block.id(), level, *field, self.cache);
+        let of_field = |(field, _): &(u16, u32)| KeptCells::of(self.block.id(), level, *field, self.cache);
         let cells = fields.map(of_field).collect::<Option<Vec<_>>>()?;
         let alike = cells.windows(2).all(|two| two[0].starts_ns == two[1].starts_ns);
         alike.then_some(cells)
@@ -82,7 +81,7 @@ impl Opened<'_, '_, '_> {
         });
         let derived: Vec<KeptCells> = derived.collect();
         for ((field, _), cells) in self.fields.iter().zip(&derived) {
-            cells.keep_derived(self.block.id(), level, *field, self.cache);
+            cells.keep(self.block.id(), level, *field, self.cache);
         }
         Ok(derived)
     }

@@ -52,9 +52,8 @@ pub struct Downsampling {
 /// The finest unit whose expected rows, summed over the sources, are at most 500, otherwise months. `None` if at most
 /// 500 points are expected.
 pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
-    let expected_points = sources
-        .iter()
-        .fold(0u64, |sum, expected| sum.saturating_add(expected.points));
+    let points = sources.iter().map(|expected| expected.points);
+    let expected_points = points.fold(0, u64::saturating_add);
     if expected_points <= POINTS_MAX {
         return None;
     }

@@ -1,10 +1,10 @@
 //! Estimates the cost of a query from the bounds and row counts of blocks, before anything is read.
 
 use super::group::GroupQuery;
+use super::reader::Run;
 use super::scan::{ScanQuery, Selection};
 use crate::EngineError;
 use crate::block::{BLOCK_ROWS_MAX, BlockSummary};
-use crate::entry::BlockEntry;
 use crate::snapshot::SeriesSnapshot;
 
 /// Cost of opening a block besides its values, in decoded values.
@@ -68,7 +68,7 @@ impl Estimate {
             let asked = query.fields.len() as u64;
             let entry = match run {
                 Run::Block(entry) => entry,
-                Run::Chunk(rows, there) => return Ok(rows * asked.min(there)),
+                Run::Chunk(chunk) => return Ok(chunk.rows() as u64 * asked.min(chunk.fields.len() as u64)),
             };
             let fields = match asked {
                 // Nearly all blocks have the field, so their summaries need not be read.
@@ -101,10 +101,8 @@ impl Estimate {
     ) -> Result<(), EngineError> {
         let each = ROW_MEMBERS + fields as u64;
         self.each_run(series, range_ns, |run| {
-            Ok(match run {
-                Run::Block(entry) => BLOCK_VALUES + u64::from(entry.rows) * each,
-                Run::Chunk(rows, _) => rows * each,
-            })
+            let block = u64::from(matches!(run, Run::Block(_)));
+            Ok(block * BLOCK_VALUES + run.rows() as u64 * each)
         })
     }
 
@@ -121,13 +119,8 @@ impl Estimate {
         let fields = selection.fields.as_deref();
         let wanted = fields.map_or(usize::MAX, <[u16]>::len);
         let mut most = 0;
-        let in_every_row = |summary: &BlockSummary| {
-            let has = |field: &u16| {
-                let field = summary.field(*field);
-                field.is_some_and(|field| field.aggregate.count == u64::from(summary.rows))
-            };
-            fields.is_none_or(|fields| fields.iter().any(has))
-        };
+        let in_every_row =
+            |summary: &BlockSummary| fields.is_none_or(|fields| summary.has_in_every_row(fields));
         let mut scanned = 0;
         let mut count = |fields: usize| most = fields.min(wanted).max(most);
         let mut looked_at = 0;
@@ -151,10 +144,10 @@ impl Estimate {
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
                 Ok(BLOCK_VALUES + u64::from(entry.rows) * (3 + fields as u64))
             }
-            Run::Chunk(rows, _) if query.metadata.is_some() => Ok(3 * rows),
-            Run::Chunk(rows, fields) => {
-                count(fields as usize);
-                scanned += rows;
+            Run::Chunk(chunk) if query.metadata.is_some() => Ok(3 * chunk.rows() as u64),
+            Run::Chunk(chunk) => {
+                count(chunk.fields.len());
+                scanned += chunk.rows() as u64;
                 Ok(0)
             }
         })?;
@@ -170,28 +163,12 @@ impl Estimate {
         range_ns: (i64, i64),
         mut values: impl FnMut(Run<'_>) -> Result<u64, EngineError>,
     ) -> Result<(), EngineError> {
-        let live = series.live(range_ns)?;
-        for entry in live.blocks.iter().filter(|entry| entry.overlaps(range_ns)) {
-            self.values += values(Run::Block(entry))?;
+        for run in series.live(range_ns)?.runs(range_ns) {
+            self.values += values(run)?;
             if self.values > self.enough {
-                return Ok(());
-            }
-        }
-        for chunk in &live.chunks {
-            let bounds = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last());
-            if let (Some(first), Some(last)) = bounds
-                && *first <= range_ns.1
-                && *last >= range_ns.0
-            {
-                self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64))?;
+                break;
             }
         }
         Ok(())
     }
-}
-
-enum Run<'a> {
-    Block(&'a BlockEntry),
-    /// Number of rows and fields.
-    Chunk(u64, u64),
 }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use super::budget::{Budget, Held};
 use super::cells::{Cell, Cells, Wanted};
 use super::group_rows::{Rows, rows_within};
-use super::{MetadataFilter, Touched, check_stop};
+use super::reader::{Run, RunReader};
+use super::{MetadataFilter, Touched, check_stop, directory_bytes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::{Block, BlockReader, BlockSummary, KeptCells};
@@ -86,36 +87,22 @@ impl<'b> Grouping<'b> {
         if start > end || query.fields.is_empty() {
             return Ok(());
         }
+        let descending = self.cells.wanted.descending;
         let mut walk = Walk {
             grouping: self,
             source,
             query,
             numbers,
         };
-        let live = series.live(query.range_ns)?;
-        let reached = live.blocks.partition_point(|entry| entry.first_ns <= end);
-        let blocks = &live.blocks[..reached];
-        if walk.grouping.cells.wanted.descending {
-            for chunk in live.chunks.iter().rev() {
-                walk.chunk(chunk)?;
-            }
-            for entry in blocks.iter().rev() {
-                if entry.last_ns >= walk.reach().0 {
-                    walk.block(entry, series.cache())?;
-                }
-            }
-        } else {
-            for entry in blocks.iter().filter(|entry| entry.last_ns >= start) {
-                if entry.first_ns > walk.reach().1 {
-                    break;
-                }
-                walk.block(entry, series.cache())?;
-            }
-            for chunk in &live.chunks {
-                walk.chunk(chunk)?;
-            }
+        let add = |run: Run<'_>| match run {
+            Run::Block(entry) => walk.block(entry, series.cache()),
+            Run::Chunk(chunk) => walk.chunk(chunk),
+        };
+        let mut runs = series.live(query.range_ns)?.runs(query.range_ns);
+        match descending {
+            true => runs.rev().try_for_each(add),
+            false => runs.try_for_each(add),
         }
-        Ok(())
     }
 
     /// The cells found.
@@ -151,17 +138,11 @@ impl<'b> Walk<'_, 'b> {
         self.numbers.map_or(index as u32, |numbers| numbers[index])
     }
 
-    /// The requested fields that are among `there`, with their numbers; both are ascending.
-    fn occurring(&self, there: impl ExactSizeIterator<Item = u16> + Clone) -> Vec<(u16, u32)> {
-        let mut found = Vec::with_capacity(there.len().min(self.query.fields.len()));
-        let mut there = there.peekable();
-        for (index, field) in self.query.fields.iter().enumerate() {
-            while there.next_if(|other| other < field).is_some() {}
-            if there.next_if_eq(field).is_some() {
-                found.push((*field, self.number(index)));
-            }
-        }
-        found
+    /// The requested fields that are there, with their numbers.
+    fn occurring(&self, is_there: impl Fn(u16) -> bool) -> Vec<(u16, u32)> {
+        let fields = self.query.fields.iter().enumerate();
+        let found = fields.filter(|(_, field)| is_there(**field));
+        found.map(|(index, field)| (*field, self.number(index))).collect()
     }
 
     fn chunk(&mut self, chunk: &Columns) -> Result<(), EngineError> {
@@ -170,18 +151,19 @@ impl<'b> Walk<'_, 'b> {
         if range.is_empty() {
             return Ok(());
         }
-        let fields = self.occurring(chunk.fields.iter().map(|column| column.field));
-        let rows = Rows::of_chunk(chunk, &fields, range.clone(), self.query, self.grouping.budget)?;
+        let fields = self.occurring(|field| chunk.field(field).is_some());
+        let reader = RunReader::Chunk(chunk);
+        let rows = Rows::read(&reader, &fields, range.clone(), self.query, self.grouping.budget)?;
         rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
             .map(|looked_at| self.grouping.touched.rows += looked_at)
     }
 
     fn block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<(), EngineError> {
-        check_stop(self.query.stop)?;
         let (start, end) = self.reach();
         if !entry.overlaps((start, end)) {
             return Ok(());
         }
+        check_stop(self.query.stop)?;
         let step = self.query.step;
         let cell = step.start_ns(entry.first_ns);
         let whole = self.query.metadata.is_none() && entry.is_within((start, end));
@@ -193,7 +175,6 @@ impl<'b> Walk<'_, 'b> {
             && let Some(coarsest) = coarsest
             && let [field] = self.query.fields
             && let Some(kept) = KeptCells::of(entry.id(), coarsest, *field, cache)
-                .or_else(|| KeptCells::derived(entry.id(), coarsest, *field, cache))
         {
             self.grouping.touched.blocks += 1;
             let columns = [(self.number(0), kept.aggregates)];
@@ -209,7 +190,7 @@ impl<'b> Walk<'_, 'b> {
         if in_one_cell {
             return self.whole_block(cell, summary);
         }
-        let fields = self.occurring(summary.fields.iter().map(|summary| summary.field));
+        let fields = self.occurring(|field| summary.field(field).is_some());
         if fields.is_empty() {
             return Ok(());
         }
@@ -300,8 +281,7 @@ pub(super) struct Opened<'w, 'a, 'b> {
 impl Opened<'_, '_, '_> {
     /// Adds `range` from this level and finer ones.
     fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
-        let field = self.fields.first().map(|(field, _)| *field);
-        let edges = match self.block.level(level, field, self.cache)? {
+        let edges = match self.block.level(level, self.cache)? {
             Some(stored) => self.cells(range, level, &stored.starts_ns, |fields| {
                 let columns = fields.iter();
                 columns
@@ -372,12 +352,12 @@ pub(super) fn decoded<'r, 'b>(
 ) -> Result<&'r Rows<'static, 'b>, EngineError> {
     Ok(match rows {
         Some(rows) => rows,
-        none => none.insert(Rows::of_block(
-            &BlockReader::new(block)?,
-            &block.summary,
-            fields,
-            walk.query,
-            walk.grouping.budget,
-        )?),
+        none => {
+            let budget = walk.grouping.budget;
+            let _directory = budget.reserve(directory_bytes(&block.summary))?;
+            let reader = RunReader::Block(BlockReader::new(block)?);
+            let all = 0..block.summary.rows as usize;
+            none.insert(Rows::read(&reader, fields, all, walk.query, budget)?)
+        }
     })
 }

@@ -7,12 +7,11 @@ use std::ops::Range;
 use super::budget::{Budget, Held};
 use super::cells::Cells;
 use super::group::GroupQuery;
-use super::{directory_bytes, metadata_passes};
+use super::metadata_passes;
+use super::reader::RunReader;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{BlockReader, BlockSummary};
 use crate::column::{Column, Values};
-use crate::columns::Columns;
 use crate::times::Times;
 use crate::zone::LocalStep;
 
@@ -38,61 +37,27 @@ struct Single {
 
 pub(crate) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
-    first
-        ..timestamps_ns
-            .partition_point(|timestamp| *timestamp <= end)
-            .max(first)
+    let past = timestamps_ns.partition_point(|timestamp| *timestamp <= end);
+    first..past.max(first)
 }
 
 impl<'c, 'b> Rows<'c, 'b> {
-    /// Rows of a chunk of the head; `range` is the part to be grouped.
-    pub(super) fn of_chunk(
-        chunk: &'c Columns,
+    /// Reads the columns one by one; `range` is the part to be grouped.
+    pub(super) fn read(
+        reader: &RunReader<'c>,
         fields: &[(u16, u32)],
         range: Range<usize>,
         query: &GroupQuery<'_>,
         budget: &'b Budget,
     ) -> Result<Self, EngineError> {
-        let mut held = budget.hold();
-        let passes = match query.metadata {
-            Some(filter) => {
-                held.grow(chunk.rows())?;
-                let metadata = chunk.metadata.as_deref();
-                Some(metadata_passes(filter, metadata, chunk.rows(), query.stop)?)
-            }
-            None => None,
-        };
-        let mut rows = Rows {
-            times: Times::Listed(Cow::Borrowed(&chunk.timestamps_ns)),
-            columns: Vec::new(),
-            single: Vec::new(),
-            passes,
-            held,
-        };
-        for (field, number) in fields {
-            if let Some(column) = chunk.field(*field) {
-                rows.add(*number, Cow::Borrowed(column), range.clone())?;
-            }
-        }
-        Ok(rows.sorted())
-    }
-
-    /// Rows of a block, whose columns are decoded one by one.
-    pub(super) fn of_block(
-        reader: &BlockReader<'_>,
-        summary: &BlockSummary,
-        fields: &[(u16, u32)],
-        query: &GroupQuery<'_>,
-        budget: &'b Budget,
-    ) -> Result<Self, EngineError> {
-        let total = summary.rows as usize;
-        let mut held = budget.reserve(total * size_of::<i64>())?;
-        let _directory = budget.reserve(directory_bytes(summary))?;
+        let total = reader.rows();
+        let mut held = budget.reserve(reader.decoded_bytes(total * size_of::<i64>()))?;
         let passes = match query.metadata {
             Some(filter) => {
                 held.grow(total)?;
                 let metadata = reader.metadata()?;
-                let _decoded = budget.reserve(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
+                let bytes = metadata.as_ref().map_or(0, |column| column.memory_bytes());
+                let _decoded = budget.reserve(reader.decoded_bytes(bytes))?;
                 Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
             }
             None => None,
@@ -106,15 +71,17 @@ impl<'c, 'b> Rows<'c, 'b> {
         };
         for (field, number) in fields {
             // The size of a column of numbers, the most common type.
-            let mut decoded = budget.reserve(total * size_of::<f64>())?;
+            let mut decoded = budget.reserve(reader.decoded_bytes(total * size_of::<f64>()))?;
             if let Some(column) = reader.field(*field)? {
-                decoded.set(column.memory_bytes())?;
+                decoded.set(reader.decoded_bytes(column.memory_bytes()))?;
                 let column = without_uncounted(column);
                 drop(decoded);
-                rows.add(*number, Cow::Owned(column), 0..total)?;
+                rows.add(*number, column, range.clone())?;
             }
         }
-        Ok(rows.sorted())
+        rows.single
+            .sort_unstable_by_key(|single| (single.row, single.field));
+        Ok(rows)
     }
 
     fn add(&mut self, number: u32, column: Cow<'c, Column>, range: Range<usize>) -> Result<(), EngineError> {
@@ -143,12 +110,6 @@ impl<'c, 'b> Rows<'c, 'b> {
             }
         }
         Ok(())
-    }
-
-    fn sorted(mut self) -> Self {
-        self.single
-            .sort_unstable_by_key(|single| (single.row, single.field));
-        self
     }
 
     /// The rows with timestamps in this range.
@@ -231,9 +192,11 @@ impl<'c, 'b> Rows<'c, 'b> {
     }
 }
 
-/// For values that are only counted, it matters only which rows have one.
-fn without_uncounted(mut column: Column) -> Column {
-    if !matches!(column.values, Values::Numbers { .. }) {
+/// For values that are only counted, it matters only which rows have one: a decoded column is replaced by that.
+fn without_uncounted(mut column: Cow<'_, Column>) -> Cow<'_, Column> {
+    if let Cow::Owned(column) = &mut column
+        && !matches!(column.values, Values::Numbers { .. })
+    {
         column.values = Values::Booleans(Vec::new());
     }
     column

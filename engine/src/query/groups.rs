@@ -23,11 +23,8 @@ pub struct Groups {
 impl Groups {
     /// The aggregates of the `index`-th cell.
     pub fn cell(&self, index: usize) -> &[Aggregate] {
-        let fields = self
-            .aggregates
-            .len()
-            .checked_div(self.starts_ns.len())
-            .unwrap_or(0);
+        let (aggregates, cells) = (self.aggregates.len(), self.starts_ns.len());
+        let fields = aggregates.checked_div(cells).unwrap_or(0);
         &self.aggregates[index * fields..(index + 1) * fields]
     }
 }

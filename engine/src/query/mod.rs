@@ -12,6 +12,7 @@ mod group;
 mod group_rows;
 mod groups;
 mod page;
+mod reader;
 mod run;
 mod scan;
 mod true_share;

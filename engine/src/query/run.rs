@@ -1,16 +1,15 @@
-//! Sorted runs of rows in a scan: blocks and chunks of a head, which only this module distinguishes.
+//! Sorted runs of rows in a scan.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
+use super::reader::{Run, RunReader};
 use super::scan::{Position, Selection};
 use super::{MetadataFilter, directory_bytes, metadata_passes};
 use crate::EngineError;
 use crate::block::BlockReader;
 use crate::column::{Column, FieldColumn};
 use crate::columns::Columns;
-use crate::entry::BlockEntry;
 
 /// A time in the direction of the scan: descending scans mirror time, so that one algorithm serves both directions.
 pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
@@ -24,20 +23,13 @@ pub(super) fn directed_position((timestamp_ns, sequence): Position, descending: 
     }
 }
 
-#[derive(Clone, Copy)]
-pub(super) enum Origin<'a> {
-    Block(&'a BlockEntry),
-    Chunk(&'a Arc<Columns>),
-}
-
 /// A sorted run that may contain rows of the page; times are in scan direction.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) first: i64,
     pub(super) last: i64,
-    pub(super) rows: u64,
     pub(super) selection: u32,
-    pub(super) origin: Origin<'a>,
+    pub(super) run: Run<'a>,
 }
 
 /// The requested part of a run, in scan direction.
@@ -76,41 +68,21 @@ pub(super) struct Open<'a, 'b> {
 }
 
 impl<'a, 'b> Candidate<'a> {
+    pub(super) fn rows(&self) -> u64 {
+        self.run.rows() as u64
+    }
+
     /// 1 for a block, for counting blocks.
     pub(super) fn is_block(&self) -> u64 {
-        u64::from(matches!(self.origin, Origin::Block(_)))
+        u64::from(matches!(self.run, Run::Block(_)))
     }
 
     /// Whether every row of the run within the range is included, as far as is known without reading it.
     pub(super) fn all_visible(&self, selection: &Selection<'_>, filtered: bool) -> Result<bool, EngineError> {
-        if filtered {
-            return Ok(false);
-        }
-        let Some(fields) = selection.fields.as_deref() else {
-            return Ok(true);
-        };
-        Ok(match &self.origin {
-            Origin::Block(entry) => {
-                let summary = entry.block(selection.series.cache())?.summary;
-                fields.iter().any(|field| {
-                    let field = summary.field(*field);
-                    field.is_some_and(|field| field.aggregate.count == self.rows)
-                })
-            }
-            Origin::Chunk(chunk) => fields.iter().any(|field| {
-                let column = chunk.field(*field);
-                column.is_some_and(|column| column.present.is_none())
-            }),
-        })
-    }
-
-    pub(super) fn timestamps_ns(&self, selection: &Selection<'_>) -> Result<Cow<'a, [i64]>, EngineError> {
-        match self.origin {
-            Origin::Block(entry) => {
-                let block = entry.block(selection.series.cache())?;
-                Ok(Cow::Owned(BlockReader::new(&block)?.timestamps_ns()?))
-            }
-            Origin::Chunk(chunk) => Ok(Cow::Borrowed(&chunk.timestamps_ns)),
+        match (filtered, selection.fields.as_deref()) {
+            (true, _) => Ok(false),
+            (false, None) => Ok(true),
+            (false, Some(fields)) => self.run.has_in_every_row(fields, selection.series.cache()),
         }
     }
 
@@ -143,11 +115,11 @@ impl<'a, 'b> Candidate<'a> {
         held: &mut Held<'_>,
         budget: &Budget,
     ) -> Result<(Arc<Columns>, bool), EngineError> {
-        let block = match self.origin {
-            Origin::Chunk(chunk) => return Ok((Arc::clone(chunk), true)),
-            Origin::Block(entry) => entry.block(selection.series.cache())?,
+        let block = match self.run {
+            Run::Chunk(chunk) => return Ok((Arc::clone(chunk), true)),
+            Run::Block(entry) => entry.block(selection.series.cache())?,
         };
-        let rows = self.rows as usize;
+        let rows = self.run.rows();
         let whole = 2 * picks.len() >= rows;
         let _directory = budget.reserve(directory_bytes(&block.summary))?;
         let reader = BlockReader::new(&block)?;
@@ -171,19 +143,14 @@ impl<'a, 'b> Candidate<'a> {
             held.grow(column.memory_bytes() + size_of::<FieldColumn>())?;
             Ok((whole || column.count(picks.len()) > 0).then_some(column))
         };
-        let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
-        let wanted: Cow<'_, [u16]> = selection
-            .fields
-            .as_deref()
-            .map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
-        for field in wanted.iter() {
-            if let Some(column) = reader.field(*field)?
+        let wanted = selection.fields.as_deref();
+        let is_wanted = |field: &u16| wanted.is_none_or(|wanted| wanted.binary_search(field).is_ok());
+        let fields = block.summary.fields.iter().map(|summary| summary.field);
+        for field in fields.filter(is_wanted) {
+            if let Some(column) = reader.field(field)?
                 && let Some(column) = keep(column)?
             {
-                columns.fields.push(FieldColumn {
-                    field: *field,
-                    column,
-                });
+                columns.fields.push(FieldColumn { field, column });
             }
         }
         if let Some(metadata) = reader.metadata()? {
@@ -203,55 +170,17 @@ impl<'b> Open<'_, 'b> {
     ) -> Result<(), EngineError> {
         self.close();
         self.reads += 1;
-        let total = self.candidate.rows as usize;
-        let fields = selection.fields.as_deref();
+        let run = self.candidate.run;
+        let total = run.rows();
         let all_visible = self.candidate.all_visible(selection, part.filter.is_some())?;
-        let passes = |metadata: Option<&Column>| match part.filter {
-            Some(filter) => metadata_passes(filter, metadata, total, part.stop),
-            None => Ok(vec![true; total]),
-        };
         let mut held = budget.reserve(if all_visible { 0 } else { 2 * total })?;
-        let (timestamps_ns, sequences, visible): (Cow<'_, [i64]>, Cow<'_, [u64]>, _) =
-            match self.candidate.origin {
-                Origin::Chunk(chunk) => {
-                    let visible = (!all_visible).then(|| {
-                        let visible = passes(chunk.metadata.as_deref())?;
-                        and_present(visible, fields, &mut budget.hold(), |field| {
-                            Ok(chunk.field(field).map(Cow::Borrowed))
-                        })
-                    });
-                    let visible = visible.transpose()?;
-                    (
-                        (&*chunk.timestamps_ns).into(),
-                        (&*chunk.sequences).into(),
-                        visible,
-                    )
-                }
-                Origin::Block(entry) => {
-                    let block = entry.block(selection.series.cache())?;
-                    held.grow(total * size_of::<Position>() + directory_bytes(&block.summary))?;
-                    let reader = BlockReader::new(&block)?;
-                    let visible = (!all_visible).then(|| {
-                        let mut decoded = budget.hold();
-                        let metadata = match part.filter {
-                            Some(_) => reader.metadata()?,
-                            None => None,
-                        };
-                        decoded.set(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
-                        let visible = passes(metadata.as_deref())?;
-                        drop(metadata);
-                        and_present(visible, fields, &mut decoded, |field| {
-                            Ok(reader.field(field)?.map(Cow::Owned))
-                        })
-                    });
-                    let visible = visible.transpose()?;
-                    (
-                        reader.timestamps_ns()?.into(),
-                        reader.sequences()?.into(),
-                        visible,
-                    )
-                }
-            };
+        let reader = run.open(selection.series.cache(), &mut held)?;
+        held.grow(reader.decoded_bytes(total * size_of::<Position>()))?;
+        let visible = match all_visible {
+            true => None,
+            false => Some(visible(&reader, selection.fields.as_deref(), part, budget)?),
+        };
+        let (timestamps_ns, sequences) = (reader.timestamps_ns()?, reader.sequences()?);
         let row_of = |index: usize| if part.descending { total - 1 - index } else { index };
         let position = |index: usize| {
             let row = row_of(index);
@@ -312,29 +241,36 @@ fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
     Column::gather(kind, &[&rows], picks, |rows| rows.metadata.as_deref())
 }
 
-/// Clears `visible` for rows that have none of the fields.
-fn and_present<'c>(
-    mut visible: Vec<bool>,
+/// The rows that pass the filter and have one of the fields.
+fn visible(
+    reader: &RunReader<'_>,
     fields: Option<&[u16]>,
-    decoded: &mut Held<'_>,
-    column: impl Fn(u16) -> Result<Option<Cow<'c, Column>>, EngineError>,
+    part: &Part<'_>,
+    budget: &Budget,
 ) -> Result<Vec<bool>, EngineError> {
+    let rows = reader.rows();
+    let mut decoded = budget.hold();
+    let mut visible = match part.filter {
+        Some(filter) => {
+            let metadata = reader.metadata()?;
+            let bytes = metadata.as_ref().map_or(0, |column| column.memory_bytes());
+            decoded.set(reader.decoded_bytes(bytes))?;
+            metadata_passes(filter, metadata.as_deref(), rows, part.stop)?
+        }
+        None => vec![true; rows],
+    };
     let Some(fields) = fields else { return Ok(visible) };
-    let mut present = vec![false; visible.len()];
+    let mut present = vec![false; rows];
     for field in fields {
-        if let Some(column) = column(*field)? {
-            if let Cow::Owned(column) = &column {
-                decoded.set(column.memory_bytes())?;
+        if let Some(column) = reader.field(*field)? {
+            decoded.set(reader.decoded_bytes(column.memory_bytes()))?;
+            for (row, present) in present.iter_mut().enumerate() {
+                *present |= column.has(row);
             }
-            present
-                .iter_mut()
-                .enumerate()
-                .for_each(|(row, present)| *present |= column.has(row));
         }
     }
-    visible
-        .iter_mut()
-        .zip(present)
-        .for_each(|(visible, present)| *visible &= present);
+    for (visible, present) in visible.iter_mut().zip(present) {
+        *visible &= present;
+    }
     Ok(visible)
 }

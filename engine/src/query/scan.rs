@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Held};
 use super::page::Page;
-use super::run::{Candidate, Open, Origin, Part, directed, directed_position};
+use super::run::{Candidate, Open, Part, directed, directed_position};
 use super::{MetadataFilter, Touched, check_stop};
 use crate::EngineError;
 use crate::snapshot::SeriesSnapshot;
@@ -119,30 +119,18 @@ impl<'a, 'b> Scan<'a, 'b> {
             if !series.overlaps(query.range_ns) {
                 continue;
             }
-            let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin<'a>| {
+            for run in series.live(query.range_ns)?.runs(query.range_ns) {
+                let (first_ns, last_ns) = run.bounds_ns();
                 let (first, last) = (directed(first_ns, descending), directed(last_ns, descending));
                 let (first, last) = (first.min(last), first.max(last));
-                if first > range.1 || last < range.0 {
-                    return Ok(());
-                }
-                held.reserve(&mut candidates, 1)?;
-                candidates.push(Candidate {
-                    first,
-                    last,
-                    rows,
-                    selection,
-                    origin,
-                });
-                Ok(())
-            };
-            let live = series.live(query.range_ns)?;
-            for entry in live.blocks.iter() {
-                let rows = u64::from(entry.rows);
-                push(entry.first_ns, entry.last_ns, rows, Origin::Block(entry))?;
-            }
-            for chunk in &live.chunks {
-                if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
-                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(chunk))?;
+                if first <= range.1 && last >= range.0 {
+                    held.reserve(&mut candidates, 1)?;
+                    candidates.push(Candidate {
+                        first,
+                        last,
+                        selection,
+                        run,
+                    });
                 }
             }
         }
@@ -195,7 +183,7 @@ impl<'a, 'b> Scan<'a, 'b> {
                 }
                 boundary = candidate.first;
             }
-            pending += candidate.rows;
+            pending += candidate.rows();
         }
         if boundary == self.range.0 {
             return Ok(());
@@ -209,7 +197,7 @@ impl<'a, 'b> Scan<'a, 'b> {
                 return true;
             }
             if candidate.last < boundary && inside {
-                before += candidate.rows;
+                before += candidate.rows();
                 return false;
             }
             match self.rows_before(candidate, boundary) {
@@ -230,7 +218,11 @@ impl<'a, 'b> Scan<'a, 'b> {
     /// Number of rows of a run within the range and before `boundary`.
     fn rows_before(&mut self, candidate: &Candidate<'a>, boundary: i64) -> Result<u64, EngineError> {
         check_stop(self.query.stop)?;
-        let timestamps = candidate.timestamps_ns(self.selection(candidate))?;
+        let cache = self.selection(candidate).series.cache();
+        let timestamps = candidate
+            .run
+            .open(cache, &mut self.budget.hold())?
+            .timestamps_ns()?;
         self.touched.rows += timestamps.len() as u64;
         self.touched.blocks += candidate.is_block();
         let skipped = |timestamp: &&i64| {
@@ -291,7 +283,7 @@ impl<'a, 'b> Scan<'a, 'b> {
 
     fn open_run(&mut self, candidate: Candidate<'a>) -> Result<(), EngineError> {
         check_stop(self.query.stop)?;
-        self.touched.rows += candidate.rows;
+        self.touched.rows += candidate.rows();
         self.touched.blocks += candidate.is_block();
         let part = self.part(0, self.after);
         let open = candidate.open(self.selection(&candidate), &part, self.budget)?;
@@ -333,7 +325,7 @@ impl<'a, 'b> Scan<'a, 'b> {
                     break;
                 }
                 check_stop(self.query.stop)?;
-                self.touched.rows += open.candidate.rows;
+                self.touched.rows += open.candidate.rows();
                 let part = self.part(open.reads, last.or(self.after));
                 open.read(self.selection(&open.candidate), &part, self.budget)?;
                 continue;

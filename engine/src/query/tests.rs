@@ -39,7 +39,7 @@ fn store(points: i64) -> Store {
 #[test]
 fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     for (unit, range_ns) in [
         (Unit::Minute, (i64::MIN, i64::MAX)),
         (Unit::Hour, (i64::MIN, i64::MAX)),
@@ -55,7 +55,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             metadata: None,
             stop: &|| false,
         };
-        let groups = group(&snapshot.series[0], &query).unwrap();
+        let groups = group(&snapshot[0], &query).unwrap();
         let (cells, touched) = (groups.starts_ns.len() as u64, groups.touched);
         assert!(
             touched.rows + touched.cells <= 60 * cells + 2 * BLOCK,
@@ -67,10 +67,10 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
 #[test]
 fn an_offset_skips_whole_blocks() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     for descending in [false, true] {
         let selections = [Selection {
-            series: &snapshot.series[0],
+            series: &snapshot[0],
             fields: None,
         }];
         let query = ScanQuery {
@@ -97,7 +97,7 @@ fn an_offset_skips_whole_blocks() {
 #[test]
 fn a_cancelled_query_returns_stopped() {
     let store = store(20_000);
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let query = GroupQuery {
         range_ns: (i64::MIN, i64::MAX),
         step: Unit::Hour.into(),
@@ -106,7 +106,7 @@ fn a_cancelled_query_returns_stopped() {
         stop: &|| true,
     };
     assert_eq!(
-        group(&snapshot.series[0], &query).unwrap_err(),
+        group(&snapshot[0], &query).unwrap_err(),
         crate::EngineError::Stopped
     );
 }
@@ -133,8 +133,8 @@ fn a_query_stops_between_metadata_texts() {
                 .into_iter()
                 .for_each(|seal| store.finish_seal(seal.run()));
         }
-        let snapshot = store.snapshot([1]);
-        let series = &snapshot.series[0];
+        let snapshot = [store.view().source(1).unwrap()];
+        let series = &snapshot[0];
         let (stop_checks, read) = (Cell::new(0), Cell::new(0));
         // The first check is before the block or chunk, the second before its first text.
         let stop = || stop_checks.replace(stop_checks.get() + 1) >= 3;
@@ -183,8 +183,8 @@ fn a_query_stops_between_metadata_texts() {
 #[test]
 fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
     let store = store(200_000);
-    let snapshot = store.snapshot([1]);
-    let series = &snapshot.series[0];
+    let snapshot = [store.view().source(1).unwrap()];
+    let series = &snapshot[0];
     for range_ns in [
         (0, 200_000 * SECOND),
         (1_234 * SECOND + 1, 150_000 * SECOND),
@@ -233,7 +233,7 @@ fn cached_minutes_agree_with_the_rows() {
         let seals = store.take_seals();
         seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
     }
-    let snapshot = store.snapshot([1]);
+    let snapshot = [store.view().source(1).unwrap()];
     let run_query = |fields: &[u16], step, range_ns, metadata| {
         let query = GroupQuery {
             range_ns,
@@ -242,7 +242,7 @@ fn cached_minutes_agree_with_the_rows() {
             metadata,
             stop: &|| false,
         };
-        group(&snapshot.series[0], &query).unwrap()
+        group(&snapshot[0], &query).unwrap()
     };
     let steps = [60, 300, 900].map(|seconds| Step::seconds(seconds).unwrap());
     let fields: [&[u16]; 3] = [&[1], &[0], &[0, 1]];

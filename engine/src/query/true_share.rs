@@ -23,6 +23,7 @@ struct Field {
 }
 
 /// The current value, and the step in which it holds.
+#[derive(Default)]
 struct Holding {
     value: bool,
     /// The value's time is accounted for up to here.
@@ -31,10 +32,9 @@ struct Holding {
     next_ns: i64,
     true_ns: i64,
     covered_ns: i64,
-    /// Number of values within the step.
+    /// Number of values within the step, and how many of them are true.
     count: u64,
-    has_false: bool,
-    has_true: bool,
+    true_count: u64,
 }
 
 impl Grouping<'_> {
@@ -54,16 +54,13 @@ impl Grouping<'_> {
         if query.fields.is_empty() {
             return Ok(());
         }
-        let mut fields: Vec<Field> = query
-            .fields
-            .iter()
-            .zip(numbers)
-            .map(|(ordinal, number)| Field {
-                ordinal: *ordinal,
-                number: *number,
-                holding: None,
-            })
-            .collect();
+        let fields = query.fields.iter().zip(numbers);
+        let fields = fields.map(|(ordinal, number)| Field {
+            ordinal: *ordinal,
+            number: *number,
+            holding: None,
+        });
+        let mut fields: Vec<Field> = fields.collect();
         let selection = [Selection {
             series,
             fields: Some(Arc::from(query.fields)),
@@ -102,16 +99,11 @@ impl Grouping<'_> {
         let (page, _held) = scan_within(selection, &scan, self.budget)?;
         self.touched += page.touched;
         // The columns of the fields, for each run.
-        let columns: Vec<Vec<_>> = page
-            .runs
-            .iter()
-            .map(|run| {
-                fields
-                    .iter()
-                    .map(|field| run.columns.field(field.ordinal))
-                    .collect()
-            })
-            .collect();
+        let mut columns = Vec::with_capacity(page.runs.len());
+        for run in &page.runs {
+            let of_run = fields.iter().map(|field| run.columns.field(field.ordinal));
+            columns.push(of_run.collect::<Vec<_>>());
+        }
         let mut last = None;
         for (run, row) in &page.rows {
             let (run, row) = (*run as usize, *row as usize);
@@ -150,11 +142,7 @@ impl Grouping<'_> {
                     since_ns: at_ns,
                     start_ns,
                     next_ns: step.next_ns(at_ns),
-                    true_ns: 0,
-                    covered_ns: 0,
-                    count: 0,
-                    has_false: false,
-                    has_true: false,
+                    ..Holding::default()
                 };
                 if let Some(before) = before {
                     holding.value = before.value;
@@ -168,8 +156,7 @@ impl Grouping<'_> {
         holding.account(at_ns);
         holding.value = value;
         holding.count += 1;
-        holding.has_true |= value;
-        holding.has_false |= !value;
+        holding.true_count += u64::from(value);
         field.holding = Some(holding);
         Ok(())
     }
@@ -206,14 +193,10 @@ impl Holding {
     fn aggregate(&self) -> Aggregate {
         let share = match (self.covered_ns, self.value) {
             (1.., _) => self.true_ns as f64 / self.covered_ns as f64,
-            (_, value) => f64::from(u8::from(value)),
+            (_, value) => f64::from(value),
         };
-        let (min, max) = (u8::from(!self.has_false), u8::from(self.has_true));
-        Aggregate::new(
-            self.count,
-            share * self.count as f64,
-            f64::from(min),
-            f64::from(max),
-        )
+        let (min, max) = (self.true_count == self.count, self.true_count > 0);
+        let sum = share * self.count as f64;
+        Aggregate::new(self.count, sum, f64::from(min), f64::from(max))
     }
 }

@@ -190,9 +190,8 @@ fn read_column<'a>(
             column.values = TableValues::Numbers { values, decimals };
         }
         NUMBERS_RAW => {
-            let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
             let mut values = column.values.take_numbers();
-            values.extend(doubles.iter().map(|double| f64::from_le_bytes(*double)));
+            values.extend(reader.doubles(count)?);
             let decimals = NOT_DECIMAL;
             column.values = TableValues::Numbers { values, decimals };
         }

@@ -2,15 +2,18 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::column::TEXT_BYTES;
 
 /// One value of the current row.
 enum Cell {
+    /// With its number of decimals.
     Number(f64, u8),
     Boolean(bool),
-    Text { start: usize, end: usize },
+    /// The range of the text in the row's texts.
+    Text(Range<usize>),
 }
 
 /// Values of one field; `rows` lists the rows of the table that have one.
@@ -33,13 +36,30 @@ pub(super) struct Texts {
 }
 
 impl Values {
-    /// Bytes per row in a column of a head.
-    fn row_bytes(&self) -> usize {
-        match self {
-            Values::Numbers { .. } => size_of::<f64>(),
-            Values::Booleans(_) => size_of::<bool>(),
-            Values::Texts(_) => size_of::<u32>(),
+    /// No values, of the type of this one.
+    fn empty_like(cell: &Cell) -> Self {
+        match cell {
+            Cell::Number(..) => Values::Numbers {
+                values: Vec::new(),
+                decimals: 0,
+            },
+            Cell::Boolean(_) => Values::Booleans(Vec::new()),
+            Cell::Text(_) => Values::Texts(Texts::default()),
         }
+    }
+
+    /// Appends a value; false if it is of another type. `texts` are those of its row.
+    fn push(&mut self, cell: &Cell, texts: &str) -> bool {
+        match (self, cell) {
+            (Values::Numbers { values, decimals }, Cell::Number(value, stated)) => {
+                values.push(*value);
+                *decimals = (*decimals).max(*stated);
+            }
+            (Values::Booleans(values), Cell::Boolean(value)) => values.push(*value),
+            (Values::Texts(values), Cell::Text(range)) => values.push(&texts[range.clone()]),
+            _ => return false,
+        }
+        true
     }
 
     /// Capacity of the buffers in bytes.
@@ -82,8 +102,7 @@ impl Texts {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+        (0..self.len()).map(|index| self.get(index))
     }
 }
 
@@ -95,7 +114,7 @@ pub(super) struct Table {
     /// Position of each row within the request.
     pub(super) places: Vec<u32>,
     /// By field ordinal; a column without rows is a field that does not occur in this request.
-    pub(super) columns: Vec<Option<Column>>,
+    columns: Vec<Option<Column>>,
     pub(super) metadata_rows: Vec<u32>,
     pub(super) metadata: Texts,
 }
@@ -120,26 +139,27 @@ impl Table {
         }
     }
 
+    /// The columns that have rows, with their fields' ordinals.
+    pub(super) fn present_columns(&self) -> impl Iterator<Item = (u16, &Column)> {
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.filter_map(|(field, column)| Some((field as u16, column.as_ref()?)));
+        columns.filter(|(_, column)| !column.rows.is_empty())
+    }
+
     /// Approximate memory of the rows in a head, where every row takes space in every column.
     fn memory_bytes(&self) -> usize {
-        let columns = self
-            .columns
-            .iter()
-            .flatten()
-            .filter(|column| !column.rows.is_empty());
-        let row_bytes = 16
-            + columns
-                .clone()
-                .map(|column| column.values.row_bytes())
-                .sum::<usize>();
-        let texts = columns.filter_map(|column| match &column.values {
-            Values::Texts(texts) => Some(texts),
-            Values::Numbers { .. } | Values::Booleans(_) => None,
-        });
-        let text_bytes = texts
-            .chain([&self.metadata])
-            .map(Texts::memory_bytes)
-            .sum::<usize>();
+        let mut row_bytes = size_of::<i64>() + size_of::<u64>();
+        let mut text_bytes = self.metadata.memory_bytes();
+        for (_, column) in self.present_columns() {
+            row_bytes += match &column.values {
+                Values::Numbers { .. } => size_of::<f64>(),
+                Values::Booleans(_) => size_of::<bool>(),
+                Values::Texts(texts) => {
+                    text_bytes += texts.memory_bytes();
+                    size_of::<u32>()
+                }
+            };
+        }
         self.timestamps_ns.len() * row_bytes + text_bytes
     }
 
@@ -157,36 +177,23 @@ impl Table {
             + self.metadata.scratch_bytes()
     }
 
-    /// The column of a field, of the type of `cell`: another request may have used this scratch table for a source
-    /// whose field with this ordinal has another type.
-    fn column(&mut self, field: u16, cell: &Cell) -> &mut Column {
+    /// Adds a value of a row; `texts` are those of the row.
+    fn push(&mut self, row: u32, field: u16, cell: &Cell, texts: &str) {
         let index = usize::from(field);
         if self.columns.len() <= index {
             self.columns.resize_with(index + 1, || None);
         }
-        let slot = &mut self.columns[index];
-        let fits = slot.as_ref().is_some_and(|column| {
-            matches!(
-                (&column.values, cell),
-                (Values::Numbers { .. }, Cell::Number(..))
-                    | (Values::Booleans(_), Cell::Boolean(_))
-                    | (Values::Texts(_), Cell::Text { .. })
-            )
-        });
-        if !fits {
-            *slot = None;
-        }
-        slot.get_or_insert_with(|| Column {
+        let column = self.columns[index].get_or_insert_with(|| Column {
             rows: Vec::new(),
-            values: match cell {
-                Cell::Number(..) => Values::Numbers {
-                    values: Vec::new(),
-                    decimals: 0,
-                },
-                Cell::Boolean(_) => Values::Booleans(Vec::new()),
-                Cell::Text { .. } => Values::Texts(Texts::default()),
-            },
-        })
+            values: Values::empty_like(cell),
+        });
+        if !column.values.push(cell, texts) {
+            // Another request used this scratch table for a source whose field with this ordinal has another type.
+            column.rows.clear();
+            column.values = Values::empty_like(cell);
+            column.values.push(cell, texts);
+        }
+        column.rows.push(row);
     }
 }
 
@@ -228,7 +235,7 @@ pub struct RowsWriter {
     /// Whether the current row's fields came in other than ascending order.
     unordered: bool,
     text: String,
-    metadata: Option<(usize, usize)>,
+    metadata: Option<Range<usize>>,
 }
 
 impl RowsWriter {
@@ -329,23 +336,21 @@ impl RowsWriter {
     /// Sets a string field of the current row.
     #[inline]
     pub fn string(&mut self, field: u16, value: &str) {
-        let start = self.text.len();
-        self.text.push_str(value);
-        self.set(
-            field,
-            Cell::Text {
-                start,
-                end: self.text.len(),
-            },
-        );
+        let text = self.keep(value);
+        self.set(field, Cell::Text(text));
     }
 
     /// Sets the metadata of the current row: JSON text, stored as received.
     #[inline]
     pub fn metadata(&mut self, json: &str) {
+        self.metadata = Some(self.keep(json));
+    }
+
+    #[inline]
+    fn keep(&mut self, text: &str) -> Range<usize> {
         let start = self.text.len();
-        self.text.push_str(json);
-        self.metadata = Some((start, self.text.len()));
+        self.text.push_str(text);
+        start..self.text.len()
     }
 
     #[inline]
@@ -377,22 +382,12 @@ impl RowsWriter {
         let row = table.timestamps_ns.len() as u32;
         table.timestamps_ns.push(timestamp_ns);
         table.places.push(self.rows);
-        for (field, cell) in self.cells.drain(..) {
-            let column = table.column(field, &cell);
-            column.rows.push(row);
-            match (&mut column.values, cell) {
-                (Values::Numbers { values, decimals }, Cell::Number(value, stated)) => {
-                    values.push(value);
-                    *decimals = (*decimals).max(stated);
-                }
-                (Values::Booleans(values), Cell::Boolean(value)) => values.push(value),
-                (Values::Texts(texts), Cell::Text { start, end }) => texts.push(&self.text[start..end]),
-                _ => unreachable!("BUG: the column was made for this kind of value"),
-            }
+        for (field, cell) in &self.cells {
+            table.push(row, *field, cell, &self.text);
         }
-        if let Some((start, end)) = self.metadata {
+        if let Some(range) = self.metadata.take() {
             table.metadata_rows.push(row);
-            table.metadata.push(&self.text[start..end]);
+            table.metadata.push(&self.text[range]);
         }
         self.rows += 1;
         self.abort();

@@ -217,27 +217,32 @@ fn the_newest_row_of_each_source() {
     row(4, 19, Some(2.5), Some("c"), Some("{}"));
     row(9, 4, Some(9.5), None, Some("{}"));
     let newest = writer.newest();
-    assert_eq!(newest.len(), 2);
-    let first = newest.get(0).unwrap();
+    let [first, second] = newest.rows() else {
+        panic!("two sources")
+    };
     assert_eq!(
         (
             first.source,
             first.timestamp_ns,
             first.place,
             first.count,
-            first.metadata
+            newest.metadata(first)
         ),
         (4, 20, 3, 4, None)
     );
-    assert_eq!(first.values().collect::<Vec<_>>(), [(1, Scalar::Number(1.5))]);
-    let second = newest.get(1).unwrap();
+    assert_eq!(
+        newest.values(first).collect::<Vec<_>>(),
+        [(1, Scalar::Number(1.5))]
+    );
     assert_eq!(
         (second.source, second.timestamp_ns, second.place, second.count),
         (9, 5, 1, 2)
     );
-    assert_eq!(second.values().collect::<Vec<_>>(), [(0, Scalar::Text("x"))]);
-    assert_eq!(second.metadata, None);
-    assert!(newest.get(2).is_none());
+    assert_eq!(
+        newest.values(second).collect::<Vec<_>>(),
+        [(0, Scalar::Text("x"))]
+    );
+    assert_eq!(newest.metadata(second), None);
 }
 
 #[test]

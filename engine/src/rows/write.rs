@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::NOT_DECIMAL;
 use super::table::{Column, RowsWriter, Table, Texts, Values};
-use crate::bytes::{put_bytes, put_signed, put_varint};
+use crate::bytes::{put_bytes, put_doubles, put_signed, put_varint};
 use crate::decimal;
 
 /// Column types, as encoded.
@@ -35,17 +35,9 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
         (before, step) = (*timestamp_ns, delta);
     }
     put_rows(out, &table.places);
-    let columns = || {
-        table
-            .columns
-            .iter()
-            .enumerate()
-            .filter_map(|(field, column)| Some((field, column.as_ref()?)))
-    };
-    let present = || columns().filter(|(_, column)| !column.rows.is_empty());
-    put_varint(out, present().count() as u64);
-    for (field, column) in present() {
-        put_varint(out, field as u64);
+    put_varint(out, table.present_columns().count() as u64);
+    for (field, column) in table.present_columns() {
+        put_varint(out, u64::from(field));
         put_column(out, column, rows);
     }
     put_presence(out, &table.metadata_rows, rows);
@@ -87,9 +79,7 @@ fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
             if *decimals == NOT_DECIMAL || !put_mantissas(out, values, *decimals) {
                 out.truncate(start);
                 out[kind] = NUMBERS_RAW;
-                values
-                    .iter()
-                    .for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+                put_doubles(out, values);
             }
         }
         Values::Booleans(values) => {
@@ -132,38 +122,29 @@ const LINEAR_TEXTS_MAX: usize = 8;
 
 /// The first occurrence of a text is encoded after a zero; a repetition is its number, counted from one.
 fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
-    if texts.len() <= LINEAR_TEXTS_MAX {
-        return put_few_texts(out, texts);
-    }
-    let mut seen: HashMap<&str, u64> = HashMap::new();
-    for text in texts.iter() {
-        let next = seen.len() as u64 + 1;
-        match seen.get(text) {
-            Some(number) => put_varint(out, *number),
+    let are_few = texts.len() <= LINEAR_TEXTS_MAX;
+    let (mut few, mut many) = ([0u64; LINEAR_TEXTS_MAX], HashMap::new());
+    let mut different = 0;
+    for (index, text) in texts.iter().enumerate() {
+        let known = match are_few {
+            true => (0..index)
+                .find(|before| texts.get(*before) == text)
+                .map(|before| few[before]),
+            false => many.get(text).copied(),
+        };
+        let number = known.unwrap_or(different + 1);
+        match known {
+            Some(number) => put_varint(out, number),
             None => {
-                seen.insert(text, next);
+                different += 1;
                 put_varint(out, 0);
                 put_bytes(out, text.as_bytes());
             }
         }
-    }
-}
-
-fn put_few_texts(out: &mut Vec<u8>, texts: &Texts) {
-    let mut numbers = [0u64; LINEAR_TEXTS_MAX];
-    let mut different = 0;
-    for (index, text) in texts.iter().enumerate() {
-        match (0..index).find(|before| texts.get(*before) == text) {
-            Some(before) => {
-                numbers[index] = numbers[before];
-                put_varint(out, numbers[index]);
-            }
-            None => {
-                different += 1;
-                numbers[index] = different;
-                put_varint(out, 0);
-                put_bytes(out, text.as_bytes());
-            }
+        if are_few {
+            few[index] = number;
+        } else if known.is_none() {
+            many.insert(text, number);
         }
     }
 }

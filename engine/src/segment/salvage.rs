@@ -6,7 +6,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::table::{HEAD_BYTES, MAGIC, Row};
+use super::table::{HEAD_BYTES, MAGIC, SegmentRow};
 use super::{SegmentFile, SegmentPart, SegmentWriter, WHAT};
 use crate::block::{Block, BlockSummary, SharedBytes, own_length, recover};
 use crate::bytes::Reader;
@@ -49,8 +49,7 @@ pub struct LostBlock {
 /// A block located in the file.
 #[derive(Debug)]
 struct Found {
-    bucket: u32,
-    source: u32,
+    block: LostBlock,
     place: Range<usize>,
 }
 
@@ -82,15 +81,11 @@ pub fn salvage(
             let is_cut = salvaged.find(bytes, MAGIC.len().min(bytes.len())..bytes.len());
             if is_cut {
                 // The file ends after a block: it is unknown whether others followed.
-                salvaged.lost.push(Lost {
-                    offset: bytes.len() as u64,
-                    bytes: 0,
-                    block: None,
-                });
+                salvaged.lost.push(Lost::of(bytes.len()..bytes.len(), None));
             }
-            salvaged.blocks.retain(|block| keeps(block.bucket));
+            salvaged.blocks.retain(|found| keeps(found.block.bucket));
             // The writer requires buckets in order. They are, unless a head is damaged.
-            salvaged.blocks.sort_by_key(|block| block.bucket);
+            salvaged.blocks.sort_by_key(|found| found.block.bucket);
             salvaged.write_found(home, &mut segment)?;
         }
     }
@@ -104,7 +99,7 @@ impl Salvaged {
         &mut self,
         home: &SharedBytes,
         file: &Arc<SegmentFile>,
-        row: &Row,
+        row: &SegmentRow,
         blocks: Range<usize>,
         out: &mut SegmentWriter<'_>,
     ) -> Result<(), MergeError> {
@@ -114,7 +109,9 @@ impl Salvaged {
         }
         self.find((**home).as_ref(), blocks);
         // The bucket is known from the table, which has a checksum.
-        self.blocks.iter_mut().for_each(|block| block.bucket = row.bucket);
+        for found in &mut self.blocks {
+            found.block.bucket = row.bucket;
+        }
         self.write_found(home, out)
     }
 
@@ -132,20 +129,17 @@ impl Salvaged {
             }
             // The rows may be intact even if the rollups are damaged.
             let place = block.place();
-            match recover(home, place.clone(), *source)
-                .ok()
-                .filter(|it| is_of(it, &block.summary))
-            {
+            let recovered = recover(home, place.clone(), *source).ok();
+            match recovered.filter(|it| is_of(it, &block.summary)) {
                 Some(recovered) => self.push(&recovered, out)?,
-                None => self.lost.push(Lost {
-                    offset: place.start as u64,
-                    bytes: place.len() as u64,
-                    block: Some(LostBlock {
+                None => {
+                    let block = LostBlock {
                         bucket: part.bucket,
                         source: *source,
                         rows: Some((entry.rows, entry.first_ns, entry.last_ns)),
-                    }),
-                }),
+                    };
+                    self.lost.push(Lost::of(place, Some(block)));
+                }
             }
         }
         Ok(())
@@ -154,14 +148,14 @@ impl Salvaged {
     /// Writes the located blocks that can be read.
     fn write_found(&mut self, home: &SharedBytes, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         let mut begun = None;
-        for found in std::mem::take(&mut self.blocks) {
-            if begun != Some(found.bucket) {
-                out.begin_bucket(found.bucket);
-                begun = Some(found.bucket);
+        for Found { block, place } in std::mem::take(&mut self.blocks) {
+            if begun != Some(block.bucket) {
+                out.begin_bucket(block.bucket);
+                begun = Some(block.bucket);
             }
-            match recover(home, found.place.clone(), found.source) {
-                Ok(block) => self.push(&block, out)?,
-                Err(_) => self.lost.push(found.lost()),
+            match recover(home, place.clone(), block.source) {
+                Ok(recovered) => self.push(&recovered, out)?,
+                Err(_) => self.lost.push(Lost::of(place, Some(block))),
             }
         }
         Ok(())
@@ -186,13 +180,9 @@ impl Salvaged {
             let next =
                 (at + 1..bytes.len()).find(|at| block_at(bytes, *at).is_some() || begins_footer(bytes, *at));
             let end = next.unwrap_or(bytes.len());
-            self.lost.push(Lost {
-                offset: at as u64,
-                bytes: (end - at) as u64,
-                block: head_at(bytes, at)
-                    .filter(|head| head.place.end == end || next.is_none() && head.place.end > end)
-                    .and_then(|head| head.lost().block),
-            });
+            let head = head_at(bytes, at)
+                .filter(|head| head.place.end == end || next.is_none() && head.place.end > end);
+            self.lost.push(Lost::of(at..end, head.map(|head| head.block)));
             at = end;
         }
         let ends_in_loss = self
@@ -203,16 +193,12 @@ impl Salvaged {
     }
 }
 
-impl Found {
-    fn lost(&self) -> Lost {
+impl Lost {
+    fn of(place: Range<usize>, block: Option<LostBlock>) -> Self {
         Lost {
-            offset: self.place.start as u64,
-            bytes: self.place.len() as u64,
-            block: Some(LostBlock {
-                bucket: self.bucket,
-                source: self.source,
-                rows: None,
-            }),
+            offset: place.start as u64,
+            bytes: place.len() as u64,
+            block,
         }
     }
 }
@@ -223,11 +209,13 @@ fn head_at(bytes: &[u8], at: usize) -> Option<Found> {
     let (bucket, source) = (reader.le_u32().ok()?, reader.le_u32().ok()?);
     let start = at + HEAD_BYTES;
     let end = start.checked_add(reader.le_u32().ok()? as usize)?;
-    Some(Found {
+    let block = LostBlock {
         bucket,
         source,
-        place: start..end,
-    })
+        rows: None,
+    };
+    let place = start..end;
+    Some(Found { block, place })
 }
 
 /// The block whose head is at this offset. Its length is taken from its directory, which has a checksum.

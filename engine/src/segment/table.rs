@@ -26,25 +26,15 @@ const ENTRY_BYTES_MIN: usize = 9;
 /// Offsets in a footer are kept in 32 bits, because a large fleet has millions of them.
 pub(super) const FOOTER_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// Statistics of one bucket's part of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PartStats {
+/// A bucket's row of the table of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentRow {
     /// The bucket's ordinal.
     pub bucket: u32,
     /// Number of blocks.
     pub blocks: u32,
     /// Number of rows in them.
     pub rows: u64,
-    /// Bytes of the file used by this bucket alone: its blocks with their heads, their entries, its row of the table.
-    pub bytes: u64,
-}
-
-/// A row of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) bucket: u32,
-    pub(super) blocks: u32,
-    pub(super) rows: u64,
     /// Size of the blocks in bytes, heads included.
     pub(super) block_bytes: u64,
     /// Range of its entries in the file.
@@ -52,16 +42,11 @@ pub(super) struct Row {
     pub(super) checksum: u32,
 }
 
-impl Row {
-    pub(super) fn stats(&self) -> PartStats {
-        PartStats {
-            bucket: self.bucket,
-            blocks: self.blocks,
-            rows: self.rows,
-            bytes: self
-                .block_bytes
-                .saturating_add((self.entries.len() + ROW_BYTES) as u64),
-        }
+impl SegmentRow {
+    /// Bytes of the file used by this bucket alone: its blocks with their heads, their entries, its row of the table.
+    pub fn bytes(&self) -> u64 {
+        self.block_bytes
+            .saturating_add((self.entries.len() + ROW_BYTES) as u64)
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -81,7 +66,7 @@ impl Row {
         // An impossible offset must stay beyond the end of any file.
         let start = usize::try_from(reader.le_u64()?).unwrap_or(usize::MAX);
         let len = reader.le_u32()? as usize;
-        Ok(Row {
+        Ok(SegmentRow {
             bucket,
             blocks,
             rows,
@@ -118,7 +103,7 @@ enum Home {
     /// Offset of the table in the file.
     File(usize),
     /// The row of a file that has no table.
-    Bucket(Row),
+    Bucket(SegmentRow),
 }
 
 impl Table {
@@ -144,7 +129,7 @@ impl Table {
             return Err(corrupt(at, "a table with the checksum of the trailer"));
         }
         let rows = bytes[at..trailer_start].chunks_exact(ROW_BYTES);
-        let rows = rows.flat_map(Row::decode);
+        let rows = rows.flat_map(SegmentRow::decode);
         let footer_start = rows.clone().next().map_or(at, |first| first.entries.start);
         let mut buckets: Vec<u32> = Vec::with_capacity(count);
         let (mut behind, mut blocks_end) = (footer_start, Some(MAGIC.len() as u64));
@@ -203,7 +188,7 @@ impl Table {
             let sum = block_bytes.checked_add(len);
             block_bytes = sum.ok_or_else(|| reader.corrupt("blocks within the file"))?;
         }
-        let row = Row {
+        let row = SegmentRow {
             bucket,
             blocks: u32::try_from(blocks).map_err(|_| corrupt(start, "fewer blocks than 2^32"))?,
             rows,
@@ -232,12 +217,12 @@ impl Table {
         }
     }
 
-    pub(super) fn rows<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Row> + 'a {
+    pub(super) fn rows<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = SegmentRow> + 'a {
         (0..self.buckets.len()).filter_map(move |number| self.row(bytes, number))
     }
 
     /// The row of a bucket. It may have been damaged since the file was opened.
-    pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Result<Option<Row>, EngineError> {
+    pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Result<Option<SegmentRow>, EngineError> {
         let Ok(number) = self.buckets.binary_search(&bucket) else {
             return Ok(None);
         };
@@ -246,9 +231,9 @@ impl Table {
         row.map(Some).ok_or_else(|| corrupt(self.footer.end, expected))
     }
 
-    fn row(&self, bytes: &[u8], number: usize) -> Option<Row> {
+    fn row(&self, bytes: &[u8], number: usize) -> Option<SegmentRow> {
         match &self.home {
-            Home::File(at) => Row::decode(bytes.get(at + number * ROW_BYTES..)?).ok(),
+            Home::File(at) => SegmentRow::decode(bytes.get(at + number * ROW_BYTES..)?).ok(),
             Home::Bucket(row) => Some(row.clone()),
         }
     }

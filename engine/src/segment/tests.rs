@@ -6,7 +6,7 @@ mod salvage;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::table::{FOOTER_BYTES_MAX, HEAD_BYTES, ROW_BYTES, Row, TRAILER_BYTES, footer_start};
+use super::table::{FOOTER_BYTES_MAX, HEAD_BYTES, ROW_BYTES, TRAILER_BYTES, footer_start};
 use super::writer::check_footer_len;
 use super::*;
 use crate::block::BlockReader;
@@ -217,8 +217,8 @@ fn every_block_is_found_from_the_block_heads_alone() {
 #[test]
 fn the_bytes_of_all_parts_add_up_to_the_file() {
     let file = opened(of_three()).unwrap();
-    let parts: Vec<PartStats> = file.parts().collect();
-    let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+    let parts: Vec<SegmentRow> = file.parts().collect();
+    let bytes: u64 = parts.iter().map(SegmentRow::bytes).sum();
     assert_eq!(bytes + (MAGIC.len() + TRAILER_BYTES) as u64, file.bytes());
     let buckets: Vec<u32> = parts.iter().map(|part| part.bucket).collect();
     assert_eq!(buckets, BUCKETS);
@@ -230,7 +230,7 @@ fn the_bytes_of_all_parts_add_up_to_the_file() {
 }
 
 /// The given file with this table, with valid checksums.
-fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
+fn with_rows(bytes: &[u8], rows: &[SegmentRow]) -> Vec<u8> {
     let file = opened(bytes.to_vec()).unwrap();
     let table_start = file.table.footer().end;
     let mut table = Vec::new();
@@ -251,9 +251,9 @@ fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
 fn an_inconsistent_table_is_refused() {
     let bytes = of_three();
     let file = opened(bytes.clone()).unwrap();
-    let rows: Vec<Row> = file.table.rows(&bytes).collect();
+    let rows: Vec<SegmentRow> = file.table.rows(&bytes).collect();
     assert_eq!(with_rows(&bytes, &rows), bytes);
-    let refused = |what: &str, change: &dyn Fn(&mut Vec<Row>)| {
+    let refused = |what: &str, change: &dyn Fn(&mut Vec<SegmentRow>)| {
         let mut rows = rows.clone();
         change(&mut rows);
         let error = opened(with_rows(&bytes, &rows)).err();
@@ -280,7 +280,7 @@ fn an_inconsistent_table_is_refused() {
     });
     refused("entries in the table", &|rows| rows[2].entries.end += 1);
 
-    let part_refused = |what: &str, change: &dyn Fn(&mut Vec<Row>)| {
+    let part_refused = |what: &str, change: &dyn Fn(&mut Vec<SegmentRow>)| {
         let mut rows = rows.clone();
         change(&mut rows);
         let file = opened(with_rows(&bytes, &rows)).unwrap();

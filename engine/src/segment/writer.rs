@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::table::{END_MAGIC, FOOTER_BYTES_MAX, HEAD_BYTES, MAGIC, Row};
+use super::table::{END_MAGIC, FOOTER_BYTES_MAX, HEAD_BYTES, MAGIC, SegmentRow};
 use crate::block::Block;
 use crate::bytes::put_varint;
 
@@ -13,9 +13,9 @@ pub struct SegmentWriter<'a> {
     /// The entries of all buckets.
     footer: Vec<u8>,
     /// Their entry ranges are relative to the footer until its offset is known.
-    rows: Vec<Row>,
+    rows: Vec<SegmentRow>,
     /// The current bucket; `None` if there is none, or if it was out of order.
-    bucket: Option<Row>,
+    bucket: Option<SegmentRow>,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -55,7 +55,7 @@ impl<'a> SegmentWriter<'a> {
     pub fn begin_bucket(&mut self, bucket: u32) {
         self.end_bucket();
         let in_order = self.rows.last().is_none_or(|row| row.bucket < bucket);
-        self.bucket = in_order.then_some(Row {
+        self.bucket = in_order.then_some(SegmentRow {
             bucket,
             blocks: 0,
             rows: 0,

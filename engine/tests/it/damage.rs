@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::rows::RowsWriter;
 use engine::verify::BlockReport;
-use engine::{EngineError, SegmentFile, SegmentWriter, Store};
+use engine::{EngineError, SegmentFile, SegmentWriter, SharedBytes, Store, salvage};
 
 const BUCKETS: [u32; 3] = [2, 3, 900];
 const SECOND: i64 = 1_000_000_000;
@@ -127,9 +127,15 @@ fn a_save_omits_damaged_blocks_but_not_damaged_heads() {
     let salvaged = |byte: usize| {
         let mut damaged = whole.clone();
         damaged[byte] ^= 1;
-        let part = open(damaged).unwrap().part(BUCKETS[1]).unwrap().unwrap();
-        let bytes = SegmentWriter::of_bucket(BUCKETS[1], |segment| part.salvage(segment));
-        let file = open(bytes.unwrap()).unwrap();
+        let home: SharedBytes = Arc::new(damaged);
+        let part = SegmentFile::open(1, Arc::clone(&home))
+            .unwrap()
+            .part(BUCKETS[1])
+            .unwrap()
+            .unwrap();
+        let mut bytes = Vec::new();
+        salvage(&home, &mut bytes, |bucket| bucket == BUCKETS[1]).unwrap();
+        let file = open(bytes).unwrap();
         let blocks = read(&file, BUCKETS[1]).unwrap();
         assert!(blocks.iter().all(|block| block.fault.is_none()));
         let rows: u32 = blocks.iter().map(|block| block.rows).sum();

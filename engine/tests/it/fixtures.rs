@@ -45,7 +45,7 @@ fn rows() -> Vec<u8> {
 }
 
 fn check(store: &Store) {
-    let snapshot = store.snapshot([1, 2]);
+    let snapshot = [1, 2].map(|source| store.view().source(source).unwrap());
     let query = GroupQuery {
         range_ns: (0, i64::MAX),
         step: Unit::Hour.into(),
@@ -53,7 +53,7 @@ fn check(store: &Store) {
         metadata: None,
         stop: &|| false,
     };
-    let groups = group(&snapshot.series[0], &query).unwrap();
+    let groups = group(&snapshot[0], &query).unwrap();
     assert_eq!(groups.starts_ns, [0, 3_600 * SECOND, 7_200 * SECOND]);
     let expected: i64 = (0..3_600).map(|row| row * 37 % 1_000).sum();
     let cell = groups.cell(0);
@@ -63,7 +63,6 @@ fn check(store: &Store) {
         [3_600, 1_800, 1_800, 3_600]
     );
     let selections: Vec<Selection<'_>> = snapshot
-        .series
         .iter()
         .map(|series| Selection { series, fields: None })
         .collect();
@@ -145,7 +144,7 @@ fn check_carries(store: &mut Store) {
     let mut rows = Vec::new();
     writer.encode(&mut rows);
     store.apply(&rows, 1 << 20).unwrap();
-    let snapshot = store.snapshot([3]);
+    let snapshot = [store.view().source(3).unwrap()];
     for (unit, expected) in [(Unit::Hour, &[3_599.0, REST][..]), (Unit::Day, &[REST])] {
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -154,7 +153,7 @@ fn check_carries(store: &mut Store) {
             metadata: None,
             stop: &|| false,
         };
-        let groups = group(&snapshot.series[0], &query).unwrap();
+        let groups = group(&snapshot[0], &query).unwrap();
         let sums: Vec<f64> = (0..expected.len())
             .map(|cell| groups.cell(cell)[0].sum())
             .collect();

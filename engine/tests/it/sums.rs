@@ -221,7 +221,7 @@ impl World {
     }
 
     fn groups(&self, unit: Unit) -> BTreeMap<i64, Aggregate> {
-        let snapshot = self.store.snapshot([1]);
+        let snapshot = [self.store.view().source(1).unwrap()];
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
             step: unit.into(),
@@ -229,7 +229,7 @@ impl World {
             metadata: None,
             stop: &|| false,
         };
-        let groups = group(&snapshot.series[0], &query).unwrap();
+        let groups = group(&snapshot[0], &query).unwrap();
         let cells = groups.starts_ns.iter().enumerate();
         cells
             .map(|(cell, start_ns)| (*start_ns, groups.cell(cell)[0]))

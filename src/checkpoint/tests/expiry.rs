@@ -273,7 +273,7 @@ fn merging_an_entirely_expired_segment_leaves_no_file() {
         let deletion = Command::SourceDeleted { source_id };
         rooms
             .buckets
-            .delete_source(&bucket, SOURCE, deletion)
+            .delete(&bucket, Some(SOURCE), &[SOURCE], deletion)
             .await
             .unwrap();
         live.on_thread(|task| {

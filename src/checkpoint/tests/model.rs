@@ -317,9 +317,8 @@ impl Model {
 
 /// The rows of a source, read in three ways that must agree: as rows, grouped, and counted.
 fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
-    let snapshot = state.store.snapshot([source]);
     let counted = state.store.stats(source, cutoff_ns).expect("stats").points;
-    let Some(series) = snapshot.series.first() else {
+    let Some(series) = &state.store.view().source(source) else {
         assert_eq!(counted, 0);
         return Vec::new();
     };

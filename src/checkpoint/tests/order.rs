@@ -346,7 +346,7 @@ fn a_bucket_is_deleted_even_when_the_request_was_dropped() {
         {
             let held = gate.0.lock();
             let before = gate.1.load(Ordering::SeqCst);
-            let mut deletion = Box::pin(live.rooms.buckets.delete_bucket(&bucket, &[], command));
+            let mut deletion = Box::pin(live.rooms.buckets.delete(&bucket, None, &[], command));
             poll_fn(|context| {
                 assert!(deletion.as_mut().poll(context).is_pending());
                 context.waker().wake_by_ref();

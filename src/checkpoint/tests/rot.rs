@@ -92,8 +92,7 @@ fn read_rows(opened: &Opened) -> Option<Rows> {
     let mut all = Rows::new();
     for state in &opened.buckets {
         for source in 0..4 {
-            let snapshot = state.store.snapshot([source]);
-            let Some(series) = snapshot.series.first() else {
+            let Some(series) = &state.store.view().source(source) else {
                 continue;
             };
             let stop = &|| false;

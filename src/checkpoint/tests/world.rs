@@ -400,7 +400,11 @@ impl World {
         };
         self.model.lock().sources[index].existence = Existence::MaybeDeleted;
         let command = Command::SourceDeleted { source_id: source.id };
-        rooms.buckets.delete_source(&bucket, ordinal, command).await?;
+        let sources = [ordinal];
+        rooms
+            .buckets
+            .delete(&bucket, Some(ordinal), &sources, command)
+            .await?;
         self.model.lock().sources[index].existence = Existence::Deleted;
         Ok(())
     }
@@ -426,7 +430,7 @@ impl World {
         };
         set(Existence::MaybeDeleted);
         let command = Command::BucketDeleted { bucket_id };
-        rooms.buckets.delete_bucket(&bucket, &[], command).await?;
+        rooms.buckets.delete(&bucket, None, &[], command).await?;
         set(Existence::Deleted);
         self.removals.push(bucket.ordinal);
         Ok(())

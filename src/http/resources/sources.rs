@@ -10,7 +10,7 @@ use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer
 use crate::http::shape::{Description, Fields, OpenName, Patch, body};
 use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
-use crate::service::sources::{DeletedSource, SourceStats, SourceWithStats};
+use crate::service::sources::{DeletedSource, SeriesStats, SourceWithStats};
 use crate::timestamp::Timestamp;
 
 /// Default of `type`.
@@ -52,13 +52,13 @@ view! {
 
 view! {
     /// Statistics of a data source's points, without expired ones.
-    pub struct SourceStatsView of(stats: &SourceStats) {
+    pub struct SourceStatsView of(stats: &SeriesStats) {
         /// Number of points.
         total_data_points: u64 = stats.points,
         /// Timestamp of the earliest point.
-        first_data_point: Option<Timestamp> = stats.first_ns.map(Timestamp),
+        first_data_point: Option<Timestamp> = stats.bounds_ns.map(|(first_ns, _)| Timestamp(first_ns)),
         /// Timestamp of the latest point.
-        last_data_point: Option<Timestamp> = stats.last_ns.map(Timestamp),
+        last_data_point: Option<Timestamp> = stats.bounds_ns.map(|(_, last_ns)| Timestamp(last_ns)),
         /// Mean interval between points, in seconds; null with fewer than two points.
         average_interval_seconds: Option<f64> = average_interval_seconds(stats),
     }
@@ -217,9 +217,10 @@ impl Resource for SourceView<'_> {
     const MANY: &'static str = "dataSources";
 }
 
-fn average_interval_seconds(stats: &SourceStats) -> Option<f64> {
+fn average_interval_seconds(stats: &SeriesStats) -> Option<f64> {
     let intervals = stats.points.checked_sub(1).filter(|intervals| *intervals > 0)?;
-    let span_ns = stats.last_ns?.saturating_sub(stats.first_ns?);
+    let (first_ns, last_ns) = stats.bounds_ns?;
+    let span_ns = last_ns.saturating_sub(first_ns);
     Some(span_ns as f64 / SECOND_NS as f64 / intervals as f64)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{ExpiredRows, Seal, SegmentPart, SeriesStats, Snapshot, Store};
+use engine::{ExpiredRows, Seal, SegmentPart, SeriesSnapshot, SeriesStats, Store};
 use fastrand::Rng;
 
 use super::{FIELDS, SECOND};
@@ -215,9 +215,9 @@ impl Bucket {
         self.naive.points = left;
     }
 
-    pub(super) fn snapshot(&self, sources: &[u32]) -> Snapshot {
+    pub(super) fn snapshot(&self, sources: &[u32]) -> Vec<SeriesSnapshot> {
         let view = self.store.view().without(&self.expired_rows().into());
-        view.select(sources.iter().copied())
+        sources.iter().filter_map(|source| view.source(*source)).collect()
     }
 
     pub(super) fn check_stats(&mut self) {
@@ -226,7 +226,7 @@ impl Bucket {
                 self.store.stats(*source, self.cutoff_ns).unwrap()
             } else {
                 let snapshot = self.snapshot(&[*source]);
-                let series = snapshot.series.first();
+                let series = snapshot.first();
                 series.map_or(SeriesStats::default(), |series| {
                     series.stats(self.cutoff_ns).unwrap()
                 })

@@ -20,7 +20,7 @@ impl Bucket {
         let mut hours = HourCounts::new(range_ns);
         let mut expected = BTreeMap::new();
         let snapshot = self.snapshot(&self.sources);
-        for series in &snapshot.series {
+        for series in &snapshot {
             let of_source = |point: &&Point| {
                 point.source == series.source && (range_ns.0..=range_ns.1).contains(&point.timestamp_ns)
             };

@@ -85,7 +85,6 @@ impl Bucket {
         let metadata_filter = |text: Option<&str>| text == metadata;
         let snapshot = self.snapshot(&sources);
         let selections: Vec<Selection<'_>> = snapshot
-            .series
             .iter()
             .map(|series| Selection {
                 series,
@@ -161,7 +160,7 @@ impl Bucket {
         let snapshot = self.snapshot(&self.sources);
         let budget = Budget::unlimited();
         let mut merged = Grouping::new(Wanted::ALL, &budget);
-        for series in &snapshot.series {
+        for series in &snapshot {
             let groups = group(series, &query).unwrap();
             let sources = [series.source];
             let filter = Filter {

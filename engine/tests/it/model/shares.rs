@@ -27,7 +27,7 @@ impl Bucket {
             stop: &|| false,
         };
         let snapshot = self.snapshot(&self.sources);
-        for series in &snapshot.series {
+        for series in &snapshot {
             let filter = Filter {
                 sources: &[series.source],
                 range_ns,

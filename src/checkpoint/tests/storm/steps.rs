@@ -203,7 +203,11 @@ impl Storm {
         let expected = self.points(index, &[ordinal]);
         let bucket = self.bucket(rooms, index);
         let command = Command::SourceDeleted { source_id: id };
-        match rooms.buckets.delete_source(&bucket, ordinal, command).await {
+        match rooms
+            .buckets
+            .delete(&bucket, Some(ordinal), &[ordinal], command)
+            .await
+        {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
                 self.model
@@ -222,7 +226,7 @@ impl Storm {
         let sources = self.model.buckets[index].live_sources();
         let expected = self.points(index, &sources);
         let command = Command::BucketDeleted { bucket_id: bucket.id };
-        match rooms.buckets.delete_bucket(&bucket, &sources, command).await {
+        match rooms.buckets.delete(&bucket, None, &sources, command).await {
             Ok(points) => assert!(expected.contains(&points), "{points} deleted, not {expected:?}"),
             Err(error) => {
                 self.model.uncertain_changes.push(UncertainChange::Bucket(index));
