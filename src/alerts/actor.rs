@@ -1,10 +1,11 @@
-//! The rule actor, one per server. A change goes decide → journal → reply. While it is in progress, further changes of
-//! the same rule are queued.
+//! The rule actor, one per server. A change goes `Change` → decide → journal → `Written` → reply. While it is in
+//! progress, further changes of the same rule are queued.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
@@ -13,6 +14,7 @@ use crate::catalog::{Command, Rule, RuleStatus, text_bytes};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
+use crate::journal::JournalError;
 
 /// Half the shortest interval. If the clock is set back further, rules that are due could be missed.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
@@ -20,19 +22,32 @@ const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
 /// Decides a change of a rule, given the rule and the time. Returns a callback that replies to the caller, too.
 pub(super) type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> (Decision, Done) + Send>;
 pub(super) type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
+/// The channel of an answer, and the caller's place in the queue.
+pub(super) type Reply<T> = (oneshot::Sender<T>, OwnedSemaphorePermit);
 
-/// What the actor does next.
+/// What callers of [`super::Alerts`] request, and what the journal reports.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Turn(Box<Step>);
-type Step = dyn FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send;
-
-/// Has the actor do something, after everything it was told before.
-pub(super) fn tell(
-    actor: &Addr<RuleActor>,
-    turn: impl FnOnce(&mut RuleActor, &mut Context<RuleActor>) + Send + 'static,
-) {
-    actor.do_send(Turn(Box::new(turn)));
+pub(super) enum RuleMessage {
+    /// Changes one rule.
+    Change { rule_id: ObjectId, decide: Decide },
+    /// The journal accepted or refused a change, which owes these deliveries.
+    Written {
+        rule_id: ObjectId,
+        is_verdict: bool,
+        outcome: Result<(), JournalError>,
+        deliveries: Vec<ObjectId>,
+        done: Done,
+    },
+    /// Requests the time and the rules that are due; see [`super::Alerts::due`].
+    Due {
+        organization_id: ObjectId,
+        limit: usize,
+        claim_seconds: Option<u32>,
+        reply: Reply<(i64, Vec<DueRule>)>,
+    },
+    /// Requests the number of rules that are due and unclaimed.
+    CountDue(Reply<usize>),
 }
 
 pub(super) struct RuleActor {
@@ -91,15 +106,7 @@ impl RuleActor {
         now_ns
     }
 
-    /// Changes a rule, or queues the change behind one in progress.
-    pub(super) fn change(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
-        match self.parked.get_mut(&rule_id) {
-            Some(parked) => parked.push_back(decide),
-            None => self.change_now(rule_id, decide, context),
-        }
-    }
-
-    fn change_now(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
+    fn change(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
         let now_ns = self.now_ns();
         let rule = self
             .dependencies
@@ -110,19 +117,16 @@ impl RuleActor {
             return done(Ok(()));
         };
         let is_verdict = matches!(command, Command::VerdictRecorded { .. });
-        // From here on the rule is busy until the journal has accepted or refused the change.
+        // From here on the rule is busy until `Written` arrives.
         self.parked.entry(rule_id).or_default();
         let (address, deliveries) = (context.address(), decision.deliveries);
         self.dependencies.journal.submit_command(command, move |outcome| {
-            tell(&address, move |actor, context| {
-                if outcome.is_ok() {
-                    actor.place(rule_id, is_verdict);
-                    if !deliveries.is_empty() {
-                        (actor.dependencies.owed)(deliveries);
-                    }
-                }
-                done(outcome.map_err(ServiceError::from));
-                actor.resume(rule_id, context);
+            address.do_send(RuleMessage::Written {
+                rule_id,
+                is_verdict,
+                outcome,
+                deliveries,
+                done,
             });
         });
     }
@@ -131,7 +135,7 @@ impl RuleActor {
     fn resume(&mut self, rule_id: ObjectId, context: &mut Context<Self>) {
         let mut parked = self.parked.remove(&rule_id).unwrap_or_default();
         while let Some(decide) = parked.pop_front() {
-            self.change_now(rule_id, decide, context);
+            self.change(rule_id, decide, context);
             if let Some(busy) = self.parked.get_mut(&rule_id) {
                 *busy = parked;
                 break;
@@ -139,8 +143,7 @@ impl RuleActor {
         }
     }
 
-    /// The time, and the rules that are due; see [`super::Alerts::due`].
-    pub(super) fn due(
+    fn due(
         &mut self,
         organization_id: ObjectId,
         limit: usize,
@@ -177,21 +180,50 @@ impl RuleActor {
         };
         (now_ns, listed.into_iter().filter_map(due_rule).collect())
     }
-
-    /// Number of rules that are due and unclaimed.
-    pub(super) fn due_count(&self) -> usize {
-        self.schedule.due_count(self.dependencies.clock.now_ns())
-    }
 }
 
 impl Actor for RuleActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Turn> for RuleActor {
+impl Handler<RuleMessage> for RuleActor {
     type Result = ();
 
-    fn handle(&mut self, Turn(turn): Turn, context: &mut Self::Context) {
-        turn(self, context);
+    fn handle(&mut self, message: RuleMessage, context: &mut Self::Context) {
+        match message {
+            RuleMessage::Change { rule_id, decide } => match self.parked.get_mut(&rule_id) {
+                Some(parked) => parked.push_back(decide),
+                None => self.change(rule_id, decide, context),
+            },
+            RuleMessage::Written {
+                rule_id,
+                is_verdict,
+                outcome,
+                deliveries,
+                done,
+            } => {
+                if outcome.is_ok() {
+                    self.place(rule_id, is_verdict);
+                    if !deliveries.is_empty() {
+                        (self.dependencies.owed)(deliveries);
+                    }
+                }
+                done(outcome.map_err(ServiceError::from));
+                self.resume(rule_id, context);
+            }
+            RuleMessage::Due {
+                organization_id,
+                limit,
+                claim_seconds,
+                reply: (reply, _permit),
+            } => {
+                // If the caller is gone, the claims simply expire.
+                let _ = reply.send(self.due(organization_id, limit, claim_seconds));
+            }
+            RuleMessage::CountDue((reply, _permit)) => {
+                let now_ns = self.dependencies.clock.now_ns();
+                let _ = reply.send(self.schedule.due_count(now_ns));
+            }
+        }
     }
 }

@@ -13,8 +13,8 @@ mod verdict;
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Arbiter, Context};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use actix::{Actor, Addr, Arbiter};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::catalog::{CatalogHandle, Command, Rule};
 use crate::clock::Clock;
@@ -22,7 +22,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalHandle;
 
-use actor::{Done, RuleActor, tell};
+use actor::{Done, Reply, RuleActor, RuleMessage};
 
 pub use verdict::{Accepted, PostedVerdict, Refusal, accept};
 
@@ -86,7 +86,7 @@ impl Alerts {
         rule_id: ObjectId,
         decide: impl FnOnce(Option<&Arc<Rule>>, i64) -> Result<(Decision, T), ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        self.request(move |actor, context, permit, reply| {
+        self.request(|(reply, permit)| {
             let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
                 // Its place in the queue is free once it is decided.
                 let _permit = permit;
@@ -100,7 +100,8 @@ impl Alerts {
                 });
                 (decision, done)
             };
-            actor.change(rule_id, Box::new(decide), context);
+            let decide = Box::new(decide);
+            RuleMessage::Change { rule_id, decide }
         })
         .await?
     }
@@ -116,9 +117,11 @@ impl Alerts {
         limit: usize,
         claim_seconds: Option<u32>,
     ) -> Result<(i64, Vec<DueRule>), ServiceError> {
-        self.request(move |actor, _, _permit, reply| {
-            // If the caller is gone, the claims simply expire.
-            let _ = reply.send(actor.due(organization_id, limit, claim_seconds));
+        self.request(|reply| RuleMessage::Due {
+            organization_id,
+            limit,
+            claim_seconds,
+            reply,
         })
         .await
     }
@@ -128,10 +131,7 @@ impl Alerts {
     /// # Errors
     /// 503 if the queue is full.
     pub async fn due_count(&self) -> Result<usize, ServiceError> {
-        self.request(|actor, _, _permit, reply| {
-            let _ = reply.send(actor.due_count());
-        })
-        .await
+        self.request(RuleMessage::CountDue).await
     }
 
     /// Number of queued changes and polls, and the limit.
@@ -139,20 +139,13 @@ impl Alerts {
         (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
     }
 
-    /// Has the actor do something and waits for the reply. The permit is held until the request is handled.
-    async fn request<T: Send + 'static>(
-        &self,
-        handle: impl FnOnce(&mut RuleActor, &mut Context<RuleActor>, OwnedSemaphorePermit, oneshot::Sender<T>)
-        + Send
-        + 'static,
-    ) -> Result<T, ServiceError> {
+    /// Sends a message to the actor and waits for the reply. The message holds the permit until it is handled.
+    async fn request<T>(&self, message: impl FnOnce(Reply<T>) -> RuleMessage) -> Result<T, ServiceError> {
         let permit = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
             ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
         })?;
         let (reply, answer) = oneshot::channel();
-        tell(&self.address, |actor, context| {
-            handle(actor, context, permit, reply);
-        });
+        self.address.do_send(message((reply, permit)));
         answer
             .await
             .map_err(|_| ServiceError::unavailable("the server is stopping", 5))

@@ -1,5 +1,6 @@
-//! The delivery actor: the only place where attempts start and end. Each delivery goes schedule → attempt → record,
-//! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
+//! The delivery actor: the only place where attempts start and end. Each delivery goes schedule → attempt → `Ended` →
+//! record, then back to the schedule or done. Results of owed deliveries go to the log and come back as `Recorded`;
+//! best-effort ones stay in memory.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
@@ -7,17 +8,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use tokio::sync::oneshot;
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::handle::Shared;
 use super::outgoing::{destination, receiver_key, request, retry_config};
 use super::pace::Pace;
+use super::points::NewPoints;
+use super::recent::Kept;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
 use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
 use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
+use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalError;
 
@@ -33,18 +37,33 @@ const SWEEP_LEN_MIN: usize = 4_096;
 /// Maximum time between two looks at the schedule, even if nothing is due for longer.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 
-/// What the actor does next.
+/// What callers of [`super::Deliveries`] request, and what attempts and the log report.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Turn(Box<Step>);
-type Step = dyn FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send;
-
-/// Has the actor do something, after everything it was told before.
-pub(super) fn tell(
-    actor: &Addr<DeliveryActor>,
-    turn: impl FnOnce(&mut DeliveryActor, &mut Context<DeliveryActor>) + Send + 'static,
-) {
-    actor.do_send(Turn(Box::new(turn)));
+pub(super) enum DeliveryMessage {
+    /// Deliveries to schedule, for the first time or again.
+    Queued(Vec<ObjectId>),
+    /// New points that webhooks may subscribe to, and their bytes in the mailbox.
+    Offered(NewPoints, OwnedSemaphorePermit),
+    /// Sends a delivery again, given as the caller read it, with a new retry schedule.
+    Redeliver(Delivery, oneshot::Sender<Redelivered>),
+    /// An attempt has ended.
+    Ended(Ended),
+    /// The log accepted or refused a result.
+    Recorded(ObjectId, Result<(), JournalError>),
+    /// The log accepted or refused a redelivery.
+    Requeued {
+        id: ObjectId,
+        /// The best-effort delivery taken out of memory, if it was one.
+        taken: Option<Kept>,
+        outcome: Result<Delivery, ServiceError>,
+        reply: oneshot::Sender<Redelivered>,
+    },
+    /// Stops starting attempts. Replies when those in flight have ended, or after `within` at the latest.
+    Stop {
+        within: Duration,
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// An attempt that has ended.
@@ -225,8 +244,7 @@ impl DeliveryActor {
         // A separate task, because the actor's context would poll all attempts whenever one makes progress.
         actix::spawn(async move {
             let outcome = attempt.await;
-            let ended = Ended { id, at_ns, outcome };
-            tell(&address, |actor, context| actor.ended(ended, context));
+            address.do_send(DeliveryMessage::Ended(Ended { id, at_ns, outcome }));
         });
     }
 
@@ -309,13 +327,10 @@ impl DeliveryActor {
         };
         let address = context.address();
         self.shared.journal.submit_command(command, move |outcome| {
-            tell(&address, move |actor, context| {
-                actor.recorded(id, outcome, context)
-            });
+            address.do_send(DeliveryMessage::Recorded(id, outcome));
         });
     }
 
-    /// The log accepted or refused a result.
     fn recorded(&mut self, id: ObjectId, outcome: Result<(), JournalError>, context: &mut Context<Self>) {
         if let Err(error) = outcome {
             self.refused.push(id);
@@ -364,13 +379,6 @@ impl DeliveryActor {
         });
     }
 
-    /// Stops starting attempts. Replies when those in flight have ended, or after `within` at the latest.
-    pub(super) fn stop(&mut self, within: Duration, reply: oneshot::Sender<()>, context: &mut Context<Self>) {
-        self.stopping = Some(reply);
-        context.run_later(within, |actor, _| actor.finish());
-        self.go_on(context);
-    }
-
     fn finish(&mut self) {
         let Some(reply) = self.stopping.take() else {
             return;
@@ -401,10 +409,30 @@ impl Actor for DeliveryActor {
     }
 }
 
-impl Handler<Turn> for DeliveryActor {
+impl Handler<DeliveryMessage> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, Turn(turn): Turn, context: &mut Self::Context) {
-        turn(self, context);
+    fn handle(&mut self, message: DeliveryMessage, context: &mut Self::Context) {
+        match message {
+            DeliveryMessage::Queued(ids) => self.queue(&ids, context),
+            DeliveryMessage::Offered(points, reserved) => {
+                drop(reserved);
+                self.notify(&points, context);
+            }
+            DeliveryMessage::Redeliver(known, reply) => self.redeliver(known, reply, context),
+            DeliveryMessage::Ended(ended) => self.ended(ended, context),
+            DeliveryMessage::Recorded(id, outcome) => self.recorded(id, outcome, context),
+            DeliveryMessage::Requeued {
+                id,
+                taken,
+                outcome,
+                reply,
+            } => self.requeued(id, taken, outcome, reply, context),
+            DeliveryMessage::Stop { within, reply } => {
+                self.stopping = Some(reply);
+                context.run_later(within, |actor, _| actor.finish());
+                self.go_on(context);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use actix::{Actor, Addr, Arbiter};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::actor::{DeliveryActor, tell};
+use super::actor::{DeliveryActor, DeliveryMessage};
 use super::guard::{CheckedUrl, Guard};
 use super::points::{NewPoints, subscribers};
 use super::recent::Recent;
@@ -110,7 +110,7 @@ impl Deliveries {
     /// Schedules deliveries that are in the catalog by now, for the first time or again.
     pub fn queued(&self, ids: Vec<ObjectId>) {
         if !ids.is_empty() {
-            tell(&self.0.address, move |actor, context| actor.queue(&ids, context));
+            self.0.address.do_send(DeliveryMessage::Queued(ids));
         }
     }
 
@@ -128,10 +128,7 @@ impl Deliveries {
         let sources = points.rows.rows().len();
         let bytes = u32::try_from(points.bytes()).unwrap_or(u32::MAX);
         match Arc::clone(&self.0.free_bytes).try_acquire_many_owned(bytes) {
-            Ok(reserved) => tell(&self.0.address, move |actor, context| {
-                drop(reserved);
-                actor.notify(&points, context);
-            }),
+            Ok(reserved) => self.0.address.do_send(DeliveryMessage::Offered(points, reserved)),
             Err(_) => self.0.shared.stats.lock().dropped += sources as u64,
         }
     }
@@ -148,9 +145,7 @@ impl Deliveries {
     /// The log refuses writes; nothing has changed.
     pub async fn redeliver(&self, known: Delivery) -> Result<Option<Delivery>, ServiceError> {
         let (reply, answer) = oneshot::channel();
-        tell(&self.0.address, |actor, context| {
-            actor.redeliver(known, reply, context)
-        });
+        self.0.address.do_send(DeliveryMessage::Redeliver(known, reply));
         // The actor lives as long as its thread.
         answer.await.unwrap_or_else(|_| Err(JournalError::Closed.into()))
     }
@@ -173,9 +168,7 @@ impl Deliveries {
     /// `within` this time stay owed and continue after the next start.
     pub async fn stop(&self, within: Duration) {
         let (reply, stopped) = oneshot::channel();
-        tell(&self.0.address, move |actor, context| {
-            actor.stop(within, reply, context)
-        });
+        self.0.address.do_send(DeliveryMessage::Stop { within, reply });
         // The actor replies within the time limit, unless its thread ended.
         let _ = stopped.await;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::{AsyncContext, Context};
 use tokio::sync::oneshot;
 
-use super::actor::{DeliveryActor, Ended, tell};
+use super::actor::{DeliveryActor, DeliveryMessage, Ended};
 use super::recent::Kept;
 use crate::catalog::{Body, Command, Delivery, DeliveryStatus};
 use crate::error::ServiceError;
@@ -33,7 +33,7 @@ pub(super) fn read_again(waiting: Vec<oneshot::Sender<Redelivered>>) {
 }
 
 impl DeliveryActor {
-    /// Sends a delivery again, given as the caller read it, with a new retry schedule.
+    /// See [`DeliveryMessage::Redeliver`].
     pub(super) fn redeliver(
         &mut self,
         known: Delivery,
@@ -68,16 +68,17 @@ impl DeliveryActor {
         };
         let address = context.address();
         self.shared.journal.submit_command(command, move |outcome| {
-            tell(&address, move |actor, context| {
-                let outcome = outcome.map(|()| delivery).map_err(ServiceError::from);
-                actor.requeued(id, taken, outcome, reply, context);
+            address.do_send(DeliveryMessage::Requeued {
+                id,
+                taken,
+                outcome: outcome.map(|()| delivery).map_err(ServiceError::from),
+                reply,
             });
         });
     }
 
-    /// The log accepted or refused a redelivery. `taken` is the best-effort delivery that was taken out of memory for
-    /// it, if it was one.
-    fn requeued(
+    /// See [`DeliveryMessage::Requeued`].
+    pub(super) fn requeued(
         &mut self,
         id: ObjectId,
         taken: Option<Kept>,
