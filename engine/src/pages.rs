@@ -80,9 +80,13 @@ impl<T: Counted + Default> Members<T> {
             self.members.insert(rank, T::default());
             rank
         });
-        let old = self.members[rank].totals();
-        let answer = change(&mut self.members[rank]);
-        let new = self.members[rank].totals();
+        let member = &mut self.members[rank];
+        let old = member.totals();
+        let answer = change(member);
+        let new = member.totals();
+        if old == new {
+            return answer;
+        }
         if holds(new.bounds_ns, old.bounds_ns) {
             self.totals.points -= old.points;
             self.totals.join(new);

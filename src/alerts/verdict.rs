@@ -61,15 +61,15 @@ pub fn accept(
         return Err(Refusal::NotDue);
     }
     let after = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
-    let owing = if after.triggered {
+    let new = if after.triggered {
         owed(rule)
     } else {
         Some(NewDeliveries::default())
     };
-    let Some(owing) = owing else {
+    let Some(new) = new else {
         return Ok(None);
     };
-    let deliveries = owing.ids();
+    let deliveries = new.ids();
     let verdict = Verdict {
         id: posted.verdict_id,
         rule_id: rule.id,
@@ -80,9 +80,9 @@ pub fn accept(
         previous_state: after.previous_state,
         runtime: after.runtime,
         trigger_id: after.triggered.then_some(posted.trigger_id),
-        deliveries: owing.deliveries,
-        fan_out: owing.fan_out,
-        room: owing.room,
+        deliveries: new.deliveries,
+        fan_out: new.fan_out,
+        room: new.room,
     };
     let standing = Standing {
         rule_id: rule.id,

@@ -144,7 +144,7 @@ pub fn test_data() -> Value {
 
 /// The deliveries of an event of a bucket to all webhooks that subscribe to it. Several webhooks share one body, because
 /// only the delivery's id as the receiver sees it differs.
-pub fn owing(
+pub fn new_deliveries(
     event: Event,
     bucket_id: ObjectId,
     webhooks: &[Arc<Webhook>],

@@ -30,7 +30,8 @@ mod transport;
 mod tests;
 
 pub use envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, owing, test_data,
+    BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, new_deliveries,
+    test_data,
 };
 pub use guard::{CheckedUrl, Guard, Place};
 pub use handle::Deliveries;

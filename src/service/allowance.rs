@@ -76,12 +76,12 @@ impl Service {
     ///
     /// # Errors
     /// 403 that names the limit; 503 if the pending deliveries of all organizations use all memory reserved for them.
-    pub(super) fn admit_owing(
+    pub(super) fn admit_deliveries(
         &self,
         organization_id: ObjectId,
-        owing: &NewDeliveries,
+        new: &NewDeliveries,
     ) -> Result<(), ServiceError> {
-        let (deliveries, bytes) = owing.size();
+        let (deliveries, bytes) = new.size();
         if deliveries == 0 {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
 use crate::catalog::{Bucket, BucketContents, Catalog, Command, Event, NewBucket, text_bytes};
-use crate::delivery::{BucketChanges, BucketUpdate, Change, owing};
+use crate::delivery::{BucketChanges, BucketUpdate, Change, new_deliveries};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
@@ -168,9 +168,9 @@ impl Service {
         let webhooks: Vec<_> = self
             .catalog
             .read(|catalog| catalog.webhooks_of(caller.organization_id).cloned().collect());
-        let owing = owing(Event::BucketUpdated, id, &webhooks, &self.ids, at_ns, &update);
-        self.admit_owing(caller.organization_id, &owing)?;
-        let owed = owing.ids();
+        let new = new_deliveries(Event::BucketUpdated, id, &webhooks, &self.ids, at_ns, &update);
+        self.admit_deliveries(caller.organization_id, &new)?;
+        let owed = new.ids();
         let command = Command::BucketUpdated {
             bucket_id: id,
             name,
@@ -178,8 +178,8 @@ impl Service {
             retention_days,
             at_ns,
             next_sequence,
-            deliveries: owing.deliveries,
-            fan_out: owing.fan_out,
+            deliveries: new.deliveries,
+            fan_out: new.fan_out,
         };
         let queued = self.deliveries.clone();
         let _settled = decision.commit_then(command, move || queued.queued(owed)).await?;

@@ -117,7 +117,7 @@ impl Service {
                 if newest.is_none() && facts.need_point() {
                     return None;
                 }
-                Some(triggers.owing(rule, &facts, newest.flatten().as_ref(), now_ns))
+                Some(triggers.new_deliveries(rule, &facts, newest.flatten().as_ref(), now_ns))
             };
             let accepted = alerts::accept(rule, posted, now_ns, owed)
                 .map_err(|refusal| refused(rule, refusal, now_ns))?;

@@ -13,7 +13,7 @@ use super::query::metadata_of;
 use super::{Caller, Service};
 use crate::catalog::{Catalog, CatalogHandle, Event, NewDeliveries, ParsedCondition, Receiver, Rule, Schema};
 use crate::config::Config;
-use crate::delivery::{Named, Point, Trigger, delivery, owing, raw_json, values_of};
+use crate::delivery::{Named, Point, Trigger, delivery, new_deliveries, raw_json, values_of};
 use crate::error::ServiceError;
 use crate::ids::ObjectIds;
 use crate::query_pool::{Step, Stop, wait};
@@ -142,7 +142,7 @@ impl Service {
 
 impl Triggers {
     /// One delivery per subscribed webhook, and one for the rule's own URL.
-    pub fn owing(
+    pub fn new_deliveries(
         &self,
         rule: &Rule,
         facts: &Facts,
@@ -181,7 +181,7 @@ impl Triggers {
             data_point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
         };
         let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
-        let mut owing = owing(event, bucket.id, &webhooks, &self.ids, now_ns, &trigger);
+        let mut new = new_deliveries(event, bucket.id, &webhooks, &self.ids, now_ns, &trigger);
         if let Some(url) = &rule.settings.webhook_url {
             let receiver = Receiver::Rule {
                 rule_id: rule.id,
@@ -189,10 +189,10 @@ impl Triggers {
             };
             let body = |_| trigger.rule_body();
             let delivery = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
-            owing.deliveries.push(delivery);
+            new.deliveries.push(delivery);
         }
         let room = |catalog: &Catalog| trigger_room(&self.config, catalog, organization_id);
-        owing.room = Some(self.catalog.read(room));
-        owing
+        new.room = Some(self.catalog.read(room));
+        new
     }
 }

@@ -135,7 +135,7 @@ impl Service {
         let bucket_id = webhook.settings.bucket_id;
         let event = Event::WebhookTest;
         let test = delivery_to(&webhook, event, bucket_id, &self.ids, now_ns, &test_data());
-        self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
+        self.admit_deliveries(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],
         };
@@ -162,7 +162,7 @@ impl Service {
             let known = self.delivery_of(webhook_id, delivery_id)?;
             let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
             if self.catalog.read(|it| it.pending_delivery(delivery_id).is_none()) {
-                self.admit_owing(caller.organization_id, &NewDeliveries::of(vec![known.clone()]))?;
+                self.admit_deliveries(caller.organization_id, &NewDeliveries::of(vec![known.clone()]))?;
             }
             let deliveries = self.deliveries.clone();
             let redelivery = async move { deliveries.redeliver(known).await };

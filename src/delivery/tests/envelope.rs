@@ -9,7 +9,8 @@ use crate::catalog::{
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
-    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, enveloped, owing, test_data,
+    BucketChanges, BucketUpdate, Change, Named, Point, Received, Trigger, enveloped, new_deliveries,
+    test_data,
 };
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -198,7 +199,7 @@ fn every_subscribed_webhook_gets_its_own_delivery() {
     let ids = ObjectIds::new().unwrap();
     let trigger = trigger(None, [None; 3]);
     let body = |webhook_id| enveloped(AlertTriggered, AT_NS, webhook_id, Some(BUCKET), &trigger);
-    let made = owing(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, &trigger);
+    let made = new_deliveries(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, &trigger);
     assert_eq!(made.deliveries, []);
     let fan_out = made.fan_out.unwrap();
     let owners: Vec<_> = fan_out.deliveries.iter().map(|(webhook, ..)| *webhook).collect();
@@ -223,7 +224,7 @@ fn every_subscribed_webhook_gets_its_own_delivery() {
 fn a_single_subscriber_gets_a_delivery_with_its_own_body() {
     let webhooks = [webhook(1, Event::AlertTriggered, None, WebhookStatus::Active)];
     let ids = ObjectIds::new().unwrap();
-    let made = owing(
+    let made = new_deliveries(
         Event::AlertTriggered,
         BUCKET,
         &webhooks,
