@@ -2,7 +2,7 @@
 //!
 //! ARCHITECTURE.md is the map, with a picture. The rooms, from the outside in:
 //! - [`startup`], [`config`]: from a configuration to a serving process, and back
-//! - [`http`]: listener, endpoints, bodies, answers; translates between HTTP and [`service`]
+//! - [`http`]: endpoints, bodies, answers; translates between HTTP and [`service`]
 //! - [`service`]: one function per endpoint, free of HTTP
 //! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate
 //! - [`alerts`]: conditions, due rules, verdicts; [`delivery`]: webhooks

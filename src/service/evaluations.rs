@@ -141,7 +141,9 @@ fn refused(rule: &Rule, refusal: Refusal, now_ns: i64) -> ServiceError {
             .with_extra(standing_of(rule, now_ns).map(|it| ErrorExtra::Standing(Box::new(it))))
     };
     match refusal {
-        Refusal::Plain => ServiceError::validation("the rule has no evaluation block: nobody judges it"),
+        Refusal::Plain => {
+            ServiceError::validation("the rule has no evaluation block, so it takes no verdict")
+        }
         Refusal::NotActive(status) => conflict(format!("the rule is {}, not active", status.name())),
         Refusal::NotDue => {
             conflict("the rule is not due: the verdict of this interval is recorded already".to_owned())

@@ -67,10 +67,17 @@ fn glossary_terms_are_used_consistently() {
         .collect();
     assert!(!other_words.is_empty(), "the glossary has no words to look for");
     let mut found = Vec::new();
-    let clients = ["evaluator/src", "demo/src"];
+    let crates = [
+        "disk/src",
+        "wal/src",
+        "engine/src",
+        "listener/src",
+        "evaluator/src",
+        "demo/src",
+    ];
     let product = |source: &Source| {
-        let is_client = clients.iter().any(|folder| source.is_below(folder));
-        (source.room().is_some() || is_client) && !source.is_test()
+        let is_of_crate = crates.iter().any(|folder| source.is_below(folder));
+        (source.room().is_some() || is_of_crate) && !source.is_test()
     };
     for source in rust().into_iter().filter(product) {
         let code = joined(&source);

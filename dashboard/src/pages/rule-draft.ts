@@ -112,7 +112,7 @@ export function draftOf(rule: Rule): RuleDraft {
   };
 }
 
-/** A rule that nobody judges yet, as one that is judged by what its words were understood to say. */
+/** A rule without an evaluation block, with the one that its condition would get. */
 function judgedLike({ parsedCondition }: Rule): Partial<RuleDraft> {
   if (parsedCondition === null) return {};
   const { field, operator, value, percent } = parsedCondition;
