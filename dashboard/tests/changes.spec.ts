@@ -21,7 +21,7 @@ test("a rule is paused, resumed and changed, and keeps its state", async ({ page
   const world = await createWorld(account);
   await open(page, account, `#/rules/${world.ruleId}`);
   await page.getByRole("button", { name: "Pause" }).click();
-  await expect(page.getByText("not judged while paused")).toBeVisible();
+  await expect(page.getByText("not evaluated while paused")).toBeVisible();
   await page.getByRole("button", { name: "Resume" }).click();
   await expect(page.locator(".figures").first()).toContainText("firing");
   await page.getByRole("link", { name: "Edit" }).click();

@@ -1,4 +1,4 @@
-/** What a rule looks at: its inputs and its times. Fields are offered by what the rule's kind can judge. */
+/** Inputs and times of a rule. Only fields that the rule's kind can evaluate are offered. */
 import { AGGREGATIONS, GROUPINGS } from "../api/query";
 import type { FieldType } from "../api/sources";
 import { formatSpan } from "../app/format";
@@ -100,7 +100,7 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
   );
 }
 
-/** The fields that the kind can judge, and the one that is chosen whatever it is. */
+/** The fields that the kind can evaluate, and the selected one in any case. */
 function offered(draft: RuleDraft, input: InputDraft, schema: KnownSource["schema"]) {
   const types: readonly FieldType[] = draft.kind === null ? KINDS.threshold.types : KINDS[draft.kind].types;
   const names = Object.keys(schema).filter((name) => types.includes(schema[name]!.type) || name === input.field);

@@ -26,7 +26,7 @@ export interface RuleDraft {
   sourceId: string;
   name: string;
   webhookUrl: string;
-  /** One that the reference evaluator judges; null for an evaluator of one's own. */
+  /** A kind of the reference evaluator; null for another evaluator. */
   kind: Kind | null;
   /** What the kind says. */
   condition: Condition;
@@ -83,7 +83,7 @@ export function draftOf(rule: Rule): RuleDraft {
   const draft = newDraft(rule.bucketId, rule.dataSourceId);
   const common = { ...draft, name: rule.name, text: rule.condition, webhookUrl: rule.webhookUrl ?? "" };
   const { evaluation } = rule;
-  if (evaluation === null) return { ...common, ...judgedLike(rule) };
+  if (evaluation === null) return { ...common, ...draftEvaluation(rule) };
   const { known, unknown, condition } = conditionOf(evaluation);
   return {
     ...common,
@@ -113,7 +113,7 @@ export function draftOf(rule: Rule): RuleDraft {
 }
 
 /** A rule without an evaluation block, with the one that its condition would get. */
-function judgedLike({ parsedCondition }: Rule): Partial<RuleDraft> {
+function draftEvaluation({ parsedCondition }: Rule): Partial<RuleDraft> {
   if (parsedCondition === null) return {};
   const { field, operator, value, percent } = parsedCondition;
   const inputs = [emptyInput(field)];

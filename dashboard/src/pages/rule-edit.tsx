@@ -104,7 +104,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
       {draft.unknown.length > 0 && (
         <p class="warn-box" role="status">
           <span>
-            As it stands the reference evaluator cannot judge this rule: its kind has no parameter{" "}
+            The reference evaluator cannot evaluate this rule as it is: its kind has no parameter{" "}
             <code>{draft.unknown.join(", ")}</code>. Saving leaves it out.
           </span>
         </p>

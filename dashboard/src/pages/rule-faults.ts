@@ -53,7 +53,7 @@ export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
       type !== undefined &&
       !(KINDS[draft.kind].types as readonly string[]).includes(type)
     )
-      add(`${path}.field`, `a ${type} cannot be judged so: choose a number`);
+      add(`${path}.field`, `a ${type} cannot be evaluated this way: choose a number`);
     else if (draft.kind === "threshold" && type !== types[0])
       add(
         `${path}.field`,

@@ -118,7 +118,7 @@ export function conditionOf({ kind, parameters }: Evaluation): Read {
   };
 }
 
-/** The parameters of a kind, without those that say what is meant anyway; `type` is that of the judged rows. */
+/** The parameters of a kind, without those that equal the default; `type` is the type of the evaluated rows. */
 export function parametersOf(kind: Kind, condition: Condition, type: FieldType | null): Record<string, Parameter> {
   const parameters: Record<string, Parameter> = {};
   for (const name of NAMES[kind]) {

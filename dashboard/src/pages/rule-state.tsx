@@ -81,7 +81,7 @@ export function useClearing(rules: Rule[] | undefined, reload: () => void): void
 export function RuleTimers({ rule }: { rule: Rule }) {
   const now = useNow(1000);
   if (rule.evaluation === null) return <span class="muted">not evaluated</span>;
-  if (rule.status !== "active") return <span class="muted">not judged while {rule.status}</span>;
+  if (rule.status !== "active") return <span class="muted">not evaluated while {rule.status}</span>;
   const due = rule.nextDueAt === null ? null : (Date.parse(rule.nextDueAt) - now) / 1000;
   const clears = clearsAt(rule);
   const unanswered = unansweredMs(rule, now);

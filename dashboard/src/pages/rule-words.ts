@@ -4,7 +4,7 @@ import { formatSpan } from "../app/format";
 import { draftOf, sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
 import { OPERATORS } from "./rule-kinds";
 
-/** The words of a draft; the server understands those of a single field, and they then say what is judged. */
+/** The condition of a draft in words. The server can parse those of a single field. */
 export function wordsOf(draft: RuleDraft, sources: KnownSource[]): string {
   const { kind, condition, inputs } = draft;
   if (kind === null) return draft.text;
@@ -65,7 +65,7 @@ function matchOf({ condition: { match, minCount }, inputs }: RuleDraft): string 
   return match === "count" ? `, at least ${shown(minCount)} ${row}s` : "";
 }
 
-/** Whether the words of a stored rule were understood to say something else than what is judged. */
+/** Whether the parsed words of a stored rule differ from its evaluation block. */
 export function wordsDisagree(rule: Rule): boolean {
   const { parsedCondition: parsed, evaluation } = rule;
   if (parsed === null || evaluation === null) return false;
@@ -73,7 +73,7 @@ export function wordsDisagree(rule: Rule): boolean {
   if (kind === null) return false;
   if (!inputs.some((input) => input.field === parsed.field)) return true;
   const value = Array.isArray(parsed.value) ? parsed.value.map(String) : [String(parsed.value)];
-  const same = (...judged: string[]) => judged.join(" ") === [parsed.operator, ...value].join(" ");
+  const same = (...evaluated: string[]) => evaluated.join(" ") === [parsed.operator, ...value].join(" ");
   switch (kind) {
     case "threshold":
       return !same(condition.operator, condition.value);

@@ -96,7 +96,7 @@ export function RulePage({ id }: { id: string }) {
       {rule.evaluation === null ? (
         <Section title="Evaluation" class="card">
           <p>
-            This rule has no evaluation block: no evaluator is ever asked to judge it.{" "}
+            This rule has no evaluation block, so it is never due.{" "}
             <a href={`#/rules/${id}/edit`}>Add one</a>.
           </p>
         </Section>
@@ -162,7 +162,7 @@ function chartOf(rule: Rule): string {
 }
 
 function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
-  const judged = draftOf(rule);
+  const draft = draftOf(rule);
   return (
     <Section title="Condition" class="card">
       <dl class="rows">
@@ -177,9 +177,9 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
         <div>
           <dt>{rule.evaluation === null ? "Understood as" : "Fires when"}</dt>
           <dd>
-            {judged.kind !== null && rule.evaluation !== null ? (
+            {draft.kind !== null && rule.evaluation !== null ? (
               <span class="name">
-                {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
+                {wordsOf({ ...draft, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
               </span>
             ) : rule.evaluation !== null ? (
               <span class="muted">your own evaluator decides, from the text and the parameters below</span>
