@@ -19,14 +19,19 @@ use crate::ids::ObjectIds;
 use crate::query_pool::{Step, Stop, wait};
 use crate::timestamp::Timestamp;
 
-/// What the evidence says about a trigger: the members `currentValue`, `threshold`, `operator` and `dataPoint`.
+/// Members of the evidence that a trigger's webhook body repeats.
+const FACTS: [&str; 4] = ["currentValue", "threshold", "operator", "dataPoint"];
+
+/// Those members. Other members of the evidence are not kept while the verdict waits: they could be many.
 pub(super) struct Facts(HashMap<String, Box<RawValue>>);
 
 impl Facts {
     /// Extracts the facts. Evidence that is not an object has none.
     pub fn of(evidence: Option<&str>) -> Self {
         let members = evidence.and_then(|text| serde_json::from_str(text).ok());
-        let mut facts: HashMap<_, _> = members.unwrap_or_default();
+        let mut facts: HashMap<String, _> = members.unwrap_or_default();
+        facts.retain(|name, _| FACTS.contains(&name.as_str()));
+        facts.shrink_to_fit();
         if let Some(point) = facts.remove("dataPoint") {
             facts.insert("dataPoint".to_owned(), with_metadata(point));
         }

@@ -2,7 +2,7 @@
  * The chart: uPlot on a canvas, its data and its look from props, cursor and zoom out to callbacks. It knows lines and
  * marks; where they come from is the explorer's business.
  */
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Zone } from "../app/preferences";
 import { aligned, type Column, type Line } from "../explorer/series";
@@ -50,14 +50,15 @@ export function Plot(props: PlotProps) {
   const held = useRef<number | null>(null);
   const shown = useRef(table);
   shown.current = table;
-  // A new chart only when its parts differ; new data goes into the one there is.
+  // A new chart only when its parts differ; new data goes into the one there is. Layout effects: a key pressed after the
+  // view has changed never moves the cursor over the data before.
   const shape = JSON.stringify([
     lines.map((line) => [line.id, line.index, line.unit, line.lows !== null, line.step === null]),
     zone,
     theme,
   ]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = holder.current;
     if (element === null) return;
     const made = new uPlot(optionsOf(element, latest, shown, held), dataOf(table), element);
@@ -85,7 +86,7 @@ export function Plot(props: PlotProps) {
     };
   }, [shape]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const made = chart.current;
     if (made === null) return;
     // No `batch`: uPlot draws once for all that this task changes, and a batch would draw before the marks are in.
@@ -101,8 +102,8 @@ export function Plot(props: PlotProps) {
     made.setData(dataOf(table), true);
   }, [table, hidden, span.from, span.to, shape]);
 
-  useEffect(() => chart.current?.redraw(false), [marks]);
-  useEffect(() => chart.current?.setSize({ width: chart.current.width, height }), [height]);
+  useLayoutEffect(() => chart.current?.redraw(false), [marks]);
+  useLayoutEffect(() => chart.current?.setSize({ width: chart.current.width, height }), [height]);
 
   return (
     <div

@@ -160,7 +160,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           )}
           <div
             class={loaded.slow ? "chart-frame waiting" : "chart-frame"}
-            aria-busy={loaded.slow}
+            aria-busy={fields.length > 0 && loaded.loading}
             style={{ minHeight: `${height}px` }}
           >
             {fields.length === 0 ? (

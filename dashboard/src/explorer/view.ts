@@ -25,7 +25,9 @@ const kept = new Map<string, { view: View; at: number }>();
 export interface LoadedView {
   view: View | null;
   error: Error | null;
-  /** Asking for longer than a blink. */
+  /** The view of the present state is not here yet; `view` is the one before. */
+  loading: boolean;
+  /** Loading for longer than a blink. */
   slow: boolean;
   /** Live, and the last round came back. */
   following: boolean;
@@ -89,7 +91,8 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
 
   const answered = held?.key === key ? held.view : null;
   const live = useLive(state, answered, key, zone, (view) => setHeld({ key, view }));
-  return { view: held?.view ?? null, error, slow, ...live, reload: () => setRound((n) => n + 1) };
+  const loading = answered === null && error === null;
+  return { view: held?.view ?? null, error, loading, slow, ...live, reload: () => setRound((n) => n + 1) };
 }
 
 /** Moves the view on, round after round. */

@@ -79,6 +79,7 @@ export async function visit(page: Page, hash: string): Promise<void> {
 export async function waitUntilSettled(page: Page): Promise<void> {
   await expect(page.locator("h1")).toBeVisible();
   await expect(page.locator(".skeleton")).toHaveCount(0);
+  await expect(page.locator(".chart-frame[aria-busy=true]")).toHaveCount(0);
   await expect(page.locator(".waiting")).toHaveCount(0);
   if (page.url().includes("#/explore?")) await expect(page.getByTestId("chart-points")).toBeVisible();
 }
