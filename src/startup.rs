@@ -272,12 +272,12 @@ fn repeat(period: Duration, service: Data<Service>, task: impl AsyncFn(&Service)
 
 async fn flush_key_touches(service: &Service) {
     if let Err(error) = service.flush_key_touches().await {
-        tracing::warn!(%error, "the last uses of keys could not be stored");
+        tracing::warn!(%error, "uses of keys could not be stored yet");
     }
 }
 
 async fn save_calls(service: &Service) {
     if let Err(error) = service.save_calls().await {
-        tracing::warn!(%error, "the last call counts could not be stored");
+        tracing::warn!(%error, "call counts could not be stored yet");
     }
 }

@@ -28,9 +28,10 @@ pub struct Frozen {
 
 impl Catalog {
     /// Takes a snapshot of the present state, without entries of the ledger that were added since its tail was frozen.
-    /// Copies one pointer per resource, and one per 1,024 sources; sorts no objects.
+    /// Copies one pointer per resource, two per pending delivery and one per 1,024 sources; sorts no objects.
     pub fn freeze(&self) -> Frozen {
-        let mut objects = vec![Object::Root(Box::new(Root::of(self)))];
+        let mut objects = Vec::with_capacity(2 * self.pending_deliveries().len());
+        objects.push(Object::Root(Box::new(Root::of(self))));
         for (position, organization) in (0..).zip(self.organizations()) {
             let organization = Arc::clone(organization);
             objects.push(Object::Organization(OrganizationImage {

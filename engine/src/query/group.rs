@@ -94,8 +94,17 @@ impl<'b> Grouping<'b> {
             query,
             numbers,
         };
+        let mut is_past = false;
         let add = |run: Run<'_>| match run {
-            Run::Block(entry) => walk.block(entry, series.cache()),
+            Run::Block(entry) => {
+                // Ascending blocks are sorted by their first timestamps: behind the first one past the reach, none is
+                // within it.
+                is_past = is_past || (!descending && entry.first_ns > walk.reach().1);
+                match is_past {
+                    true => Ok(()),
+                    false => walk.block(entry, series.cache()),
+                }
+            }
             Run::Chunk(chunk) => walk.chunk(chunk),
         };
         let mut runs = series.live(query.range_ns)?.runs(query.range_ns);
@@ -159,11 +168,11 @@ impl<'b> Walk<'_, 'b> {
     }
 
     fn block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<(), EngineError> {
+        check_stop(self.query.stop)?;
         let (start, end) = self.reach();
         if !entry.overlaps((start, end)) {
             return Ok(());
         }
-        check_stop(self.query.stop)?;
         let step = self.query.step;
         let cell = step.start_ns(entry.first_ns);
         let whole = self.query.metadata.is_none() && entry.is_within((start, end));

@@ -25,7 +25,8 @@ pub(super) enum Run<'a> {
 impl Live {
     /// The runs that overlap the range, both ends inclusive: blocks by their first timestamps, then chunks.
     pub(super) fn runs(&self, (start, end): (i64, i64)) -> impl DoubleEndedIterator<Item = Run<'_>> {
-        let runs = self.blocks.iter().map(Run::Block);
+        let reached = self.blocks.partition_point(|entry| entry.first_ns <= end);
+        let runs = self.blocks[..reached].iter().map(Run::Block);
         let runs = runs.chain(self.chunks.iter().map(Run::Chunk));
         runs.filter(move |run| {
             let (first, last) = run.bounds_ns();

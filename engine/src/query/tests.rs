@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
-use crate::query::{GroupQuery, Groups, HourCounts, ScanQuery, Selection, group, scan};
+use crate::query::{
+    Budget, GroupQuery, Grouping, Groups, HourCounts, ScanQuery, Selection, Wanted, group, scan,
+};
 use crate::rows::RowsWriter;
 use crate::step::Step;
 use crate::store::Store;
@@ -62,6 +64,37 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             "{unit:?} over {range_ns:?}: {touched:?} for {cells} cells"
         );
     }
+}
+
+/// Regression: an ascending query went on through all later blocks when it had its cells.
+#[test]
+fn a_grouped_query_looks_at_no_block_behind_its_last_cell() {
+    let store = store(30 * BLOCK as i64);
+    let series = store.view().source(1).unwrap();
+    let stop_checks = Cell::new(0);
+    let stop = || {
+        stop_checks.set(stop_checks.get() + 1);
+        false
+    };
+    let query = GroupQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        step: Unit::Minute.into(),
+        fields: &[0],
+        metadata: None,
+        stop: &stop,
+    };
+    let wanted = Wanted {
+        rows_max: 10,
+        descending: false,
+    };
+    let budget = Budget::unlimited();
+    let mut grouping = Grouping::new(wanted, &budget);
+    grouping.add(1, &series, &query, None).unwrap();
+    let checks = stop_checks.get();
+    assert!(
+        checks <= 10,
+        "{checks} checks for ten cells of the first of 30 blocks"
+    );
 }
 
 #[test]

@@ -95,16 +95,16 @@ impl Service {
         key: Option<&[u8]>,
         write: WriteAnswer,
     ) -> Result<IngestAnswer, ServiceError> {
+        let point = match kind {
+            BodyKind::Point => Some(parse_point(body)?),
+            BodyKind::Batch => None,
+        };
         let request = Request {
             caller,
             body,
             digests: key.map(|key| Digests::of(key, body)),
             now_ns: self.now_ns(),
             write,
-        };
-        let point = match kind {
-            BodyKind::Point => Some(parse_point(body)?),
-            BodyKind::Batch => None,
         };
         let parse = || match &point {
             Some(point) => self.parse_point(&request, point),

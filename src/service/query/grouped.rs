@@ -39,6 +39,7 @@ impl<'p> Coverage<'p> {
         let mut merged = is_merged.then(FieldNames::default);
         let (mut by_schema, mut names) = (Vec::new(), Vec::new());
         held.reserve(&mut by_schema, plan.schemas.len())?;
+        held.reserve(&mut names, plan.schemas.len())?;
         for resolved in &plan.schemas {
             let covers = |field: &u16| {
                 grouping.aggregation == Aggregation::Count
