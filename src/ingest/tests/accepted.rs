@@ -143,20 +143,8 @@ fn scratch_and_rows_do_not_leak_into_the_next_request() {
     let mut sources = Sources::new();
     let body = entries(&[FULL]);
     for refused in ["{", &entries(&[]), &entries(&[FULL, r#"{"values":{}}"#])] {
-        let _ = parse_batch(
-            refused.as_bytes(),
-            NOW_NS,
-            &mut sources.lookup(),
-            &mut scratch,
-            &mut rows,
-        );
-        let result = parse_batch(
-            body.as_bytes(),
-            NOW_NS,
-            &mut sources.lookup(),
-            &mut scratch,
-            &mut rows,
-        );
+        let _ = parse_into(refused, &mut sources, &mut scratch, &mut rows);
+        let result = parse_into(&body, &mut sources, &mut scratch, &mut rows);
         assert_eq!(ready(result).errors, vec![]);
         assert_eq!(encoded(&rows), expected(write_full));
     }

@@ -133,14 +133,18 @@ impl Sources {
 /// Parses a batch with new buffers; returns the result, and the rows as the log stores them.
 fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, ServiceError>, RowsWriter) {
     let mut rows = RowsWriter::new();
-    let result = parse_batch(
-        body.as_bytes(),
-        NOW_NS,
-        &mut sources.lookup(),
-        &mut Scratch::default(),
-        &mut rows,
-    );
+    let result = parse_into(body, sources, &mut Scratch::default(), &mut rows);
     (result, rows)
+}
+
+/// Parses a batch with these buffers.
+fn parse_into(
+    body: &str,
+    sources: &mut Sources,
+    scratch: &mut Scratch,
+    rows: &mut RowsWriter,
+) -> Result<Batch, ServiceError> {
+    parse_batch(body.as_bytes(), NOW_NS, &mut sources.lookup(), scratch, rows)
 }
 
 fn ready(result: Result<Batch, ServiceError>) -> Batch {

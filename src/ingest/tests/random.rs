@@ -213,13 +213,7 @@ fn the_spelling_of_a_batch_does_not_change_its_rows() {
     for round in 0..3_000 {
         let models: Vec<Model> = (0..random.usize(1..8)).map(|_| model(&mut random)).collect();
         let body = random_body(&mut random, &models);
-        let result = parse_batch(
-            body.as_bytes(),
-            NOW_NS,
-            &mut sources.lookup(),
-            &mut scratch,
-            &mut rows,
-        );
+        let result = parse_into(&body, &mut sources, &mut scratch, &mut rows);
         assert_eq!(ready(result).errors, vec![], "round {round}: {body}");
         assert_eq!(
             encoded(&rows),
