@@ -87,6 +87,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         App::new()
             .app_data(service.clone())
             .app_data(bodies.clone())
+            .app_data(Data::new(answers.clone()))
             .app_data(shared)
             .wrap(Condition::new(
                 !config.cors_origins.is_empty(),

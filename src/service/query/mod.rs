@@ -145,8 +145,18 @@ pub struct RequestedField {
     pub name: String,
 }
 
+impl QueryInput {
+    /// Groups are few, whatever the limit is.
+    fn may_have_large_answer(&self) -> bool {
+        let limit = self.limit.unwrap_or(QUERY_LIMIT_DEFAULT);
+        self.grouping.is_none() && limit > SMALL_ANSWER_ROWS_MAX
+    }
+}
+
 /// Longer answers are compressed in a long turn.
 const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
+/// A query for more points than this may have a large answer.
+const SMALL_ANSWER_ROWS_MAX: u64 = 256;
 /// How long the next piece of a started answer waits for a place in the pool, and how often it retries.
 const PIECE_PATIENCE: Duration = Duration::from_secs(20);
 const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
@@ -178,7 +188,8 @@ pub struct Rest {
 
 impl Service {
     /// Answers a query. `write` writes its result, and `finish` processes a piece of the answer while still on the query
-    /// pool (compression). The flag of `finish` says whether more pieces follow.
+    /// pool (compression). The flag of `finish` says whether more pieces follow. `admit` says whether there is room for a
+    /// large answer; it is asked before the query waits for its turn, and again before points are read for it.
     ///
     /// # Errors
     /// 404, 403; 400 for faults that depend on the sources and for queries that exceed the memory limit; 503.
@@ -186,9 +197,14 @@ impl Service {
         &self,
         caller: &Caller,
         input: QueryInput,
+        admit: impl Fn() -> Result<(), ServiceError> + Send + 'static,
         write: WriteResult,
         finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<Piece<R>, ServiceError> {
+        let may_be_large = input.may_have_large_answer();
+        if may_be_large {
+            admit()?;
+        }
         let (queries, buckets) = (self.queries.clone(), self.buckets.clone());
         let now_ns = self.now_ns();
         let (bucket, sources) = self
@@ -205,6 +221,9 @@ impl Service {
             let Some(plan) = &planned else {
                 return Ok(Step::Long);
             };
+            if may_be_large {
+                admit()?;
+            }
             // The view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
             // copy.
             let view = wait(buckets.view(&plan.bucket))?;
