@@ -24,6 +24,7 @@ demo:
 	$(CARGO) run --release --locked -- demo
 
 test:
+	tests/needs postgresql
 	$(CARGO) test --workspace --locked
 	$(MAKE) schemathesis
 	$(MAKE) power

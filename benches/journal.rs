@@ -18,8 +18,10 @@ use engine::rows::RowsWriter;
 use tempfile::TempDir;
 use tidewatch::catalog::{Catalog, CatalogHandle};
 use tidewatch::checkpoint::{self, Layout};
-use tidewatch::journal::{IngestRecord, JournalHandle, JournalOptions, JournalWriter};
-use wal::{Log, LogOptions, SyncPolicy};
+use tidewatch::journal::{
+    IngestRecord, Journal, JournalHandle, JournalOptions, JournalWriter, LocalShard, ShardLog, THE_SHARD,
+};
+use wal::{LogOptions, SyncPolicy};
 
 const SYNC_TIME: Duration = Duration::from_millis(1);
 const BUCKET: u32 = 1;
@@ -109,13 +111,15 @@ fn journal(disk: Arc<dyn Disk>, sync: SyncPolicy, data_dir: &Path) -> (JournalWr
     }
     .log_dir();
     disk.create_dir_all(&log_dir).unwrap();
-    let mut nothing = |_, _: &[u8]| Ok::<(), io::Error>(());
     let options = LogOptions {
         sync,
         ..LogOptions::default()
     };
-    let (log, _) = Log::open(disk, &log_dir, options, 0, &mut nothing).unwrap();
-    JournalWriter::start(log, CatalogHandle::new(Catalog::default()), OPTIONS, |_| ()).unwrap()
+    let mut log = LocalShard::new(disk, log_dir, options);
+    let replayed = log.replay(0, &mut |_, _| Ok(())).unwrap();
+    let journal = Journal::start(log.into_log().unwrap()).unwrap();
+    let catalog = CatalogHandle::new(Catalog::default());
+    journal.open(THE_SHARD, replayed.tail(), catalog, OPTIONS, |_| ())
 }
 
 /// A request with rows of one source, one a second from second `first`.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use disk::{Disk, list_existing};
 use engine::{Cache, SegmentFile};
-use wal::{Log, LogOptions, Recovery, Sequence};
+use wal::{LogOptions, Sequence};
 
 use super::format_1;
 use super::layout::Layout;
@@ -18,13 +18,13 @@ use super::sealing::Sealing;
 use super::segments::Segments;
 use crate::bucket::{BucketState, CarriedDir, CarriedFile};
 use crate::catalog::{Catalog, CatalogLoader, Frozen, ObjectKey, Stream};
-use crate::journal::{IngestView, Record, RecordError};
+use crate::journal::{IngestView, LocalShard, Record, RecordError, ReplayError, Replayed, ShardLog, Tail};
 use crate::ledger::{Ledger, LedgerFiles};
 
 /// The contents of a data directory, loaded and ready for use.
 pub struct Opened {
-    /// The log, ready to append.
-    pub log: Log,
+    /// Where the log continues.
+    pub tail: Tail,
     /// The catalog's objects.
     pub catalog: Catalog,
     /// The catalog as stored in its runs.
@@ -48,8 +48,8 @@ pub struct Opened {
 /// Statistics of a recovery, for the log message.
 #[derive(Debug)]
 pub struct Recovered {
-    /// What opening the log reported.
-    pub log: Recovery,
+    /// What the log contained.
+    pub log: Replayed,
     /// Points replayed from the log.
     pub points: u64,
     /// Total duration.
@@ -79,20 +79,20 @@ const SEALING_BYTES_MAX: usize = 32 << 20;
 /// Cache size for callers that open a directory only for inspection.
 const CACHE_BYTES: u64 = 4 << 20;
 
-/// Opens a data directory. The caller holds its lock.
+/// Opens a data directory with the log in it. The caller holds its lock.
 ///
 /// # Errors
 /// A disk error, or damage. Nothing has been changed then, except that a torn tail of the log has been truncated.
 pub fn open(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
-    let cache = Cache::new(CACHE_BYTES);
-    open_with(disk, layout, LogOptions::default(), cache)
+    let mut log = LocalShard::new(Arc::clone(disk), layout.log_dir(), LogOptions::default());
+    open_with(disk, layout, &mut log, Cache::new(CACHE_BYTES))
 }
 
-/// Like `open`, for a caller that appends to the log, with these limits, and serves queries.
+/// Like `open`, with any log, for a caller that appends to it and serves queries.
 pub(super) fn open_with(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
-    log_options: LogOptions,
+    log: &mut dyn ShardLog,
     cache: Cache,
 ) -> Result<Opened, OpenError> {
     let started = Instant::now();
@@ -130,27 +130,24 @@ pub(super) fn open_with(
         points: 0,
     };
     // The log must reach back to the record that the manifest covers.
-    let opened = Log::open(
-        Arc::clone(disk),
-        &layout.log_dir(),
-        log_options,
-        manifest.covered,
-        &mut |sequence, bytes| replay.apply(sequence, bytes),
-    );
-    let (log, log_recovery) = opened.map_err(|error| match error {
-        wal::OpenError::Log(error) if !has_manifest => {
+    let replayed = log.replay(manifest.covered, &mut |sequence, bytes| {
+        replay.apply(sequence, bytes)
+    });
+    let replayed = replayed.map_err(|error| match error {
+        ReplayError::Local(error) if !has_manifest => {
             OpenError::ManifestMissing(Manifest::path(&layout.data_dir), Some(error))
         }
-        wal::OpenError::Log(error) => OpenError::Log(error),
-        wal::OpenError::Replay { sequence, source } => OpenError::Record(sequence, source),
+        ReplayError::Local(error) => OpenError::Log(error),
+        ReplayError::Stored(error) => OpenError::LogStore(error),
+        ReplayError::Record(sequence, error) => OpenError::Record(sequence, error),
     })?;
     replay.sealing.finish(&mut replay.buckets);
     let replayed_at = Instant::now();
     replay.load_the_rest();
-    refuse_log_behind(&log, layout, &manifest)?;
+    refuse_log_behind(replayed.last, layout, &manifest)?;
     replay.follow_catalog();
     let recovered = Recovered {
-        log: log_recovery,
+        log: replayed,
         points: replay.points,
         took: started.elapsed(),
         times: RecoveryTimes {
@@ -160,7 +157,7 @@ pub(super) fn open_with(
         },
     };
     Ok(Opened {
-        log,
+        tail: recovered.log.tail(),
         catalog: replay.catalog,
         saved,
         segments: replay.segments,
@@ -204,8 +201,8 @@ pub fn load_catalog(ledger: &LedgerFiles) -> Result<Catalog, OpenError> {
     Ok(loader.finish()?)
 }
 
-fn refuse_log_behind(log: &Log, layout: &Layout, manifest: &Manifest) -> Result<(), OpenError> {
-    let (covered, last) = (manifest.newest_covered(), log.last_sequence());
+fn refuse_log_behind(last: Sequence, layout: &Layout, manifest: &Manifest) -> Result<(), OpenError> {
+    let covered = manifest.newest_covered();
     if covered > last {
         let path = Manifest::path(&layout.data_dir);
         return Err(OpenError::LogBehind(path, covered, last));

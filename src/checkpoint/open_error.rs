@@ -41,6 +41,9 @@ pub enum OpenError {
     Catalog(#[from] SnapshotError),
     #[error("{0}; `tidewatch check` reports what can be read")]
     Log(wal::LogError),
+    /// The log in the log store cannot be read.
+    #[error(transparent)]
+    LogStore(log_store::ReplayError),
     /// The log ends before the record that the file at this path covers. Its end is missing; new records would be taken
     /// for old ones.
     #[error(

@@ -24,7 +24,7 @@ use crate::bucket::{Buckets, BucketsOptions, DamagedBlocks, Dependencies, Sealer
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
-use crate::journal::{JournalHandle, JournalOptions, JournalWriter};
+use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard, ShardLog, THE_SHARD};
 use crate::ledger::Ledger;
 
 /// Limit on bytes queued for one bucket: a few batches of the largest size that the API accepts.
@@ -118,18 +118,24 @@ pub(crate) async fn start_on(
     let failed = |error| OpenError::Io(data_dir.clone(), error);
     let (done, recovered) = tokio::sync::oneshot::channel();
     let (of_thread, dirs) = (Arc::clone(&disk), layout.clone());
-    let log_options = options.log();
+    let mut log = LocalShard::new(Arc::clone(&disk), layout.log_dir(), options.log());
     let cache = Cache::new(options.cache_bytes_max);
     std::thread::Builder::new()
         .name("recovery".to_owned())
         .spawn(move || {
             // Sending fails only when the process is about to end and nobody waits.
-            let _ = done.send(recover(&of_thread, &dirs, log_options, cache));
+            let opened = recover(&of_thread, &dirs, &mut log, cache);
+            let _ = done.send(opened.map(|opened| (opened, log)));
         })
         .map_err(failed)?;
     let recovered = recovered.await;
-    let opened = recovered.unwrap_or_else(|_| Err(failed(io::Error::other("recovery panicked"))))?;
-    let (rooms, orders, task) = assemble(opened, disk, layout, options, clock)?;
+    let panicked = |_| Err(failed(io::Error::other("recovery panicked")));
+    let (opened, log) = recovered.unwrap_or_else(panicked)?;
+    let log = log
+        .into_log()
+        .ok_or_else(|| failed(io::Error::other("BUG: the log was not opened")))?;
+    let journal = Journal::start(log).map_err(failed)?;
+    let (rooms, orders, task) = assemble(opened, &journal, disk, layout, options, clock)?;
     orders.serve(task, checkpoint_bytes).map_err(failed)?;
     Ok(rooms)
 }
@@ -138,18 +144,19 @@ pub(crate) async fn start_on(
 fn recover(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
-    log_options: LogOptions,
+    log: &mut dyn ShardLog,
     cache: Cache,
 ) -> Result<Opened, OpenError> {
     layout.refuse_restoring(&**disk)?;
     convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
-    open_with(disk, layout, log_options, cache)
+    open_with(disk, layout, log, cache)
 }
 
 /// Connects everything except recovery and the checkpointer's thread. The owner of the task decides when a checkpoint
 /// is taken.
 pub(super) fn assemble(
     opened: Opened,
+    journal: &Arc<Journal>,
     disk: Arc<dyn Disk>,
     layout: Layout,
     options: RoomsOptions,
@@ -163,8 +170,7 @@ pub(super) fn assemble(
             order.order();
         }
     };
-    let started = JournalWriter::start(opened.log, catalog.clone(), options.journal, progress);
-    let (writer, journal) = started.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
+    let (writer, journal) = journal.open(THE_SHARD, opened.tail, catalog.clone(), options.journal, progress);
     let mut states = opened.buckets;
     let mut usage = Usage::default();
     for state in &mut states {

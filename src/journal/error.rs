@@ -7,6 +7,9 @@ use wal::LogError;
 
 use crate::error::ServiceError;
 
+/// The log's own error.
+pub(super) type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
 /// Why a record was not made durable.
 #[derive(Clone, Debug, Error)]
 pub enum JournalError {
@@ -18,19 +21,25 @@ pub enum JournalError {
     TailTooLong,
     /// The disk is full; nothing of the record was kept.
     #[error("{0}")]
-    Full(Arc<LogError>),
+    Full(Cause),
     /// The record is larger than a frame of the log may be; nothing of it was kept.
     #[error("{0}")]
-    TooLarge(Arc<LogError>),
+    TooLarge(Cause),
     /// Too many files are open; nothing of the record was kept.
     #[error("{0}")]
-    Descriptors(Arc<LogError>),
+    Descriptors(Cause),
+    /// The log store cannot be reached; nothing of the record was kept.
+    #[error("{0}")]
+    Unavailable(Cause),
     /// The data directory was removed or replaced: anything written would be lost.
     #[error("the data directory is not there any more")]
     DirectoryGone,
-    /// A write or sync failed; whether the record was kept is known only after a restart.
+    /// A write or sync failed; whether the record was kept is known only when the log is opened again.
     #[error("{0}")]
-    Poisoned(Arc<LogError>),
+    Poisoned(Cause),
+    /// Another node owns the shard; whether it has the record is not known.
+    #[error("another node has taken over")]
+    Lost,
     /// The journal's thread panicked; whether the record was kept is known only after a restart.
     #[error("its thread panicked; restart the server")]
     Panicked,
@@ -45,15 +54,15 @@ pub enum JournalError {
 /// Maps an error of the log to its meaning for records: whether the log can be used again.
 impl From<LogError> for JournalError {
     fn from(error: LogError) -> Self {
-        let error = Arc::new(error);
-        match &*error {
-            LogError::Descriptors { .. } => JournalError::Descriptors(error),
-            LogError::Full { .. } => JournalError::Full(error),
-            LogError::FrameTooLarge { .. } => JournalError::TooLarge(error),
+        let cause = Arc::new(error);
+        match &*cause {
+            LogError::Descriptors { .. } => JournalError::Descriptors(cause),
+            LogError::Full { .. } => JournalError::Full(cause),
+            LogError::FrameTooLarge { .. } => JournalError::TooLarge(cause),
             LogError::Poisoned { .. }
             | LogError::Io { .. }
             | LogError::Damaged(_)
-            | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
+            | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(cause),
         }
     }
 }
@@ -66,8 +75,10 @@ impl JournalError {
             JournalError::TailTooLong => "the log waits for a checkpoint",
             JournalError::Full(_) => "the disk is full",
             JournalError::Descriptors(_) => "too many files are open",
+            JournalError::Unavailable(_) => "the log store is not available",
             JournalError::DirectoryGone => "the data directory is not there any more",
             JournalError::Poisoned(_) => "a write failed; restart the server",
+            JournalError::Lost => "another node has taken over",
             JournalError::Panicked => "its thread panicked; restart the server",
             JournalError::Closed => "it is closed",
             JournalError::TooLarge(_) => "a record is too large",
@@ -89,6 +100,11 @@ impl From<JournalError> for ServiceError {
                 "the server has too many files open: nothing can be stored until some are closed",
                 10,
             ),
+            JournalError::Unavailable(_) => (
+                "the log store is not available: nothing can be stored until it answers again",
+                2,
+            ),
+            JournalError::Lost => ("another node is taking over; send it again in a moment", 1),
             JournalError::DirectoryGone => (
                 "the data directory is not there any more: nothing can be stored until the server is restarted",
                 30,

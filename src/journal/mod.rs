@@ -1,4 +1,5 @@
-//! The server's single write-ahead log: typed records on top of `wal`, group commit, one total order of all changes.
+//! The write-ahead log of each shard: typed records, group commit, one total order of all changes. A server on one machine
+//! has one shard, whose log is a directory.
 //!
 //! A record is made durable, then its completion callback runs on the journal's thread, in log order. The completion
 //! either applies the change (a command to the catalog) or forwards it to the owner of the state (an ingest to its
@@ -7,8 +8,12 @@
 //! ingests; knows neither HTTP nor the engine.
 
 mod error;
+mod local;
+mod log;
 mod queue;
 mod record;
+mod replay;
+mod stored;
 mod writer;
 
 use std::sync::Arc;
@@ -17,17 +22,25 @@ use std::time::Instant;
 use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
 
+use log_store::Shard;
+
 pub use error::JournalError;
+pub use local::{LocalLog, LocalShard};
+pub use log::{Group, LogSizes, NodeLog, THE_SHARD, Tail};
 pub use queue::{Committed, Completion};
 pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
-pub use writer::{JournalOptions, JournalStats, JournalWriter};
+pub use replay::{Each, ReplayError, Replayed, ShardLog};
+pub use stored::{StoredLog, StoredShard};
+pub use writer::{Journal, JournalOptions, JournalStats, JournalWriter};
 
-use queue::Queue;
+use queue::{Queue, TailSize};
 
 /// Submits records to be made durable.
 #[derive(Clone)]
 pub struct JournalHandle {
     queue: Arc<Queue>,
+    shard: Shard,
+    tail: Arc<TailSize>,
     catalog: CatalogHandle,
 }
 
@@ -75,6 +88,7 @@ impl JournalHandle {
         };
         let catalog = self.catalog.clone();
         self.queue.push(
+            self.shard,
             record,
             Box::new(move |outcome| then(outcome.map(|_| catalog.apply(&command)))),
         );
@@ -82,7 +96,7 @@ impl JournalHandle {
 
     /// Queues an ingest. `then` runs exactly once: when the ingest is durable, or when it is refused.
     pub fn submit_ingest(&self, record: IngestRecord, then: Completion) {
-        self.queue.push(record.bytes, then);
+        self.queue.push(self.shard, record.bytes, then);
     }
 
     /// Whether the log is below its size limit. The writer may still refuse a record.
@@ -90,12 +104,12 @@ impl JournalHandle {
     /// # Errors
     /// 503 while the log waits for a checkpoint.
     pub fn admit(&self) -> Result<(), ServiceError> {
-        Ok(self.queue.admit()?)
+        Ok(self.tail.admit()?)
     }
 
     /// The data directory was removed or replaced: refuses all records until the server is restarted.
     pub fn directory_is_gone(&self) {
-        self.queue.fail(&JournalError::DirectoryGone);
+        self.queue.fail(self.shard, &JournalError::DirectoryGone);
     }
 
     /// Reports that requests are being refused because of overload. For a moment the journal prefers throughput over
@@ -109,12 +123,12 @@ impl JournalHandle {
     /// # Errors
     /// The reason why they are not.
     pub fn readiness(&self) -> Result<(), String> {
-        self.queue.readiness()
+        self.queue.readiness(self.shard)
     }
 
     /// Statistics of the log.
     pub fn stats(&self) -> JournalStats {
-        self.queue.stats()
+        self.queue.stats(self.shard)
     }
 }
 

@@ -1,15 +1,17 @@
-//! A queue, bounded in bytes, between many submitters and the one writer of the log.
+//! A queue for each shard, bounded in bytes, between many submitters and the one writer of a node's log.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use log_store::Shard;
 use parking_lot::{Condvar, Mutex};
-use wal::{Counters, Log, Sequence};
+use wal::Sequence;
 
 use super::error::JournalError;
+use super::log::{LogSizes, NodeLog, Tail};
 use super::writer::{JournalOptions, JournalStats};
 
 /// A refused request counts as overload for this long.
@@ -37,61 +39,166 @@ pub(super) fn complete(completion: Completion, outcome: Result<Committed, Journa
 }
 
 /// An operation on the log itself (trim, freeze), run between two groups.
-pub(super) type Control = Box<dyn FnOnce(&mut Log) + Send>;
+pub(super) type Control = Box<dyn FnOnce(&mut dyn NodeLog) + Send>;
+
+/// Records of a shard to commit together, with their completions.
+pub(super) type Records = Vec<(Vec<u8>, Completion)>;
 
 /// The writer's next step.
 pub(super) enum Work {
-    /// Records to commit together.
-    Group(Vec<(Vec<u8>, Completion)>),
-    /// An operation on the log.
-    Control(Control),
+    /// Groups to commit together, one for each shard that has records.
+    Groups(Vec<(Shard, Records)>),
+    /// An operation on the log of a shard.
+    Control(Shard, Control),
 }
 
 /// State shared by the handles and the writer.
+#[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
-    options: JournalOptions,
     /// When requests were last refused because of overload.
     overloaded_at: Mutex<Option<Instant>>,
-    /// Size of the log files in bytes.
-    pub(super) tail_bytes: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    records: VecDeque<(Vec<u8>, Completion)>,
-    bytes: usize,
-    controls: VecDeque<Control>,
-    closed: bool,
+    shards: BTreeMap<Shard, ShardQueue>,
+    /// The shards that have records, each once. The first of them is served first.
+    ready: VecDeque<Shard>,
+    /// Records queued, of all shards.
+    waiting: usize,
+    controls: VecDeque<(Shard, Control)>,
+    /// What ends a closed shard, once its records are done.
+    closing: VecDeque<(Shard, Control)>,
+    /// Whether the writer ends once nothing is queued.
+    stopping: bool,
     /// Whether the writer's thread has ended, so that nothing is processed any more.
     ended: bool,
+    /// Number of queued records at which a submission wakes the writer.
+    wanted: usize,
+}
+
+/// The queue of a shard, and what is known of its log.
+struct ShardQueue {
+    options: JournalOptions,
+    records: VecDeque<(Vec<u8>, Completion)>,
+    bytes: usize,
+    closed: bool,
     failure: Option<JournalError>,
+    /// Whether the state in memory may be behind the log, so that no checkpoint may continue from it.
+    is_behind: bool,
     /// Why the last group was refused although the log stays usable; `None` after the next successful group.
     refusal: Option<JournalError>,
     /// Whether a check for free space is in progress.
     probing: bool,
-    /// Number of queued records at which a submission wakes the writer.
-    wanted: usize,
-    /// A copy of the log's statistics.
-    counters: Counters,
-    /// Total duration of the syncs.
-    syncing: Duration,
+    sizes: LogSizes,
+    tail: Arc<TailSize>,
+    progress: Progress,
+}
+
+/// The size of a shard's log, for those who admit records.
+pub(super) struct TailSize {
+    bytes: AtomicU64,
+    bytes_max: u64,
+}
+
+/// Called with the size of a shard's log in bytes after each of its groups.
+pub(super) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
+
+impl TailSize {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the log is below its size limit.
+    pub(super) fn admit(&self) -> Result<(), JournalError> {
+        if self.bytes() > self.bytes_max {
+            return Err(JournalError::TailTooLong);
+        }
+        Ok(())
+    }
+}
+
+impl ShardQueue {
+    /// Why a record would be refused now, except for reasons that only a write reveals.
+    fn check(&self) -> Result<(), JournalError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if self.closed {
+            return Err(JournalError::Closed);
+        }
+        self.tail.admit()?;
+        if self.bytes > self.options.queue_bytes_max {
+            return Err(JournalError::Saturated);
+        }
+        Ok(())
+    }
+
+    /// Moves records to a group until its bytes reach the maximum; takes at least one if the group is empty.
+    fn take(&mut self, group_bytes: &mut usize, group_bytes_max: usize) -> Records {
+        let mut records = Vec::with_capacity(self.records.len());
+        while let Some(next) = self
+            .records
+            .pop_front_if(|(record, _)| *group_bytes == 0 || *group_bytes + record.len() <= group_bytes_max)
+        {
+            // An empty record counts, too: a group with one is not empty.
+            *group_bytes += next.0.len().max(1);
+            self.bytes -= next.0.len();
+            records.push(next);
+        }
+        records
+    }
 }
 
 impl State {
-    fn take_group(&mut self, group_bytes_max: usize) -> Vec<(Vec<u8>, Completion)> {
-        let mut group = Vec::with_capacity(self.records.len());
+    /// Takes what is queued, up to `group_bytes_max` and at least one record. A shard that has more waits at the end of
+    /// the line.
+    fn take_groups(&mut self, group_bytes_max: usize) -> Vec<(Shard, Records)> {
+        let mut groups = Vec::with_capacity(self.ready.len());
         let mut bytes = 0;
-        while let Some(next) = self
-            .records
-            .pop_front_if(|(record, _)| group.is_empty() || bytes + record.len() <= group_bytes_max)
-        {
-            bytes += next.0.len();
-            group.push(next);
+        while let Some(shard) = self.ready.pop_front() {
+            let Some(queue) = self.shards.get_mut(&shard) else {
+                continue;
+            };
+            let records = queue.take(&mut bytes, group_bytes_max);
+            let is_full = !queue.records.is_empty();
+            if is_full {
+                self.ready.push_back(shard);
+            }
+            self.waiting -= records.len();
+            if !records.is_empty() {
+                groups.push((shard, records));
+            }
+            if is_full {
+                break;
+            }
         }
-        self.bytes -= bytes;
-        group
+        groups
+    }
+
+    /// The next operation on a log: one that was asked for, or the end of a shard whose records are done.
+    fn next_control(&mut self) -> Option<(Shard, Control)> {
+        if let Some(control) = self.controls.pop_front() {
+            return Some(control);
+        }
+        let shards = &self.shards;
+        let is_done = |shard: &Shard| shards.get(shard).is_none_or(|queue| queue.records.is_empty());
+        let done = self.closing.iter().position(|(shard, _)| is_done(shard))?;
+        self.closing.remove(done)
+    }
+
+    /// Takes a shard's records out of the queue.
+    fn drain(&mut self, shard: Shard) -> VecDeque<(Vec<u8>, Completion)> {
+        let Some(queue) = self.shards.get_mut(&shard) else {
+            return VecDeque::new();
+        };
+        let records = std::mem::take(&mut queue.records);
+        queue.bytes = 0;
+        self.waiting -= records.len();
+        self.ready.retain(|ready| *ready != shard);
+        records
     }
 }
 
@@ -103,83 +210,93 @@ pub(super) struct Gather {
 }
 
 impl Queue {
-    pub(super) fn new(options: JournalOptions, tail_bytes: u64) -> Self {
-        Queue {
-            state: Mutex::default(),
-            arrived: Condvar::new(),
+    /// Adds a shard, whose log ends at this tail.
+    pub(super) fn add(
+        &self,
+        shard: Shard,
+        tail: Tail,
+        options: JournalOptions,
+        progress: Progress,
+    ) -> Arc<TailSize> {
+        let size = Arc::new(TailSize {
+            bytes: AtomicU64::new(tail.bytes),
+            bytes_max: options.tail_bytes_max,
+        });
+        let queue = ShardQueue {
             options,
-            overloaded_at: Mutex::default(),
-            tail_bytes: AtomicU64::new(tail_bytes),
-        }
-    }
-
-    /// Whether the log is below its size limit.
-    pub(super) fn admit(&self) -> Result<(), JournalError> {
-        if self.tail_bytes.load(Ordering::Relaxed) > self.options.tail_bytes_max {
-            return Err(JournalError::TailTooLong);
-        }
-        Ok(())
-    }
-
-    /// Why a record would be refused now, except for reasons that only a write reveals.
-    fn check(&self, state: &State) -> Result<(), JournalError> {
-        if let Some(failure) = &state.failure {
-            return Err(failure.clone());
-        }
-        if state.closed {
-            return Err(JournalError::Closed);
-        }
-        self.admit()?;
-        if state.bytes > self.options.queue_bytes_max {
-            return Err(JournalError::Saturated);
-        }
-        Ok(())
+            records: VecDeque::new(),
+            bytes: 0,
+            closed: false,
+            failure: None,
+            is_behind: false,
+            refusal: None,
+            probing: false,
+            sizes: LogSizes::default(),
+            tail: Arc::clone(&size),
+            progress,
+        };
+        let mut state = self.state.lock();
+        state.shards.insert(shard, queue);
+        state
+            .controls
+            .push_back((shard, Box::new(move |log| log.attach(shard, tail))));
+        self.arrived.notify_one();
+        size
     }
 
     /// Queues a record. If it is refused, its completion runs at once.
-    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) {
-        let mut state = self.state.lock();
-        if let Err(refusal) = self.check(&state) {
-            drop(state);
-            complete(completion, Err(refusal));
-            return;
+    pub(super) fn push(&self, shard: Shard, record: Vec<u8>, completion: Completion) {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let queue = state.shards.get_mut(&shard).filter(|_| !state.stopping);
+        let checked = queue.ok_or(JournalError::Closed);
+        let queue = match checked.and_then(|queue| queue.check().map(|()| queue)) {
+            Ok(queue) => queue,
+            Err(refusal) => {
+                drop(guard);
+                complete(completion, Err(refusal));
+                return;
+            }
+        };
+        if queue.records.is_empty() {
+            state.ready.push_back(shard);
         }
-        state.bytes += record.len();
-        state.records.push_back((record, completion));
-        if state.records.len() >= state.wanted {
+        queue.bytes += record.len();
+        queue.records.push_back((record, completion));
+        state.waiting += 1;
+        if state.waiting >= state.wanted {
             self.arrived.notify_one();
         }
     }
 
-    /// Queues an operation on the log. Fails only if the writer has ended.
-    pub(super) fn control(&self, control: Control) -> Result<(), JournalError> {
+    /// Queues an operation on a shard's log. Fails only if the writer, or the shard in it, has ended.
+    pub(super) fn control(&self, shard: Shard, control: Control) -> Result<(), JournalError> {
         let mut state = self.state.lock();
-        if state.closed {
-            return Err(JournalError::Closed);
-        }
-        if state.ended {
+        let queue = state.shards.get(&shard).filter(|queue| !queue.closed);
+        let is_behind = queue.ok_or(JournalError::Closed)?.is_behind;
+        if is_behind || state.ended {
             return Err(JournalError::Panicked);
         }
-        state.controls.push_back(control);
+        state.controls.push_back((shard, control));
         self.arrived.notify_one();
         Ok(())
     }
 
-    /// Blocks until there is work; `None` once the queue is closed and empty. A group is everything that is queued, up to `group_bytes_max` and at least one
-    /// record; `gather` says how long to wait for more.
+    /// Blocks until there is work; `None` once the queue is stopped and empty. `gather` says for how many records to wait,
+    /// and how long.
     pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Option<Work> {
         let mut state = self.state.lock();
         loop {
-            if let Some(control) = state.controls.pop_front() {
-                return Some(Work::Control(control));
+            if let Some((shard, control)) = state.next_control() {
+                return Some(Work::Control(shard, control));
             }
-            let waiting = state.records.len();
-            let enough = waiting >= gather.records || state.closed || Instant::now() >= gather.until;
+            let waiting = state.waiting;
+            let enough = waiting >= gather.records || state.stopping || Instant::now() >= gather.until;
             if waiting > 0 && enough {
                 state.wanted = 1;
-                return Some(Work::Group(state.take_group(group_bytes_max)));
+                return Some(Work::Groups(state.take_groups(group_bytes_max)));
             }
-            if waiting == 0 && state.closed {
+            if waiting == 0 && state.stopping {
                 return None;
             }
             // The submission that completes a group wakes the writer. A single submission does not wait.
@@ -205,73 +322,104 @@ impl Queue {
 
     /// Number of queued records.
     pub(super) fn waiting(&self) -> usize {
-        self.state.lock().records.len()
+        self.state.lock().waiting
     }
 
-    /// Marks the log as failed for good: all queued and future records are refused.
-    pub(super) fn fail(&self, failure: &JournalError) {
+    /// Marks a shard's log as failed for good: all queued and future records are refused.
+    pub(super) fn fail(&self, shard: Shard, failure: &JournalError) {
         let mut state = self.state.lock();
-        state.failure.get_or_insert_with(|| failure.clone());
-        let waiting = std::mem::take(&mut state.records);
-        state.bytes = 0;
+        if let Some(queue) = state.shards.get_mut(&shard) {
+            queue.failure.get_or_insert_with(|| failure.clone());
+        }
+        let waiting = state.drain(shard);
         drop(state);
         for (_, completion) in waiting {
             complete(completion, Err(failure.clone()));
         }
     }
 
-    pub(super) fn directory_is_gone(&self) -> bool {
-        matches!(self.state.lock().failure, Some(JournalError::DirectoryGone))
+    /// Something of the shard has panicked: its state in memory may be behind the log. Nothing may continue from it,
+    /// neither a record nor a checkpoint, until the shard is opened again.
+    pub(super) fn fall_behind(&self, shard: Shard) {
+        tracing::error!(%shard, "BUG: the journal panicked: nothing can be stored until the server is restarted");
+        let mut state = self.state.lock();
+        if let Some(queue) = state.shards.get_mut(&shard) {
+            queue.is_behind = true;
+        }
+        // Dropping a control tells its submitter that it will not run.
+        state.controls.retain(|(of, _)| *of != shard);
+        state.closing.retain(|(of, _)| *of != shard);
+        drop(state);
+        self.fail(shard, &JournalError::Panicked);
     }
 
-    /// Called when the writer's thread ends. After a panic, queued and future records are refused.
+    pub(super) fn directory_is_gone(&self, shard: Shard) -> bool {
+        let state = self.state.lock();
+        let failure = state.shards.get(&shard).and_then(|queue| queue.failure.as_ref());
+        matches!(failure, Some(JournalError::DirectoryGone))
+    }
+
+    /// Called when the writer's thread ends. After a panic in the log itself, every shard has failed.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
-        let is_expected = state.closed && state.records.is_empty();
-        let controls = std::mem::take(&mut state.controls);
+        let is_expected = state.stopping && state.waiting == 0;
+        let shards: Vec<Shard> = state.shards.keys().copied().collect();
         drop(state);
-        // Dropping a control tells its submitter that it will not run.
-        drop(controls);
         if !is_expected {
-            tracing::error!(
-                "BUG: the journal's thread has ended: nothing can be stored until the server is restarted"
-            );
-            self.fail(&JournalError::Panicked);
+            shards.into_iter().for_each(|shard| self.fall_behind(shard));
         }
     }
 
-    /// Records the outcome of the last group; returns whether it differs in kind from the previous one.
-    pub(super) fn note(&self, refusal: Option<&JournalError>) -> bool {
+    /// Records the outcome of a shard's last group; returns whether it differs in kind from the previous one.
+    pub(super) fn note(&self, shard: Shard, refusal: Option<&JournalError>) -> bool {
         let kind = |it: Option<&JournalError>| it.map(std::mem::discriminant);
         let mut state = self.state.lock();
-        let changed = kind(state.refusal.as_ref()) != kind(refusal);
-        state.refusal = refusal.cloned();
+        let Some(queue) = state.shards.get_mut(&shard) else {
+            return false;
+        };
+        let changed = kind(queue.refusal.as_ref()) != kind(refusal);
+        queue.refusal = refusal.cloned();
         changed
     }
 
-    /// Refuses new records; queued ones are still processed.
-    pub(super) fn close(&self) {
-        self.state.lock().closed = true;
+    /// Refuses new records of a shard. `end` runs when the queued ones are done, unless the shard has failed.
+    pub(super) fn close(&self, shard: Shard, end: Control) {
+        let mut state = self.state.lock();
+        let ended = state.ended;
+        let Some(queue) = state.shards.get_mut(&shard) else {
+            return;
+        };
+        queue.closed = true;
+        if !queue.is_behind && !ended {
+            state.closing.push_back((shard, end));
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Ends the writer once nothing is queued.
+    pub(super) fn stop(&self) {
+        self.state.lock().stopping = true;
         self.arrived.notify_one();
     }
 
     /// Why records are refused. If that may be for lack of space, a check for free space begins: a server that is not
     /// ready receives no writes, so no write would discover that there is space again.
-    pub(super) fn readiness(self: &Arc<Self>) -> Result<(), String> {
-        let mut state = self.state.lock();
-        if state.refusal.is_some() && !state.closed && !state.ended && !state.probing {
-            state.probing = true;
-            let queue = Arc::clone(self);
-            state.controls.push_back(Box::new(move |log| {
-                let has_room = log.rotate().is_ok();
-                let mut state = queue.state.lock();
-                state.probing = false;
-                state.refusal = state.refusal.take().filter(|_| !has_room);
-            }));
+    pub(super) fn readiness(self: &Arc<Self>, shard: Shard) -> Result<(), String> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let ended = state.ended;
+        let Some(queue) = state.shards.get_mut(&shard) else {
+            return Err("the shard is closed".to_owned());
+        };
+        if queue.refusal.is_some() && queue.failure.is_none() && !queue.closed && !ended && !queue.probing {
+            queue.probing = true;
+            let shared = Arc::clone(self);
+            let probe: Control = Box::new(move |log| shared.probed(shard, log.has_room(shard)));
+            state.controls.push_back((shard, probe));
             self.arrived.notify_one();
         }
-        match self.check(&state).err().or_else(|| state.refusal.clone()) {
+        match queue.check().err().or_else(|| queue.refusal.clone()) {
             None => Ok(()),
             Some(JournalError::Closed) => Err("the server is stopping".to_owned()),
             Some(gone @ JournalError::DirectoryGone) => Err(gone.in_short().to_owned()),
@@ -279,26 +427,37 @@ impl Queue {
         }
     }
 
-    /// Copies the log's statistics for other threads, after a sync that took `syncing`.
-    pub(super) fn set_stats(&self, log: &Log, syncing: Duration) {
-        self.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
-        let mut state = self.state.lock();
-        state.counters = log.counters();
-        state.syncing += syncing;
+    fn probed(&self, shard: Shard, has_room: bool) {
+        if let Some(queue) = self.state.lock().shards.get_mut(&shard) {
+            queue.probing = false;
+            queue.refusal = queue.refusal.take().filter(|_| !has_room);
+        }
     }
 
-    pub(super) fn stats(&self) -> JournalStats {
+    /// Copies the sizes of a shard's log for other threads. Returns who is told about its progress.
+    pub(super) fn set_sizes(&self, shard: Shard, sizes: LogSizes) -> Option<Progress> {
+        let mut state = self.state.lock();
+        let queue = state.shards.get_mut(&shard)?;
+        queue.tail.bytes.store(sizes.tail_bytes, Ordering::Relaxed);
+        queue.sizes = sizes;
+        Some(Arc::clone(&queue.progress))
+    }
+
+    pub(super) fn stats(&self, shard: Shard) -> JournalStats {
         let state = self.state.lock();
+        let Some(queue) = state.shards.get(&shard) else {
+            return JournalStats::default();
+        };
         JournalStats {
-            tail_bytes: self.tail_bytes.load(Ordering::Relaxed),
-            frames: state.counters.frames,
-            records: state.counters.records,
-            bytes: state.counters.bytes,
-            syncs: state.counters.syncs,
-            sync_nanoseconds: u64::try_from(state.syncing.as_nanos()).unwrap_or(u64::MAX),
-            waiting_records: state.records.len() as u64,
-            waiting_bytes: state.bytes as u64,
-            waiting_bytes_max: self.options.queue_bytes_max as u64,
+            tail_bytes: queue.tail.bytes(),
+            frames: queue.sizes.frames,
+            records: queue.sizes.records,
+            bytes: queue.sizes.bytes,
+            syncs: queue.sizes.syncs,
+            sync_nanoseconds: u64::try_from(queue.sizes.syncing.as_nanos()).unwrap_or(u64::MAX),
+            waiting_records: queue.records.len() as u64,
+            waiting_bytes: queue.bytes as u64,
+            waiting_bytes_max: queue.options.queue_bytes_max as u64,
         }
     }
 }
@@ -309,11 +468,7 @@ mod tests {
 
     #[test]
     fn a_refusal_counts_as_overload_for_a_short_time() {
-        let options = JournalOptions {
-            queue_bytes_max: 1,
-            tail_bytes_max: 1,
-        };
-        let queue = Queue::new(options, 0);
+        let queue = Queue::default();
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
         assert!(!queue.is_overloaded(after(0)));

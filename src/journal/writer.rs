@@ -1,5 +1,5 @@
-//! The journal's thread, which implements group commit: it takes the queued records, writes them as one frame, syncs
-//! once, and runs the completions in order.
+//! The journal's thread, which implements group commit: it takes the queued records of all shards, appends a group for each
+//! shard, makes them durable together, and runs the completions in order.
 //!
 //! A single record does not wait. Under load, the clients acknowledged by one sync send their next record while the
 //! next sync is running, so they would form two halves that never share a sync. Therefore, after a sync, the next group
@@ -8,15 +8,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use wal::{Log, LogError, Sequence};
+use log_store::Shard;
+use parking_lot::Mutex;
+use wal::Sequence;
 
 use super::JournalHandle;
 use super::error::JournalError;
-use super::queue::{Committed, Completion, Gather, Queue, Work, complete};
+use super::log::{Group, NodeLog, Tail};
+use super::queue::{Committed, Completion, Gather, Queue, Records, TailSize, Work, complete};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Maximum size of a frame in bytes, unless a single record is larger. Beyond this, a longer sync costs more than
@@ -66,57 +68,88 @@ pub struct JournalStats {
     pub waiting_bytes_max: u64,
 }
 
-/// Owner of the journal's thread, with the operations that only the owner may perform on the log.
-pub struct JournalWriter {
+/// A node's journal: the thread that writes the log of its shards. It ends when this is dropped.
+pub struct Journal {
     queue: Arc<Queue>,
-    catalog: CatalogHandle,
-    thread: Option<JoinHandle<Option<Log>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl JournalWriter {
-    /// Starts the thread. `progress` is called with the size of the log files in bytes after each group.
+impl Journal {
+    /// Starts the thread.
     ///
     /// # Errors
     /// The thread could not be started.
-    pub fn start(
-        log: Log,
-        catalog: CatalogHandle,
-        options: JournalOptions,
-        progress: impl Fn(u64) + Send + 'static,
-    ) -> std::io::Result<(Self, JournalHandle)> {
-        let queue = Arc::new(Queue::new(options, log.tail_bytes()));
+    pub fn start(log: impl NodeLog + 'static) -> std::io::Result<Arc<Self>> {
+        let queue = Arc::new(Queue::default());
         let for_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
                 let writer = Writer {
-                    log,
+                    log: Box::new(log),
                     queue: Arc::clone(&for_thread),
-                    progress: Box::new(progress),
                     gather: Gather {
                         records: 1,
                         until: Instant::now(),
                     },
                     logged_at: None,
                 };
-                let log = catch_unwind(AssertUnwindSafe(|| writer.run()));
+                // A panic is reported by the queue to everybody who waits.
+                let _ = catch_unwind(AssertUnwindSafe(|| writer.run()));
                 for_thread.end();
-                log.ok().flatten()
             })?;
-        let handle = JournalHandle {
-            queue: Arc::clone(&queue),
-            catalog: catalog.clone(),
-        };
-        Ok((
-            JournalWriter {
-                queue,
-                catalog,
-                thread: Some(thread),
-            },
-            handle,
-        ))
+        Ok(Arc::new(Journal {
+            queue,
+            thread: Mutex::new(Some(thread)),
+        }))
     }
 
+    /// Begins to write a shard, whose log has been replayed up to this tail. `progress` is called with the size of its log
+    /// in bytes after each group.
+    pub fn open(
+        self: &Arc<Self>,
+        shard: Shard,
+        tail: Tail,
+        catalog: CatalogHandle,
+        options: JournalOptions,
+        progress: impl Fn(u64) + Send + Sync + 'static,
+    ) -> (JournalWriter, JournalHandle) {
+        let size = self.queue.add(shard, tail, options, Arc::new(progress));
+        let handle = JournalHandle {
+            queue: Arc::clone(&self.queue),
+            shard,
+            tail: Arc::clone(&size),
+            catalog: catalog.clone(),
+        };
+        let writer = JournalWriter {
+            journal: Arc::clone(self),
+            shard,
+            tail: size,
+            catalog,
+        };
+        (writer, handle)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(thread) = self.thread.lock().take() {
+            // It has caught its panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The owner of a shard in the journal, with the operations on its log that only the owner may perform.
+pub struct JournalWriter {
+    journal: Arc<Journal>,
+    shard: Shard,
+    tail: Arc<TailSize>,
+    catalog: CatalogHandle,
+}
+
+impl JournalWriter {
     /// All records up to the returned sequence have been forwarded: a message sent to an actor from now on arrives
     /// after them. That includes every record that was acknowledged before this call.
     ///
@@ -124,7 +157,8 @@ impl JournalWriter {
     /// The journal has ended.
     pub fn dispatched(&self) -> Result<Sequence, JournalError> {
         // Runs between two groups: clients of a group are notified before the thread has finished it.
-        self.ask(|log| log.durable_sequence())
+        let shard = self.shard;
+        self.ask(move |log| log.sizes(shard).durable_sequence)
     }
 
     /// The catalog together with the sequence that it covers: the last durable one. After a failed sync the log
@@ -133,8 +167,8 @@ impl JournalWriter {
     /// # Errors
     /// The journal has ended.
     pub fn freeze_catalog(&self) -> Result<(Frozen, Sequence), JournalError> {
-        let catalog = self.catalog.clone();
-        self.ask(move |log| (catalog.freeze(), log.durable_sequence()))
+        let (catalog, shard) = (self.catalog.clone(), self.shard);
+        self.ask(move |log| (catalog.freeze(), log.sizes(shard).durable_sequence))
     }
 
     /// Makes the log durable under any sync policy. Required before a file claims to cover a part of the log.
@@ -142,44 +176,45 @@ impl JournalWriter {
     /// # Errors
     /// The log is poisoned, or the journal has ended.
     pub fn flush(&self) -> Result<(), JournalError> {
-        Ok(self.ask(Log::sync)??)
+        let shard = self.shard;
+        self.ask(move |log| log.flush(shard))?
     }
 
-    /// Deletes log files that contain nothing after `covered`.
+    /// Drops the part of the log that contains nothing after `covered`.
     ///
     /// # Errors
     /// I/O errors, or the journal has ended.
     pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
-        let queue = Arc::clone(&self.queue);
-        let trimmed = self.ask(move |log| {
-            let outcome = trim(log, covered);
-            queue.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
+        let (queue, shard) = (Arc::clone(&self.journal.queue), self.shard);
+        self.ask(move |log| {
+            let outcome = log.trim(shard, covered);
+            queue.set_sizes(shard, log.sizes(shard));
             outcome
-        })?;
-        Ok(trimmed?)
+        })?
     }
 
     fn ask<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Log) -> R + Send + 'static,
+        work: impl FnOnce(&mut dyn NodeLog) -> R + Send + 'static,
     ) -> Result<R, JournalError> {
         let (done, answer) = std::sync::mpsc::sync_channel(1);
-        self.queue.control(Box::new(move |log| {
+        let control = move |log: &mut dyn NodeLog| {
             // The caller waits below.
             let _ = done.send(work(log));
-        }))?;
-        // Dropped without an answer only if the thread panicked.
+        };
+        self.journal.queue.control(self.shard, Box::new(control))?;
+        // Dropped without an answer only after a panic.
         answer.recv().map_err(|_| JournalError::Panicked)
     }
 
     /// Whether the data directory is gone: nothing may be written to whatever has replaced it.
     pub fn directory_is_gone(&self) -> bool {
-        self.queue.directory_is_gone()
+        self.journal.queue.directory_is_gone(self.shard)
     }
 
-    /// Size of the log files in bytes.
+    /// Size of the log in bytes.
     pub fn tail_bytes(&self) -> u64 {
-        self.queue.tail_bytes.load(Ordering::Relaxed)
+        self.tail.bytes()
     }
 
     /// Refuses new records, completes the queued ones, and closes the log cleanly.
@@ -187,28 +222,16 @@ impl JournalWriter {
     /// # Errors
     /// The log's end marker could not be written; nothing acknowledged is lost.
     pub fn close(&mut self) -> Result<(), JournalError> {
-        self.queue.close();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(Some(log))) => Ok(log.close()?),
-            _ => Ok(()),
-        }
+        let shard = self.shard;
+        let (done, closed) = std::sync::mpsc::sync_channel(1);
+        let end = move |log: &mut dyn NodeLog| {
+            // The caller waits below.
+            let _ = done.send(log.close(shard));
+        };
+        self.journal.queue.close(shard, Box::new(end));
+        // Without an answer, the shard has failed before; then there is nothing to close.
+        closed.recv().unwrap_or(Ok(()))
     }
-}
-
-/// Files that can be deleted without free space go first: on a full disk that may be what frees space.
-fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
-    log.trim(covered)?;
-    if log.last_sequence() == covered {
-        // A new active file is created, so that the content of the current one can be deleted too.
-        match log.rotate() {
-            Err(error) if error.is_passing() => {}
-            rotated => {
-                rotated?;
-                log.trim(covered)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Completions of a group in log order. Those that have not run when this is dropped, because of a panic, are completed
@@ -224,47 +247,67 @@ impl Drop for Waiters {
 }
 
 struct Writer {
-    log: Log,
+    log: Box<dyn NodeLog>,
     queue: Arc<Queue>,
-    progress: Box<dyn Fn(u64) + Send>,
     /// Condition for the next group.
     gather: Gather,
     /// When a refusal was last logged.
     logged_at: Option<Instant>,
 }
 
+/// A group that is being committed.
+struct Committing {
+    shard: Shard,
+    records: Vec<Vec<u8>>,
+    waiters: Waiters,
+}
+
+impl Committing {
+    fn new((shard, records): (Shard, Records)) -> Self {
+        let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = records.into_iter().unzip();
+        Committing {
+            shard,
+            records,
+            waiters: Waiters(completions.into_iter()),
+        }
+    }
+}
+
 impl Writer {
-    /// Runs until the queue is closed and empty, or until something panics: then the state in memory may be behind the
-    /// log, and neither a record nor a checkpoint may continue from it. Returns the log unless it is poisoned.
-    fn run(mut self) -> Option<Log> {
+    /// Runs until the queue is stopped and empty, or until the log itself panics.
+    fn run(mut self) {
         while let Some(work) = self.queue.next(GROUP_BYTES_MAX, self.gather) {
-            let is_whole = match work {
-                Work::Group(group) => self.commit(group),
-                Work::Control(control) => catch_unwind(AssertUnwindSafe(|| control(&mut self.log))).is_ok(),
-            };
-            if !is_whole {
-                return None;
+            match work {
+                Work::Groups(groups) => self.commit(groups),
+                Work::Control(shard, control) => {
+                    let log = &mut *self.log;
+                    if catch_unwind(AssertUnwindSafe(|| control(log))).is_err() {
+                        self.queue.fall_behind(shard);
+                    }
+                }
             }
         }
-        self.log.poisoned().is_none().then_some(self.log)
     }
 
     /// Records and logs why a group is refused. A full disk refuses every group, so repeated refusals are logged once a
     /// second.
-    fn report_refusal(&mut self, failure: &JournalError) {
-        let is_passing = matches!(failure, JournalError::Full(_) | JournalError::Descriptors(_));
-        let changed = is_passing && self.queue.note(Some(failure));
+    fn report_refusal(&mut self, shard: Shard, failure: &JournalError) {
+        let is_passing = matches!(
+            failure,
+            JournalError::Full(_) | JournalError::Descriptors(_) | JournalError::Unavailable(_)
+        );
+        let changed = is_passing && self.queue.note(shard, Some(failure));
         if changed
             || self
                 .logged_at
                 .is_none_or(|logged_at| logged_at.elapsed() >= REFUSAL_LOG_PERIOD)
         {
-            tracing::error!(%failure, "records refused");
+            tracing::error!(%shard, %failure, "records refused");
             self.logged_at = Some(Instant::now());
         }
     }
 
-    /// Condition for the next group, after a group of `records` records whose sync took `took`.
+    /// Condition for the next group, after groups of `records` records whose sync took `took`.
     fn next_gather(&self, records: usize, took: Duration) -> Gather {
         let now = Instant::now();
         if self.queue.is_overloaded(now) {
@@ -279,39 +322,70 @@ impl Writer {
         }
     }
 
-    /// Commits a group; returns whether no completion panicked.
-    fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) -> bool {
-        let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
-        let mut waiters = Waiters(completions.into_iter());
+    fn syncing(&self, groups: &[Committing]) -> Duration {
+        let longest = groups
+            .iter()
+            .map(|group| self.log.sizes(group.shard).syncing)
+            .max();
+        longest.unwrap_or_default()
+    }
+
+    /// Commits groups together, and completes their records.
+    fn commit(&mut self, groups: Vec<(Shard, Records)>) {
+        let groups: Vec<Committing> = groups.into_iter().map(Committing::new).collect();
+        let records = groups.iter().map(|group| group.records.len()).sum();
+        let before = self.syncing(&groups);
+        let to_append: Vec<Group<'_>> = groups
+            .iter()
+            .map(|group| Group {
+                shard: group.shard,
+                records: &group.records,
+            })
+            .collect();
+        let outcomes = self.log.append(&to_append);
+        let took = self.syncing(&groups).saturating_sub(before);
+        if outcomes.iter().any(Result::is_ok) {
+            self.gather = self.next_gather(records, took);
+        }
+        for (group, outcome) in groups.into_iter().zip(outcomes) {
+            let shard = group.shard;
+            let mut is_whole = self.finish(group, outcome);
+            if let Some(progress) = self.queue.set_sizes(shard, self.log.sizes(shard)) {
+                let tail_bytes = self.log.sizes(shard).tail_bytes;
+                is_whole &= catch_unwind(AssertUnwindSafe(|| progress(tail_bytes))).is_ok();
+            }
+            if !is_whole {
+                self.queue.fall_behind(shard);
+            }
+        }
+    }
+
+    /// Runs the completions of a group; returns whether none panicked.
+    fn finish(&mut self, group: Committing, outcome: Result<Sequence, JournalError>) -> bool {
+        let Committing {
+            shard,
+            records,
+            mut waiters,
+        } = group;
         let waiters = waiters.0.by_ref();
-        let (mut is_whole, mut took) = (true, Duration::ZERO);
-        let written = self.log.append(&records).and_then(|first| {
-            let started = Instant::now();
-            self.log.sync_if_due(started)?;
-            took = started.elapsed();
-            self.gather = self.next_gather(records.len(), took);
-            Ok(first)
-        });
-        match written {
+        let mut is_whole = true;
+        match outcome {
             Ok(first) => {
-                self.queue.note(None);
+                self.queue.note(shard, None);
                 for (sequence, (record, waiter)) in (first..).zip(records.into_iter().zip(waiters)) {
                     is_whole &= complete(waiter, Ok(Committed { sequence, record }));
                 }
             }
-            Err(error) => {
-                let failure = JournalError::from(error);
-                self.report_refusal(&failure);
+            Err(failure) => {
+                self.report_refusal(shard, &failure);
                 for waiter in waiters {
                     is_whole &= complete(waiter, Err(failure.clone()));
                 }
-                if matches!(failure, JournalError::Poisoned(_)) {
-                    self.queue.fail(&failure);
+                if matches!(failure, JournalError::Poisoned(_) | JournalError::Lost) {
+                    self.queue.fail(shard, &failure);
                 }
             }
         }
-        self.queue.set_stats(&self.log, took);
-        (self.progress)(self.log.tail_bytes());
         is_whole
     }
 }

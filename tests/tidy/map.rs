@@ -27,6 +27,7 @@ fn files_named_by_documents_exist() {
                 "engine/",
                 "evaluator/",
                 "listener/",
+                "log_store/",
                 "demo/",
                 "tests/",
                 "benches/",
@@ -72,6 +73,7 @@ fn glossary_terms_are_used_consistently() {
         "wal/src",
         "engine/src",
         "listener/src",
+        "log_store/src",
         "evaluator/src",
         "demo/src",
     ];

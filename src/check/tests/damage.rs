@@ -264,7 +264,7 @@ fn records_written_after_a_log_was_cut_survive_a_restart() {
     // Simulates a bucket checkpoint as the last operation before the crash, and a damaged end of the log.
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, &layout()).unwrap_or_else(|error| panic!("{error}"));
-    let covered = opened.log.last_sequence();
+    let covered = opened.tail.last;
     drop(opened);
     let mut manifest = read(&disk);
     manifest.buckets.get_mut(&1).unwrap().covered = covered;

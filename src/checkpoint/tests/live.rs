@@ -22,7 +22,7 @@ use crate::checkpoint::{CheckpointError, Layout, OpenError};
 use crate::clock::{ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::{JournalHandle, JournalOptions};
+use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard};
 
 /// The data directory on the simulated disk.
 pub(crate) fn layout() -> Layout {
@@ -81,8 +81,10 @@ impl RunningRooms {
         log: LogOptions,
         clock: Arc<ManualClock>,
     ) -> Result<Self, OpenError> {
-        let opened = open_with(&disk, &layout(), log, Cache::new(1 << 20))?;
-        let (rooms, _, task) = assemble(opened, disk, layout(), options(), clock)?;
+        let mut log = LocalShard::new(Arc::clone(&disk), layout().log_dir(), log);
+        let opened = open_with(&disk, &layout(), &mut log, Cache::new(1 << 20))?;
+        let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
+        let (rooms, _, task) = assemble(opened, &journal, disk, layout(), options(), clock)?;
         Ok(RunningRooms::of(rooms, task))
     }
 

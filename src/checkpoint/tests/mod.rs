@@ -24,6 +24,7 @@ mod pace;
 mod record;
 mod rot;
 mod set_apart;
+mod stored_log;
 mod storm;
 mod world;
 

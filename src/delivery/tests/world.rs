@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, SimDisk};
-use wal::{Log, LogOptions};
+use wal::LogOptions;
 
 use super::script::Script;
 use crate::catalog::{
@@ -19,7 +19,9 @@ use crate::delivery::handle::Shared;
 use crate::delivery::resolve::SystemResolver;
 use crate::delivery::{Deliveries, delivery};
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::{JournalHandle, JournalOptions, JournalWriter, Record};
+use crate::journal::{
+    Journal, JournalHandle, JournalOptions, JournalWriter, LocalShard, Record, ShardLog, THE_SHARD,
+};
 
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -83,21 +85,22 @@ impl World {
             if let Record::Command(command) = Record::decode(payload)? {
                 catalog.apply(&command);
             }
-            Ok::<_, crate::journal::RecordError>(())
+            Ok(())
         };
         let options = LogOptions {
             // A full disk has an effect immediately.
             room_bytes: 0,
             ..LogOptions::default()
         };
-        let opened = Log::open(Arc::new(disk.clone()), Path::new("log"), options, 0, &mut replay);
-        let (log, _) = opened.unwrap_or_else(|_| panic!("the log opens"));
+        let mut log = LocalShard::new(Arc::new(disk.clone()), Path::new("log").to_owned(), options);
+        let replayed = log.replay(0, &mut replay).unwrap();
+        let journal = Journal::start(log.into_log().unwrap()).unwrap();
         let catalog = CatalogHandle::new(catalog);
         let options = JournalOptions {
             queue_bytes_max: 16 << 20,
             tail_bytes_max: 1 << 30,
         };
-        let (writer, journal) = JournalWriter::start(log, catalog.clone(), options, |_| ()).unwrap();
+        let (writer, journal) = journal.open(THE_SHARD, replayed.tail(), catalog.clone(), options, |_| ());
         let clock = Arc::new(ManualClock::new(now_ns));
         let shared = Shared {
             catalog: catalog.clone(),

@@ -1,4 +1,6 @@
-//! Requests waiting for the journal when its thread panics.
+//! Requests that wait for the journal when something panics or refuses.
+
+mod shards;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +8,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use disk::sim::SimDisk;
-use wal::{Log, LogOptions};
+use wal::LogOptions;
 
-use super::{JournalError, JournalHandle, JournalOptions, JournalWriter};
+use super::{
+    Journal, JournalError, JournalHandle, JournalOptions, JournalWriter, LocalShard, NodeLog, ShardLog,
+    THE_SHARD,
+};
 use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,13 +29,13 @@ struct World {
 }
 
 impl World {
-    fn new(options: JournalOptions, progress: impl Fn(u64) + Send + 'static) -> Self {
+    fn new(options: JournalOptions, progress: impl Fn(u64) + Send + Sync + 'static) -> Self {
         let disk = Arc::new(SimDisk::new(1));
-        let mut nothing = |_, _: &[u8]| Ok::<_, ()>(());
-        let opened = Log::open(disk, Path::new("log"), LogOptions::default(), 0, &mut nothing);
-        let (log, _) = opened.unwrap_or_else(|_| panic!("an empty log opens"));
+        let mut log = LocalShard::new(disk, Path::new("log").to_owned(), LogOptions::default());
+        let replayed = log.replay(0, &mut |_, _| Ok(())).unwrap();
+        let journal = Journal::start(log.into_log().unwrap()).unwrap();
         let catalog = CatalogHandle::new(Catalog::default());
-        let (writer, journal) = JournalWriter::start(log, catalog, options, progress).unwrap();
+        let (writer, journal) = journal.open(THE_SHARD, replayed.tail(), catalog, options, progress);
         let (outcome_sender, outcomes) = channel();
         World {
             writer,
@@ -48,12 +53,12 @@ impl World {
     fn hold(&self) -> Sender<()> {
         let (go_on, held) = channel::<()>();
         let (here, reached) = channel();
-        let control = move |_: &mut Log| {
+        let control = move |_: &mut dyn NodeLog| {
             here.send(()).unwrap();
             // Fails when the test drops the sender.
             let _ = held.recv();
         };
-        self.journal.queue.control(Box::new(control)).unwrap();
+        self.journal.queue.control(THE_SHARD, Box::new(control)).unwrap();
         reached.recv_timeout(PATIENCE).unwrap();
         go_on
     }
@@ -116,11 +121,11 @@ fn a_panicking_control_fails_the_requests_queued_after_it() {
     let world = World::with_room();
     let held = world.hold();
     world.submit(1);
-    let panics = |_: &mut Log| panic!("as the test wants it");
-    world.journal.queue.control(Box::new(panics)).unwrap();
+    let panics = |_: &mut dyn NodeLog| panic!("as the test wants it");
+    world.journal.queue.control(THE_SHARD, Box::new(panics)).unwrap();
     let (sender, answer) = channel::<()>();
-    let sends = move |_: &mut Log| sender.send(()).unwrap();
-    world.journal.queue.control(Box::new(sends)).unwrap();
+    let sends = move |_: &mut dyn NodeLog| sender.send(()).unwrap();
+    world.journal.queue.control(THE_SHARD, Box::new(sends)).unwrap();
     drop(held);
     assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
     let answered = answer.recv_timeout(PATIENCE);

@@ -28,6 +28,7 @@ use super::{exhaustive, seed};
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
+use crate::journal::{Journal, LocalShard};
 
 /// Small, so that checkpoints leave several log files, whose room is cut off.
 const LOG: LogOptions = LogOptions {
@@ -112,12 +113,14 @@ impl Scenario {
         let left_out = Arc::clone(&self.left_out);
         let left_out = OmittingDisk::new(Arc::new(hooked_disk), self.disk.clone(), class, left_out);
         let port: Arc<dyn Disk> = Arc::new(left_out.clone());
-        let opened = open_with(&port, &layout(), LOG, Cache::new(1 << 20));
+        let mut log = LocalShard::new(Arc::clone(&port), layout().log_dir(), LOG);
+        let opened = open_with(&port, &layout(), &mut log, Cache::new(1 << 20));
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
         self.world.model.lock().settle(&opened, self.world.clock.now_ns());
         self.cut_power();
         let clock = Arc::clone(&self.world.clock) as Arc<dyn Clock>;
-        let assembled = assemble(opened, port, layout(), options(), clock);
+        let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
+        let assembled = assemble(opened, &journal, port, layout(), options(), clock);
         let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
         (RunningRooms::of(rooms, task), left_out)
     }

@@ -1,0 +1,202 @@
+//! The log of a cluster: records of many shards, each written by one owner, in a database that speaks PostgreSQL's
+//! protocol. The database replicates; this crate adds who may write.
+//!
+//! A *shard* is a log of its own: records numbered from 1 without gaps. A *node* is a process. It claims a shard, and
+//! with each claim the shard's *epoch* grows. Every write names the epoch under which it is made; a write under an older
+//! one changes nothing and says so. The crate handles bytes and sequence numbers. It does not know what the records
+//! mean, and starts no thread.
+//!
+//! Reading order: [`LogStore`] (what a log store does), [`Group`] and [`body`] (the bytes of a row), [`Postgres`], and
+//! `sim`, a store in memory that fails as a test tells it to. `FORMAT.md` describes the tables.
+
+#![warn(missing_docs)]
+
+pub mod body;
+mod error;
+mod postgres;
+mod row;
+#[cfg(feature = "sim")]
+pub mod sim;
+
+use std::fmt;
+
+pub use error::{AppendError, ReplayError, StoreError};
+pub use postgres::{Postgres, Timeouts};
+
+/// Sequence number of a record in its shard's log. The first record is 1; 0 means "before the first".
+pub type Sequence = u64;
+
+/// Number of changes of a shard's owner. What is written under an epoch that is not the current one has no effect.
+pub type Epoch = u64;
+
+/// A shard: a log of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shard(pub u16);
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A running process. Each start of a program joins as a new node, so that a node which was removed never returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub i64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Records of one shard that become durable together, or not at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// The shard.
+    pub shard: Shard,
+    /// The epoch under which the writer owns the shard.
+    pub epoch: Epoch,
+    /// Sequence of the first record: one more than the last of the shard.
+    pub first: Sequence,
+    /// At least one record.
+    pub records: &'a [Vec<u8>],
+}
+
+/// What became of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its records are durable: the database has committed them.
+    Durable,
+    /// The shard has another owner. Nothing of the group was written, or the next owner reads it; whether it does is not
+    /// known.
+    Lost,
+}
+
+/// A shard as its new owner finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The new epoch.
+    pub epoch: Epoch,
+    /// The last record that the log need not have: it is stored elsewhere.
+    pub covered: Sequence,
+}
+
+/// What a replay has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Sequence of the last record.
+    pub last: Sequence,
+    /// Records passed on.
+    pub records: u64,
+    /// Size of the log in bytes.
+    pub bytes: u64,
+}
+
+/// Rows that a trim has deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Rows.
+    pub rows: u64,
+    /// Their bodies' size in bytes.
+    pub bytes: u64,
+}
+
+/// A node, as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its id.
+    pub id: NodeId,
+    /// Where other nodes reach it.
+    pub address: String,
+    /// Grows with each renewal. A node whose beat has not changed for a lease, by the observer's own monotonic clock,
+    /// may be removed.
+    pub beat: u64,
+}
+
+/// A shard's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardRow {
+    /// The shard.
+    pub shard: Shard,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The node that claimed it last; it need not exist any more.
+    pub node: Option<NodeId>,
+    /// The last record stored elsewhere.
+    pub covered: Sequence,
+}
+
+/// Receives a record during a replay.
+pub type Each<'a> =
+    dyn FnMut(Sequence, &[u8]) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
+
+/// A log store. Every call blocks its thread, at most as long as the store's time-outs say.
+pub trait LogStore: Send {
+    /// Makes groups durable by one commit, at most one group for each shard, and says for each what became of it.
+    ///
+    /// # Errors
+    /// [`AppendError::Unknown`] if the connection broke and the groups' fate could not be found out in time: they may or
+    /// may not be in the log, so their shards must be claimed and read again. With the other errors, nothing is written.
+    fn append(&mut self, groups: &[Group<'_>]) -> Result<Vec<Outcome>, AppendError>;
+
+    /// Passes the records after `covered` to `each`, in order.
+    ///
+    /// # Errors
+    /// The store fails, the log has a gap or a row whose checksum does not match, or `each` fails.
+    fn replay(
+        &mut self,
+        shard: Shard,
+        covered: Sequence,
+        each: &mut Each<'_>,
+    ) -> Result<Replayed, ReplayError>;
+
+    /// Deletes the groups whose records are all at or before `covered`, and notes that they are stored elsewhere. `None`
+    /// if the shard has another owner; then nothing is changed.
+    ///
+    /// # Errors
+    /// The store fails. Repeating the call is harmless.
+    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<Option<Trimmed>, StoreError>;
+
+    /// Adds this process to the nodes, with its first beat, 0.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn join(&mut self, address: &str) -> Result<NodeId, StoreError>;
+
+    /// Sets the node's beat. `false` if the node was removed: whatever it owned may have another owner.
+    ///
+    /// # Errors
+    /// The store fails; whether the beat was set is not known.
+    fn renew(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError>;
+
+    /// Removes a node whose beat is still this one. `false` if it has renewed, or is not there.
+    ///
+    /// # Errors
+    /// The store fails. Repeating the call is harmless.
+    fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError>;
+
+    /// All nodes.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn nodes(&mut self) -> Result<Vec<Node>, StoreError>;
+
+    /// Makes the node the owner of a shard that has none, or whose owner is this node or was removed. `None` if the shard
+    /// has another owner, or the node itself was removed. Once this returns, no write under an older epoch succeeds.
+    ///
+    /// # Errors
+    /// The store fails; the epoch may have grown.
+    fn claim(&mut self, shard: Shard, node: NodeId) -> Result<Option<Claimed>, StoreError>;
+
+    /// Gives a shard up. `false` if it has another owner already.
+    ///
+    /// # Errors
+    /// The store fails. Repeating the call is harmless.
+    fn release(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError>;
+
+    /// All shards, in order.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn shards(&mut self) -> Result<Vec<ShardRow>, StoreError>;
+}

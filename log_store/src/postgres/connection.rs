@@ -1,0 +1,154 @@
+//! One connection to the database, with the settings that the store relies on.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls, Statement};
+
+use super::append;
+use super::tables::SCHEMA;
+use crate::error::StoreError;
+
+/// Settings without which the store would not be safe: a commit waits for a second disk, and no limit on a statement's
+/// time ends that wait early, which would let the commit succeed on one disk.
+const REQUIRED: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
+                        SET client_min_messages = warning";
+
+/// Settings that free what a vanished client holds. Databases that do not know one of them do without.
+const OPTIONAL: [&str; 3] = [
+    "SET idle_in_transaction_session_timeout = '10s'",
+    "SET client_connection_check_interval = '2s'",
+    "SET tcp_user_timeout = '10s'",
+];
+
+/// A connection. Dropping it closes it.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// The statement of an append, once it is prepared.
+    append: Option<Statement>,
+    /// The last warning of the database.
+    warning: Arc<Mutex<Option<String>>>,
+}
+
+impl Connection {
+    /// The connection in this place, opened if there is none.
+    pub(super) async fn ready<'a>(
+        place: &'a mut Option<Connection>,
+        config: &Config,
+    ) -> Result<&'a mut Connection, StoreError> {
+        // Lets the connection's task read what has arrived since the last call, such as its end: the runtime looks for
+        // what has arrived during the first pause, and runs the task during the second.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        if place.as_ref().is_none_or(|open| open.client.is_closed()) {
+            *place = None;
+        }
+        match place {
+            Some(open) => Ok(open),
+            place => Ok(place.insert(Connection::open(config).await?)),
+        }
+    }
+
+    async fn open(config: &Config) -> Result<Connection, StoreError> {
+        let (client, mut connection) = config.connect(NoTls).await?;
+        let warning: Arc<Mutex<Option<String>>> = Arc::default();
+        let warnings = Arc::clone(&warning);
+        // The task ends when the client is dropped, or the connection fails; the client reports the failure.
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notice(notice) = message {
+                    *warnings.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice.to_string());
+                }
+            }
+        });
+        client.batch_execute(REQUIRED).await?;
+        client
+            .batch_execute(&format!("SET search_path = {SCHEMA}"))
+            .await?;
+        for setting in OPTIONAL {
+            match client.batch_execute(setting).await {
+                Err(error) if error.as_db_error().is_none() => return Err(error.into()),
+                Err(error) => tracing::debug!(%error, setting, "the database does not know a setting"),
+                Ok(()) => {}
+            }
+        }
+        // What the database said about the settings is no warning about a commit.
+        drop(take(&warning));
+        Ok(Connection {
+            client,
+            append: None,
+            warning,
+        })
+    }
+
+    /// The statement of an append.
+    pub(super) async fn append(&mut self) -> Result<Statement, Error> {
+        match &self.append {
+            Some(prepared) => Ok(prepared.clone()),
+            None => Ok(self
+                .append
+                .insert(self.client.prepare(append::INSERT).await?)
+                .clone()),
+        }
+    }
+
+    /// The database's last warning, if it has sent one since the last call. PostgreSQL warns, and reports success, when it
+    /// stops waiting for the standby during a commit.
+    pub(super) fn take_warning(&self) -> Option<String> {
+        take(&self.warning)
+    }
+}
+
+fn take(warning: &Mutex<Option<String>>) -> Option<String> {
+    warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// The meaning of a database error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The connection failed, or is about to: a commit that was under way may have succeeded.
+    Broken,
+    /// The database refused the statement for now; it had no effect.
+    Busy,
+    /// The database has no space; the statement had no effect.
+    Full,
+    /// The tables do not exist; the statement had no effect.
+    NoTables,
+    /// Any other refusal; the statement had no effect.
+    Refused,
+}
+
+impl Kind {
+    pub(super) fn of(error: &Error) -> Kind {
+        let Some(code) = error.code() else {
+            return Kind::Broken;
+        };
+        match *code {
+            SqlState::DISK_FULL => Kind::Full,
+            SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_COLUMN => {
+                Kind::NoTables
+            }
+            SqlState::READ_ONLY_SQL_TRANSACTION => Kind::Busy,
+            _ => match &code.code()[..2] {
+                // Connection exceptions, operator intervention and internal errors may end a session at any point.
+                "08" | "57" | "58" | "XX" => Kind::Broken,
+                // Insufficient resources, and transactions to be repeated.
+                "53" | "40" | "55" => Kind::Busy,
+                _ => Kind::Refused,
+            },
+        }
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match Kind::of(&error) {
+            Kind::Broken | Kind::Busy | Kind::Full => StoreError::Unavailable(error.into()),
+            Kind::NoTables => StoreError::Tables(
+                "the database has no tables of a cluster; make them with `tidewatch cluster init`".to_owned(),
+            ),
+            Kind::Refused => StoreError::Failed(error.into()),
+        }
+    }
+}

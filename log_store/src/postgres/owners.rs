@@ -1,0 +1,124 @@
+//! Nodes, and who owns which shard.
+//!
+//! A node lives as long as its row does. Its row is removed by another node which has seen the same beat for a whole
+//! lease by its own monotonic clock; no clock of another machine is read. A removed node never returns, since each start
+//! has an id of its own, so "the owner's row does not exist" stays true once it is.
+
+use tokio_postgres::Row;
+
+use super::connection::Connection;
+use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError, Trimmed};
+
+pub(super) async fn join(connection: &mut Connection, node: NodeId, address: &str) -> Result<(), StoreError> {
+    let insert = "INSERT INTO node (id, address, beat, seen_at) VALUES ($1, $2, 0, now())";
+    connection.client.execute(insert, &[&node.0, &address]).await?;
+    Ok(())
+}
+
+pub(super) async fn renew(connection: &mut Connection, node: NodeId, beat: u64) -> Result<bool, StoreError> {
+    let update = "UPDATE node SET beat = $2, seen_at = now() WHERE id = $1";
+    Ok(connection
+        .client
+        .execute(update, &[&node.0, &(beat as i64)])
+        .await?
+        == 1)
+}
+
+pub(super) async fn remove(connection: &mut Connection, node: NodeId, beat: u64) -> Result<bool, StoreError> {
+    let delete = "DELETE FROM node WHERE id = $1 AND beat = $2";
+    Ok(connection
+        .client
+        .execute(delete, &[&node.0, &(beat as i64)])
+        .await?
+        == 1)
+}
+
+pub(super) async fn nodes(connection: &mut Connection) -> Result<Vec<Node>, StoreError> {
+    let select = "SELECT id, address, beat FROM node ORDER BY id";
+    let rows = connection.client.query(select, &[]).await?;
+    let node = |row: &Row| Node {
+        id: NodeId(row.get(0)),
+        address: row.get(1),
+        beat: row.get::<_, i64>(2) as u64,
+    };
+    Ok(rows.iter().map(node).collect())
+}
+
+/// The row of the shard is locked before the nodes are read: a claim that runs at the same time waits, and then sees the
+/// owner that the first one has set.
+pub(super) async fn claim(
+    connection: &mut Connection,
+    shard: Shard,
+    node: NodeId,
+) -> Result<Option<Claimed>, StoreError> {
+    let transaction = connection.client.transaction().await?;
+    let id = i32::from(shard.0);
+    let lock = "SELECT node FROM shard WHERE id = $1 FOR UPDATE";
+    let Some(row) = transaction.query_opt(lock, &[&id]).await? else {
+        return Ok(None);
+    };
+    let owner: Option<i64> = row.get(0);
+    let living = "SELECT id FROM node WHERE id = $1 OR id = $2";
+    let living = transaction.query(living, &[&node.0, &owner]).await?;
+    let is_living = |id: i64| living.iter().any(|row| row.get::<_, i64>(0) == id);
+    if !is_living(node.0) || owner.is_some_and(|owner| owner != node.0 && is_living(owner)) {
+        return Ok(None);
+    }
+    let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered";
+    let row = transaction.query_one(update, &[&id, &node.0]).await?;
+    transaction.commit().await?;
+    Ok(Some(Claimed {
+        epoch: row.get::<_, i64>(0) as Epoch,
+        covered: row.get::<_, i64>(1) as Sequence,
+    }))
+}
+
+/// The epoch grows, so that nothing which is still under way can be written after the release.
+pub(super) async fn release(
+    connection: &mut Connection,
+    shard: Shard,
+    epoch: Epoch,
+) -> Result<bool, StoreError> {
+    let update = "UPDATE shard SET epoch = epoch + 1, node = NULL WHERE id = $1 AND epoch = $2";
+    let updated = connection
+        .client
+        .execute(update, &[&i32::from(shard.0), &(epoch as i64)])
+        .await?;
+    Ok(updated == 1)
+}
+
+pub(super) async fn shards(connection: &mut Connection) -> Result<Vec<ShardRow>, StoreError> {
+    let select = "SELECT id, epoch, node, covered FROM shard ORDER BY id";
+    let rows = connection.client.query(select, &[]).await?;
+    let shard = |row: &Row| ShardRow {
+        shard: Shard(row.get::<_, i32>(0) as u16),
+        epoch: row.get::<_, i64>(1) as Epoch,
+        node: row.get::<_, Option<i64>>(2).map(NodeId),
+        covered: row.get::<_, i64>(3) as Sequence,
+    };
+    Ok(rows.iter().map(shard).collect())
+}
+
+/// One statement: where the log begins moves together with the rows that are deleted.
+pub(super) async fn trim(
+    connection: &mut Connection,
+    shard: Shard,
+    epoch: Epoch,
+    covered: Sequence,
+) -> Result<Option<Trimmed>, StoreError> {
+    let trim = "WITH owned AS (
+                    UPDATE shard SET covered = greatest(covered, $3) WHERE id = $1 AND epoch = $2 RETURNING id
+                ), gone AS (
+                    DELETE FROM log USING owned WHERE shard = owned.id AND last <= $3
+                    RETURNING length(body) AS bytes
+                )
+                SELECT (SELECT count(*) FROM owned), count(*), coalesce(sum(bytes), 0)::bigint FROM gone";
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+        [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
+    let row = connection.client.query_one(trim, &parameters).await?;
+    let (owned, rows, bytes): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    Ok((owned == 1).then_some(Trimmed {
+        rows: rows as u64,
+        bytes: bytes as u64,
+    }))
+}

@@ -1,0 +1,78 @@
+//! Reading a shard's log.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use tokio::time::timeout;
+use tokio_postgres::Config;
+use tokio_postgres::types::ToSql;
+
+use super::connection::Connection;
+use super::{Postgres, no_answer};
+use crate::error::StoreError;
+use crate::row::Row;
+use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
+
+/// Every row that holds a record after `covered`. The rows arrive as they are read: the answer is never whole in memory.
+const SELECT: &str =
+    "SELECT first, last, epoch, crc, body FROM log WHERE shard = $1 AND last > $2 ORDER BY first";
+
+pub(super) fn replay(
+    store: &mut Postgres,
+    shard: Shard,
+    covered: Sequence,
+    each: &mut Each<'_>,
+) -> Result<Replayed, ReplayError> {
+    let replay = read(
+        &mut store.connection,
+        &store.config,
+        store.timeouts.attempt,
+        (shard, covered),
+        each,
+    );
+    let replayed = store.runtime.block_on(replay);
+    if replayed.is_err() {
+        store.connection = None;
+    }
+    replayed
+}
+
+async fn read(
+    connection: &mut Option<Connection>,
+    config: &Config,
+    attempt: Duration,
+    (shard, covered): (Shard, Sequence),
+    each: &mut Each<'_>,
+) -> Result<Replayed, ReplayError> {
+    let waited = |_| ReplayError::Store(StoreError::Unavailable(no_answer()));
+    let opened = timeout(attempt, Connection::ready(connection, config)).await;
+    let client = &opened.map_err(waited)??.client;
+    let (id, after) = (i32::from(shard.0), covered as i64);
+    let parameters: [&(dyn ToSql + Sync); 2] = [&id, &after];
+    let rows = client.query_raw(SELECT, parameters);
+    let rows = timeout(attempt, rows)
+        .await
+        .map_err(waited)?
+        .map_err(StoreError::from)?;
+    let mut rows = pin!(rows);
+    let mut replayed = Replayed {
+        last: covered,
+        ..Replayed::default()
+    };
+    while let Some(row) = timeout(attempt, rows.try_next())
+        .await
+        .map_err(waited)?
+        .map_err(StoreError::from)?
+    {
+        let row = Row {
+            first: row.get::<_, i64>(0) as Sequence,
+            last: row.get::<_, i64>(1) as Sequence,
+            epoch: row.get::<_, i64>(2) as Epoch,
+            crc: row.get::<_, i64>(3) as u32,
+            body: row.get(4),
+        };
+        row.pass_on(shard, &mut replayed, each)?;
+    }
+    Ok(replayed)
+}

@@ -1,0 +1,48 @@
+//! A row of the log as it is read: checked, and passed on record by record.
+
+use crate::body::{checksum, decode};
+use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
+
+/// A row.
+pub(crate) struct Row<'a> {
+    pub(crate) first: Sequence,
+    pub(crate) last: Sequence,
+    pub(crate) epoch: Epoch,
+    pub(crate) crc: u32,
+    pub(crate) body: &'a [u8],
+}
+
+impl Row<'_> {
+    /// Passes on the records that come after what has been replayed.
+    pub(crate) fn pass_on(
+        &self,
+        shard: Shard,
+        replayed: &mut Replayed,
+        each: &mut Each<'_>,
+    ) -> Result<(), ReplayError> {
+        let Row { first, last, .. } = *self;
+        let is_whole = checksum(shard, self.epoch, first, self.body) == self.crc;
+        let records = decode(self.body).filter(|records| first + records.len() as u64 == last + 1);
+        let Some(records) = records.filter(|_| is_whole) else {
+            return Err(ReplayError::Damaged { shard, first });
+        };
+        let expected = replayed.last + 1;
+        if first > expected {
+            let found = first;
+            return Err(ReplayError::Gap {
+                shard,
+                expected,
+                found,
+            });
+        }
+        for (sequence, record) in (first..).zip(records) {
+            if sequence > replayed.last {
+                each(sequence, record).map_err(|source| ReplayError::Record { sequence, source })?;
+                replayed.records += 1;
+            }
+        }
+        replayed.last = replayed.last.max(last);
+        replayed.bytes += self.body.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! A TCP proxy in front of a server, which breaks connections as a test tells it to.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What happens to bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// They pass.
+    None,
+    /// Connections end when the client sends something, which does not arrive.
+    LoseRequests,
+    /// What the client sends arrives; the connection ends before the answer does.
+    LoseAnswers,
+    /// As `LoseAnswers`, but the connection stays open and silent.
+    Silence,
+}
+
+struct State {
+    fault: Fault,
+    /// How many times the fault still happens; then bytes pass.
+    times: u32,
+}
+
+/// The proxy. Its threads end with the process.
+pub struct Proxy {
+    pub port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Proxy {
+    pub fn start(to: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State {
+            fault: Fault::None,
+            times: 0,
+        }));
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", to)) {
+                    join(client, server, &shared);
+                }
+            }
+        });
+        Proxy { port, state }
+    }
+
+    /// The next time this is possible, and as many times as given, this happens.
+    pub fn fail(&self, fault: Fault, times: u32) {
+        *self.state.lock().unwrap() = State { fault, times };
+    }
+}
+
+/// Copies bytes in both directions, each on a thread.
+fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>) {
+    let mut requests = client.try_clone().unwrap();
+    let mut to_server = server.try_clone().unwrap();
+    let (shared, silent) = (Arc::clone(state), Arc::new(Mutex::new(false)));
+    let is_silent = Arc::clone(&silent);
+    // An error ends the connection in both directions, as the end of either side does.
+    thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        while let Ok(length @ 1..) = requests.read(&mut buffer) {
+            let fault = {
+                let mut state = shared.lock().unwrap();
+                match state.times {
+                    0 => Fault::None,
+                    _ => {
+                        state.times -= 1;
+                        state.fault
+                    }
+                }
+            };
+            match fault {
+                Fault::None => {}
+                Fault::LoseRequests => break,
+                Fault::LoseAnswers | Fault::Silence => *silent.lock().unwrap() = true,
+            }
+            if to_server.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+            if fault == Fault::LoseAnswers {
+                let _ = requests.shutdown(Shutdown::Both);
+                // The server must have read it before it notices the end.
+                let _ = to_server.shutdown(Shutdown::Write);
+                return;
+            }
+        }
+        let _ = requests.shutdown(Shutdown::Both);
+        let _ = to_server.shutdown(Shutdown::Both);
+    });
+    let (mut answers, mut to_client) = (server, client);
+    thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        while let Ok(length @ 1..) = answers.read(&mut buffer) {
+            if !*is_silent.lock().unwrap() && to_client.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        if !*is_silent.lock().unwrap() {
+            let _ = to_client.shutdown(Shutdown::Both);
+        }
+    });
+}
