@@ -257,12 +257,38 @@ impl DeliveryState {
         DeliveryStateImage {
             id: self.0.id,
             status: self.0.status,
-            attempts: Cow::Borrowed(&self.0.attempts),
+            attempts: without_repeated_errors(&self.0.attempts),
             tries: self.0.tries,
             next_attempt_at_ns: self.0.next_attempt_at_ns,
             again: self.0.again,
         }
     }
+}
+
+/// Attempts as stored: the error of an attempt that failed like the one before it is empty. A receiver that is down gives
+/// the same error every time, and the texts would be most of what an attempt writes to disk.
+fn without_repeated_errors(attempts: &[Attempt]) -> Cow<'_, [Attempt]> {
+    let repeats = |pair: &[Attempt]| pair[0].error.is_some() && pair[0].error == pair[1].error;
+    if !attempts.windows(2).any(repeats) {
+        return Cow::Borrowed(attempts);
+    }
+    let mut stored = attempts.to_vec();
+    for (index, pair) in attempts.windows(2).enumerate() {
+        if repeats(pair) {
+            stored[index + 1].error = Some("".into());
+        }
+    }
+    Cow::Owned(stored)
+}
+
+/// The inverse of [`without_repeated_errors`].
+fn with_repeated_errors(mut attempts: Vec<Attempt>) -> Vec<Attempt> {
+    for index in 1..attempts.len() {
+        if attempts[index].error.as_deref() == Some("") {
+            attempts[index].error = attempts[index - 1].error.clone();
+        }
+    }
+    attempts
 }
 
 impl PartialEq for DeliveryState {
@@ -281,7 +307,7 @@ impl DeliveryBodyImage<'_> {
             body: self.body.into_owned(),
             created_at_ns: self.created_at_ns,
             status: state.status,
-            attempts: state.attempts.into_owned(),
+            attempts: with_repeated_errors(state.attempts.into_owned()),
             tries: state.tries,
             next_attempt_at_ns: state.next_attempt_at_ns,
             again: state.again,

@@ -16,8 +16,9 @@ const RATIO: u64 = 2;
 /// Smaller runs are treated as having this size: rewriting so little is cheap, and each additional run slows lookups.
 const RUN_BYTES_MIN: u64 = 256 << 10;
 /// Number of catalog runs of similar size that are merged. Consecutive checkpoints may write the same objects, so
-/// merging every two runs would write as much again as the checkpoint did; and there are no lookups in these runs.
-const CATALOG_RUNS_MIN: usize = 4;
+/// merging every two runs would write as much again as the checkpoint did; and there are no lookups in these runs. With
+/// four, 100,000 pending deliveries whose receiver is down had 3.3 bytes written for each byte of log.
+const CATALOG_RUNS_MIN: usize = 6;
 
 /// Decides which entries are kept when files are written.
 pub struct Keep {
@@ -239,18 +240,18 @@ mod tests {
         for (checkpoints, bytes) in [(5_000, 10), (5_000, MIB)] {
             let (sizes, most, written) = grow(Stream::Catalog, checkpoints, bytes);
             assert_eq!(sizes.iter().sum::<u64>(), checkpoints * bytes, "nothing is lost");
-            let classes = checkpoints.ilog2() / 2 + 1;
-            assert!(most <= 4 * classes as usize, "{most} runs");
+            let classes = (checkpoints as f64).log(CATALOG_RUNS_MIN as f64) as usize + 1;
+            assert!(most <= CATALOG_RUNS_MIN * classes, "{most} runs");
             let amplification = written as f64 / (checkpoints * bytes) as f64;
             if bytes >= MIB {
-                assert!(amplification <= f64::from(classes + 1), "{amplification}");
+                assert!(amplification <= classes as f64 + 1.0, "{amplification}");
             }
         }
     }
 
     /// Objects that change again and again, after a run of objects that do not.
     #[test]
-    fn merging_repeated_changes_adds_a_third_to_checkpoint_writes() {
+    fn merging_repeated_changes_adds_a_fifth_to_checkpoint_writes() {
         let (mut sizes, mut merged) = (vec![100 * MIB], 0);
         for _ in 0..300 {
             sizes.push(24 * MIB);
@@ -260,7 +261,7 @@ mod tests {
                 merged += 1;
             }
         }
-        assert!(merged <= 100, "{merged} merges");
+        assert!(merged <= 60, "{merged} merges");
     }
 
     #[test]
@@ -273,7 +274,7 @@ mod tests {
         let sizes = [100 * MIB, MIB, MIB];
         assert_eq!(worth_merging(Stream::History, &sizes), Some(1..3));
         assert_eq!(worth_merging(Stream::Catalog, &sizes), None);
-        let sizes = [100 * MIB, MIB, MIB, MIB, MIB];
-        assert_eq!(worth_merging(Stream::Catalog, &sizes), Some(1..5));
+        let sizes = [&[100 * MIB][..], &[MIB; CATALOG_RUNS_MIN]].concat();
+        assert_eq!(worth_merging(Stream::Catalog, &sizes), Some(1..7));
     }
 }

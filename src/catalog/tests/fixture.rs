@@ -121,6 +121,28 @@ fn states_of_deliveries_without_names_are_read() {
     assert_equal(&load(&objects).unwrap(), &expected);
 }
 
+/// Attempts that failed like the one before them, whose errors are stored as empty since this file.
+#[test]
+fn repeated_errors_of_attempts_are_read() {
+    let mut expected = one_of_each();
+    for (at_ns, error) in [
+        (2, "refused"),
+        (3, "refused"),
+        (4, "refused"),
+        (5, "timed out"),
+        (6, "refused"),
+    ] {
+        let mut made = attempt(id(41), at_ns, AfterAttempt::Retry(77 + at_ns));
+        (made.attempt.status_code, made.attempt.error) = (None, Some(error.into()));
+        expected.apply(&Command::AttemptMade { made });
+    }
+    let objects = written("objects-2-attempts.bin", &expected);
+    assert_equal(&load(&objects).unwrap(), &expected);
+    let state = objects.iter().find(|(key, _)| key.place >> 56 == 11);
+    let stored = String::from_utf8_lossy(state.unwrap().1).into_owned();
+    assert_eq!(stored.matches("refused").count(), 2, "{stored:?}");
+}
+
 /// Reads the objects in the file of this name; writes them first from this catalog if fixtures are to be written.
 fn written(name: &str, present: &Catalog) -> Objects {
     type File = Vec<(ObjectId, i64, ObjectId, BodyBytes)>;

@@ -124,17 +124,17 @@ fn a_tombstone_is_kept_until_the_oldest_version_is_merged() {
         found.map(|(place, _)| place).collect()
     };
     assert_eq!(places(&files), [place(2)]);
-    for version in [b"first", b"other", b"third"] {
+    for version in ["first", "second", "third", "fourth", "fifth"] {
         assert!(!merge(&mut files), "too few are of one size");
-        save(&mut files, &[object(place(3), version)]);
+        save(&mut files, &[object(place(3), version.as_bytes())]);
     }
-    assert_eq!(files.ledger().stats().runs, 5);
-    assert!(merge(&mut files), "the four small ones");
+    assert_eq!(files.ledger().stats().runs, 7);
+    assert!(merge(&mut files), "the six small ones");
     assert_eq!(files.ledger().stats().runs, 2);
     assert_eq!(files.ledger().stats().entries, 4, "it overrides the oldest run's");
     assert_eq!(places(&files), [place(2), place(3)]);
     // Large enough that the oldest run is merged, too.
-    for _ in 0..2 {
+    for _ in 0..4 {
         save(&mut files, &[object(place(4), &large)]);
     }
     assert!(merge(&mut files));
@@ -147,7 +147,9 @@ fn a_tombstone_is_kept_until_the_oldest_version_is_merged() {
     let everything: Vec<_> = (1..5).map(|number| object(place(number), b"")).collect();
     save(&mut files, &everything);
     assert_eq!(places(&files), []);
-    save(&mut files, &[object(place(5), &large)]);
+    for _ in 0..3 {
+        save(&mut files, &[object(place(5), &large)]);
+    }
     assert!(merge(&mut files));
     assert_eq!(files.ledger().stats().entries, 1);
 }
