@@ -84,5 +84,6 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 bench:
+	tests/needs postgresql
 	$(CARGO) build --release --locked
 	$(CARGO) bench --locked --bench figures

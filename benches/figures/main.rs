@@ -20,6 +20,7 @@ mod fleet;
 mod growth;
 mod history;
 mod ingest;
+mod log_store;
 mod logins;
 mod machine;
 mod many_series;
@@ -29,6 +30,13 @@ mod open_loop;
 mod overload;
 mod owed;
 mod points;
+#[expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a database that does not start says so by its panic"
+)]
+#[path = "../../tests/support/postgres.rs"]
+mod postgres;
 mod querying;
 mod restart;
 mod rules;
@@ -84,6 +92,7 @@ const EXPERIMENTS: &[Experiment] = &[
     rules::RULES,
     deliveries::DELIVERIES,
     owed::OWED,
+    log_store::LOG_STORE,
 ];
 
 fn main() -> Outcome<()> {

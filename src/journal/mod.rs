@@ -7,12 +7,14 @@
 //! is submitted completes at once, on the caller's thread. Called by the service for commands and by bucket actors for
 //! ingests; knows neither HTTP nor the engine.
 
+mod completion;
 mod error;
 mod local;
 mod log;
 mod queue;
 mod record;
 mod replay;
+mod shard_queue;
 mod stored;
 mod writer;
 
@@ -24,16 +26,17 @@ use crate::error::ServiceError;
 
 use log_store::Shard;
 
+pub use completion::{Committed, Completion};
 pub use error::JournalError;
 pub use local::{LocalLog, LocalShard};
 pub use log::{Group, LogSizes, NodeLog, THE_SHARD, Tail};
-pub use queue::{Committed, Completion};
 pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
 pub use replay::{Each, ReplayError, Replayed, ShardLog};
 pub use stored::{StoredLog, StoredShard};
 pub use writer::{Journal, JournalOptions, JournalStats, JournalWriter};
 
-use queue::{Queue, TailSize};
+use queue::Queue;
+use shard_queue::TailSize;
 
 /// Submits records to be made durable.
 #[derive(Clone)]

@@ -1,48 +1,23 @@
-//! A queue for each shard, bounded in bytes, between many submitters and the one writer of a node's log.
+//! The queues of all shards, between many submitters and the one writer of a node's log.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use log_store::Shard;
 use parking_lot::{Condvar, Mutex};
-use wal::Sequence;
 
+use super::completion::{Completion, complete};
 use super::error::JournalError;
 use super::log::{LogSizes, NodeLog, Tail};
+use super::shard_queue::{Progress, Records, ShardQueue, TailSize};
 use super::writer::{JournalOptions, JournalStats};
 
 /// A refused request counts as overload for this long.
 const OVERLOAD_PERIOD: Duration = Duration::from_millis(100);
 
-/// A durable record.
-pub struct Committed {
-    /// Sequence of the record in the log.
-    pub sequence: Sequence,
-    /// The record's bytes, as submitted.
-    pub record: Vec<u8>,
-}
-
-/// Runs on the journal's thread, in log order; a refused record's runs on the submitter's thread. It must not block or
-/// panic.
-pub type Completion = Box<dyn FnOnce(Result<Committed, JournalError>) + Send>;
-
-/// Runs a completion. A panic in it is logged and does not affect the others. Returns whether it did not panic.
-pub(super) fn complete(completion: Completion, outcome: Result<Committed, JournalError>) -> bool {
-    let completed = catch_unwind(AssertUnwindSafe(|| completion(outcome)));
-    if completed.is_err() {
-        tracing::error!("BUG: a record's completion panicked");
-    }
-    completed.is_ok()
-}
-
 /// An operation on the log itself (trim, freeze), run between two groups.
 pub(super) type Control = Box<dyn FnOnce(&mut dyn NodeLog) + Send>;
-
-/// Records of a shard to commit together, with their completions.
-pub(super) type Records = Vec<(Vec<u8>, Completion)>;
 
 /// The writer's next step.
 pub(super) enum Work {
@@ -77,79 +52,6 @@ struct State {
     ended: bool,
     /// Number of queued records at which a submission wakes the writer.
     wanted: usize,
-}
-
-/// The queue of a shard, and what is known of its log.
-struct ShardQueue {
-    options: JournalOptions,
-    records: VecDeque<(Vec<u8>, Completion)>,
-    bytes: usize,
-    closed: bool,
-    failure: Option<JournalError>,
-    /// Whether the state in memory may be behind the log, so that no checkpoint may continue from it.
-    is_behind: bool,
-    /// Why the last group was refused although the log stays usable; `None` after the next successful group.
-    refusal: Option<JournalError>,
-    /// Whether a check for free space is in progress.
-    probing: bool,
-    sizes: LogSizes,
-    tail: Arc<TailSize>,
-    progress: Progress,
-}
-
-/// The size of a shard's log, for those who admit records.
-pub(super) struct TailSize {
-    bytes: AtomicU64,
-    bytes_max: u64,
-}
-
-/// Called with the size of a shard's log in bytes after each of its groups.
-pub(super) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
-
-impl TailSize {
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether the log is below its size limit.
-    pub(super) fn admit(&self) -> Result<(), JournalError> {
-        if self.bytes() > self.bytes_max {
-            return Err(JournalError::TailTooLong);
-        }
-        Ok(())
-    }
-}
-
-impl ShardQueue {
-    /// Why a record would be refused now, except for reasons that only a write reveals.
-    fn check(&self) -> Result<(), JournalError> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
-        }
-        if self.closed {
-            return Err(JournalError::Closed);
-        }
-        self.tail.admit()?;
-        if self.bytes > self.options.queue_bytes_max {
-            return Err(JournalError::Saturated);
-        }
-        Ok(())
-    }
-
-    /// Moves records to a group until its bytes reach the maximum; takes at least one if the group is empty.
-    fn take(&mut self, group_bytes: &mut usize, group_bytes_max: usize) -> Records {
-        let mut records = Vec::with_capacity(self.records.len());
-        while let Some(next) = self
-            .records
-            .pop_front_if(|(record, _)| *group_bytes == 0 || *group_bytes + record.len() <= group_bytes_max)
-        {
-            // An empty record counts, too: a group with one is not empty.
-            *group_bytes += next.0.len().max(1);
-            self.bytes -= next.0.len();
-            records.push(next);
-        }
-        records
-    }
 }
 
 impl State {
@@ -194,8 +96,7 @@ impl State {
         let Some(queue) = self.shards.get_mut(&shard) else {
             return VecDeque::new();
         };
-        let records = std::mem::take(&mut queue.records);
-        queue.bytes = 0;
+        let records = queue.drain();
         self.waiting -= records.len();
         self.ready.retain(|ready| *ready != shard);
         records
@@ -210,7 +111,7 @@ pub(super) struct Gather {
 }
 
 impl Queue {
-    /// Adds a shard, whose log ends at this tail.
+    /// Adds a shard, whose log ends at this tail. If it was open before, what it still had queued is refused.
     pub(super) fn add(
         &self,
         shard: Shard,
@@ -218,29 +119,19 @@ impl Queue {
         options: JournalOptions,
         progress: Progress,
     ) -> Arc<TailSize> {
-        let size = Arc::new(TailSize {
-            bytes: AtomicU64::new(tail.bytes),
-            bytes_max: options.tail_bytes_max,
-        });
-        let queue = ShardQueue {
-            options,
-            records: VecDeque::new(),
-            bytes: 0,
-            closed: false,
-            failure: None,
-            is_behind: false,
-            refusal: None,
-            probing: false,
-            sizes: LogSizes::default(),
-            tail: Arc::clone(&size),
-            progress,
-        };
+        let queue = ShardQueue::new(tail.bytes, options, progress);
+        let size = Arc::clone(&queue.tail);
         let mut state = self.state.lock();
+        let before = state.drain(shard);
         state.shards.insert(shard, queue);
         state
             .controls
             .push_back((shard, Box::new(move |log| log.attach(shard, tail))));
         self.arrived.notify_one();
+        drop(state);
+        for (_, completion) in before {
+            complete(completion, Err(JournalError::Closed));
+        }
         size
     }
 
@@ -261,8 +152,7 @@ impl Queue {
         if queue.records.is_empty() {
             state.ready.push_back(shard);
         }
-        queue.bytes += record.len();
-        queue.records.push_back((record, completion));
+        queue.push(record, completion);
         state.waiting += 1;
         if state.waiting >= state.wanted {
             self.arrived.notify_one();
@@ -438,27 +328,14 @@ impl Queue {
     pub(super) fn set_sizes(&self, shard: Shard, sizes: LogSizes) -> Option<Progress> {
         let mut state = self.state.lock();
         let queue = state.shards.get_mut(&shard)?;
-        queue.tail.bytes.store(sizes.tail_bytes, Ordering::Relaxed);
-        queue.sizes = sizes;
+        queue.set_sizes(sizes);
         Some(Arc::clone(&queue.progress))
     }
 
     pub(super) fn stats(&self, shard: Shard) -> JournalStats {
         let state = self.state.lock();
-        let Some(queue) = state.shards.get(&shard) else {
-            return JournalStats::default();
-        };
-        JournalStats {
-            tail_bytes: queue.tail.bytes(),
-            frames: queue.sizes.frames,
-            records: queue.sizes.records,
-            bytes: queue.sizes.bytes,
-            syncs: queue.sizes.syncs,
-            sync_nanoseconds: u64::try_from(queue.sizes.syncing.as_nanos()).unwrap_or(u64::MAX),
-            waiting_records: queue.records.len() as u64,
-            waiting_bytes: queue.bytes as u64,
-            waiting_bytes_max: queue.options.queue_bytes_max as u64,
-        }
+        let queue = state.shards.get(&shard);
+        queue.map_or_else(JournalStats::default, ShardQueue::stats)
     }
 }
 

@@ -16,9 +16,11 @@ use parking_lot::Mutex;
 use wal::Sequence;
 
 use super::JournalHandle;
+use super::completion::{Committed, Completion, complete};
 use super::error::JournalError;
 use super::log::{Group, NodeLog, Tail};
-use super::queue::{Committed, Completion, Gather, Queue, Records, TailSize, Work, complete};
+use super::queue::{Gather, Queue, Work};
+use super::shard_queue::{Records, TailSize};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Maximum size of a frame in bytes, unless a single record is larger. Beyond this, a longer sync costs more than

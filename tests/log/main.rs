@@ -9,11 +9,12 @@
 )]
 
 mod conformance;
+mod failover;
 mod owners;
 mod postgres;
 mod proxy;
 mod random;
+#[path = "../support/postgres.rs"]
+mod server;
 mod settling;
 mod sides;
-#[path = "../support/waiting.rs"]
-mod waiting;

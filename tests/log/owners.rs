@@ -10,7 +10,7 @@ use crate::sides::store;
 fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
     let simulated = SimStore::new(4);
     test(&mut simulated.clone(), &mut simulated.clone());
-    let postgres = postgres::Postgres::shared();
+    let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
     store(&url).init(4).unwrap();
     test(&mut store(&url), &mut store(&url));
@@ -132,7 +132,7 @@ fn only_one_of_two_claims_at_once_succeeds() {
 fn on_both_threads(test: impl Fn(Box<dyn LogStore>, Box<dyn LogStore>)) {
     let simulated = SimStore::new(4);
     test(Box::new(simulated.clone()), Box::new(simulated));
-    let postgres = postgres::Postgres::shared();
+    let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
     store(&url).init(4).unwrap();
     test(Box::new(store(&url)), Box::new(store(&url)));
@@ -140,7 +140,7 @@ fn on_both_threads(test: impl Fn(Box<dyn LogStore>, Box<dyn LogStore>)) {
 
 #[test]
 fn a_database_without_tables_says_what_to_do() {
-    let postgres = postgres::Postgres::shared();
+    let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
     let error = store(&url).shards().unwrap_err();
     assert!(matches!(error, StoreError::Tables(_)), "{error}");

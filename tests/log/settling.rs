@@ -7,8 +7,8 @@ use log_store::{Epoch, Group, LogStore, Outcome, Postgres, Sequence, Shard, Time
 
 use crate::postgres;
 use crate::proxy::{Fault, Proxy};
+use crate::server::waiting::until;
 use crate::sides::{IMPATIENT, store};
-use crate::waiting::until;
 
 const SHARD: Shard = Shard(0);
 
@@ -30,7 +30,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let postgres = postgres::Postgres::shared();
+        let postgres = postgres::shared();
         let database = postgres.database();
         let proxy = Proxy::start(postgres.port);
         let mut direct = store(&postgres.url(&database, postgres.port));
@@ -65,7 +65,7 @@ impl World {
     }
 
     fn sql(&self, statements: &str) -> String {
-        postgres::Postgres::shared().sql(&self.database, statements)
+        postgres::shared().sql(&self.database, statements)
     }
 }
 
@@ -104,7 +104,7 @@ fn a_commit_whose_answer_was_lost_is_found() {
 fn a_commit_still_under_way_is_waited_for() {
     let mut world = World::new();
     // A transaction holds the key of the row, as an insert whose client has given up would.
-    let mut session = postgres::Postgres::shared().session(&world.database);
+    let mut session = postgres::session(&world.database);
     let mut statements = session.stdin.take().unwrap();
     writeln!(
         statements,
@@ -113,7 +113,7 @@ fn a_commit_still_under_way_is_waited_for() {
     .unwrap();
     let active = |condition: &str| {
         let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND";
-        postgres::Postgres::shared().sql(&world.database, &format!("{others} {condition}")) == "1"
+        postgres::shared().sql(&world.database, &format!("{others} {condition}")) == "1"
     };
     until("the row is under way", || {
         active("state = 'idle in transaction'").then_some(())
@@ -189,7 +189,7 @@ fn a_commit_that_did_not_reach_the_standby_is_not_acknowledged() {
                    AS $$ BEGIN RAISE WARNING 'canceling wait for synchronous replication'; RETURN NULL; END $$;
                    CREATE TRIGGER warn AFTER INSERT ON tidewatch.log EXECUTE FUNCTION warn();";
     world.sql(notices);
-    let postgres = postgres::Postgres::shared();
+    let postgres = postgres::shared();
     world.store = Postgres::new(&postgres.url(&world.database, postgres.port), IMPATIENT).unwrap();
     let records = [b"record 2".to_vec()];
     let group = Group {

@@ -209,7 +209,7 @@ pub struct Stored {
 
 impl Stored {
     pub fn new(seed: u64) -> Self {
-        let postgres = postgres::Postgres::shared();
+        let postgres = postgres::shared();
         let database = postgres.database();
         let proxy = Proxy::start(postgres.port);
         let direct = postgres.url(&database, postgres.port);
@@ -249,7 +249,7 @@ impl Side for Stored {
         match fault {
             Fault::Refused => {
                 let state = self.rng.choice(["53100", "42501", "40001"]).unwrap();
-                postgres::Postgres::shared().sql(&self.database, &REFUSE.replace("STATE", state));
+                postgres::shared().sql(&self.database, &REFUSE.replace("STATE", state));
             }
             Fault::Unknown => {
                 let faults = [
@@ -264,7 +264,7 @@ impl Side for Stored {
 
     fn mend(&mut self) {
         self.proxy.fail(proxy::Fault::None, 0);
-        postgres::Postgres::shared().sql(&self.database, "DROP TRIGGER IF EXISTS refuse ON tidewatch.log");
+        postgres::shared().sql(&self.database, "DROP TRIGGER IF EXISTS refuse ON tidewatch.log");
     }
 
     fn shard(&self) -> Shard {

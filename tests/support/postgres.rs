@@ -1,4 +1,7 @@
-//! A PostgreSQL server of the tests' own, in a temporary directory. It ends with the test process.
+//! A PostgreSQL server of the tests' own, in a temporary directory. It ends with the process that starts it.
+
+#[path = "waiting.rs"]
+pub mod waiting;
 
 use std::fs;
 use std::net::TcpListener;
@@ -6,14 +9,14 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-use crate::waiting::until;
+use waiting::until;
 
-/// Runs the server until its standard input ends, which it does when the test process ends, however it ends.
+/// Runs the server until its standard input ends, which it does when this process ends, however it ends.
 const UNTIL_STDIN_ENDS: &str = r#""$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server"#;
 
 /// A running server. Databases are made for each test.
@@ -22,62 +25,79 @@ pub struct Postgres {
     bin: PathBuf,
     databases: AtomicU32,
     _server: Child,
-    _dir: TempDir,
+    _dir: Arc<TempDir>,
 }
 
 impl Postgres {
-    /// The server that the tests of this process share. They need its package: `tests/needs postgresql`.
-    pub fn shared() -> &'static Postgres {
-        static SHARED: OnceLock<Postgres> = OnceLock::new();
-        SHARED.get_or_init(Postgres::start)
+    /// Starts a primary with these settings, and its standbys. If there are any, a commit returns when one of them has it,
+    /// too; any of them can be promoted, and the others then follow it. It needs its package: `tests/needs postgresql`.
+    pub fn start(standbys: usize, settings: &[&str]) -> Vec<Postgres> {
+        let ports: Vec<u16> = (0..=standbys).map(|_| free_port()).collect();
+        let quorum = (standbys > 0).then_some("synchronous_standby_names=ANY 1 (*)");
+        let settings: Vec<&str> = settings.iter().copied().chain(quorum).collect();
+        let (bin, account) = (binaries(), account());
+        let dir = directory(account);
+        let data = dir.path().join("data0");
+        let mut initdb = as_account(Command::new(bin.join("initdb")), account);
+        initdb.args(["--auth=trust", "--username=tidewatch", "--no-sync"]);
+        initdb.args(["--encoding=UTF8", "--locale=C", "--pgdata"]);
+        succeed(initdb.arg(&data));
+        let start = |index: usize, settings: &[&str]| {
+            let data = dir.path().join(format!("data{index}"));
+            Self::serve(
+                bin.clone(),
+                Arc::clone(&dir),
+                data,
+                account,
+                ports[index],
+                settings,
+            )
+        };
+        let mut servers = vec![start(0, &settings)];
+        for index in 1..=standbys {
+            let mut copy = as_account(Command::new(bin.join("pg_basebackup")), account);
+            copy.args([
+                "--checkpoint=fast",
+                "--no-sync",
+                "--username=tidewatch",
+                "--host=127.0.0.1",
+            ]);
+            copy.args(["--port", &ports[0].to_string(), "--pgdata"]);
+            succeed(copy.arg(dir.path().join(format!("data{index}"))));
+            fs::write(dir.path().join(format!("data{index}/standby.signal")), "").unwrap();
+            let others: Vec<String> = ports
+                .iter()
+                .filter(|port| **port != ports[index])
+                .map(u16::to_string)
+                .collect();
+            let hosts = vec!["127.0.0.1"; others.len()].join(",");
+            let follow = format!(
+                "primary_conninfo=user=tidewatch host={hosts} port={} target_session_attrs=read-write application_name=s{index}",
+                others.join(",")
+            );
+            let settings: Vec<&str> = settings.iter().copied().chain([follow.as_str()]).collect();
+            servers.push(start(index, &settings));
+        }
+        servers
     }
 
-    fn start() -> Self {
-        let bin = binaries();
-        let dir = TempDir::new().unwrap();
-        let data = dir.path().join("data");
-        let account = account();
-        if let Some((uid, gid)) = account {
-            chown(dir.path(), Some(uid), Some(gid)).unwrap();
-        }
-        let initdb = as_account(Command::new(bin.join("initdb")), account)
-            .args([
-                "--auth=trust",
-                "--username=tidewatch",
-                "--no-sync",
-                "--encoding=UTF8",
-                "--locale=C",
-            ])
-            .arg("--pgdata")
-            .arg(&data)
-            .output()
-            .unwrap();
-        assert!(
-            initdb.status.success(),
-            "{}",
-            String::from_utf8_lossy(&initdb.stderr)
-        );
-        // Freed at once; nothing else on the machine takes it in between.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let log = fs::File::create(dir.path().join("log")).unwrap();
+    fn serve(
+        bin: PathBuf,
+        dir: Arc<TempDir>,
+        data: PathBuf,
+        account: Option<(u32, u32)>,
+        port: u16,
+        settings: &[&str],
+    ) -> Self {
+        let log = fs::File::create(data.with_extension("log")).unwrap();
         let server = as_account(Command::new("sh"), account)
             .args(["-c", UNTIL_STDIN_ENDS, "sh"])
             .arg(bin.join("postgres"))
             .arg("-D")
             .arg(&data)
             .args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}")])
-            .args([
-                "-c",
-                "unix_socket_directories=",
-                "-c",
-                "fsync=off",
-                "-c",
-                "max_connections=200",
-            ])
+            .args(["-c", "unix_socket_directories=", "-c", "max_connections=200"])
+            .args(settings.iter().flat_map(|setting| ["-c", setting]))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
@@ -108,31 +128,57 @@ impl Postgres {
         format!("postgres://tidewatch@127.0.0.1:{port}/{database}")
     }
 
+    /// The address of a database that any of these servers may have.
+    pub fn url_of_all(servers: &[Postgres], database: &str) -> String {
+        let hosts: Vec<String> = servers
+            .iter()
+            .map(|server| format!("127.0.0.1:{}", server.port))
+            .collect();
+        format!("postgres://tidewatch@{}/{database}", hosts.join(","))
+    }
+
     /// Runs statements; returns the rows, one a line, columns separated by `|`.
     pub fn sql(&self, database: &str, statements: &str) -> String {
         self.try_sql(database, statements)
             .unwrap_or_else(|error| panic!("{statements}: {error}"))
     }
 
-    /// A session that runs statements as they are written to it; it ends with its input.
-    pub fn session(&self, database: &str) -> Child {
+    /// A client that is connected to a database.
+    pub fn psql(&self, database: &str) -> Command {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1"])
             .arg(self.url(database, self.port));
-        psql.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+        psql
     }
 
     fn try_sql(&self, database: &str, statements: &str) -> Result<String, String> {
-        let output = Command::new(self.bin.join("psql"))
-            .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statements])
-            .arg(self.url(database, self.port))
-            .output()
-            .map_err(|error| error.to_string())?;
+        let output = self.psql(database).args(["-c", statements]).output();
+        let output = output.map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
     }
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+}
+
+/// Freed at once; nothing else on the machine takes it in between.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn directory(account: Option<(u32, u32)>) -> Arc<TempDir> {
+    let dir = TempDir::new().unwrap();
+    if let Some((uid, gid)) = account {
+        chown(dir.path(), Some(uid), Some(gid)).unwrap();
+    }
+    Arc::new(dir)
 }
 
 /// The newest PostgreSQL's directory of programs, which Debian does not put on the path.

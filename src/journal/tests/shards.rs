@@ -230,3 +230,15 @@ fn a_database_that_is_away_for_a_moment_refuses_and_recovers() {
     node.shards[0].1.readiness().unwrap();
     node.commit(0).unwrap();
 }
+
+#[test]
+fn what_waits_is_refused_when_the_shard_is_opened_again() {
+    let mut node = Node::new(1, large_options());
+    let held = node.hold();
+    node.submit(0);
+    node.shards[0] = node.open(Shard(0), large_options());
+    assert!(matches!(node.next_outcome(), (0, Err(JournalError::Closed))));
+    drop(held);
+    node.commit(0).unwrap();
+    assert_eq!(node.shards[0].0.dispatched().unwrap(), 1);
+}

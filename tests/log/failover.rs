@@ -1,0 +1,77 @@
+//! The database's primary dies while a node appends, and a standby is promoted.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use log_store::{Group, LogStore, Outcome, Postgres as Store, Shard, Timeouts};
+
+use crate::postgres;
+use crate::server::Postgres;
+use crate::server::waiting::until;
+
+const SHARD: Shard = Shard(0);
+/// Records to acknowledge before the primary dies, and after.
+const RECORDS: u64 = 300;
+
+/// A failover takes a while, and nothing is given up.
+const TIMEOUTS: Timeouts = Timeouts {
+    attempt: Duration::from_secs(2),
+    append: Duration::from_secs(60),
+};
+
+#[test]
+fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
+    let servers = Postgres::start(2, &["fsync=off"]);
+    let database = servers[0].database();
+    let url = Postgres::url_of_all(&servers, &database);
+    let mut store = Store::new(&url, TIMEOUTS).unwrap();
+    store.init(1).unwrap();
+    let node = store.join("here").unwrap();
+    let epoch = store.claim(SHARD, node).unwrap().unwrap().epoch;
+    let (acknowledged, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for first in 1.. {
+                let records = [format!("record {first}").into_bytes()];
+                let group = Group {
+                    shard: SHARD,
+                    epoch,
+                    first,
+                    records: &records,
+                };
+                assert_eq!(store.append(&[group]).unwrap(), [Outcome::Durable], "{first}");
+                acknowledged.store(first, Ordering::SeqCst);
+                if done.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+        });
+        let reaches = |records: u64| move |seen: u64| (seen >= records).then_some(seen);
+        let seen = || acknowledged.load(Ordering::SeqCst);
+        let before = until("records are acknowledged", || reaches(RECORDS)(seen()));
+        postgres::kill(&servers[0]);
+        // The standby that has received more: the other one may lack what was acknowledged.
+        let received = |server: &Postgres| -> u64 {
+            let lsn = "SELECT (pg_last_wal_receive_lsn() - '0/0'::pg_lsn)::bigint";
+            server.sql("postgres", lsn).parse().unwrap()
+        };
+        let next = servers[1..].iter().max_by_key(|server| received(server)).unwrap();
+        postgres::promote(next);
+        until(
+            "appends go on by themselves",
+            || reaches(before + RECORDS)(seen()),
+        );
+        done.store(true, Ordering::SeqCst);
+        writer.join().unwrap();
+    });
+    let mut reader = Store::new(&url, TIMEOUTS).unwrap();
+    let mut expected = 1;
+    let mut each = |sequence, record: &[u8]| {
+        assert_eq!(sequence, expected, "each record once, in order");
+        assert_eq!(record, format!("record {sequence}").as_bytes());
+        expected += 1;
+        Ok(())
+    };
+    let replayed = reader.replay(SHARD, 0, &mut each).unwrap();
+    assert_eq!(replayed.last, acknowledged.load(Ordering::SeqCst));
+}
