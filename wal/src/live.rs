@@ -20,14 +20,14 @@ pub fn files(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     Ok(ours.map(|name| dir.join(name)).collect())
 }
 
-/// Length of a log's last file up to the end of its last valid frame, in bytes; 0 if not even its header is valid. The
+/// Length of a log's last file up to the end of its last valid frame, in bytes; 0 if it is being created. The
 /// bytes before it never change again, so they can be copied while the writer continues; the bytes behind it may be
 /// part of a frame. A frame that was written before this call lies before it.
 ///
 /// Returns `None` if the file no longer exists.
 ///
 /// # Errors
-/// I/O errors. Damage, if a valid frame follows an invalid one.
+/// I/O errors. Damage, if a valid frame follows an invalid one, or frames follow an invalid header.
 pub fn whole_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, LogError> {
     let mut damage_at = None;
     loop {
@@ -120,8 +120,18 @@ fn read_to_end(disk: &dyn Disk, path: &Path) -> Result<u64, LogError> {
         return Ok(0);
     };
     let mut reader = FileReader::new(opened, path, first_sequence)?;
-    if reader.header()?.is_err() {
-        return Ok(0);
+    if let Err(fault) = reader.header()? {
+        // A header is synced before the first frame is written, so only a file without frames can be in creation.
+        if reader.is_zero_from(FILE_HEADER_BYTES)? {
+            return Ok(0);
+        }
+        return Err(Damage {
+            path: path.to_owned(),
+            offset: 0,
+            sequence: first_sequence,
+            kind: DamageKind::Header(fault),
+        }
+        .into());
     }
     let (mut end, mut due) = (FILE_HEADER_BYTES, first_sequence);
     let fault = loop {
