@@ -7,7 +7,8 @@
 //! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate
 //! - [`alerts`]: conditions, due rules, verdicts; [`delivery`]: webhooks
 //! - [`catalog`]: organizations, buckets, rules and webhooks, as a pure state machine
-//! - [`journal`]: the one log; [`bucket`]: the actors that own the points
+//! - [`journal`]: the log of each shard; [`bucket`]: the actors that own the points
+//! - [`cluster`]: which node should own which shard
 //! - [`ledger`]: rule histories, finished deliveries, idempotency answers, catalog objects
 //! - [`checkpoint`]: recovery and checkpoints; [`check`]: verify and repair; [`backup`]: copies of a running server
 //! - [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large ones written once
@@ -22,6 +23,7 @@ pub mod check;
 pub mod checked_file;
 pub mod checkpoint;
 pub mod clock;
+pub mod cluster;
 pub mod config;
 pub mod delivery;
 pub mod error;

@@ -111,6 +111,8 @@ pub struct Node {
     /// Grows with each renewal. A node whose beat has not changed for a lease, by the observer's own monotonic clock,
     /// may be removed.
     pub beat: u64,
+    /// Whether it is about to stop: it should be given nothing more.
+    pub leaving: bool,
 }
 
 /// A shard's row.
@@ -163,11 +165,11 @@ pub trait LogStore: Send {
     /// The store fails.
     fn join(&mut self, address: &str) -> Result<NodeId, StoreError>;
 
-    /// Sets the node's beat. `false` if the node was removed: whatever it owned may have another owner.
+    /// Sets the node's beat, and whether it is about to stop. `false` if the node was removed: whatever it owned may have another owner.
     ///
     /// # Errors
     /// The store fails; whether the beat was set is not known.
-    fn renew(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError>;
+    fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError>;
 
     /// Removes a node whose beat is still this one. `false` if it has renewed, or is not there.
     ///

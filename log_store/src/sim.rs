@@ -244,15 +244,19 @@ impl LogStore for SimStore {
             id,
             address: address.to_owned(),
             beat: 0,
+            leaving: false,
         };
         state.nodes.insert(id, node);
         Ok(id)
     }
 
-    fn renew(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {
+    fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
-        let found = state.nodes.get_mut(&node);
-        Ok(found.map(|node| node.beat = beat).is_some())
+        let Some(node) = state.nodes.get_mut(&node) else {
+            return Ok(false);
+        };
+        (node.beat, node.leaving) = (beat, leaving);
+        Ok(true)
     }
 
     fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {

@@ -53,11 +53,11 @@ fn a_removed_node_owns_nothing_and_never_returns() {
     on_both(|one, other| {
         let (a, b) = (one.join("a").unwrap(), other.join("b").unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
-        assert!(one.renew(a, 1).unwrap());
+        assert!(one.renew(a, 1, false).unwrap());
         assert!(!other.remove(a, 0).unwrap(), "it has renewed since");
         assert!(other.remove(a, 1).unwrap());
         assert!(!other.remove(a, 1).unwrap());
-        assert!(!one.renew(a, 2).unwrap());
+        assert!(!one.renew(a, 2, false).unwrap());
         assert_eq!(one.claim(Shard(0), a).unwrap(), None);
         // Until somebody claims the shard, its last owner may finish what it has begun.
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
@@ -98,14 +98,14 @@ fn a_released_shard_is_anybodys() {
 fn nodes_are_listed_with_their_beats() {
     on_both(|one, other| {
         let (a, b) = (one.join("a:1").unwrap(), other.join("b:2").unwrap());
-        one.renew(a, 7).unwrap();
+        one.renew(a, 7, true).unwrap();
         let mut nodes = other.nodes().unwrap();
         nodes.sort_by(|one, other| one.address.cmp(&other.address));
         let listed: Vec<_> = nodes
             .iter()
-            .map(|node| (node.id, node.address.as_str(), node.beat))
+            .map(|node| (node.id, node.address.as_str(), node.beat, node.leaving))
             .collect();
-        assert_eq!(listed, [(a, "a:1", 7), (b, "b:2", 0)]);
+        assert_eq!(listed, [(a, "a:1", 7, true), (b, "b:2", 0, false)]);
     });
 }
 

@@ -28,6 +28,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
         "ingest",
         &["catalog", "clock", "error", "ids", "limits", "timestamp"],
     ),
+    ("cluster", &[]),
     // The log and the rooms that depend on it.
     ("journal", &["catalog", "clock", "error", "ids", "limits"]),
     (

@@ -145,8 +145,8 @@ impl LogStore for Postgres {
         Ok(node)
     }
 
-    fn renew(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::renew(connection, node, beat).await)
+    fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError> {
+        self.ask(async |connection| owners::renew(connection, node, beat, leaving).await)
     }
 
     fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {

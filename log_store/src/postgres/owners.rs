@@ -5,23 +5,26 @@
 //! has an id of its own, so "the owner's row does not exist" stays true once it is.
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::connection::Connection;
 use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError, Trimmed};
 
 pub(super) async fn join(connection: &mut Connection, node: NodeId, address: &str) -> Result<(), StoreError> {
-    let insert = "INSERT INTO node (id, address, beat, seen_at) VALUES ($1, $2, 0, now())";
+    let insert = "INSERT INTO node (id, address, beat, leaving, seen_at) VALUES ($1, $2, 0, false, now())";
     connection.client.execute(insert, &[&node.0, &address]).await?;
     Ok(())
 }
 
-pub(super) async fn renew(connection: &mut Connection, node: NodeId, beat: u64) -> Result<bool, StoreError> {
-    let update = "UPDATE node SET beat = $2, seen_at = now() WHERE id = $1";
-    Ok(connection
-        .client
-        .execute(update, &[&node.0, &(beat as i64)])
-        .await?
-        == 1)
+pub(super) async fn renew(
+    connection: &mut Connection,
+    node: NodeId,
+    beat: u64,
+    leaving: bool,
+) -> Result<bool, StoreError> {
+    let update = "UPDATE node SET beat = $2, leaving = $3, seen_at = now() WHERE id = $1";
+    let parameters: [&(dyn ToSql + Sync); 3] = [&node.0, &(beat as i64), &leaving];
+    Ok(connection.client.execute(update, &parameters).await? == 1)
 }
 
 pub(super) async fn remove(connection: &mut Connection, node: NodeId, beat: u64) -> Result<bool, StoreError> {
@@ -34,12 +37,13 @@ pub(super) async fn remove(connection: &mut Connection, node: NodeId, beat: u64)
 }
 
 pub(super) async fn nodes(connection: &mut Connection) -> Result<Vec<Node>, StoreError> {
-    let select = "SELECT id, address, beat FROM node ORDER BY id";
+    let select = "SELECT id, address, beat, leaving FROM node ORDER BY id";
     let rows = connection.client.query(select, &[]).await?;
     let node = |row: &Row| Node {
         id: NodeId(row.get(0)),
         address: row.get(1),
         beat: row.get::<_, i64>(2) as u64,
+        leaving: row.get(3),
     };
     Ok(rows.iter().map(node).collect())
 }
@@ -113,8 +117,7 @@ pub(super) async fn trim(
                     RETURNING length(body) AS bytes
                 )
                 SELECT (SELECT count(*) FROM owned), count(*), coalesce(sum(bytes), 0)::bigint FROM gone";
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-        [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
+    let parameters: [&(dyn ToSql + Sync); 3] = [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
     let row = connection.client.query_one(trim, &parameters).await?;
     let (owned, rows, bytes): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
     Ok((owned == 1).then_some(Trimmed {

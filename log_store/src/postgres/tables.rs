@@ -19,6 +19,7 @@ CREATE TABLE node (
     id bigint PRIMARY KEY,
     address text NOT NULL,
     beat bigint NOT NULL,
+    leaving boolean NOT NULL,
     seen_at timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE shard (

@@ -1,0 +1,70 @@
+//! How long a node may answer reads without asking anybody.
+
+use std::time::Duration;
+
+/// The lease of a node, on its own monotonic clock.
+///
+/// A renewal sets the node's beat in the log store. Another node removes it when it has seen the same beat for a whole
+/// lease, and it cannot have seen that beat before the renewal was sent. So the lease, counted from then and shortened by
+/// what two clocks may differ, ends before anybody may remove the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    length: Duration,
+    /// When it ends; `None` before the first renewal, and once the node was removed.
+    ends: Option<Duration>,
+}
+
+/// A lease is shortened by this fraction: clocks whose rates differ by up to a tenth are harmless.
+const DRIFT_DIVISOR: u32 = 8;
+
+/// Renewals in a lease. More would find a dead node sooner, by less than the lease itself takes.
+const PERIODS: u32 = 6;
+
+impl Lease {
+    /// A lease of this length, which has not begun.
+    pub fn new(length: Duration) -> Self {
+        Lease { length, ends: None }
+    }
+
+    /// How often a node renews, and looks at the others.
+    pub fn period(&self) -> Duration {
+        self.length / PERIODS
+    }
+
+    /// A renewal that was sent at this time has succeeded.
+    pub fn renewed(&mut self, sent_at: Duration) {
+        let ends = sent_at + self.length - self.length / DRIFT_DIVISOR;
+        self.ends = self.ends.max(Some(ends));
+    }
+
+    /// The node was removed.
+    pub fn lost(&mut self) {
+        self.ends = None;
+    }
+
+    /// Whether reads may be answered. Asked after a request has arrived: whatever another owner has acknowledged since this
+    /// time began after the request did.
+    pub fn holds(&self, now: Duration) -> bool {
+        self.ends.is_some_and(|ends| now < ends)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_counts_from_before_the_renewal_was_sent() {
+        let second = Duration::from_secs;
+        let mut lease = Lease::new(second(8));
+        assert!(!lease.holds(second(0)));
+        lease.renewed(second(10));
+        assert!(lease.holds(second(16)));
+        assert!(!lease.holds(second(17)));
+        // An answer that arrives late does not shorten it.
+        lease.renewed(second(9));
+        assert!(lease.holds(second(16)));
+        lease.lost();
+        assert!(!lease.holds(second(10)));
+    }
+}

@@ -1,0 +1,14 @@
+//! Several nodes: who owns which shard.
+//!
+//! Every node reads the same tables of the log store and decides by the same function what it does next. Nothing that two
+//! nodes decide differently for a moment is unsafe: a claim is a transaction of the database, and a write names its epoch.
+
+mod lease;
+mod ownership;
+mod rendezvous;
+
+pub use lease::Lease;
+pub use ownership::{Ownership, Step, Tables};
+
+#[cfg(test)]
+mod tests;
