@@ -50,6 +50,8 @@ const OPTIONS: JournalOptions = JournalOptions {
     tail_bytes_max: 1 << 40,
 };
 
+const LEASE: Duration = Duration::from_secs(3);
+
 /// A node that owns shards.
 struct Node {
     url: String,
@@ -64,7 +66,7 @@ impl Node {
         store.init(SHARDS)?;
         let log = Store::new(&url, Timeouts::default())?;
         Ok(Node {
-            id: store.join("here")?,
+            id: store.join("here", LEASE)?,
             store,
             journal: Journal::start(StoredLog::new(Box::new(log)))?,
             url,

@@ -52,6 +52,12 @@ pub enum ReplayError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The shard is not owned under the epoch of the claim.
+    #[error("shard {shard} has another owner")]
+    Lost {
+        /// The shard.
+        shard: Shard,
+    },
     /// The log does not continue where it must.
     #[error("the log of shard {shard} has no record {expected}; the next one is {found}")]
     Gap {

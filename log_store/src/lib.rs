@@ -19,6 +19,7 @@ mod row;
 pub mod sim;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use error::{AppendError, ReplayError, StoreError};
 pub use postgres::{Postgres, Timeouts};
@@ -113,6 +114,8 @@ pub struct Node {
     pub beat: u64,
     /// Whether it is about to stop: it should be given nothing more.
     pub leaving: bool,
+    /// How long others wait for its next beat before they remove it.
+    pub lease: Duration,
 }
 
 /// A shard's row.
@@ -141,14 +144,15 @@ pub trait LogStore: Send {
     /// may not be in the log, so their shards must be claimed and read again. With the other errors, nothing is written.
     fn append(&mut self, groups: &[Group<'_>]) -> Result<Vec<Outcome>, AppendError>;
 
-    /// Passes the records after `covered` to `each`, in order.
+    /// Passes the records after `from` to `each`, in order, to the node that has claimed the shard under this epoch.
     ///
     /// # Errors
-    /// The store fails, the log has a gap or a row whose checksum does not match, or `each` fails.
+    /// The store fails, the shard has another owner, the log begins after `from + 1`, has a gap or a row whose checksum does not match, or `each` fails.
     fn replay(
         &mut self,
         shard: Shard,
-        covered: Sequence,
+        epoch: Epoch,
+        from: Sequence,
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError>;
 
@@ -163,9 +167,11 @@ pub trait LogStore: Send {
     ///
     /// # Errors
     /// The store fails.
-    fn join(&mut self, address: &str) -> Result<NodeId, StoreError>;
+    fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError>;
 
-    /// Sets the node's beat, and whether it is about to stop. `false` if the node was removed: whatever it owned may have another owner.
+    /// Sets the node's beat, and whether it is about to stop. Each call, also one after an error, has a greater beat than
+    /// the one before: a beat that others have seen must not be renewed again. `false` if the beat has not grown, or if the
+    /// node was removed; then whatever it owned may have another owner.
     ///
     /// # Errors
     /// The store fails; whether the beat was set is not known.
@@ -184,13 +190,14 @@ pub trait LogStore: Send {
     fn nodes(&mut self) -> Result<Vec<Node>, StoreError>;
 
     /// Makes the node the owner of a shard that has none, or whose owner is this node or was removed. `None` if the shard
-    /// has another owner, or the node itself was removed. Once this returns, no write under an older epoch succeeds.
+    /// has another owner, somebody writes to it or claims it at this moment, or the node itself was removed. Once this returns, no write under an older epoch succeeds.
     ///
     /// # Errors
     /// The store fails; the epoch may have grown.
     fn claim(&mut self, shard: Shard, node: NodeId) -> Result<Option<Claimed>, StoreError>;
 
-    /// Gives a shard up. `false` if it has another owner already.
+    /// Gives a shard up. `false` if it has another owner already. From the call on, nothing may be answered under this
+    /// epoch, whatever the call returns: a release whose answer was lost may still happen. To go on, claim again.
     ///
     /// # Errors
     /// The store fails. Repeating the call is harmless.

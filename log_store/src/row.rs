@@ -3,6 +3,23 @@
 use crate::body::{checksum, decode};
 use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
 
+/// Refuses a replay from a sequence whose successors the log no longer has.
+pub(crate) fn begins_early_enough(
+    shard: Shard,
+    covered: Sequence,
+    from: Sequence,
+) -> Result<(), ReplayError> {
+    if from < covered {
+        let (expected, found) = (from + 1, covered + 1);
+        return Err(ReplayError::Gap {
+            shard,
+            expected,
+            found,
+        });
+    }
+    Ok(())
+}
+
 /// A row.
 pub(crate) struct Row<'a> {
     pub(crate) first: Sequence,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
-use crate::row::Row;
+use crate::row::{Row, begins_early_enough};
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
     Sequence, Shard, ShardRow, StoreError, Trimmed,
@@ -196,16 +197,22 @@ impl LogStore for SimStore {
     fn replay(
         &mut self,
         shard: Shard,
-        covered: Sequence,
+        epoch: Epoch,
+        from: Sequence,
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError> {
         let mut state = self.state.lock();
+        let found = state.shard(shard)?;
+        if found.epoch != epoch {
+            return Err(ReplayError::Lost { shard });
+        }
+        begins_early_enough(shard, found.covered, from)?;
         let mut replayed = Replayed {
-            last: covered,
+            last: from,
             ..Replayed::default()
         };
         for (first, stored) in &state.shard(shard)?.rows {
-            if stored.last > covered {
+            if stored.last > from {
                 let row = Row {
                     first: *first,
                     last: stored.last,
@@ -236,7 +243,7 @@ impl LogStore for SimStore {
         Ok(Some(trimmed))
     }
 
-    fn join(&mut self, address: &str) -> Result<NodeId, StoreError> {
+    fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
         let mut state = self.state.lock();
         let id = NodeId(state.next_node);
         state.next_node += 1;
@@ -245,6 +252,7 @@ impl LogStore for SimStore {
             address: address.to_owned(),
             beat: 0,
             leaving: false,
+            lease,
         };
         state.nodes.insert(id, node);
         Ok(id)
@@ -252,7 +260,7 @@ impl LogStore for SimStore {
 
     fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
-        let Some(node) = state.nodes.get_mut(&node) else {
+        let Some(node) = state.nodes.get_mut(&node).filter(|node| node.beat < beat) else {
             return Ok(false);
         };
         (node.beat, node.leaving) = (beat, leaving);

@@ -45,6 +45,8 @@ pub struct Rooms {
     pub catalog: CatalogHandle,
     /// Accepts commands.
     pub journal: JournalHandle,
+    /// Writes the log, as long as this is held.
+    pub log_writer: Arc<Journal>,
     /// The points.
     pub buckets: Buckets,
     /// Histories and deliveries.
@@ -170,6 +172,7 @@ pub(super) fn assemble(
             order.order();
         }
     };
+    let log_writer = Arc::clone(journal);
     let (writer, journal) = journal.open(THE_SHARD, opened.tail, catalog.clone(), options.journal, progress);
     let mut states = opened.buckets;
     let mut usage = Usage::default();
@@ -224,6 +227,7 @@ pub(super) fn assemble(
     let rooms = Rooms {
         catalog,
         journal,
+        log_writer,
         buckets,
         ledger,
         checkpointer,

@@ -6,12 +6,16 @@ use std::time::Duration;
 ///
 /// A renewal sets the node's beat in the log store. Another node removes it when it has seen the same beat for a whole
 /// lease, and it cannot have seen that beat before the renewal was sent. So the lease, counted from then and shortened by
-/// what two clocks may differ, ends before anybody may remove the node.
+/// what two clocks may differ, ends before anybody may remove the node. A node that was removed and joins again has a new
+/// lease: what was opened under the old one stays closed to reads.
+///
+/// The clock must go on while the machine is suspended (CLOCK_BOOTTIME), or the lease would hold when it wakes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     length: Duration,
-    /// When it ends; `None` before the first renewal, and once the node was removed.
+    /// When it ends; `None` before the first renewal.
     ends: Option<Duration>,
+    is_lost: bool,
 }
 
 /// A lease is shortened by this fraction: clocks whose rates differ by up to a tenth are harmless.
@@ -23,7 +27,11 @@ const PERIODS: u32 = 6;
 impl Lease {
     /// A lease of this length, which has not begun.
     pub fn new(length: Duration) -> Self {
-        Lease { length, ends: None }
+        Lease {
+            length,
+            ends: None,
+            is_lost: false,
+        }
     }
 
     /// How often a node renews, and looks at the others.
@@ -37,15 +45,15 @@ impl Lease {
         self.ends = self.ends.max(Some(ends));
     }
 
-    /// The node was removed.
+    /// The node was removed: this lease never holds again.
     pub fn lost(&mut self) {
-        self.ends = None;
+        self.is_lost = true;
     }
 
-    /// Whether reads may be answered. Asked after a request has arrived: whatever another owner has acknowledged since this
-    /// time began after the request did.
+    /// Whether reads may be answered. Asked after a request has arrived: whatever another owner acknowledges is acknowledged
+    /// later, so the read need not show it.
     pub fn holds(&self, now: Duration) -> bool {
-        self.ends.is_some_and(|ends| now < ends)
+        !self.is_lost && self.ends.is_some_and(|ends| now < ends)
     }
 }
 
@@ -65,6 +73,7 @@ mod tests {
         lease.renewed(second(9));
         assert!(lease.holds(second(16)));
         lease.lost();
+        lease.renewed(second(10));
         assert!(!lease.holds(second(10)));
     }
 }

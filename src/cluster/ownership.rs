@@ -1,16 +1,19 @@
-//! What a node does next about the ownership of shards: a function of the tables as it has seen them, and of its own
-//! monotonic time.
+//! What a node does next about the ownership of shards: a function of the tables as it has seen them, of what it has open,
+//! and of its own monotonic time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use log_store::{Node, NodeId, Shard, ShardRow};
+use log_store::{Epoch, Node, NodeId, Shard, ShardRow};
 
 use super::rendezvous::{favourite, rank};
 
-/// A shard is handed to the node that should have it only after it has been held this long, so that a node which cannot
-/// open it does not get it again and again.
+/// A shard is handed to the node that should have it only after it has been held this long, and that node has been there
+/// this long. A node that could not open a shard does not claim it again within this time.
 const HOLD: Duration = Duration::from_secs(60);
+
+/// Removals in one observation: each is a transaction, and the node must renew in between.
+const REMOVALS_MAX: usize = 10;
 
 /// The tables as a node has read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,12 +22,15 @@ pub struct Tables {
     pub nodes: Vec<Node>,
     /// All shards.
     pub shards: Vec<ShardRow>,
+    /// When the last of them had been read, on the node's own clock. A time before that would make beats look older than
+    /// they are, and remove nodes that live.
+    pub read_at: Duration,
 }
 
 /// What a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Removes a node that has not renewed for a lease.
+    /// Removes a node that has not renewed for its lease.
     Remove {
         /// The node.
         node: NodeId,
@@ -34,92 +40,126 @@ pub enum Step {
     /// Claims a shard, and opens it.
     Claim(Shard),
     /// Closes a shard of its own, and releases it for the node that should have it.
-    Release(Shard),
+    Release {
+        /// The shard.
+        shard: Shard,
+        /// The epoch of its row.
+        epoch: Epoch,
+    },
 }
 
 /// What a node has seen, and since when.
 pub struct Ownership {
     me: NodeId,
-    lease: Duration,
     /// The beat of each other node, with the time at which this node saw it first.
     beats: BTreeMap<NodeId, (u64, Duration)>,
     /// When each other node was first seen.
     known: BTreeMap<NodeId, Duration>,
     /// Shards without an owner, with the time at which this node first saw them so.
     unowned: BTreeMap<Shard, Duration>,
-    /// Own shards, with the time at which this node first saw itself as their owner.
-    held: BTreeMap<Shard, Duration>,
-    /// Whether the node is about to stop.
-    draining: bool,
+    /// Own shards, with their epoch and the time at which this node first saw itself as their owner.
+    held: BTreeMap<Shard, (Epoch, Duration)>,
+    /// Shards that could not be opened, with the time from which they are claimed again.
+    refused: BTreeMap<Shard, Duration>,
+    observed_at: Option<Duration>,
 }
 
 impl Ownership {
-    /// The view of a node that has just joined. All nodes of a cluster have leases of one length.
-    pub fn new(me: NodeId, lease: Duration) -> Self {
+    /// The view of a node that has just joined.
+    pub fn new(me: NodeId) -> Self {
         Ownership {
             me,
-            lease,
             beats: BTreeMap::new(),
             known: BTreeMap::new(),
             unowned: BTreeMap::new(),
             held: BTreeMap::new(),
-            draining: false,
+            refused: BTreeMap::new(),
+            observed_at: None,
         }
     }
 
-    /// From now on, the node gives up what it has and claims nothing.
-    pub fn drain(&mut self) {
-        self.draining = true;
+    /// A shard could not be opened, and is released. Others get their turn.
+    pub fn could_not_open(&mut self, shard: Shard, now: Duration) {
+        self.refused.insert(shard, now + HOLD);
     }
 
-    /// Notes what the node has read at this time, and returns what it does next: at most one release, because a shard
-    /// pauses while it is handed over. Nothing if the node itself was removed: then it joins again.
-    pub fn observe(&mut self, now: Duration, tables: &Tables) -> Vec<Step> {
+    /// Notes what the node has read, and returns what it does next. `open` are the shards that it has open, or is opening,
+    /// with their epochs. There is at most one release, because a shard pauses while it is handed over. Nothing if the node
+    /// itself was removed: then it joins again, unless it is about to stop.
+    pub fn observe(&mut self, tables: &Tables, open: &BTreeMap<Shard, Epoch>) -> Vec<Step> {
+        let now = tables.read_at;
         self.note(now, tables);
-        if !tables.nodes.iter().any(|node| node.id == self.me) {
+        let Some(me) = tables.nodes.iter().find(|node| node.id == self.me) else {
             return Vec::new();
-        }
-        let candidates = || {
-            let takes = |node: &&Node| !node.leaving;
-            tables.nodes.iter().filter(takes).map(|node| node.id)
         };
-        let mut steps: Vec<Step> = self.silent(now, tables).collect();
-        if !self.draining {
-            let claims = self.unowned.iter().filter(|(shard, since)| {
-                // Others follow, in case the node that should have it does not take it.
-                let patience = self.lease * rank(u64::from(shard.0), self.me, candidates());
-                now >= **since + patience
-            });
-            steps.extend(claims.map(|(shard, _)| Step::Claim(*shard)));
+        let mut steps: Vec<Step> = self.silent(now, me, tables).take(REMOVALS_MAX).collect();
+        if !me.leaving {
+            steps.extend(self.claims(now, me, tables, open).map(Step::Claim));
         }
-        let has_stayed = |node: NodeId| {
-            self.known
-                .get(&node)
-                .is_some_and(|since| now >= *since + self.lease)
-        };
-        let release = self.held.iter().find(|(shard, since)| {
-            let should_have = || favourite(**shard, candidates()).filter(|node| *node != self.me);
-            self.draining || now >= **since + HOLD && should_have().is_some_and(has_stayed)
-        });
-        steps.extend(release.map(|(shard, _)| Step::Release(*shard)));
+        steps.extend(self.release(now, me, tables));
         steps
+    }
+
+    /// Shards to claim: those without an owner, and those of its own that it does not have open, because the answer to a
+    /// claim was lost, or because what became of an append is not known.
+    fn claims<'a>(
+        &'a self,
+        now: Duration,
+        me: &'a Node,
+        tables: &'a Tables,
+        open: &'a BTreeMap<Shard, Epoch>,
+    ) -> impl Iterator<Item = Shard> + 'a {
+        let is_refused = move |shard: &Shard| self.refused.get(shard).is_some_and(|until| now < *until);
+        // Others follow, in case the node that should have a shard does not take it.
+        let is_mine = move |(shard, since): &(&Shard, &Duration)| {
+            let patience = me.lease * rank(u64::from(shard.0), me, candidates(tables));
+            now >= **since + patience
+        };
+        let unowned = self.unowned.iter().filter(is_mine).map(|(shard, _)| *shard);
+        let is_closed =
+            move |(shard, (epoch, _)): &(&Shard, &(Epoch, Duration))| open.get(shard) != Some(epoch);
+        let closed = self.held.iter().filter(is_closed).map(|(shard, _)| *shard);
+        unowned.chain(closed).filter(move |shard| !is_refused(shard))
+    }
+
+    /// The shard to hand over. Not before the last one for the same node was taken: a node that cannot open shards must not
+    /// collect them.
+    fn release(&self, now: Duration, me: &Node, tables: &Tables) -> Option<Step> {
+        let waits = |node: &Node| {
+            let mut unowned = self.unowned.keys();
+            unowned.any(|shard| favourite(*shard, candidates(tables)).is_some_and(|it| it.id == node.id))
+        };
+        let has_stayed = |node: &Node| self.known.get(&node.id).is_some_and(|since| now >= *since + HOLD);
+        let is_due = |(shard, (_, since)): &(&Shard, &(Epoch, Duration))| {
+            if me.leaving || self.refused.contains_key(shard) {
+                return true;
+            }
+            let favourite = favourite(**shard, candidates(tables)).filter(|node| node.id != self.me);
+            now >= *since + HOLD && favourite.is_some_and(|node| has_stayed(node) && !waits(node))
+        };
+        let (shard, (epoch, _)) = self.held.iter().find(is_due)?;
+        Some(Step::Release {
+            shard: *shard,
+            epoch: *epoch,
+        })
     }
 
     /// Nodes that have not renewed for a whole lease. With many nodes not all of them try at once: each lets those pass
     /// that come before it, a tenth of a lease each, up to one lease.
-    fn silent<'a>(&'a self, now: Duration, tables: &'a Tables) -> impl Iterator<Item = Step> + 'a {
+    fn silent<'a>(
+        &'a self,
+        now: Duration,
+        me: &'a Node,
+        tables: &'a Tables,
+    ) -> impl Iterator<Item = Step> + 'a {
         tables.nodes.iter().filter_map(move |node| {
             let (beat, since) = self.beats.get(&node.id)?;
-            let others = tables
-                .nodes
-                .iter()
-                .map(|other| other.id)
-                .filter(|other| *other != node.id);
-            if now < *since + self.lease {
+            if now < *since + node.lease {
                 return None;
             }
-            let place = rank(node.id.0 as u64, self.me, others).min(10);
-            let is_due = now >= *since + self.lease + self.lease / 10 * place;
+            let others = tables.nodes.iter().filter(|other| other.id != node.id);
+            let place = rank(node.id.0 as u64, me, others).min(10);
+            let is_due = now >= *since + node.lease + node.lease / 10 * place;
             is_due.then_some(Step::Remove {
                 node: node.id,
                 beat: *beat,
@@ -128,26 +168,49 @@ impl Ownership {
     }
 
     fn note(&mut self, now: Duration, tables: &Tables) {
+        // Time in which this node saw nothing counts for nobody: after an outage of the store, all beats stand still.
+        let shortest = tables
+            .nodes
+            .iter()
+            .map(|node| node.lease)
+            .min()
+            .unwrap_or_default();
+        let was_blind = self.observed_at.is_none_or(|before| now > before + shortest / 2);
+        self.observed_at = Some(now);
         let others = tables.nodes.iter().filter(|node| node.id != self.me);
         let mut beats = BTreeMap::new();
         for node in others {
-            let before = self.beats.get(&node.id).filter(|(beat, _)| *beat == node.beat);
+            let before = self
+                .beats
+                .get(&node.id)
+                .filter(|(beat, _)| *beat == node.beat && !was_blind);
             beats.insert(node.id, before.copied().unwrap_or((node.beat, now)));
             self.known.entry(node.id).or_insert(now);
         }
         self.beats = beats;
         let living: BTreeSet<NodeId> = tables.nodes.iter().map(|node| node.id).collect();
         self.known.retain(|node, _| living.contains(node));
-        let since = |times: &BTreeMap<Shard, Duration>, shard| times.get(&shard).copied().unwrap_or(now);
         let is_unowned = |row: &&ShardRow| row.node.is_none_or(|node| !living.contains(&node));
+        let unowned = tables.shards.iter().filter(is_unowned).map(|row| {
+            let since = self.unowned.get(&row.shard).copied().unwrap_or(now);
+            (row.shard, since)
+        });
+        let unowned = unowned.collect();
         let is_held = |row: &&ShardRow| row.node == Some(self.me);
-        let rows = || tables.shards.iter();
-        let unowned = rows()
-            .filter(is_unowned)
-            .map(|row| (row.shard, since(&self.unowned, row.shard)));
-        let held = rows()
-            .filter(is_held)
-            .map(|row| (row.shard, since(&self.held, row.shard)));
-        (self.unowned, self.held) = (unowned.collect(), held.collect());
+        let held = tables.shards.iter().filter(is_held).map(|row| {
+            let since = self.held.get(&row.shard).map_or(now, |(_, since)| *since);
+            (row.shard, (row.epoch, since))
+        });
+        let held: BTreeMap<_, _> = held.collect();
+        (self.unowned, self.held) = (unowned, held);
+        // A refused shard that is still held is yet to be released.
+        let held = &self.held;
+        self.refused
+            .retain(|shard, until| now < *until || held.contains_key(shard));
     }
+}
+
+/// The nodes that take shards.
+fn candidates(tables: &Tables) -> impl Iterator<Item = &Node> {
+    tables.nodes.iter().filter(|node| !node.leaving)
 }

@@ -24,8 +24,6 @@ use std::time::Instant;
 use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
 
-use log_store::Shard;
-
 pub use completion::{Committed, Completion};
 pub use error::JournalError;
 pub use local::{LocalLog, LocalShard};
@@ -36,13 +34,13 @@ pub use stored::{StoredLog, StoredShard};
 pub use writer::{Journal, JournalOptions, JournalStats, JournalWriter};
 
 use queue::Queue;
-use shard_queue::TailSize;
+use shard_queue::{Opening, TailSize};
 
 /// Submits records to be made durable.
 #[derive(Clone)]
 pub struct JournalHandle {
     queue: Arc<Queue>,
-    shard: Shard,
+    opening: Opening,
     tail: Arc<TailSize>,
     catalog: CatalogHandle,
 }
@@ -91,7 +89,7 @@ impl JournalHandle {
         };
         let catalog = self.catalog.clone();
         self.queue.push(
-            self.shard,
+            self.opening,
             record,
             Box::new(move |outcome| then(outcome.map(|_| catalog.apply(&command)))),
         );
@@ -99,7 +97,7 @@ impl JournalHandle {
 
     /// Queues an ingest. `then` runs exactly once: when the ingest is durable, or when it is refused.
     pub fn submit_ingest(&self, record: IngestRecord, then: Completion) {
-        self.queue.push(self.shard, record.bytes, then);
+        self.queue.push(self.opening, record.bytes, then);
     }
 
     /// Whether the log is below its size limit. The writer may still refuse a record.
@@ -112,7 +110,7 @@ impl JournalHandle {
 
     /// The data directory was removed or replaced: refuses all records until the server is restarted.
     pub fn directory_is_gone(&self) {
-        self.queue.fail(self.shard, &JournalError::DirectoryGone);
+        self.queue.fail(self.opening, &JournalError::DirectoryGone);
     }
 
     /// Reports that requests are being refused because of overload. For a moment the journal prefers throughput over
@@ -126,12 +124,12 @@ impl JournalHandle {
     /// # Errors
     /// The reason why they are not.
     pub fn readiness(&self) -> Result<(), String> {
-        self.queue.readiness(self.shard)
+        self.queue.readiness(self.opening)
     }
 
     /// Statistics of the log.
     pub fn stats(&self) -> JournalStats {
-        self.queue.stats(self.shard)
+        self.queue.stats(self.opening)
     }
 }
 

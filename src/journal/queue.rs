@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::completion::{Completion, complete};
 use super::error::JournalError;
 use super::log::{LogSizes, NodeLog, Tail};
-use super::shard_queue::{Progress, Records, ShardQueue, TailSize};
+use super::shard_queue::{Opening, Progress, Records, ShardQueue, TailSize};
 use super::writer::{JournalOptions, JournalStats};
 
 /// A refused request counts as overload for this long.
@@ -22,9 +22,9 @@ pub(super) type Control = Box<dyn FnOnce(&mut dyn NodeLog) + Send>;
 /// The writer's next step.
 pub(super) enum Work {
     /// Groups to commit together, one for each shard that has records.
-    Groups(Vec<(Shard, Records)>),
+    Groups(Vec<(Opening, Records)>),
     /// An operation on the log of a shard.
-    Control(Shard, Control),
+    Control(Opening, Control),
 }
 
 /// State shared by the handles and the writer.
@@ -43,9 +43,11 @@ struct State {
     ready: VecDeque<Shard>,
     /// Records queued, of all shards.
     waiting: usize,
-    controls: VecDeque<(Shard, Control)>,
+    controls: VecDeque<(Opening, Control)>,
     /// What ends a closed shard, once its records are done.
-    closing: VecDeque<(Shard, Control)>,
+    closing: VecDeque<(Opening, Control)>,
+    /// Openings so far.
+    openings: u64,
     /// Whether the writer ends once nothing is queued.
     stopping: bool,
     /// Whether the writer's thread has ended, so that nothing is processed any more.
@@ -55,9 +57,24 @@ struct State {
 }
 
 impl State {
+    fn queue(&mut self, opening: Opening) -> Option<&mut ShardQueue> {
+        self.shards
+            .get_mut(&opening.shard)
+            .filter(|queue| queue.opening == opening)
+    }
+
+    /// Why nothing is accepted for any shard.
+    fn is_over(&self) -> Option<JournalError> {
+        match (self.stopping, self.ended) {
+            (true, _) => Some(JournalError::Closed),
+            (false, true) => Some(JournalError::Panicked),
+            (false, false) => None,
+        }
+    }
+
     /// Takes what is queued, up to `group_bytes_max` and at least one record. A shard that has more waits at the end of
     /// the line.
-    fn take_groups(&mut self, group_bytes_max: usize) -> Vec<(Shard, Records)> {
+    fn take_groups(&mut self, group_bytes_max: usize) -> Vec<(Opening, Records)> {
         let mut groups = Vec::with_capacity(self.ready.len());
         let mut bytes = 0;
         while let Some(shard) = self.ready.pop_front() {
@@ -65,13 +82,16 @@ impl State {
                 continue;
             };
             let records = queue.take(&mut bytes, group_bytes_max);
-            let is_full = !queue.records.is_empty();
-            if is_full {
-                self.ready.push_back(shard);
-            }
+            let (opening, is_full) = (queue.opening, !queue.records.is_empty());
             self.waiting -= records.len();
+            match (is_full, records.is_empty()) {
+                // A shard whose first record did not fit keeps its place.
+                (true, true) => self.ready.push_front(shard),
+                (true, false) => self.ready.push_back(shard),
+                (false, _) => {}
+            }
             if !records.is_empty() {
-                groups.push((shard, records));
+                groups.push((opening, records));
             }
             if is_full {
                 break;
@@ -81,14 +101,20 @@ impl State {
     }
 
     /// The next operation on a log: one that was asked for, or the end of a shard whose records are done.
-    fn next_control(&mut self) -> Option<(Shard, Control)> {
+    fn next_control(&mut self) -> Option<(Opening, Control)> {
         if let Some(control) = self.controls.pop_front() {
             return Some(control);
         }
         let shards = &self.shards;
-        let is_done = |shard: &Shard| shards.get(shard).is_none_or(|queue| queue.records.is_empty());
-        let done = self.closing.iter().position(|(shard, _)| is_done(shard))?;
+        let is_done = |of: &Opening| shards.get(&of.shard).is_none_or(|queue| queue.records.is_empty());
+        let done = self.closing.iter().position(|(of, _)| is_done(of))?;
         self.closing.remove(done)
+    }
+
+    /// Drops what was asked of a shard's log, which tells those who asked.
+    fn drop_controls(&mut self, shard: Shard) {
+        self.controls.retain(|(of, _)| of.shard != shard);
+        self.closing.retain(|(of, _)| of.shard != shard);
     }
 
     /// Takes a shard's records out of the queue.
@@ -118,30 +144,39 @@ impl Queue {
         tail: Tail,
         options: JournalOptions,
         progress: Progress,
-    ) -> Arc<TailSize> {
-        let queue = ShardQueue::new(tail.bytes, options, progress);
-        let size = Arc::clone(&queue.tail);
+    ) -> (Opening, Arc<TailSize>) {
         let mut state = self.state.lock();
+        state.openings += 1;
+        let opening = Opening {
+            shard,
+            number: state.openings,
+        };
+        let queue = ShardQueue::new(opening, tail.bytes, options, progress);
+        let size = Arc::clone(&queue.tail);
         let before = state.drain(shard);
+        state.drop_controls(shard);
         state.shards.insert(shard, queue);
-        state
-            .controls
-            .push_back((shard, Box::new(move |log| log.attach(shard, tail))));
+        let attach: Control = Box::new(move |log| log.attach(shard, tail));
+        state.controls.push_back((opening, attach));
         self.arrived.notify_one();
         drop(state);
         for (_, completion) in before {
             complete(completion, Err(JournalError::Closed));
         }
-        size
+        (opening, size)
     }
 
     /// Queues a record. If it is refused, its completion runs at once.
-    pub(super) fn push(&self, shard: Shard, record: Vec<u8>, completion: Completion) {
+    pub(super) fn push(&self, opening: Opening, record: Vec<u8>, completion: Completion) {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        let queue = state.shards.get_mut(&shard).filter(|_| !state.stopping);
-        let checked = queue.ok_or(JournalError::Closed);
-        let queue = match checked.and_then(|queue| queue.check().map(|()| queue)) {
+        let is_over = state.is_over();
+        let queue = state.shards.get_mut(&opening.shard);
+        let queue = queue
+            .filter(|queue| queue.opening == opening)
+            .ok_or(JournalError::Closed);
+        let queue = queue.and_then(|queue| queue.check().and(is_over.map_or(Ok(()), Err)).map(|()| queue));
+        let queue = match queue {
             Ok(queue) => queue,
             Err(refusal) => {
                 drop(guard);
@@ -150,7 +185,7 @@ impl Queue {
             }
         };
         if queue.records.is_empty() {
-            state.ready.push_back(shard);
+            state.ready.push_back(opening.shard);
         }
         queue.push(record, completion);
         state.waiting += 1;
@@ -160,14 +195,14 @@ impl Queue {
     }
 
     /// Queues an operation on a shard's log. Fails only if the writer, or the shard in it, has ended.
-    pub(super) fn control(&self, shard: Shard, control: Control) -> Result<(), JournalError> {
+    pub(super) fn control(&self, opening: Opening, control: Control) -> Result<(), JournalError> {
         let mut state = self.state.lock();
-        let queue = state.shards.get(&shard).filter(|queue| !queue.closed);
+        let queue = state.queue(opening).filter(|queue| !queue.closed);
         let is_behind = queue.ok_or(JournalError::Closed)?.is_behind;
         if is_behind || state.ended {
             return Err(JournalError::Panicked);
         }
-        state.controls.push_back((shard, control));
+        state.controls.push_back((opening, control));
         self.arrived.notify_one();
         Ok(())
     }
@@ -216,12 +251,15 @@ impl Queue {
     }
 
     /// Marks a shard's log as failed for good: all queued and future records are refused.
-    pub(super) fn fail(&self, shard: Shard, failure: &JournalError) {
+    pub(super) fn fail(&self, opening: Opening, failure: &JournalError) {
         let mut state = self.state.lock();
-        if let Some(queue) = state.shards.get_mut(&shard) {
+        if let Some(queue) = state.queue(opening) {
             queue.failure.get_or_insert_with(|| failure.clone());
         }
-        let waiting = state.drain(shard);
+        if state.queue(opening).is_none() {
+            return;
+        }
+        let waiting = state.drain(opening.shard);
         drop(state);
         for (_, completion) in waiting {
             complete(completion, Err(failure.clone()));
@@ -230,22 +268,21 @@ impl Queue {
 
     /// Something of the shard has panicked: its state in memory may be behind the log. Nothing may continue from it,
     /// neither a record nor a checkpoint, until the shard is opened again.
-    pub(super) fn fall_behind(&self, shard: Shard) {
-        tracing::error!(%shard, "BUG: the journal panicked: nothing can be stored until the server is restarted");
+    pub(super) fn fall_behind(&self, opening: Opening) {
+        tracing::error!(shard = %opening.shard, "BUG: the journal panicked: nothing can be stored until the server is restarted");
         let mut state = self.state.lock();
-        if let Some(queue) = state.shards.get_mut(&shard) {
-            queue.is_behind = true;
-        }
-        // Dropping a control tells its submitter that it will not run.
-        state.controls.retain(|(of, _)| *of != shard);
-        state.closing.retain(|(of, _)| *of != shard);
+        let Some(queue) = state.queue(opening) else {
+            return;
+        };
+        queue.is_behind = true;
+        state.drop_controls(opening.shard);
         drop(state);
-        self.fail(shard, &JournalError::Panicked);
+        self.fail(opening, &JournalError::Panicked);
     }
 
-    pub(super) fn directory_is_gone(&self, shard: Shard) -> bool {
-        let state = self.state.lock();
-        let failure = state.shards.get(&shard).and_then(|queue| queue.failure.as_ref());
+    pub(super) fn directory_is_gone(&self, opening: Opening) -> bool {
+        let mut state = self.state.lock();
+        let failure = state.queue(opening).and_then(|queue| queue.failure.as_ref());
         matches!(failure, Some(JournalError::DirectoryGone))
     }
 
@@ -254,18 +291,24 @@ impl Queue {
         let mut state = self.state.lock();
         state.ended = true;
         let is_expected = state.stopping && state.waiting == 0;
-        let shards: Vec<Shard> = state.shards.keys().copied().collect();
+        let openings: Vec<Opening> = state.shards.values().map(|queue| queue.opening).collect();
+        let controls = (
+            std::mem::take(&mut state.controls),
+            std::mem::take(&mut state.closing),
+        );
         drop(state);
+        // Dropping a control tells its submitter that it will not run.
+        drop(controls);
         if !is_expected {
-            shards.into_iter().for_each(|shard| self.fall_behind(shard));
+            openings.into_iter().for_each(|opening| self.fall_behind(opening));
         }
     }
 
     /// Records the outcome of a shard's last group; returns whether it differs in kind from the previous one.
-    pub(super) fn note(&self, shard: Shard, refusal: Option<&JournalError>) -> bool {
+    pub(super) fn note(&self, opening: Opening, refusal: Option<&JournalError>) -> bool {
         let kind = |it: Option<&JournalError>| it.map(std::mem::discriminant);
         let mut state = self.state.lock();
-        let Some(queue) = state.shards.get_mut(&shard) else {
+        let Some(queue) = state.queue(opening) else {
             return false;
         };
         let changed = kind(queue.refusal.as_ref()) != kind(refusal);
@@ -274,15 +317,15 @@ impl Queue {
     }
 
     /// Refuses new records of a shard. `end` runs when the queued ones are done, unless the shard has failed.
-    pub(super) fn close(&self, shard: Shard, end: Control) {
+    pub(super) fn close(&self, opening: Opening, end: Control) {
         let mut state = self.state.lock();
         let ended = state.ended;
-        let Some(queue) = state.shards.get_mut(&shard) else {
+        let Some(queue) = state.queue(opening) else {
             return;
         };
         queue.closed = true;
         if !queue.is_behind && !ended {
-            state.closing.push_back((shard, end));
+            state.closing.push_back((opening, end));
             self.arrived.notify_one();
         }
     }
@@ -295,21 +338,26 @@ impl Queue {
 
     /// Why records are refused. If that may be for lack of space, a check for free space begins: a server that is not
     /// ready receives no writes, so no write would discover that there is space again.
-    pub(super) fn readiness(self: &Arc<Self>, shard: Shard) -> Result<(), String> {
+    pub(super) fn readiness(self: &Arc<Self>, opening: Opening) -> Result<(), String> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        let ended = state.ended;
-        let Some(queue) = state.shards.get_mut(&shard) else {
+        let is_over = state.is_over();
+        let Some(queue) = state
+            .shards
+            .get_mut(&opening.shard)
+            .filter(|queue| queue.opening == opening)
+        else {
             return Err("the shard is closed".to_owned());
         };
-        if queue.refusal.is_some() && queue.failure.is_none() && !queue.closed && !ended && !queue.probing {
+        let may_pass = queue.failure.is_none() && !queue.closed && is_over.is_none();
+        if queue.refusal.is_some() && may_pass && !queue.probing {
             queue.probing = true;
             let shared = Arc::clone(self);
-            let probe: Control = Box::new(move |log| shared.probed(shard, log.has_room(shard)));
-            state.controls.push_back((shard, probe));
+            let probe: Control = Box::new(move |log| shared.probed(opening, log.has_room(opening.shard)));
+            state.controls.push_back((opening, probe));
             self.arrived.notify_one();
         }
-        match queue.check().err().or_else(|| queue.refusal.clone()) {
+        match queue.check().err().or(is_over).or_else(|| queue.refusal.clone()) {
             None => Ok(()),
             Some(JournalError::Closed) => Err("the server is stopping".to_owned()),
             Some(gone @ JournalError::DirectoryGone) => Err(gone.in_short().to_owned()),
@@ -317,25 +365,25 @@ impl Queue {
         }
     }
 
-    fn probed(&self, shard: Shard, has_room: bool) {
-        if let Some(queue) = self.state.lock().shards.get_mut(&shard) {
+    fn probed(&self, opening: Opening, has_room: bool) {
+        if let Some(queue) = self.state.lock().queue(opening) {
             queue.probing = false;
             queue.refusal = queue.refusal.take().filter(|_| !has_room);
         }
     }
 
     /// Copies the sizes of a shard's log for other threads. Returns who is told about its progress.
-    pub(super) fn set_sizes(&self, shard: Shard, sizes: LogSizes) -> Option<Progress> {
+    pub(super) fn set_sizes(&self, opening: Opening, sizes: LogSizes) -> Option<Progress> {
         let mut state = self.state.lock();
-        let queue = state.shards.get_mut(&shard)?;
+        let queue = state.queue(opening)?;
         queue.set_sizes(sizes);
         Some(Arc::clone(&queue.progress))
     }
 
-    pub(super) fn stats(&self, shard: Shard) -> JournalStats {
-        let state = self.state.lock();
-        let queue = state.shards.get(&shard);
-        queue.map_or_else(JournalStats::default, ShardQueue::stats)
+    pub(super) fn stats(&self, opening: Opening) -> JournalStats {
+        let mut state = self.state.lock();
+        let queue = state.queue(opening);
+        queue.map_or_else(JournalStats::default, |queue| queue.stats())
     }
 }
 

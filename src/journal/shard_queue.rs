@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use log_store::Shard;
+
 use super::completion::Completion;
 use super::error::JournalError;
 use super::log::LogSizes;
@@ -12,8 +14,17 @@ use super::writer::{JournalOptions, JournalStats};
 /// Records of a shard to commit together, with their completions.
 pub(super) type Records = Vec<(Vec<u8>, Completion)>;
 
+/// A shard as it was opened once. When it is opened again, what still refers to an earlier opening finds nothing: neither
+/// its records nor its checkpoints may reach the log under the new epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opening {
+    pub(super) shard: Shard,
+    pub(super) number: u64,
+}
+
 /// The queue of a shard, and what is known of its log.
 pub(super) struct ShardQueue {
+    pub(super) opening: Opening,
     pub(super) options: JournalOptions,
     pub(super) records: VecDeque<(Vec<u8>, Completion)>,
     pub(super) bytes: usize,
@@ -59,12 +70,18 @@ impl TailSize {
 
 impl ShardQueue {
     /// The queue of a shard whose log has this size.
-    pub(super) fn new(tail_bytes: u64, options: JournalOptions, progress: Progress) -> Self {
+    pub(super) fn new(
+        opening: Opening,
+        tail_bytes: u64,
+        options: JournalOptions,
+        progress: Progress,
+    ) -> Self {
         let tail = TailSize {
             bytes: AtomicU64::new(tail_bytes),
             bytes_max: options.tail_bytes_max,
         };
         ShardQueue {
+            opening,
             options,
             records: VecDeque::new(),
             bytes: 0,

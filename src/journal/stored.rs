@@ -1,6 +1,6 @@
 //! The logs of a node's shards in a log store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +33,8 @@ impl StoredShard {
 impl ShardLog for StoredShard {
     fn replay(&mut self, from: Sequence, each: &mut Each<'_>) -> Result<Replayed, ReplayError> {
         let mut pass_on = |sequence, record: &[u8]| each(sequence, record).map_err(Into::into);
-        let replayed = self.store.replay(self.shard, from, &mut pass_on);
+        let epoch = self.claimed.epoch;
+        let replayed = self.store.replay(self.shard, epoch, from, &mut pass_on);
         let replayed = replayed.map_err(|error| match error {
             log_store::ReplayError::Record { sequence, source } => match source.downcast::<RecordError>() {
                 Ok(source) => ReplayError::Record(sequence, *source),
@@ -61,6 +62,9 @@ pub struct StoredLog {
 struct Attached {
     tail: Tail,
     sizes: LogSizes,
+    /// Groups that are not trimmed: the sequence of the last record, and the size. The first stands for all that was there
+    /// when the shard was attached.
+    groups: VecDeque<(Sequence, u64)>,
     /// Why nothing more may be written: whether this node still owns the shard, or where its log ends, is not known.
     failure: Option<JournalError>,
 }
@@ -94,6 +98,7 @@ impl NodeLog for StoredLog {
         let attached = Attached {
             tail,
             sizes,
+            groups: VecDeque::from([(tail.last, tail.bytes)]),
             failure: None,
         };
         self.shards.insert(shard, attached);
@@ -154,8 +159,8 @@ impl NodeLog for StoredLog {
         let trimmed = self.store.trim(shard, epoch, covered)?;
         let attached = self.usable(shard)?;
         match trimmed {
-            Some(trimmed) => {
-                attached.sizes.tail_bytes = attached.sizes.tail_bytes.saturating_sub(trimmed.bytes);
+            Some(_) => {
+                attached.trimmed(covered);
                 Ok(())
             }
             None => Err(attached.fail(JournalError::Lost)),
@@ -186,10 +191,18 @@ impl Attached {
         let sizes = &mut self.sizes;
         sizes.durable_sequence = self.tail.last;
         sizes.tail_bytes += bytes;
+        self.groups.push_back((self.tail.last, bytes));
         sizes.frames += 1;
         sizes.records += records;
         sizes.bytes += bytes;
         sizes.syncs += 1;
+    }
+
+    /// Counted here, not by what the store has deleted: the answer to an earlier trim may have been lost.
+    fn trimmed(&mut self, covered: Sequence) {
+        while let Some((_, bytes)) = self.groups.pop_front_if(|(last, _)| *last <= covered) {
+            self.sizes.tail_bytes -= bytes;
+        }
     }
 
     fn fail(&mut self, failure: JournalError) -> JournalError {

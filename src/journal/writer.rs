@@ -20,7 +20,7 @@ use super::completion::{Committed, Completion, complete};
 use super::error::JournalError;
 use super::log::{Group, NodeLog, Tail};
 use super::queue::{Gather, Queue, Work};
-use super::shard_queue::{Records, TailSize};
+use super::shard_queue::{Opening, Records, TailSize};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Maximum size of a frame in bytes, unless a single record is larger. Beyond this, a longer sync costs more than
@@ -116,16 +116,16 @@ impl Journal {
         options: JournalOptions,
         progress: impl Fn(u64) + Send + Sync + 'static,
     ) -> (JournalWriter, JournalHandle) {
-        let size = self.queue.add(shard, tail, options, Arc::new(progress));
+        let (opening, size) = self.queue.add(shard, tail, options, Arc::new(progress));
         let handle = JournalHandle {
             queue: Arc::clone(&self.queue),
-            shard,
+            opening,
             tail: Arc::clone(&size),
             catalog: catalog.clone(),
         };
         let writer = JournalWriter {
             journal: Arc::clone(self),
-            shard,
+            opening,
             tail: size,
             catalog,
         };
@@ -136,7 +136,10 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         self.queue.stop();
-        if let Some(thread) = self.thread.lock().take() {
+        let thread = self.thread.lock().take();
+        // A completion may hold the last reference.
+        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        if let Some(thread) = thread.filter(is_other) {
             // It has caught its panic.
             let _ = thread.join();
         }
@@ -146,7 +149,7 @@ impl Drop for Journal {
 /// The owner of a shard in the journal, with the operations on its log that only the owner may perform.
 pub struct JournalWriter {
     journal: Arc<Journal>,
-    shard: Shard,
+    opening: Opening,
     tail: Arc<TailSize>,
     catalog: CatalogHandle,
 }
@@ -159,7 +162,7 @@ impl JournalWriter {
     /// The journal has ended.
     pub fn dispatched(&self) -> Result<Sequence, JournalError> {
         // Runs between two groups: clients of a group are notified before the thread has finished it.
-        let shard = self.shard;
+        let shard = self.opening.shard;
         self.ask(move |log| log.sizes(shard).durable_sequence)
     }
 
@@ -169,7 +172,7 @@ impl JournalWriter {
     /// # Errors
     /// The journal has ended.
     pub fn freeze_catalog(&self) -> Result<(Frozen, Sequence), JournalError> {
-        let (catalog, shard) = (self.catalog.clone(), self.shard);
+        let (catalog, shard) = (self.catalog.clone(), self.opening.shard);
         self.ask(move |log| (catalog.freeze(), log.sizes(shard).durable_sequence))
     }
 
@@ -178,7 +181,7 @@ impl JournalWriter {
     /// # Errors
     /// The log is poisoned, or the journal has ended.
     pub fn flush(&self) -> Result<(), JournalError> {
-        let shard = self.shard;
+        let shard = self.opening.shard;
         self.ask(move |log| log.flush(shard))?
     }
 
@@ -187,10 +190,10 @@ impl JournalWriter {
     /// # Errors
     /// I/O errors, or the journal has ended.
     pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
-        let (queue, shard) = (Arc::clone(&self.journal.queue), self.shard);
+        let (queue, opening) = (Arc::clone(&self.journal.queue), self.opening);
         self.ask(move |log| {
-            let outcome = log.trim(shard, covered);
-            queue.set_sizes(shard, log.sizes(shard));
+            let outcome = log.trim(opening.shard, covered);
+            queue.set_sizes(opening, log.sizes(opening.shard));
             outcome
         })?
     }
@@ -204,14 +207,14 @@ impl JournalWriter {
             // The caller waits below.
             let _ = done.send(work(log));
         };
-        self.journal.queue.control(self.shard, Box::new(control))?;
+        self.journal.queue.control(self.opening, Box::new(control))?;
         // Dropped without an answer only after a panic.
         answer.recv().map_err(|_| JournalError::Panicked)
     }
 
     /// Whether the data directory is gone: nothing may be written to whatever has replaced it.
     pub fn directory_is_gone(&self) -> bool {
-        self.journal.queue.directory_is_gone(self.shard)
+        self.journal.queue.directory_is_gone(self.opening)
     }
 
     /// Size of the log in bytes.
@@ -224,13 +227,13 @@ impl JournalWriter {
     /// # Errors
     /// The log's end marker could not be written; nothing acknowledged is lost.
     pub fn close(&mut self) -> Result<(), JournalError> {
-        let shard = self.shard;
+        let shard = self.opening.shard;
         let (done, closed) = std::sync::mpsc::sync_channel(1);
         let end = move |log: &mut dyn NodeLog| {
             // The caller waits below.
             let _ = done.send(log.close(shard));
         };
-        self.journal.queue.close(shard, Box::new(end));
+        self.journal.queue.close(self.opening, Box::new(end));
         // Without an answer, the shard has failed before; then there is nothing to close.
         closed.recv().unwrap_or(Ok(()))
     }
@@ -259,16 +262,16 @@ struct Writer {
 
 /// A group that is being committed.
 struct Committing {
-    shard: Shard,
+    opening: Opening,
     records: Vec<Vec<u8>>,
     waiters: Waiters,
 }
 
 impl Committing {
-    fn new((shard, records): (Shard, Records)) -> Self {
+    fn new((opening, records): (Opening, Records)) -> Self {
         let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = records.into_iter().unzip();
         Committing {
-            shard,
+            opening,
             records,
             waiters: Waiters(completions.into_iter()),
         }
@@ -281,10 +284,10 @@ impl Writer {
         while let Some(work) = self.queue.next(GROUP_BYTES_MAX, self.gather) {
             match work {
                 Work::Groups(groups) => self.commit(groups),
-                Work::Control(shard, control) => {
+                Work::Control(opening, control) => {
                     let log = &mut *self.log;
                     if catch_unwind(AssertUnwindSafe(|| control(log))).is_err() {
-                        self.queue.fall_behind(shard);
+                        self.queue.fall_behind(opening);
                     }
                 }
             }
@@ -293,18 +296,18 @@ impl Writer {
 
     /// Records and logs why a group is refused. A full disk refuses every group, so repeated refusals are logged once a
     /// second.
-    fn report_refusal(&mut self, shard: Shard, failure: &JournalError) {
+    fn report_refusal(&mut self, opening: Opening, failure: &JournalError) {
         let is_passing = matches!(
             failure,
             JournalError::Full(_) | JournalError::Descriptors(_) | JournalError::Unavailable(_)
         );
-        let changed = is_passing && self.queue.note(shard, Some(failure));
+        let changed = is_passing && self.queue.note(opening, Some(failure));
         if changed
             || self
                 .logged_at
                 .is_none_or(|logged_at| logged_at.elapsed() >= REFUSAL_LOG_PERIOD)
         {
-            tracing::error!(%shard, %failure, "records refused");
+            tracing::error!(shard = %opening.shard, %failure, "records refused");
             self.logged_at = Some(Instant::now());
         }
     }
@@ -327,20 +330,20 @@ impl Writer {
     fn syncing(&self, groups: &[Committing]) -> Duration {
         let longest = groups
             .iter()
-            .map(|group| self.log.sizes(group.shard).syncing)
+            .map(|group| self.log.sizes(group.opening.shard).syncing)
             .max();
         longest.unwrap_or_default()
     }
 
     /// Commits groups together, and completes their records.
-    fn commit(&mut self, groups: Vec<(Shard, Records)>) {
+    fn commit(&mut self, groups: Vec<(Opening, Records)>) {
         let groups: Vec<Committing> = groups.into_iter().map(Committing::new).collect();
         let records = groups.iter().map(|group| group.records.len()).sum();
         let before = self.syncing(&groups);
         let to_append: Vec<Group<'_>> = groups
             .iter()
             .map(|group| Group {
-                shard: group.shard,
+                shard: group.opening.shard,
                 records: &group.records,
             })
             .collect();
@@ -350,14 +353,15 @@ impl Writer {
             self.gather = self.next_gather(records, took);
         }
         for (group, outcome) in groups.into_iter().zip(outcomes) {
-            let shard = group.shard;
+            let opening = group.opening;
             let mut is_whole = self.finish(group, outcome);
-            if let Some(progress) = self.queue.set_sizes(shard, self.log.sizes(shard)) {
-                let tail_bytes = self.log.sizes(shard).tail_bytes;
+            let sizes = self.log.sizes(opening.shard);
+            if let Some(progress) = self.queue.set_sizes(opening, sizes) {
+                let tail_bytes = sizes.tail_bytes;
                 is_whole &= catch_unwind(AssertUnwindSafe(|| progress(tail_bytes))).is_ok();
             }
             if !is_whole {
-                self.queue.fall_behind(shard);
+                self.queue.fall_behind(opening);
             }
         }
     }
@@ -365,7 +369,7 @@ impl Writer {
     /// Runs the completions of a group; returns whether none panicked.
     fn finish(&mut self, group: Committing, outcome: Result<Sequence, JournalError>) -> bool {
         let Committing {
-            shard,
+            opening,
             records,
             mut waiters,
         } = group;
@@ -373,18 +377,18 @@ impl Writer {
         let mut is_whole = true;
         match outcome {
             Ok(first) => {
-                self.queue.note(shard, None);
+                self.queue.note(opening, None);
                 for (sequence, (record, waiter)) in (first..).zip(records.into_iter().zip(waiters)) {
                     is_whole &= complete(waiter, Ok(Committed { sequence, record }));
                 }
             }
             Err(failure) => {
-                self.report_refusal(shard, &failure);
+                self.report_refusal(opening, &failure);
                 for waiter in waiters {
                     is_whole &= complete(waiter, Err(failure.clone()));
                 }
                 if matches!(failure, JournalError::Poisoned(_) | JournalError::Lost) {
-                    self.queue.fail(shard, &failure);
+                    self.queue.fail(opening, &failure);
                 }
             }
         }

@@ -45,6 +45,7 @@ use crate::config::Config;
 use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
+use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 use crate::query_pool::QueryPool;
@@ -99,6 +100,8 @@ pub struct Service {
     /// Makes changes durable.
     decisions: Decisions,
     ingested: Sharded<IngestCounts>,
+    /// Writes the log even if the checkpointer has panicked.
+    _log_writer: Arc<Journal>,
 }
 
 impl Service {
@@ -116,6 +119,7 @@ impl Service {
         let Rooms {
             catalog,
             journal,
+            log_writer,
             buckets,
             ledger,
             checkpointer,
@@ -142,6 +146,7 @@ impl Service {
             config,
             clock,
             ids: Arc::new(ObjectIds::new()?),
+            _log_writer: log_writer,
             catalog,
             buckets,
             ledger,

@@ -19,6 +19,8 @@ const TIMEOUTS: Timeouts = Timeouts {
     append: Duration::from_secs(60),
 };
 
+const LEASE: Duration = Duration::from_secs(3);
+
 #[test]
 fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
     let servers = Postgres::start(2, &["fsync=off"]);
@@ -26,7 +28,7 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
     let url = Postgres::url_of_all(&servers, &database);
     let mut store = Store::new(&url, TIMEOUTS).unwrap();
     store.init(1).unwrap();
-    let node = store.join("here").unwrap();
+    let node = store.join("here", LEASE).unwrap();
     let epoch = store.claim(SHARD, node).unwrap().unwrap().epoch;
     let (acknowledged, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -72,6 +74,6 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
         expected += 1;
         Ok(())
     };
-    let replayed = reader.replay(SHARD, 0, &mut each).unwrap();
+    let replayed = reader.replay(SHARD, epoch, 0, &mut each).unwrap();
     assert_eq!(replayed.last, acknowledged.load(Ordering::SeqCst));
 }

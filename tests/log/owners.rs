@@ -2,9 +2,12 @@
 
 use log_store::sim::SimStore;
 use log_store::{Group, LogStore, Outcome, Shard, StoreError};
+use std::time::Duration;
 
 use crate::postgres;
 use crate::sides::store;
+
+const LEASE: Duration = Duration::from_secs(3);
 
 /// Runs a test over two ways to one store, as two nodes have them.
 fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
@@ -32,7 +35,7 @@ const SHARD: Shard = Shard(3);
 #[test]
 fn a_shard_has_one_owner() {
     on_both(|one, other| {
-        let (a, b) = (one.join("a").unwrap(), other.join("b").unwrap());
+        let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert_eq!(other.claim(SHARD, b).unwrap(), None, "a lives");
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
@@ -51,7 +54,7 @@ fn a_shard_has_one_owner() {
 #[test]
 fn a_removed_node_owns_nothing_and_never_returns() {
     on_both(|one, other| {
-        let (a, b) = (one.join("a").unwrap(), other.join("b").unwrap());
+        let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert!(one.renew(a, 1, false).unwrap());
         assert!(!other.remove(a, 0).unwrap(), "it has renewed since");
@@ -66,7 +69,7 @@ fn a_removed_node_owns_nothing_and_never_returns() {
         assert_eq!(one.trim(SHARD, of_a.epoch, 1).unwrap(), None);
         assert!(!one.release(SHARD, of_a.epoch).unwrap());
         let mut read = 0;
-        let replayed = other.replay(SHARD, of_b.covered, &mut |_, _| {
+        let replayed = other.replay(SHARD, of_b.epoch, of_b.covered, &mut |_, _| {
             read += 1;
             Ok(())
         });
@@ -78,7 +81,7 @@ fn a_removed_node_owns_nothing_and_never_returns() {
 #[test]
 fn a_released_shard_is_anybodys() {
     on_both(|one, other| {
-        let (a, b) = (one.join("a").unwrap(), other.join("b").unwrap());
+        let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
         assert!(one.trim(SHARD, of_a.epoch, 1).unwrap().is_some());
@@ -97,7 +100,7 @@ fn a_released_shard_is_anybodys() {
 #[test]
 fn nodes_are_listed_with_their_beats() {
     on_both(|one, other| {
-        let (a, b) = (one.join("a:1").unwrap(), other.join("b:2").unwrap());
+        let (a, b) = (one.join("a:1", LEASE).unwrap(), other.join("b:2", LEASE).unwrap());
         one.renew(a, 7, true).unwrap();
         let mut nodes = other.nodes().unwrap();
         nodes.sort_by(|one, other| one.address.cmp(&other.address));
@@ -112,7 +115,7 @@ fn nodes_are_listed_with_their_beats() {
 #[test]
 fn only_one_of_two_claims_at_once_succeeds() {
     on_both_threads(|mut one, mut other| {
-        let (a, b) = (one.join("a").unwrap(), other.join("b").unwrap());
+        let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         for shard in (0..4).map(Shard) {
             let (first, second) = std::thread::scope(|scope| {
                 let first = scope.spawn(|| one.claim(shard, a).unwrap());

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -28,6 +29,8 @@ struct State {
 pub struct Proxy {
     pub port: u16,
     state: Arc<Mutex<State>>,
+    /// Connections whose server has not ended them.
+    open: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -39,14 +42,22 @@ impl Proxy {
             times: 0,
         }));
         let shared = Arc::clone(&state);
+        let open: Arc<AtomicUsize> = Arc::default();
+        let counted = Arc::clone(&open);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", to)) {
-                    join(client, server, &shared);
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    join(client, server, &shared, &counted);
                 }
             }
         });
-        Proxy { port, state }
+        Proxy { port, state, open }
+    }
+
+    /// Connections that the server has not ended, and whose client knows it where it did.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// The next time this is possible, and as many times as given, this happens.
@@ -56,7 +67,7 @@ impl Proxy {
 }
 
 /// Copies bytes in both directions, each on a thread.
-fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>) {
+fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>, open: &Arc<AtomicUsize>) {
     let mut requests = client.try_clone().unwrap();
     let mut to_server = server.try_clone().unwrap();
     let (shared, silent) = (Arc::clone(state), Arc::new(Mutex::new(false)));
@@ -94,6 +105,7 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>) {
         let _ = to_server.shutdown(Shutdown::Both);
     });
     let (mut answers, mut to_client) = (server, client);
+    let open = Arc::clone(open);
     thread::spawn(move || {
         let mut buffer = [0; 1 << 16];
         while let Ok(length @ 1..) = answers.read(&mut buffer) {
@@ -104,5 +116,6 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>) {
         if !*is_silent.lock().unwrap() {
             let _ = to_client.shutdown(Shutdown::Both);
         }
+        open.fetch_sub(1, Ordering::SeqCst);
     });
 }

@@ -18,6 +18,8 @@ const TIMEOUTS: Timeouts = Timeouts {
     append: Duration::from_secs(30),
 };
 
+const LEASE: Duration = Duration::from_secs(3);
+
 struct World {
     database: String,
     proxy: Proxy,
@@ -35,7 +37,7 @@ impl World {
         let proxy = Proxy::start(postgres.port);
         let mut direct = store(&postgres.url(&database, postgres.port));
         direct.init(2).unwrap();
-        let node = direct.join("here").unwrap();
+        let node = direct.join("here", LEASE).unwrap();
         let epoch = direct.claim(SHARD, node).unwrap().unwrap().epoch;
         direct.claim(Shard(1), node).unwrap().unwrap();
         let mut world = World {
@@ -60,7 +62,11 @@ impl World {
             found.push(String::from_utf8(record.to_vec()).unwrap());
             Ok(())
         };
-        self.direct.replay(SHARD, 0, &mut each).unwrap();
+        let epoch = self
+            .sql("SELECT epoch FROM tidewatch.shard WHERE id = 0")
+            .parse()
+            .unwrap();
+        self.direct.replay(SHARD, epoch, 0, &mut each).unwrap();
         found
     }
 
@@ -170,12 +176,41 @@ fn one_lost_shard_does_not_hold_up_the_others() {
     assert_eq!(world.store.append(&groups).unwrap(), outcomes);
 }
 
+/// Regression: the transaction of a refused claim kept its lock until its connection was used again.
+#[test]
+fn a_refused_claim_holds_nothing() {
+    let mut world = World::new();
+    let postgres = postgres::shared();
+    let mut other = store(&postgres.url(&world.database, postgres.port));
+    let node = other.join("there", LEASE).unwrap();
+    assert_eq!(other.claim(SHARD, node).unwrap(), None);
+    assert_eq!(world.append(2), [Outcome::Durable]);
+    let settled = world.sql("SELECT settled FROM tidewatch.shard WHERE id = 0");
+    assert_eq!(settled, "0", "the append did not have to wait");
+}
+
+/// Regression: an attempt that was given up kept its session and what it had locked.
+#[test]
+fn an_attempt_that_is_given_up_ends_its_session() {
+    let mut world = World::new();
+    world.proxy.fail(Fault::Silence, 3);
+    assert_eq!(world.append(2), [Outcome::Durable]);
+    until("only the sessions in use are left", || {
+        let sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND \
+                        application_name = 'tidewatch'";
+        (world.sql(sessions) == "2").then_some(())
+    });
+}
+
 #[test]
 fn a_connection_that_ended_while_idle_leaves_no_doubt() {
     let mut world = World::new();
     let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
     world.sql(others);
+    until("the connection has ended", || {
+        (world.proxy.open() == 0).then_some(())
+    });
     assert_eq!(world.append(2), [Outcome::Durable]);
     assert_eq!(world.sql("SELECT settled FROM tidewatch.shard WHERE id = 0"), "0");
 }

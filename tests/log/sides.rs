@@ -23,6 +23,8 @@ pub const IMPATIENT: Timeouts = Timeouts {
     append: Duration::from_millis(1_600),
 };
 
+const LEASE: Duration = Duration::from_secs(3);
+
 /// What the next append meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -125,7 +127,7 @@ fn claim(
     if let Some(before) = before.take() {
         assert!(store.remove(before, 0).unwrap());
     }
-    let node = store.join("here").unwrap();
+    let node = store.join("here", LEASE).unwrap();
     *before = Some(node);
     (node, store.claim(shard, node).unwrap().unwrap())
 }

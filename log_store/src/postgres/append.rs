@@ -191,7 +191,7 @@ impl Postgres {
             })
         });
         if done.is_err() {
-            self.connection = None;
+            self.disconnect();
         }
         done
     }

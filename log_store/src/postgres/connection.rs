@@ -3,7 +3,8 @@
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio_postgres::error::SqlState;
+use tokio::task::JoinHandle;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls, Statement};
 
 use super::append;
@@ -13,7 +14,8 @@ use crate::error::StoreError;
 /// Settings without which the store would not be safe: a commit waits for a second disk, and no limit on a statement's
 /// time ends that wait early, which would let the commit succeed on one disk.
 const REQUIRED: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
-                        SET client_min_messages = warning";
+                        SET client_min_messages = warning; \
+                        SET default_transaction_isolation = 'read committed'";
 
 /// Settings that free what a vanished client holds. Databases that do not know one of them do without.
 const OPTIONAL: [&str; 3] = [
@@ -29,6 +31,15 @@ pub(super) struct Connection {
     append: Option<Statement>,
     /// The last warning of the database.
     warning: Arc<Mutex<Option<String>>>,
+    /// Reads and writes the socket.
+    task: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    /// With an answer outstanding, the task would go on, and keep the session and its locks.
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Connection {
@@ -55,31 +66,32 @@ impl Connection {
         let warning: Arc<Mutex<Option<String>>> = Arc::default();
         let warnings = Arc::clone(&warning);
         // The task ends when the client is dropped, or the connection fails; the client reports the failure.
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notice(notice) = message {
                     *warnings.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice.to_string());
                 }
             }
         });
-        client.batch_execute(REQUIRED).await?;
-        client
-            .batch_execute(&format!("SET search_path = {SCHEMA}"))
-            .await?;
+        let open = Connection {
+            client,
+            append: None,
+            warning,
+            task,
+        };
+        open.client.batch_execute(REQUIRED).await?;
+        let schema = format!("SET search_path = {SCHEMA}");
+        open.client.batch_execute(&schema).await?;
         for setting in OPTIONAL {
-            match client.batch_execute(setting).await {
+            match open.client.batch_execute(setting).await {
                 Err(error) if error.as_db_error().is_none() => return Err(error.into()),
                 Err(error) => tracing::debug!(%error, setting, "the database does not know a setting"),
                 Ok(()) => {}
             }
         }
         // What the database said about the settings is no warning about a commit.
-        drop(take(&warning));
-        Ok(Connection {
-            client,
-            append: None,
-            warning,
-        })
+        drop(open.take_warning());
+        Ok(open)
     }
 
     /// The statement of an append.
@@ -121,10 +133,16 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(error: &Error) -> Kind {
-        let Some(code) = error.code() else {
+        let Some(error) = error.as_db_error() else {
             return Kind::Broken;
         };
+        if matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) {
+            // The session ends, at whatever point it was.
+            return Kind::Broken;
+        }
+        let code = error.code();
         match *code {
+            SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN => Kind::Broken,
             SqlState::DISK_FULL => Kind::Full,
             SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_COLUMN => {
                 Kind::NoTables

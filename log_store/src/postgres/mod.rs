@@ -60,7 +60,9 @@ impl Postgres {
         let mut config = config.map_err(|error| StoreError::Failed(error.into()))?;
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.application_name("tidewatch");
-        config.connect_timeout(timeouts.attempt);
+        // Each host gets a part of an attempt, so that one which does not answer does not hide the next.
+        let hosts = config.get_hosts().len().max(1) as u32;
+        config.connect_timeout(timeouts.attempt / (hosts + 1));
         let mut runtime = Builder::new_current_thread();
         // The end of a connection is seen before anything is sent on it: the connection's task runs only during calls.
         let runtime = runtime.enable_all().event_interval(1).build();
@@ -108,9 +110,18 @@ impl Postgres {
             timed.unwrap_or_else(|_| Err(StoreError::Unavailable(no_answer())))
         });
         if done.is_err() {
-            self.connection = None;
+            self.disconnect();
         }
         done
+    }
+
+    /// Closes the connection now: its task, which holds the socket, runs only during calls.
+    fn disconnect(&mut self) {
+        self.connection = None;
+        self.runtime.block_on(async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        });
     }
 }
 
@@ -127,21 +138,22 @@ impl LogStore for Postgres {
     fn replay(
         &mut self,
         shard: Shard,
-        covered: Sequence,
+        epoch: Epoch,
+        from: Sequence,
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError> {
-        replay::replay(self, shard, covered, each)
+        replay::replay(self, (shard, epoch), from, each)
     }
 
     fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<Option<Trimmed>, StoreError> {
         self.ask(async |connection| owners::trim(connection, shard, epoch, covered).await)
     }
 
-    fn join(&mut self, address: &str) -> Result<NodeId, StoreError> {
+    fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| StoreError::Failed(error.into()))?;
         let node = NodeId(i64::from_le_bytes(id));
-        self.ask(async |connection| owners::join(connection, node, address).await)?;
+        self.ask(async |connection| owners::join(connection, node, address, lease).await)?;
         Ok(node)
     }
 

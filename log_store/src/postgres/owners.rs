@@ -4,15 +4,25 @@
 //! lease by its own monotonic clock; no clock of another machine is read. A removed node never returns, since each start
 //! has an id of its own, so "the owner's row does not exist" stays true once it is.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::connection::Connection;
 use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError, Trimmed};
 
-pub(super) async fn join(connection: &mut Connection, node: NodeId, address: &str) -> Result<(), StoreError> {
-    let insert = "INSERT INTO node (id, address, beat, leaving, seen_at) VALUES ($1, $2, 0, false, now())";
-    connection.client.execute(insert, &[&node.0, &address]).await?;
+pub(super) async fn join(
+    connection: &mut Connection,
+    node: NodeId,
+    address: &str,
+    lease: Duration,
+) -> Result<(), StoreError> {
+    let insert = "INSERT INTO node (id, address, beat, leaving, lease_ms, seen_at) VALUES ($1, $2, 0, false, $3, now())";
+    let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+    let parameters: [&(dyn ToSql + Sync); 3] = [&node.0, &address, &lease_ms];
+    connection.client.execute(insert, &parameters).await?;
     Ok(())
 }
 
@@ -22,7 +32,7 @@ pub(super) async fn renew(
     beat: u64,
     leaving: bool,
 ) -> Result<bool, StoreError> {
-    let update = "UPDATE node SET beat = $2, leaving = $3, seen_at = now() WHERE id = $1";
+    let update = "UPDATE node SET beat = $2, leaving = $3, seen_at = now() WHERE id = $1 AND beat < $2";
     let parameters: [&(dyn ToSql + Sync); 3] = [&node.0, &(beat as i64), &leaving];
     Ok(connection.client.execute(update, &parameters).await? == 1)
 }
@@ -37,19 +47,20 @@ pub(super) async fn remove(connection: &mut Connection, node: NodeId, beat: u64)
 }
 
 pub(super) async fn nodes(connection: &mut Connection) -> Result<Vec<Node>, StoreError> {
-    let select = "SELECT id, address, beat, leaving FROM node ORDER BY id";
+    let select = "SELECT id, address, beat, leaving, lease_ms FROM node ORDER BY id";
     let rows = connection.client.query(select, &[]).await?;
     let node = |row: &Row| Node {
         id: NodeId(row.get(0)),
         address: row.get(1),
         beat: row.get::<_, i64>(2) as u64,
         leaving: row.get(3),
+        lease: Duration::from_millis(row.get::<_, i64>(4) as u64),
     };
     Ok(rows.iter().map(node).collect())
 }
 
-/// The row of the shard is locked before the nodes are read: a claim that runs at the same time waits, and then sees the
-/// owner that the first one has set.
+/// The row of the shard is locked before the nodes are read, so that of two claims at once one sees the owner that the other
+/// has set. It does not wait for the lock: whoever waits does not renew.
 pub(super) async fn claim(
     connection: &mut Connection,
     shard: Shard,
@@ -57,8 +68,14 @@ pub(super) async fn claim(
 ) -> Result<Option<Claimed>, StoreError> {
     let transaction = connection.client.transaction().await?;
     let id = i32::from(shard.0);
-    let lock = "SELECT node FROM shard WHERE id = $1 FOR UPDATE";
-    let Some(row) = transaction.query_opt(lock, &[&id]).await? else {
+    let lock = "SELECT node FROM shard WHERE id = $1 FOR UPDATE NOWAIT";
+    let row = match transaction.query_opt(lock, &[&id]).await {
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => None,
+        found => found?,
+    };
+    let Some(row) = row else {
+        // Dropping the transaction would end it only with the next call.
+        transaction.rollback().await?;
         return Ok(None);
     };
     let owner: Option<i64> = row.get(0);
@@ -66,6 +83,7 @@ pub(super) async fn claim(
     let living = transaction.query(living, &[&node.0, &owner]).await?;
     let is_living = |id: i64| living.iter().any(|row| row.get::<_, i64>(0) == id);
     if !is_living(node.0) || owner.is_some_and(|owner| owner != node.0 && is_living(owner)) {
+        transaction.rollback().await?;
         return Ok(None);
     }
     let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered";

@@ -11,29 +11,27 @@ use tokio_postgres::types::ToSql;
 use super::connection::Connection;
 use super::{Postgres, no_answer};
 use crate::error::StoreError;
-use crate::row::Row;
+use crate::row::{Row, begins_early_enough};
 use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
 
 /// Every row that holds a record after `covered`. The rows arrive as they are read: the answer is never whole in memory.
 const SELECT: &str =
     "SELECT first, last, epoch, crc, body FROM log WHERE shard = $1 AND last > $2 ORDER BY first";
 
+/// The claim that the reader relies on. A former primary, which a connection may have reached, does not know it.
+const CLAIM: &str = "SELECT epoch, covered FROM shard WHERE id = $1";
+
 pub(super) fn replay(
     store: &mut Postgres,
-    shard: Shard,
-    covered: Sequence,
+    claim: (Shard, Epoch),
+    from: Sequence,
     each: &mut Each<'_>,
 ) -> Result<Replayed, ReplayError> {
-    let replay = read(
-        &mut store.connection,
-        &store.config,
-        store.timeouts.attempt,
-        (shard, covered),
-        each,
-    );
+    let (connection, config) = (&mut store.connection, &store.config);
+    let replay = read(connection, config, store.timeouts.attempt, claim, from, each);
     let replayed = store.runtime.block_on(replay);
     if replayed.is_err() {
-        store.connection = None;
+        store.disconnect();
     }
     replayed
 }
@@ -42,13 +40,20 @@ async fn read(
     connection: &mut Option<Connection>,
     config: &Config,
     attempt: Duration,
-    (shard, covered): (Shard, Sequence),
+    (shard, epoch): (Shard, Epoch),
+    from: Sequence,
     each: &mut Each<'_>,
 ) -> Result<Replayed, ReplayError> {
     let waited = |_| ReplayError::Store(StoreError::Unavailable(no_answer()));
     let opened = timeout(attempt, Connection::ready(connection, config)).await;
     let client = &opened.map_err(waited)??.client;
-    let (id, after) = (i32::from(shard.0), covered as i64);
+    let (id, after) = (i32::from(shard.0), from as i64);
+    let claim = timeout(attempt, client.query_opt(CLAIM, &[&id])).await;
+    let claim = claim.map_err(waited)?.map_err(StoreError::from)?;
+    let Some(claim) = claim.filter(|row| row.get::<_, i64>(0) as Epoch == epoch) else {
+        return Err(ReplayError::Lost { shard });
+    };
+    begins_early_enough(shard, claim.get::<_, i64>(1) as Sequence, from)?;
     let parameters: [&(dyn ToSql + Sync); 2] = [&id, &after];
     let rows = client.query_raw(SELECT, parameters);
     let rows = timeout(attempt, rows)
@@ -57,7 +62,7 @@ async fn read(
         .map_err(StoreError::from)?;
     let mut rows = pin!(rows);
     let mut replayed = Replayed {
-        last: covered,
+        last: from,
         ..Replayed::default()
     };
     while let Some(row) = timeout(attempt, rows.try_next())

@@ -20,6 +20,7 @@ CREATE TABLE node (
     address text NOT NULL,
     beat bigint NOT NULL,
     leaving boolean NOT NULL,
+    lease_ms bigint NOT NULL,
     seen_at timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE shard (

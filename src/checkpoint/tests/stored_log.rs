@@ -2,6 +2,7 @@
 //! acknowledged is found by the next owner exactly once, and a former owner acknowledges nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use disk::Disk;
 use disk::sim::{Crash, SimDisk};
@@ -17,6 +18,8 @@ use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::journal::{Journal, StoredLog, StoredShard, THE_SHARD};
+
+const LEASE: Duration = Duration::from_secs(3);
 
 const SHARDS: u16 = 3;
 /// Owners of a trace, one after the other, and their steps.
@@ -38,7 +41,7 @@ impl Node {
         let mut store = before.store.clone();
         assert!(store.remove(before.id, 0).unwrap());
         Node {
-            id: store.join("here").unwrap(),
+            id: store.join("here", LEASE).unwrap(),
             store,
             disk: before.disk.crash(crash),
         }
@@ -90,7 +93,7 @@ fn trace(seed: u64) -> u32 {
     let mut rng = Rng::with_seed(seed);
     let mut store = SimStore::new(SHARDS);
     let mut node = Node {
-        id: store.join("here").unwrap(),
+        id: store.join("here", LEASE).unwrap(),
         store: store.clone(),
         disk: SimDisk::new(seed),
     };
@@ -152,7 +155,7 @@ fn an_acknowledgement_before_the_commit_is_caught() {
     });
     let mut joined = store.clone();
     let mut node = Node {
-        id: joined.join("here").unwrap(),
+        id: joined.join("here", LEASE).unwrap(),
         store,
         disk: SimDisk::new(1),
     };

@@ -58,7 +58,10 @@ impl World {
             // Fails when the test drops the sender.
             let _ = held.recv();
         };
-        self.journal.queue.control(THE_SHARD, Box::new(control)).unwrap();
+        self.journal
+            .queue
+            .control(self.journal.opening, Box::new(control))
+            .unwrap();
         reached.recv_timeout(PATIENCE).unwrap();
         go_on
     }
@@ -122,10 +125,18 @@ fn a_panicking_control_fails_the_requests_queued_after_it() {
     let held = world.hold();
     world.submit(1);
     let panics = |_: &mut dyn NodeLog| panic!("as the test wants it");
-    world.journal.queue.control(THE_SHARD, Box::new(panics)).unwrap();
+    world
+        .journal
+        .queue
+        .control(world.journal.opening, Box::new(panics))
+        .unwrap();
     let (sender, answer) = channel::<()>();
     let sends = move |_: &mut dyn NodeLog| sender.send(()).unwrap();
-    world.journal.queue.control(THE_SHARD, Box::new(sends)).unwrap();
+    world
+        .journal
+        .queue
+        .control(world.journal.opening, Box::new(sends))
+        .unwrap();
     drop(held);
     assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
     let answered = answer.recv_timeout(PATIENCE);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use log_store::sim::{Fault, SimStore, Written};
 use log_store::{LogStore, NodeId, Shard};
@@ -9,9 +10,11 @@ use log_store::{LogStore, NodeId, Shard};
 use super::{PATIENCE, command, large_options};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::journal::{
-    Journal, JournalError, JournalHandle, JournalOptions, JournalWriter, NodeLog, ShardLog, StoredLog,
-    StoredShard,
+    Group, Journal, JournalError, JournalHandle, JournalOptions, JournalWriter, LogSizes, NodeLog, ShardLog,
+    StoredLog, StoredShard, Tail,
 };
+
+const LEASE: Duration = Duration::from_secs(3);
 
 type Outcome = (usize, Result<(), JournalError>);
 
@@ -28,7 +31,7 @@ impl Node {
     /// A node that owns these shards.
     fn new(shards: u16, options: JournalOptions) -> Self {
         let mut store = SimStore::new(shards);
-        let id = store.join("here").unwrap();
+        let id = store.join("here", LEASE).unwrap();
         let journal = Journal::start(StoredLog::new(Box::new(store.clone()))).unwrap();
         let (outcome_sender, outcomes) = channel();
         let mut node = Node {
@@ -64,11 +67,8 @@ impl Node {
             // Fails when the test drops the sender.
             let _ = held.recv();
         };
-        self.shards[0]
-            .1
-            .queue
-            .control(Shard(0), Box::new(control))
-            .unwrap();
+        let handle = &self.shards[0].1;
+        handle.queue.control(handle.opening, Box::new(control)).unwrap();
         reached.recv_timeout(PATIENCE).unwrap();
         go_on
     }
@@ -124,8 +124,10 @@ fn a_busy_shard_does_not_starve_another() {
     for _ in 0..40 {
         let sender = node.outcome_sender.clone();
         let then = move |outcome: Result<_, _>| sender.send((0, outcome.map(drop))).unwrap();
-        let queue = &node.shards[0].1.queue;
-        queue.push(Shard(0), vec![0; 300 << 10], Box::new(then));
+        let handle = &node.shards[0].1;
+        handle
+            .queue
+            .push(handle.opening, vec![0; 300 << 10], Box::new(then));
     }
     node.submit(1);
     drop(held);
@@ -142,7 +144,7 @@ fn a_lost_shard_fails_alone() {
     // Another node takes shard 1 over, as it does when this one has been frozen.
     let mut store = node.store.clone();
     store.remove(node.id, 0).unwrap();
-    let other = store.join("there").unwrap();
+    let other = store.join("there", LEASE).unwrap();
     store.claim(Shard(1), other).unwrap().unwrap();
     let held = node.hold();
     (0..3).for_each(|shard| node.submit(shard));
@@ -241,4 +243,102 @@ fn what_waits_is_refused_when_the_shard_is_opened_again() {
     drop(held);
     node.commit(0).unwrap();
     assert_eq!(node.shards[0].0.dispatched().unwrap(), 1);
+}
+
+/// What still refers to a shard as it was opened before reaches neither its log nor its queue.
+#[test]
+fn a_former_opening_of_a_shard_finds_nothing() {
+    let mut node = Node::new(1, large_options());
+    node.commit(0).unwrap();
+    let reopened = node.open(Shard(0), large_options());
+    let (mut writer, handle) = std::mem::replace(&mut node.shards[0], reopened);
+    let (sender, outcome) = channel();
+    handle.submit_command(command(), move |outcome| sender.send(outcome).unwrap());
+    let refused = outcome.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(refused, Err(JournalError::Closed)), "{refused:?}");
+    assert!(writer.dispatched().is_err() && writer.freeze_catalog().is_err());
+    assert!(writer.flush().is_err() && writer.trim(1).is_err());
+    assert!(handle.readiness().is_err());
+    handle.directory_is_gone();
+    writer.close().unwrap();
+    node.commit(0).unwrap();
+    assert_eq!(node.shards[0].0.dispatched().unwrap(), 2);
+}
+
+/// A shard with a large record gets its turn between two that are always busy.
+#[test]
+fn a_large_record_is_not_passed_over_forever() {
+    let options = JournalOptions {
+        queue_bytes_max: 64 << 20,
+        ..large_options()
+    };
+    let node = Node::new(3, options);
+    let held = node.hold();
+    let push = |shard: usize, bytes: usize| {
+        let sender = node.outcome_sender.clone();
+        let then = move |outcome: Result<_, _>| sender.send((shard, outcome.map(drop))).unwrap();
+        let handle = &node.shards[shard].1;
+        handle.queue.push(handle.opening, vec![0; bytes], Box::new(then));
+    };
+    for round in 0..20 {
+        push(0, 300 << 10);
+        if round == 0 {
+            push(1, 2 << 20);
+        }
+        push(2, 300 << 10);
+    }
+    drop(held);
+    let place = (0..41).position(|_| node.next_outcome().0 == 1).unwrap();
+    assert!(place < 12, "{place} records before it");
+}
+
+/// A log that panics ends the journal: nothing is accepted that nobody would write.
+#[test]
+fn a_shard_opened_after_the_log_has_panicked_refuses() {
+    struct Panics;
+    impl NodeLog for Panics {
+        fn attach(&mut self, _: Shard, _: Tail) {}
+        fn append(&mut self, _: &[Group<'_>]) -> Vec<Result<u64, JournalError>> {
+            panic!("as the test wants it")
+        }
+        fn flush(&mut self, _: Shard) -> Result<(), JournalError> {
+            Ok(())
+        }
+        fn trim(&mut self, _: Shard, _: u64) -> Result<(), JournalError> {
+            Ok(())
+        }
+        fn has_room(&mut self, _: Shard) -> bool {
+            true
+        }
+        fn sizes(&self, _: Shard) -> LogSizes {
+            LogSizes::default()
+        }
+        fn close(&mut self, _: Shard) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+    let journal = Journal::start(Panics).unwrap();
+    let tail = Tail {
+        epoch: 1,
+        last: 0,
+        bytes: 0,
+    };
+    let open = |shard| {
+        let catalog = CatalogHandle::new(Catalog::default());
+        journal.open(Shard(shard), tail, catalog, large_options(), |_| ())
+    };
+    let submit = |handle: &JournalHandle| {
+        let (sender, outcome) = channel();
+        handle.submit_command(command(), move |outcome| sender.send(outcome).unwrap());
+        outcome.recv_timeout(PATIENCE).expect("an outcome")
+    };
+    let (_first, handle) = open(0);
+    assert!(matches!(submit(&handle), Err(JournalError::Panicked)));
+    // The thread ends after it has failed those who wait.
+    while handle.readiness().is_ok() {
+        std::thread::yield_now();
+    }
+    let (second, handle) = open(1);
+    assert!(matches!(submit(&handle), Err(JournalError::Panicked)));
+    assert!(handle.readiness().is_err() && second.dispatched().is_err());
 }
