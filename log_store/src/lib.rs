@@ -93,15 +93,6 @@ pub struct Replayed {
     pub bytes: u64,
 }
 
-/// Rows that a trim has deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trimmed {
-    /// Rows.
-    pub rows: u64,
-    /// Their bodies' size in bytes.
-    pub bytes: u64,
-}
-
 /// A node, as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -156,12 +147,12 @@ pub trait LogStore: Send {
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError>;
 
-    /// Deletes the groups whose records are all at or before `covered`, and notes that they are stored elsewhere. `None`
-    /// if the shard has another owner; then nothing is changed.
+    /// Deletes the groups whose records are all at or before `covered`, and notes that they are stored elsewhere.
+    /// `false` if the shard has another owner; then nothing is changed.
     ///
     /// # Errors
     /// The store fails. Repeating the call is harmless.
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<Option<Trimmed>, StoreError>;
+    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError>;
 
     /// Adds this process to the nodes, with its first beat, 0.
     ///

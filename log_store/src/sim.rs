@@ -11,7 +11,7 @@ use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
 use crate::row::{Row, begins_early_enough};
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError, Trimmed,
+    Sequence, Shard, ShardRow, StoreError,
 };
 
 /// What happens to an append.
@@ -226,21 +226,15 @@ impl LogStore for SimStore {
         Ok(replayed)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<Option<Trimmed>, StoreError> {
+    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
         let shard = state.shard(shard)?;
         if shard.epoch != epoch {
-            return Ok(None);
+            return Ok(false);
         }
         shard.covered = shard.covered.max(covered);
-        let mut trimmed = Trimmed::default();
-        shard.rows.retain(|_, row| {
-            let kept = row.last > covered;
-            trimmed.rows += u64::from(!kept);
-            trimmed.bytes += if kept { 0 } else { row.body.len() as u64 };
-            kept
-        });
-        Ok(Some(trimmed))
+        shard.rows.retain(|_, row| row.last > covered);
+        Ok(true)
     }
 
     fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {

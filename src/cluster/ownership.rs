@@ -51,10 +51,8 @@ pub enum Step {
 /// What a node has seen, and since when.
 pub struct Ownership {
     me: NodeId,
-    /// The beat of each other node, with the time at which this node saw it first.
-    beats: BTreeMap<NodeId, (u64, Duration)>,
-    /// When each other node was first seen.
-    known: BTreeMap<NodeId, Duration>,
+    /// The other nodes.
+    seen: BTreeMap<NodeId, Seen>,
     /// Shards without an owner, with the time at which this node first saw them so.
     unowned: BTreeMap<Shard, Duration>,
     /// Own shards, with their epoch and the time at which this node first saw itself as their owner.
@@ -64,13 +62,21 @@ pub struct Ownership {
     observed_at: Option<Duration>,
 }
 
+/// Another node, as this one has seen it.
+struct Seen {
+    /// When it was seen first.
+    since: Duration,
+    beat: u64,
+    /// When this beat was seen first.
+    beat_since: Duration,
+}
+
 impl Ownership {
     /// The view of a node that has just joined.
     pub fn new(me: NodeId) -> Self {
         Ownership {
             me,
-            beats: BTreeMap::new(),
-            known: BTreeMap::new(),
+            seen: BTreeMap::new(),
             unowned: BTreeMap::new(),
             held: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -129,7 +135,11 @@ impl Ownership {
             let mut unowned = self.unowned.keys();
             unowned.any(|shard| favourite(*shard, candidates(tables)).is_some_and(|it| it.id == node.id))
         };
-        let has_stayed = |node: &Node| self.known.get(&node.id).is_some_and(|since| now >= *since + HOLD);
+        let has_stayed = |node: &Node| {
+            self.seen
+                .get(&node.id)
+                .is_some_and(|seen| now >= seen.since + HOLD)
+        };
         let is_due = |(shard, (_, since)): &(&Shard, &(Epoch, Duration))| {
             if me.leaving || self.refused.contains_key(shard) {
                 return true;
@@ -153,16 +163,17 @@ impl Ownership {
         tables: &'a Tables,
     ) -> impl Iterator<Item = Step> + 'a {
         tables.nodes.iter().filter_map(move |node| {
-            let (beat, since) = self.beats.get(&node.id)?;
-            if now < *since + node.lease {
+            let seen = self.seen.get(&node.id)?;
+            let ends = seen.beat_since + node.lease;
+            if now < ends {
                 return None;
             }
             let others = tables.nodes.iter().filter(|other| other.id != node.id);
             let place = rank(node.id.0 as u64, me, others).min(10);
-            let is_due = now >= *since + node.lease + node.lease / 10 * place;
+            let is_due = now >= ends + node.lease / 10 * place;
             is_due.then_some(Step::Remove {
                 node: node.id,
-                beat: *beat,
+                beat: seen.beat,
             })
         })
     }
@@ -178,18 +189,18 @@ impl Ownership {
         let was_blind = self.observed_at.is_none_or(|before| now > before + shortest / 2);
         self.observed_at = Some(now);
         let others = tables.nodes.iter().filter(|node| node.id != self.me);
-        let mut beats = BTreeMap::new();
-        for node in others {
-            let before = self
-                .beats
-                .get(&node.id)
-                .filter(|(beat, _)| *beat == node.beat && !was_blind);
-            beats.insert(node.id, before.copied().unwrap_or((node.beat, now)));
-            self.known.entry(node.id).or_insert(now);
-        }
-        self.beats = beats;
+        let seen = others.map(|node| {
+            let before = self.seen.get(&node.id);
+            let same_beat = before.filter(|seen| seen.beat == node.beat && !was_blind);
+            let seen = Seen {
+                since: before.map_or(now, |seen| seen.since),
+                beat: node.beat,
+                beat_since: same_beat.map_or(now, |seen| seen.beat_since),
+            };
+            (node.id, seen)
+        });
+        self.seen = seen.collect();
         let living: BTreeSet<NodeId> = tables.nodes.iter().map(|node| node.id).collect();
-        self.known.retain(|node, _| living.contains(node));
         let is_unowned = |row: &&ShardRow| row.node.is_none_or(|node| !living.contains(&node));
         let unowned = tables.shards.iter().filter(is_unowned).map(|row| {
             let since = self.unowned.get(&row.shard).copied().unwrap_or(now);

@@ -253,12 +253,10 @@ impl Queue {
     /// Marks a shard's log as failed for good: all queued and future records are refused.
     pub(super) fn fail(&self, opening: Opening, failure: &JournalError) {
         let mut state = self.state.lock();
-        if let Some(queue) = state.queue(opening) {
-            queue.failure.get_or_insert_with(|| failure.clone());
-        }
-        if state.queue(opening).is_none() {
+        let Some(queue) = state.queue(opening) else {
             return;
-        }
+        };
+        queue.failure.get_or_insert_with(|| failure.clone());
         let waiting = state.drain(opening.shard);
         drop(state);
         for (_, completion) in waiting {

@@ -25,9 +25,9 @@ pub(super) struct Opening {
 /// The queue of a shard, and what is known of its log.
 pub(super) struct ShardQueue {
     pub(super) opening: Opening,
-    pub(super) options: JournalOptions,
+    options: JournalOptions,
     pub(super) records: VecDeque<(Vec<u8>, Completion)>,
-    pub(super) bytes: usize,
+    bytes: usize,
     pub(super) closed: bool,
     pub(super) failure: Option<JournalError>,
     /// Whether the state in memory may be behind the log, so that no checkpoint may continue from it.
@@ -36,7 +36,7 @@ pub(super) struct ShardQueue {
     pub(super) refusal: Option<JournalError>,
     /// Whether a check for free space is in progress.
     pub(super) probing: bool,
-    pub(super) sizes: LogSizes,
+    sizes: LogSizes,
     pub(super) tail: Arc<TailSize>,
     pub(super) progress: Progress,
 }

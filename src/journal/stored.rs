@@ -156,15 +156,13 @@ impl NodeLog for StoredLog {
 
     fn trim(&mut self, shard: Shard, covered: Sequence) -> Result<(), JournalError> {
         let epoch = self.usable(shard)?.tail.epoch;
-        let trimmed = self.store.trim(shard, epoch, covered)?;
+        let is_owned = self.store.trim(shard, epoch, covered)?;
         let attached = self.usable(shard)?;
-        match trimmed {
-            Some(_) => {
-                attached.trimmed(covered);
-                Ok(())
-            }
-            None => Err(attached.fail(JournalError::Lost)),
+        if !is_owned {
+            return Err(attached.fail(JournalError::Lost));
         }
+        attached.trimmed(covered);
+        Ok(())
     }
 
     /// Whether the database answers.

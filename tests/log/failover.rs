@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use log_store::{Group, LogStore, Outcome, Postgres as Store, Shard, Timeouts};
+use log_store::{LogStore, Outcome, Postgres as Store, Shard, Timeouts};
 
 use crate::postgres;
 use crate::server::Postgres;
 use crate::server::waiting::until;
+use crate::sides::append;
 
 const SHARD: Shard = Shard(0);
 /// Records to acknowledge before the primary dies, and after.
@@ -34,14 +35,8 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for first in 1.. {
-                let records = [format!("record {first}").into_bytes()];
-                let group = Group {
-                    shard: SHARD,
-                    epoch,
-                    first,
-                    records: &records,
-                };
-                assert_eq!(store.append(&[group]).unwrap(), [Outcome::Durable], "{first}");
+                let outcome = append(&mut store, SHARD, epoch, first);
+                assert_eq!(outcome, [Outcome::Durable], "{first}");
                 acknowledged.store(first, Ordering::SeqCst);
                 if done.load(Ordering::SeqCst) {
                     break;

@@ -1,11 +1,11 @@
 //! Who may write: the same of the log store in memory and the one in PostgreSQL.
 
 use log_store::sim::SimStore;
-use log_store::{Group, LogStore, Outcome, Shard, StoreError};
+use log_store::{LogStore, Outcome, Shard, StoreError};
 use std::time::Duration;
 
 use crate::postgres;
-use crate::sides::store;
+use crate::sides::{self, store};
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -20,14 +20,7 @@ fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
 }
 
 fn append(store: &mut dyn LogStore, shard: Shard, epoch: u64, first: u64) -> Outcome {
-    let records = [b"record".to_vec()];
-    let group = Group {
-        shard,
-        epoch,
-        first,
-        records: &records,
-    };
-    store.append(&[group]).unwrap()[0]
+    sides::append(store, shard, epoch, first)[0]
 }
 
 const SHARD: Shard = Shard(3);
@@ -66,7 +59,7 @@ fn a_removed_node_owns_nothing_and_never_returns() {
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
         let of_b = other.claim(SHARD, b).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 2), Outcome::Lost);
-        assert_eq!(one.trim(SHARD, of_a.epoch, 1).unwrap(), None);
+        assert!(!one.trim(SHARD, of_a.epoch, 1).unwrap());
         assert!(!one.release(SHARD, of_a.epoch).unwrap());
         let mut read = 0;
         let replayed = other.replay(SHARD, of_b.epoch, of_b.covered, &mut |_, _| {
@@ -84,7 +77,7 @@ fn a_released_shard_is_anybodys() {
         let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
-        assert!(one.trim(SHARD, of_a.epoch, 1).unwrap().is_some());
+        assert!(one.trim(SHARD, of_a.epoch, 1).unwrap());
         assert!(one.release(SHARD, of_a.epoch).unwrap());
         assert_eq!(
             append(one, SHARD, of_a.epoch, 2),

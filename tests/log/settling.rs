@@ -8,7 +8,7 @@ use log_store::{Epoch, Group, LogStore, Outcome, Postgres, Sequence, Shard, Time
 use crate::postgres;
 use crate::proxy::{Fault, Proxy};
 use crate::server::waiting::until;
-use crate::sides::{IMPATIENT, store};
+use crate::sides::{IMPATIENT, append, store};
 
 const SHARD: Shard = Shard(0);
 
@@ -53,7 +53,7 @@ impl World {
     }
 
     fn append(&mut self, first: Sequence) -> Vec<Outcome> {
-        append(&mut self.store, self.epoch, first)
+        append(&mut self.store, SHARD, self.epoch, first)
     }
 
     fn found(&mut self) -> Vec<String> {
@@ -73,17 +73,6 @@ impl World {
     fn sql(&self, statements: &str) -> String {
         postgres::shared().sql(&self.database, statements)
     }
-}
-
-fn append(store: &mut Postgres, epoch: Epoch, first: Sequence) -> Vec<Outcome> {
-    let records = [format!("record {first}").into_bytes()];
-    let group = Group {
-        shard: SHARD,
-        epoch,
-        first,
-        records: &records,
-    };
-    store.append(&[group]).unwrap()
 }
 
 #[test]
@@ -132,7 +121,10 @@ fn a_commit_still_under_way_is_waited_for() {
             statements.write_all(b"ROLLBACK;").unwrap();
             drop(statements);
         });
-        assert_eq!(append(&mut world.store, world.epoch, 2), [Outcome::Durable]);
+        assert_eq!(
+            append(&mut world.store, SHARD, world.epoch, 2),
+            [Outcome::Durable]
+        );
     });
     assert!(session.wait().unwrap().success());
     assert_eq!(world.found(), ["record 1", "record 2"]);

@@ -8,7 +8,7 @@ use disk::Disk;
 use disk::sim::{Crash, Fault as DiskFault, Operation, SimDisk};
 use fastrand::Rng;
 use log_store::sim::{Fault as StoreFault, SimStore, Written};
-use log_store::{LogStore, NodeId, Postgres, Shard, Timeouts};
+use log_store::{Epoch, Group, LogStore, NodeId, Outcome, Postgres, Shard, Timeouts};
 use tidewatch::journal::{
     LocalShard, NodeLog, ReplayError, ShardLog, StoredLog, StoredShard, THE_SHARD, Tail,
 };
@@ -272,4 +272,16 @@ impl Side for Stored {
     fn shard(&self) -> Shard {
         Shard(2)
     }
+}
+
+/// Appends a record to a shard; returns the store's answer.
+pub fn append(store: &mut dyn LogStore, shard: Shard, epoch: Epoch, first: Sequence) -> Vec<Outcome> {
+    let records = [format!("record {first}").into_bytes()];
+    let group = Group {
+        shard,
+        epoch,
+        first,
+        records: &records,
+    };
+    store.append(&[group]).unwrap()
 }

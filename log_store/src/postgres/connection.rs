@@ -108,12 +108,8 @@ impl Connection {
     /// The database's last warning, if it has sent one since the last call. PostgreSQL warns, and reports success, when it
     /// stops waiting for the standby during a commit.
     pub(super) fn take_warning(&self) -> Option<String> {
-        take(&self.warning)
+        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-}
-
-fn take(warning: &Mutex<Option<String>>) -> Option<String> {
-    warning.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// The meaning of a database error.

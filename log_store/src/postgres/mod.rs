@@ -18,7 +18,7 @@ use tokio_postgres::config::TargetSessionAttrs;
 
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError, Trimmed,
+    Sequence, Shard, ShardRow, StoreError,
 };
 use connection::Connection;
 
@@ -145,7 +145,7 @@ impl LogStore for Postgres {
         replay::replay(self, (shard, epoch), from, each)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<Option<Trimmed>, StoreError> {
+    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
         self.ask(async |connection| owners::trim(connection, shard, epoch, covered).await)
     }
 

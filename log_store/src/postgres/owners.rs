@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::connection::Connection;
-use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError, Trimmed};
+use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError};
 
 pub(super) async fn join(
     connection: &mut Connection,
@@ -127,19 +127,14 @@ pub(super) async fn trim(
     shard: Shard,
     epoch: Epoch,
     covered: Sequence,
-) -> Result<Option<Trimmed>, StoreError> {
+) -> Result<bool, StoreError> {
     let trim = "WITH owned AS (
                     UPDATE shard SET covered = greatest(covered, $3) WHERE id = $1 AND epoch = $2 RETURNING id
                 ), gone AS (
                     DELETE FROM log USING owned WHERE shard = owned.id AND last <= $3
-                    RETURNING length(body) AS bytes
                 )
-                SELECT (SELECT count(*) FROM owned), count(*), coalesce(sum(bytes), 0)::bigint FROM gone";
+                SELECT count(*) FROM owned";
     let parameters: [&(dyn ToSql + Sync); 3] = [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
     let row = connection.client.query_one(trim, &parameters).await?;
-    let (owned, rows, bytes): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
-    Ok((owned == 1).then_some(Trimmed {
-        rows: rows as u64,
-        bytes: bytes as u64,
-    }))
+    Ok(row.get::<_, i64>(0) == 1)
 }

@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::row::{Row, begins_early_enough};
 use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
 
-/// Every row that holds a record after `covered`. The rows arrive as they are read: the answer is never whole in memory.
+/// Every row that holds a record after a sequence. The rows arrive as they are read: the answer is never whole in memory.
 const SELECT: &str =
     "SELECT first, last, epoch, crc, body FROM log WHERE shard = $1 AND last > $2 ORDER BY first";
 

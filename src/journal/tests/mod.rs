@@ -49,21 +49,8 @@ impl World {
         Self::new(large_options(), |_| ())
     }
 
-    /// Blocks the thread between two groups until the returned sender is dropped.
     fn hold(&self) -> Sender<()> {
-        let (go_on, held) = channel::<()>();
-        let (here, reached) = channel();
-        let control = move |_: &mut dyn NodeLog| {
-            here.send(()).unwrap();
-            // Fails when the test drops the sender.
-            let _ = held.recv();
-        };
-        self.journal
-            .queue
-            .control(self.journal.opening, Box::new(control))
-            .unwrap();
-        reached.recv_timeout(PATIENCE).unwrap();
-        go_on
+        hold(&self.journal)
     }
 
     fn submit(&self, number: u8) {
@@ -87,6 +74,20 @@ impl World {
         assert!(matches!(self.writer.dispatched(), Err(JournalError::Panicked)));
         assert!(self.writer.freeze_catalog().is_err());
     }
+}
+
+/// Blocks the journal's thread between two groups until the returned sender is dropped.
+fn hold(journal: &JournalHandle) -> Sender<()> {
+    let (go_on, held) = channel::<()>();
+    let (here, reached) = channel();
+    let control = move |_: &mut dyn NodeLog| {
+        here.send(()).unwrap();
+        // Fails when the test drops the sender.
+        let _ = held.recv();
+    };
+    journal.queue.control(journal.opening, Box::new(control)).unwrap();
+    reached.recv_timeout(PATIENCE).unwrap();
+    go_on
 }
 
 fn large_options() -> JournalOptions {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use log_store::sim::{Fault, SimStore, Written};
 use log_store::{LogStore, NodeId, Shard};
 
-use super::{PATIENCE, command, large_options};
+use super::{PATIENCE, command, hold, large_options};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::journal::{
     Group, Journal, JournalError, JournalHandle, JournalOptions, JournalWriter, LogSizes, NodeLog, ShardLog,
@@ -58,19 +58,8 @@ impl Node {
             .open(shard, replayed.tail(), catalog, options, |_| ())
     }
 
-    /// Blocks the journal's thread between two commits until the returned sender is dropped.
     fn hold(&self) -> Sender<()> {
-        let (go_on, held) = channel::<()>();
-        let (here, reached) = channel();
-        let control = move |_: &mut dyn NodeLog| {
-            here.send(()).unwrap();
-            // Fails when the test drops the sender.
-            let _ = held.recv();
-        };
-        let handle = &self.shards[0].1;
-        handle.queue.control(handle.opening, Box::new(control)).unwrap();
-        reached.recv_timeout(PATIENCE).unwrap();
-        go_on
+        hold(&self.shards[0].1)
     }
 
     fn submit(&self, shard: usize) {
