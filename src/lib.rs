@@ -4,7 +4,8 @@
 //! - [`startup`], [`config`]: from a configuration to a serving process, and back
 //! - [`http`]: endpoints, bodies, answers; translates between HTTP and [`service`]
 //! - [`service`]: one function per endpoint, free of HTTP
-//! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate
+//! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate; [`pools`]: other threads that
+//!   shards share
 //! - [`alerts`]: conditions, due rules, verdicts; [`delivery`]: webhooks
 //! - [`catalog`]: organizations, buckets, rules and webhooks, as a pure state machine
 //! - [`journal`]: the log of each shard; [`bucket`]: the actors that own the points
@@ -35,6 +36,7 @@ pub mod ledger;
 pub mod limits;
 pub mod metrics;
 pub mod open_files;
+pub mod pools;
 pub mod priority;
 pub mod query_pool;
 pub mod random;

@@ -2,6 +2,7 @@
 
 mod lock;
 mod logging;
+mod node;
 mod signals;
 
 use std::pin::pin;
@@ -12,22 +13,19 @@ use actix_web::web::Data;
 use listener::{Listener, RunningServer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::alerts::{self, Alerts};
-use crate::catalog::{Bytes, CatalogHandle, Command};
 use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::http::{self, Tls, TlsError};
-use crate::journal::JournalHandle;
 use crate::open_files;
-use crate::random;
 use crate::service::Service;
 
 pub use lock::{DirectoryLock, LOCK_NAME, LockError};
 pub use logging::start_logging;
 pub use signals::StopSignals;
+
+use node::Node;
 
 /// During a recovery that takes no longer than this, clients wait in the socket's backlog and none is refused.
 const QUICK_RECOVERY: Duration = Duration::from_millis(500);
@@ -49,6 +47,8 @@ pub struct Running {
     server: RunningServer,
     tls: Option<Tls>,
     service: Data<Service>,
+    /// The threads that the service runs on.
+    _node: Arc<Node>,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
@@ -118,7 +118,8 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     };
     let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let mut starting = pin!(start_rooms(&config, clock));
+    let node = Arc::new(Node::start(Arc::clone(&config), clock, 1)?);
+    let mut starting = pin!(start_rooms(Arc::clone(&node)));
     let service = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
         Ok(service) => service,
         Err(_) => {
@@ -149,38 +150,16 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     Ok(Running {
         server,
         tls,
-        service,
+        service: service.clone(),
+        _node: node,
         _lock: lock,
     })
 }
 
 /// Recovers, and starts the service behind the API.
-async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Data<Service>, StartupError> {
-    let rooms = checkpoint::start(config, Arc::clone(&clock)).await?;
-    tracing::info!(
-        records = rooms.recovered.log.records,
-        points = rooms.recovered.points,
-        torn_tail = ?rooms.recovered.log.torn_tail,
-        took = ?rooms.recovered.took,
-        catalog = ?rooms.recovered.times.catalog,
-        footers = ?rooms.recovered.times.footers,
-        replay = ?rooms.recovered.times.replay,
-        "recovered"
-    );
-    make_server_secret(&rooms.catalog, &rooms.journal).await?;
-    let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
-    let allow_private_networks = config.webhooks.allow_private_networks;
-    let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), allow_private_networks)
-        .map_err(ServiceError::from)?;
-    let owed = deliveries.clone();
-    let alerts = Alerts::start(alerts::Dependencies {
-        catalog: rooms.catalog.clone(),
-        journal: rooms.journal.clone(),
-        clock: Arc::clone(&clock),
-        owed: Box::new(move |ids| owed.queued(ids)),
-    });
-    let service = Service::new(Arc::clone(config), clock, rooms, alerts, deliveries);
-    Ok(Data::new(service?))
+async fn start_rooms(node: Arc<Node>) -> Result<Data<Service>, StartupError> {
+    let rooms = checkpoint::start(&node.config, Arc::clone(&node.pools), Arc::clone(&node.clock)).await?;
+    Ok(Data::new(node.serve(rooms).await?))
 }
 
 impl Running {
@@ -230,18 +209,6 @@ fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io
     };
     let thread = std::thread::Builder::new().name("directory".to_owned());
     thread.spawn(watch).map(drop)
-}
-
-/// Creates the secret that signs tokens, at the first start of a data directory.
-async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) -> Result<(), ServiceError> {
-    if catalog.read(|catalog| catalog.server_secret().is_some()) {
-        return Ok(());
-    }
-    journal
-        .commit(Command::ServerSecretSet {
-            secret: Bytes(random::bytes()?),
-        })
-        .await
 }
 
 /// Reads the certificate again at every SIGHUP, which then does not end the process.

@@ -13,7 +13,7 @@ mod verdict;
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Arbiter};
+use actix::{Actor, Addr, ArbiterHandle};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::catalog::{CatalogHandle, Command, Rule};
@@ -67,9 +67,9 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Starts the actor on its own thread with the rules of the catalog. Must be called within an actix system.
-    pub fn start(dependencies: Dependencies) -> Self {
-        let address = RuleActor::start_in_arbiter(&Arbiter::new().handle(), |_| RuleActor::new(dependencies));
+    /// Starts the actor on this thread with the rules of the catalog.
+    pub fn start(dependencies: Dependencies, thread: &ArbiterHandle) -> Self {
+        let address = RuleActor::start_in_arbiter(thread, |_| RuleActor::new(dependencies));
         Self {
             address,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use actix::{Actor, Arbiter};
+use actix::Actor;
 use engine::{Cache, ExpiredRows, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
@@ -15,8 +15,8 @@ use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
 use super::load::BucketsLoad;
+use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence, TakeView};
-use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
 use crate::catalog::{Bucket, CatalogHandle, Command};
@@ -25,18 +25,7 @@ use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
 use crate::ledger::Ledger;
 
-/// Limits of the buckets.
-#[derive(Clone, Copy, Debug)]
-pub struct BucketsOptions {
-    /// Limit of the bytes queued for one bucket.
-    pub mailbox_bytes_max: u64,
-    /// Limit of the bytes of unsaved rows, and of ingests that will become rows, over all buckets.
-    pub memory_bytes_max: u64,
-    /// Threads on which the actors run.
-    pub threads: usize,
-}
-
-/// All buckets. Cheap to clone.
+/// All buckets of a shard. Cheap to clone.
 #[derive(Clone)]
 pub struct Buckets(Arc<Inner>);
 
@@ -48,10 +37,8 @@ pub struct Dependencies {
     pub catalog: CatalogHandle,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Compresses full heads.
-    pub sealer: Sealer,
-    /// Cache of decoded block parts, shared by the stores of new and replayed buckets.
-    pub cache: Cache,
+    /// Threads and memory.
+    pub pool: Arc<BucketPool>,
     /// Older answers to idempotency keys, shared by new and replayed buckets.
     pub ledger: Ledger,
     /// Called to request a checkpoint: it frees memory, and sets apart a bucket that has failed.
@@ -67,10 +54,6 @@ pub(super) struct Inner {
     /// Buckets that are set apart, with the reason, by ordinal.
     set_apart: RwLock<BTreeMap<u32, String>>,
     dependencies: Dependencies,
-    arbiters: Vec<Arbiter>,
-    next_arbiter: AtomicUsize,
-    options: BucketsOptions,
-    memory: Arc<Budget>,
     /// Size of the ingest that was last refused for lack of memory; 0 if there has been room since.
     no_room_for: AtomicU64,
     refused: AtomicU64,
@@ -86,27 +69,22 @@ fn saturated() -> ServiceError {
 }
 
 impl Buckets {
-    /// Creates the registry with the replayed states, and the buckets that are set apart with the reason. Must be
-    /// called within an actix system.
+    /// Creates the registry with the replayed states, and the buckets that are set apart with the reason.
     pub fn start(
         states: Vec<BucketState>,
         set_apart: BTreeMap<u32, String>,
         dependencies: Dependencies,
-        options: BucketsOptions,
     ) -> Self {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
             set_apart: RwLock::new(set_apart),
             dependencies,
-            arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
-            next_arbiter: AtomicUsize::new(0),
-            options,
-            memory: Budget::new(options.memory_bytes_max),
             no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             newest_ingest_ns: AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN)),
         }));
+        buckets.0.pool().add(&buckets.0);
         for state in states {
             let (ordinal, handle) = (state.ordinal, buckets.0.start_actor(state));
             buckets.0.handles.write().insert(ordinal, handle);
@@ -135,8 +113,8 @@ impl Buckets {
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
-        let Dependencies { cache, ledger, .. } = &self.0.dependencies;
-        let state = BucketState::new(bucket.ordinal, cache.clone(), ledger.clone());
+        let ledger = self.0.dependencies.ledger.clone();
+        let state = BucketState::new(bucket.ordinal, self.cache().clone(), ledger);
         let handle = self.0.start_actor(state);
         handles.insert(bucket.ordinal, handle.clone());
         Ok(handle)
@@ -190,8 +168,8 @@ impl Buckets {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
             Err(error)
         };
-        if self.0.memory.is_full() {
-            self.0.order_checkpoint();
+        if self.0.pool().memory.is_full() {
+            self.0.pool().order_checkpoints();
             return refused(saturated());
         }
         self.0.dependencies.journal.admit().or_else(refused)
@@ -204,14 +182,15 @@ impl Buckets {
     pub fn readiness(&self) -> Result<(), String> {
         let inner = &self.0;
         let wanted = inner.no_room_for.load(Ordering::Relaxed);
-        let used = inner.memory.used();
-        let has_room = used == 0 || used + wanted <= inner.options.memory_bytes_max;
+        let pool = inner.pool();
+        let used = pool.memory.used();
+        let has_room = used == 0 || used + wanted <= pool.options.memory_bytes_max;
         if has_room {
             inner.no_room_for.store(0, Ordering::Relaxed);
             return Ok(());
         }
         // A server that is not ready receives no points, which would otherwise request the checkpoint.
-        inner.order_checkpoint();
+        pool.order_checkpoints();
         Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
     }
 
@@ -242,9 +221,10 @@ impl Buckets {
         let record_bytes = ingest.record.size() as u64;
         let memory_bytes = record_bytes + ingest.memory_bytes as u64;
         let mailbox = handle.mailbox.hold(record_bytes)?;
-        let Some(memory) = self.0.memory.hold(memory_bytes) else {
+        let pool = self.0.pool();
+        let Some(memory) = pool.memory.hold(memory_bytes) else {
             self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
-            self.0.order_checkpoint();
+            pool.order_checkpoints();
             return None;
         };
         Some((mailbox, memory))
@@ -320,19 +300,20 @@ impl Buckets {
 
     /// The cache of decoded block parts of all stores.
     pub fn cache(&self) -> &Cache {
-        &self.0.dependencies.cache
+        self.0.pool().cache()
     }
 
     /// Resource usage of the buckets. Visits each running actor's handle once.
     pub fn load(&self) -> BucketsLoad {
+        let pool = self.0.pool();
         let mut load = BucketsLoad {
             actors: 0,
             set_apart: self.0.set_apart.read().len() as u64,
-            memory_bytes: self.0.memory.used(),
-            memory_bytes_max: self.0.options.memory_bytes_max,
+            memory_bytes: pool.memory.used(),
+            memory_bytes_max: pool.options.memory_bytes_max,
             mailbox_bytes: 0,
             fullest_mailbox_bytes: 0,
-            mailbox_bytes_max: self.0.options.mailbox_bytes_max,
+            mailbox_bytes_max: pool.options.mailbox_bytes_max,
             cache_bytes: self.cache().bytes(),
             cache_bytes_max: self.cache().bytes_max(),
             damaged_blocks: self.damaged().count(),
@@ -358,30 +339,25 @@ pub fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
     rows.collect()
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        for arbiter in &self.arbiters {
-            arbiter.stop();
-        }
-    }
-}
-
 impl Inner {
+    fn pool(&self) -> &BucketPool {
+        &self.dependencies.pool
+    }
+
     fn start_actor(self: &Arc<Self>, state: BucketState) -> BucketHandle {
         let changed = Changed::new();
         let dependencies = ActorDependencies {
             journal: self.dependencies.journal.clone(),
             catalog: self.dependencies.catalog.clone(),
-            sealer: self.dependencies.sealer.clone(),
-            memory: Arc::clone(&self.memory),
+            sealer: self.pool().sealer.clone(),
+            memory: Arc::clone(&self.pool().memory),
             changed: changed.clone(),
             registry: Arc::downgrade(self),
         };
-        let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
-        let arbiter = self.arbiters[arbiter].handle();
+        let arbiter = self.pool().arbiters().next();
         BucketHandle {
             address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(state, dependencies)),
-            mailbox: Budget::new(self.options.mailbox_bytes_max),
+            mailbox: Budget::new(self.pool().options.mailbox_bytes_max),
             changed,
         }
     }

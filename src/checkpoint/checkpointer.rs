@@ -1,24 +1,27 @@
-//! The checkpointer's thread. It takes a checkpoint when the log is long, memory is full, a bucket was deleted, or the
-//! server stops.
+//! Decides when a shard's checkpoints are taken: when the log is long, memory is full, a bucket was deleted, or the shard
+//! is closed. A task waits for that; the work is done on threads that shards share.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use disk::StdDisk;
 use engine::MergeError;
 use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
 
-use super::merging::{Merged, Merger};
+use super::merging::{MergeJob, Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};
+use super::pools::Pools;
 use super::schedule::Schedule;
 use super::task::Task;
 use crate::checked_file::CheckedFileError;
 use crate::journal::JournalError;
 use crate::ledger::LedgerError;
+use crate::pools::Workers;
 
 /// Why a checkpoint failed. No data is lost: the log keeps the records that it would have covered.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,7 @@ pub enum CheckpointError {
     /// The data directory was removed or replaced. The directory now at its path is not ours to write to.
     #[error("the data directory is not there any more")]
     DirectoryGone,
-    /// The checkpointer's thread has ended.
+    /// The checkpointer has ended.
     #[error("the checkpointer has ended")]
     Ended,
 }
@@ -65,7 +68,7 @@ impl CheckpointError {
     }
 }
 
-/// Messages to the thread.
+/// Messages to the task.
 enum Order {
     /// Check whether a checkpoint was requested.
     Wake,
@@ -74,7 +77,7 @@ enum Order {
     /// A merge of segments has finished.
     Merged(Box<Merged>),
     /// Take a last checkpoint and close the log; replies whether both succeeded.
-    Close(tokio::sync::oneshot::Sender<Result<(), CheckpointError>>),
+    Close(oneshot::Sender<Result<(), CheckpointError>>),
 }
 
 /// Counters since the start of the server.
@@ -98,7 +101,7 @@ pub struct CheckpointStats {
     pub recovery: RecoveryTimes,
 }
 
-/// What the thread and the handles of it share.
+/// What the task and the handles of it share.
 #[derive(Default)]
 struct Shared {
     stats: Mutex<CheckpointStats>,
@@ -109,21 +112,21 @@ struct Shared {
 /// Requests checkpoints from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Checkpointer {
-    orders: Sender<Order>,
+    orders: UnboundedSender<Order>,
     shared: Arc<Shared>,
 }
 
-/// The receiving end of the channel, until the thread takes it. Separate from the thread because the journal and the
-/// buckets need a [`Checkpointer`] before a task exists.
+/// The receiving end of the channel. Separate from the task because the journal and the buckets need a [`Checkpointer`]
+/// before there is one.
 pub(crate) struct Orders {
-    orders: Receiver<Order>,
+    orders: UnboundedReceiver<Order>,
     checkpointer: Checkpointer,
 }
 
 impl Checkpointer {
-    /// Creates a checkpointer that has no thread yet.
+    /// Creates a checkpointer that nobody serves yet.
     pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
-        let (sender, orders) = channel();
+        let (sender, orders) = unbounded_channel();
         let checkpointer = Checkpointer {
             orders: sender,
             shared: Arc::default(),
@@ -156,7 +159,7 @@ impl Checkpointer {
     /// # Errors
     /// The checkpoint or closing the log failed. Nothing acknowledged is lost.
     pub async fn close(&self) -> Result<(), CheckpointError> {
-        let (done, closed) = tokio::sync::oneshot::channel();
+        let (done, closed) = oneshot::channel();
         self.orders
             .send(Order::Close(done))
             .map_err(|_| CheckpointError::Ended)?;
@@ -173,80 +176,9 @@ impl Checkpointer {
     }
 }
 
-impl Orders {
-    /// Handles messages on a new thread until the server stops. When the log is longer than `log_bytes`, a checkpoint
-    /// is requested.
-    ///
-    /// # Errors
-    /// The operating system cannot start a thread.
-    pub(super) fn serve(self, task: Task, log_bytes: u64) -> std::io::Result<JoinHandle<()>> {
-        let done = self.checkpointer.orders.clone();
-        // Sending fails only when the checkpointer's thread has ended; then the result is not needed.
-        let merger = Merger::start(move |merged| drop(done.send(Order::Merged(Box::new(merged)))))?;
-        std::thread::Builder::new()
-            .name("checkpoint".to_owned())
-            .spawn(move || {
-                crate::priority::lower();
-                self.serve_until_closed(task, merger, log_bytes);
-            })
-    }
-
-    fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
-        let mut schedule = Schedule::new(Instant::now());
-        let mut closing = None;
-        self.update_stats(&task);
-        // Merge what earlier runs left: a server that restarts often takes no checkpoints except when it stops.
-        merger.start_next(|| task.begin_merge());
-        loop {
-            let wait = schedule.due().saturating_duration_since(Instant::now());
-            match self.orders.recv_timeout(wait) {
-                // The message may have been sent while a checkpoint ran that has since completed.
-                Ok(Order::Wake) if !self.checkpointer.shared.ordered.load(Ordering::Acquire) => {}
-                Ok(Order::Wake) => schedule.ordered(Instant::now()),
-                Err(RecvTimeoutError::Timeout) => match self.checkpoint(&mut task) {
-                    Ok(()) => {
-                        schedule.succeeded(Instant::now());
-                        // Writes during the checkpoint may have filled the log again, so far that no further write is
-                        // accepted that could request one.
-                        if task.journal.tail_bytes() > log_bytes {
-                            schedule.ordered(Instant::now());
-                        }
-                    }
-                    Err(_) => schedule.failed(Instant::now()),
-                },
-                Ok(Order::Merged(merged)) => {
-                    if let Some(merged) = merger.take(*merged) {
-                        task.finish_merge(merged);
-                        self.update_stats(&task);
-                    }
-                }
-                Ok(Order::Remove(ordinal)) => {
-                    if let Err(error) = task.remove_bucket(ordinal) {
-                        tracing::warn!(ordinal, %error, "a deleted bucket's files could not be removed; the next checkpoint retries");
-                    }
-                }
-                Ok(Order::Close(done)) => {
-                    merger.stop();
-                    closing = Some(done);
-                }
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            merger.start_next(|| task.begin_merge());
-            if !merger.is_busy()
-                && let Some(done) = closing.take()
-            {
-                let checkpoint = self.checkpoint(&mut task);
-                let closed = task.journal.close();
-                let closed = closed.map_err(CheckpointError::from);
-                // The receiver waits for this message.
-                let _ = done.send(checkpoint.and(closed));
-                return;
-            }
-        }
-    }
-
+impl Checkpointer {
     fn update_stats(&self, task: &Task) {
-        let mut stats = self.checkpointer.shared.stats.lock();
+        let mut stats = self.shared.stats.lock();
         stats.segments = task.manifest.segments.len() as u64;
         stats.merges = task.merges;
     }
@@ -256,12 +188,12 @@ impl Orders {
         let outcome = task.checkpoint();
         let took = started.elapsed();
         self.update_stats(task);
-        let mut stats = self.checkpointer.shared.stats.lock();
+        let mut stats = self.shared.stats.lock();
         stats.nanoseconds += u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         match &outcome {
             Ok(()) => {
                 // The order matters: a caller that sees the new count may request another checkpoint.
-                self.checkpointer.shared.ordered.store(false, Ordering::Release);
+                self.shared.ordered.store(false, Ordering::Release);
                 stats.checkpoints += 1;
                 tracing::debug!(?took, "checkpoint done");
             }
@@ -271,5 +203,137 @@ impl Orders {
             }
         }
         outcome
+    }
+}
+
+impl Orders {
+    /// Handles messages until the shard is closed. When the log is longer than `log_bytes`, a checkpoint is requested.
+    pub(super) fn serve(self, task: Task, log_bytes: u64, pools: &Pools) {
+        let done = self.checkpointer.orders.clone();
+        // Sending fails only when the checkpointer has ended; then the result is not needed.
+        let merger = Merger::new(pools.merges.clone(), move |merged| {
+            drop(done.send(Order::Merged(Box::new(merged))));
+        });
+        let serving = Serving {
+            orders: self.orders,
+            checkpointer: self.checkpointer,
+            task: Some(Box::new(task)),
+            workers: pools.checkpoints.clone(),
+            merger,
+            schedule: Schedule::new(Instant::now()),
+            log_bytes,
+        };
+        pools.buckets.arbiters().next().spawn(async move {
+            // Without the task, whoever waits for a checkpoint is told that the checkpointer has ended.
+            let _ = serving.until_closed().await;
+        });
+    }
+}
+
+/// A shard's checkpointer while it is served.
+struct Serving {
+    orders: UnboundedReceiver<Order>,
+    checkpointer: Checkpointer,
+    /// Not here while a step runs.
+    task: Option<Box<Task>>,
+    workers: Workers,
+    merger: Merger,
+    schedule: Schedule,
+    log_bytes: u64,
+}
+
+impl Serving {
+    /// Ends early, with `None`, if a step panics.
+    async fn until_closed(mut self) -> Option<()> {
+        // Merge what earlier runs left: a server that restarts often takes no checkpoints except when it stops.
+        self.step(|task, checkpointer| checkpointer.update_stats(task))
+            .await?;
+        let mut closing = None;
+        loop {
+            let order = timeout_at(self.schedule.due().into(), self.orders.recv()).await;
+            match order {
+                // The message may have been sent while a checkpoint ran that has since completed.
+                Ok(Some(Order::Wake)) if !self.checkpointer.shared.ordered.load(Ordering::Acquire) => {}
+                Ok(Some(Order::Wake)) => self.schedule.ordered(Instant::now()),
+                Err(_) => self.checkpoint().await?,
+                Ok(Some(Order::Merged(merged))) => {
+                    if let Some(merged) = self.merger.take(*merged) {
+                        let finish = |task: &mut Task, checkpointer: &Checkpointer| {
+                            task.finish_merge(merged);
+                            checkpointer.update_stats(task);
+                        };
+                        self.step(finish).await?;
+                    }
+                }
+                Ok(Some(Order::Remove(ordinal))) => self.remove(ordinal).await?,
+                Ok(Some(Order::Close(done))) => {
+                    self.merger.stop();
+                    closing = Some(done);
+                }
+                Ok(None) => return Some(()),
+            }
+            if !self.merger.is_busy()
+                && let Some(done) = closing.take()
+            {
+                let close = |task: &mut Task, checkpointer: &Checkpointer| {
+                    let checkpoint = checkpointer.checkpoint(task);
+                    let closed = task.journal.close();
+                    checkpoint.and(closed.map_err(CheckpointError::from))
+                };
+                let closed = self.step(close).await?;
+                self.task = None;
+                // The receiver waits for this message.
+                let _ = done.send(closed);
+                return Some(());
+            }
+        }
+    }
+
+    async fn checkpoint(&mut self) -> Option<()> {
+        let log_bytes = self.log_bytes;
+        let checkpoint = move |task: &mut Task, checkpointer: &Checkpointer| {
+            let outcome = checkpointer.checkpoint(task);
+            // Writes during the checkpoint may have filled the log again, so far that no further write is accepted that
+            // could request one.
+            outcome.map(|()| task.journal.tail_bytes() > log_bytes)
+        };
+        match self.step(checkpoint).await? {
+            Ok(is_long) => {
+                self.schedule.succeeded(Instant::now());
+                if is_long {
+                    self.schedule.ordered(Instant::now());
+                }
+            }
+            Err(_) => self.schedule.failed(Instant::now()),
+        }
+        Some(())
+    }
+
+    async fn remove(&mut self, ordinal: u32) -> Option<()> {
+        self.step(move |task, _| {
+            if let Err(error) = task.remove_bucket(ordinal) {
+                tracing::warn!(ordinal, %error, "a deleted bucket's files could not be removed; the next checkpoint retries");
+            }
+        })
+        .await
+    }
+
+    /// Does a step, then starts the next merge if there is one. Returns `None` if the step panicked; then there is no task
+    /// any more.
+    async fn step<T: Send + 'static>(
+        &mut self,
+        step: impl FnOnce(&mut Task, &Checkpointer) -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut task = self.task.take()?;
+        let (checkpointer, may_merge) = (self.checkpointer.clone(), self.merger.is_free());
+        let work = move || -> (Box<Task>, T, Option<MergeJob>) {
+            let done = step(&mut task, &checkpointer);
+            let merge = may_merge.then(|| task.begin_merge()).flatten();
+            (task, done, merge)
+        };
+        let (task, done, merge) = self.workers.call(work).await?;
+        self.task = Some(task);
+        merge.into_iter().for_each(|job| self.merger.start(job));
+        Some(done)
     }
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 
 use disk::Disk;
 use engine::{EngineError, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
@@ -17,6 +16,7 @@ use super::task::Task;
 use crate::bucket::{BeginMerge, BucketHandle, FinishMerge, expired_rows};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
+use crate::pools::Workers;
 use crate::sealed_file::SealedDir;
 
 /// Pause after a failed merge.
@@ -46,9 +46,10 @@ pub(super) struct Merged {
     pub(super) written: Result<(Arc<SegmentFile>, Vec<MergedRows>), CheckpointError>,
 }
 
-/// Handle of the merge thread, which runs one merge at a time.
+/// A shard's merges, one at a time, on threads that shards share.
 pub(super) struct Merger {
-    jobs: Sender<MergeJob>,
+    workers: Workers,
+    done: Arc<dyn Fn(Merged) + Send + Sync>,
     stop: Arc<AtomicBool>,
     busy: bool,
 }
@@ -225,25 +226,14 @@ impl Task {
 }
 
 impl Merger {
-    /// Starts the thread, which passes each finished merge to `done`.
-    ///
-    /// # Errors
-    /// The operating system cannot start a thread.
-    pub(super) fn start(done: impl Fn(Merged) + Send + 'static) -> io::Result<Self> {
-        let (jobs, begun) = channel::<MergeJob>();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        std::thread::Builder::new()
-            .name("merge".to_owned())
-            .spawn(move || {
-                crate::priority::lower();
-                begun.iter().for_each(|job| done(job.run(&stopped)));
-            })?;
-        Ok(Merger {
-            jobs,
-            stop,
+    /// Merges on these threads, and passes each finished merge to `done`.
+    pub(super) fn new(workers: Workers, done: impl Fn(Merged) + Send + Sync + 'static) -> Self {
+        Merger {
+            workers,
+            done: Arc::new(done),
+            stop: Arc::default(),
             busy: false,
-        })
+        }
     }
 
     /// Whether a merge is running.
@@ -251,15 +241,16 @@ impl Merger {
         self.busy
     }
 
-    /// Starts the next merge, if there is one and none is running.
-    pub(super) fn start_next(&mut self, next: impl FnOnce() -> Option<MergeJob>) {
-        if self.busy || self.stop.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Some(job) = next() {
-            // If the thread has ended, the segments stay unmerged.
-            self.busy = self.jobs.send(job).is_ok();
-        }
+    /// Whether another merge may start.
+    pub(super) fn is_free(&self) -> bool {
+        !self.busy && !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Starts a merge; none may be running.
+    pub(super) fn start(&mut self, job: MergeJob) {
+        self.busy = true;
+        let (done, stop) = (Arc::clone(&self.done), Arc::clone(&self.stop));
+        self.workers.run(move || done(job.run(&stop)));
     }
 
     /// Accepts a finished merge; returns `None` if it was stopped.

@@ -15,6 +15,7 @@ mod manifest;
 mod merging;
 mod open;
 mod open_error;
+mod pools;
 mod schedule;
 mod sealing;
 mod segments;
@@ -30,10 +31,11 @@ pub use layout::{Layout, at, message};
 pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
 pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
+pub use pools::{PoolOptions, Pools};
 pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]
-pub(crate) use start::start_on;
-pub use start::{Rooms, start};
+pub(crate) use start::start_local;
+pub use start::{Rooms, start, start_pools};
 
 #[cfg(test)]
 pub(crate) mod tests;

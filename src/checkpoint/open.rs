@@ -39,8 +39,6 @@ pub struct Opened {
     pub set_apart: BTreeMap<u32, String>,
     /// The ledger: histories and deliveries.
     pub ledger: LedgerFiles,
-    /// The block cache of these buckets' stores, shared with the stores of new buckets.
-    pub cache: Cache,
     /// Statistics of the recovery.
     pub recovered: Recovered,
 }
@@ -164,7 +162,6 @@ pub(super) fn open_with(
         buckets: replay.buckets.into_values().collect(),
         set_apart: replay.failed,
         ledger,
-        cache,
         recovered,
         manifest,
     })

@@ -1,5 +1,5 @@
-//! Starts the rooms on a data directory: recovery, then the journal's thread, the buckets' actors and the checkpointer,
-//! connected to each other.
+//! Starts the rooms of a shard: recovery, then the buckets' actors and the checkpointer, connected to each other and to the
+//! journal.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,6 +9,7 @@ use std::thread::available_parallelism;
 
 use disk::{Disk, StdDisk};
 use engine::Cache;
+use log_store::Shard;
 use wal::{LogOptions, SyncPolicy};
 
 use super::checkpointer::{Checkpointer, Orders};
@@ -17,10 +18,11 @@ use super::format_1::{Damage, convert};
 use super::layout::Layout;
 use super::open::{Opened, Recovered, open_with};
 use super::open_error::OpenError;
+use super::pools::{PoolOptions, Pools};
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
-use crate::bucket::{Buckets, BucketsOptions, DamagedBlocks, Dependencies, Sealer};
+use crate::bucket::{BucketPoolOptions, Buckets, DamagedBlocks, Dependencies};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
@@ -57,93 +59,124 @@ pub struct Rooms {
     pub recovered: Recovered,
 }
 
-/// Options of the rooms, besides their disks.
+/// Options of a shard's rooms.
+#[derive(Clone, Copy)]
 pub(crate) struct RoomsOptions {
-    pub(crate) sync: SyncPolicy,
     pub(crate) journal: JournalOptions,
-    pub(crate) buckets: BucketsOptions,
     /// Log bytes after which a checkpoint is requested.
     pub(crate) checkpoint_bytes: u64,
-    /// Size of the block cache that the stores of all buckets share.
-    pub(crate) cache_bytes_max: u64,
 }
 
 impl RoomsOptions {
-    fn log(&self) -> LogOptions {
+    fn of(config: &Config) -> Self {
+        RoomsOptions {
+            journal: JournalOptions {
+                queue_bytes_max: QUEUE_BYTES_MAX,
+                tail_bytes_max: config.wal.tail_bytes_max,
+            },
+            checkpoint_bytes: config.storage.checkpoint_bytes,
+        }
+    }
+
+    fn log(&self, sync: SyncPolicy) -> LogOptions {
         let (min, max) = LOG_FILE_BYTES.into_inner();
         LogOptions {
-            sync: self.sync,
+            sync,
             file_bytes_max: (self.checkpoint_bytes / LOG_FILES).clamp(min, max),
             ..LogOptions::default()
         }
     }
 }
 
-/// Recovers the data directory on a thread of its own and starts the rooms. The caller holds the directory's lock. Must
-/// be called within an actix system.
+/// What the rooms of a shard are started on.
+#[derive(Clone)]
+pub(crate) struct Home {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) layout: Layout,
+    pub(crate) pools: Arc<Pools>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: RoomsOptions,
+}
+
+/// The pools that this configuration asks for, for `checkpoints` checkpoints and recoveries at the same time. Must be
+/// called within an actix system.
+///
+/// # Errors
+/// A thread could not be started.
+pub fn start_pools(config: &Config, checkpoints: usize) -> io::Result<Arc<Pools>> {
+    let cores = available_parallelism().map_or(1, usize::from);
+    Pools::start(PoolOptions {
+        buckets: BucketPoolOptions {
+            mailbox_bytes_max: MAILBOX_BYTES_MAX,
+            memory_bytes_max: config.storage.point_bytes_max(),
+            cache_bytes_max: config.storage.cache_bytes_max,
+            threads: cores.div_ceil(2),
+        },
+        checkpoints,
+        recoveries: checkpoints,
+    })
+}
+
+/// Recovers the data directory, whose log is in it, and starts the rooms and the journal. The caller holds the directory's
+/// lock. Must be called within an actix system.
 ///
 /// # Errors
 /// A disk error, or damage.
-pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
-    let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let layout = Layout::of(&config.storage.data_dir);
-    let cores = available_parallelism().map_or(1, usize::from);
-    let options = RoomsOptions {
-        sync: match config.wal.sync {
-            SyncMode::Always => SyncPolicy::Always,
-            SyncMode::Interval => SyncPolicy::Interval(config.wal.sync_interval),
-            SyncMode::Never => SyncPolicy::Never,
-        },
-        journal: JournalOptions {
-            queue_bytes_max: QUEUE_BYTES_MAX,
-            tail_bytes_max: config.wal.tail_bytes_max,
-        },
-        buckets: BucketsOptions {
-            mailbox_bytes_max: MAILBOX_BYTES_MAX,
-            memory_bytes_max: config.storage.point_bytes_max(),
-            threads: cores.div_ceil(2),
-        },
-        checkpoint_bytes: config.storage.checkpoint_bytes,
-        cache_bytes_max: config.storage.cache_bytes_max,
+pub async fn start(config: &Config, pools: Arc<Pools>, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
+    let sync = match config.wal.sync {
+        SyncMode::Always => SyncPolicy::Always,
+        SyncMode::Interval => SyncPolicy::Interval(config.wal.sync_interval),
+        SyncMode::Never => SyncPolicy::Never,
     };
-    start_on(disk, layout, options, clock).await
+    let home = Home {
+        disk: Arc::new(StdDisk),
+        layout: Layout::of(&config.storage.data_dir),
+        pools,
+        clock,
+        options: RoomsOptions::of(config),
+    };
+    start_local(home, sync).await
 }
 
 /// Like `start`, over a given disk.
-pub(crate) async fn start_on(
-    disk: Arc<dyn Disk>,
-    layout: Layout,
-    options: RoomsOptions,
-    clock: Arc<dyn Clock>,
-) -> Result<Rooms, OpenError> {
-    let (data_dir, checkpoint_bytes) = (layout.data_dir.clone(), options.checkpoint_bytes);
-    let failed = |error| OpenError::Io(data_dir.clone(), error);
-    let (done, recovered) = tokio::sync::oneshot::channel();
-    let (of_thread, dirs) = (Arc::clone(&disk), layout.clone());
-    let mut log = LocalShard::new(Arc::clone(&disk), layout.log_dir(), options.log());
-    let cache = Cache::new(options.cache_bytes_max);
-    std::thread::Builder::new()
-        .name("recovery".to_owned())
-        .spawn(move || {
-            // Sending fails only when the process is about to end and nobody waits.
-            let opened = recover(&of_thread, &dirs, &mut log, cache);
-            let _ = done.send(opened.map(|opened| (opened, log)));
-        })
-        .map_err(failed)?;
-    let recovered = recovered.await;
-    let panicked = |_| Err(failed(io::Error::other("recovery panicked")));
-    let (opened, log) = recovered.unwrap_or_else(panicked)?;
+pub(crate) async fn start_local(home: Home, sync: SyncPolicy) -> Result<Rooms, OpenError> {
+    let failed = |error| OpenError::Io(home.layout.data_dir.clone(), error);
+    let log = LocalShard::new(
+        Arc::clone(&home.disk),
+        home.layout.log_dir(),
+        home.options.log(sync),
+    );
+    let (opened, log) = recover(&home, log).await?;
     let log = log
         .into_log()
         .ok_or_else(|| failed(io::Error::other("BUG: the log was not opened")))?;
     let journal = Journal::start(log).map_err(failed)?;
-    let (rooms, orders, task) = assemble(opened, &journal, disk, layout, options, clock)?;
-    orders.serve(task, checkpoint_bytes).map_err(failed)?;
-    Ok(rooms)
+    Ok(start_opened(opened, &journal, THE_SHARD, home))
+}
+
+/// Recovers a shard on a thread of its own, when there is a place for it. Returns its log, too, to be written to.
+async fn recover<L: ShardLog + Send + 'static>(home: &Home, mut log: L) -> Result<(Opened, L), OpenError> {
+    let failed = |error| OpenError::Io(home.layout.data_dir.clone(), error);
+    let place = home.pools.recoveries.acquire().await;
+    let place = place.map_err(|_| failed(io::Error::other("BUG: the places of recoveries are gone")))?;
+    let (done, recovered) = tokio::sync::oneshot::channel();
+    let (disk, layout) = (Arc::clone(&home.disk), home.layout.clone());
+    let cache = home.pools.buckets.cache().clone();
+    std::thread::Builder::new()
+        .name("recovery".to_owned())
+        .spawn(move || {
+            // Sending fails only when the process is about to end and nobody waits.
+            let opened = open_converted(&disk, &layout, &mut log, cache);
+            let _ = done.send(opened.map(|opened| (opened, log)));
+        })
+        .map_err(failed)?;
+    let recovered = recovered.await;
+    drop(place);
+    recovered.unwrap_or_else(|_| Err(failed(io::Error::other("recovery panicked"))))
 }
 
 /// Opens the directory, after converting it from format 1 if necessary.
-fn recover(
+fn open_converted(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     log: &mut dyn ShardLog,
@@ -154,16 +187,29 @@ fn recover(
     open_with(disk, layout, log, cache)
 }
 
-/// Connects everything except recovery and the checkpointer's thread. The owner of the task decides when a checkpoint
-/// is taken.
+/// Starts the rooms of a shard that was recovered, whose log the journal writes.
+fn start_opened(opened: Opened, journal: &Arc<Journal>, shard: Shard, home: Home) -> Rooms {
+    let (pools, log_bytes) = (Arc::clone(&home.pools), home.options.checkpoint_bytes);
+    let (rooms, orders, task) = assemble(opened, journal, shard, home);
+    orders.serve(task, log_bytes, &pools);
+    rooms
+}
+
+/// Connects everything except recovery and the serving of the checkpointer. The owner of the task decides when a
+/// checkpoint is taken.
 pub(super) fn assemble(
     opened: Opened,
     journal: &Arc<Journal>,
-    disk: Arc<dyn Disk>,
-    layout: Layout,
-    options: RoomsOptions,
-    clock: Arc<dyn Clock>,
-) -> Result<(Rooms, Orders, Task), OpenError> {
+    shard: Shard,
+    home: Home,
+) -> (Rooms, Orders, Task) {
+    let Home {
+        disk,
+        layout,
+        pools,
+        clock,
+        options,
+    } = home;
     let (checkpointer, orders) = Checkpointer::new(&opened.recovered);
     let catalog = CatalogHandle::new(opened.catalog);
     let order = checkpointer.clone();
@@ -173,7 +219,7 @@ pub(super) fn assemble(
         }
     };
     let log_writer = Arc::clone(journal);
-    let (writer, journal) = journal.open(THE_SHARD, opened.tail, catalog.clone(), options.journal, progress);
+    let (writer, journal) = journal.open(shard, opened.tail, catalog.clone(), options.journal, progress);
     let mut states = opened.buckets;
     let mut usage = Usage::default();
     for state in &mut states {
@@ -184,14 +230,12 @@ pub(super) fn assemble(
         usage.set(*ordinal, opened.segments.rows_of(*ordinal));
     }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
-    let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let segments_dir = opened.segments.files.dir.clone();
     let dependencies = Dependencies {
         journal: journal.clone(),
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
-        sealer,
-        cache: opened.cache,
+        pool: Arc::clone(&pools.buckets),
         ledger: opened.ledger.ledger().clone(),
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
@@ -199,7 +243,7 @@ pub(super) fn assemble(
     };
     let mut set_apart = SetApart::default();
     set_apart.buckets.extend(opened.set_apart.keys());
-    let buckets = Buckets::start(states, opened.set_apart, dependencies, options.buckets);
+    let buckets = Buckets::start(states, opened.set_apart, dependencies);
     let ledger = opened.ledger.ledger().clone();
     let mut task = Task {
         disk,
@@ -233,5 +277,5 @@ pub(super) fn assemble(
         checkpointer,
         recovered: opened.recovered,
     };
-    Ok((rooms, orders, task))
+    (rooms, orders, task)
 }

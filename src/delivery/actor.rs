@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::handle::Shared;
@@ -64,6 +64,8 @@ pub(super) enum DeliveryMessage {
         within: Duration,
         reply: oneshot::Sender<()>,
     },
+    /// Ends the actor.
+    End,
 }
 
 /// An attempt that has ended.
@@ -433,6 +435,7 @@ impl Handler<DeliveryMessage> for DeliveryActor {
                 context.run_later(within, |actor, _| actor.finish());
                 self.go_on(context);
             }
+            DeliveryMessage::End => context.stop(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter};
+use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -47,14 +47,13 @@ pub struct Deliveries(Arc<Inner>);
 
 struct Inner {
     address: Addr<DeliveryActor>,
-    arbiter: Arbiter,
     shared: Arc<Shared>,
     /// Free bytes for points that are not deliveries yet.
     free_bytes: Arc<Semaphore>,
 }
 
 impl Deliveries {
-    /// Starts the actor with all deliveries owed by the catalog. Must be called within an actix system.
+    /// Starts the actor on this thread with all deliveries owed by the catalog.
     ///
     /// # Errors
     /// The operating system provides no random bytes.
@@ -63,6 +62,7 @@ impl Deliveries {
         journal: JournalHandle,
         clock: Arc<dyn Clock>,
         allow_private_networks: bool,
+        thread: &ArbiterHandle,
     ) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
         let for_transport = guard.clone();
@@ -74,7 +74,7 @@ impl Deliveries {
             recent: Recent::default(),
             stats: Mutex::default(),
         };
-        Self::start_with(shared, || {
+        Self::start_with(shared, thread, || {
             Rc::new(HttpTransport::new(for_transport, ATTEMPT_TIMEOUT))
         })
     }
@@ -82,18 +82,16 @@ impl Deliveries {
     /// Like [`Deliveries::start`] with a custom transport, which is constructed on the actor's thread.
     pub(super) fn start_with(
         shared: Shared,
+        thread: &ArbiterHandle,
         transport: impl FnOnce() -> Rc<dyn Transport> + Send + 'static,
     ) -> Result<Self, NoRandomness> {
         let ids = ObjectIds::new()?;
         let shared = Arc::new(shared);
-        let arbiter = Arbiter::new();
         let for_actor = Arc::clone(&shared);
-        let address = DeliveryActor::start_in_arbiter(&arbiter.handle(), move |_| {
-            DeliveryActor::new(for_actor, transport(), ids)
-        });
+        let address =
+            DeliveryActor::start_in_arbiter(thread, move |_| DeliveryActor::new(for_actor, transport(), ids));
         Ok(Self(Arc::new(Inner {
             address,
-            arbiter,
             shared,
             free_bytes: Arc::new(Semaphore::new(OFFERED_BYTES_MAX)),
         })))
@@ -176,6 +174,7 @@ impl Deliveries {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.arbiter.stop();
+        // The actor has timers, so that it would not end for lack of addresses.
+        self.address.do_send(DeliveryMessage::End);
     }
 }

@@ -58,10 +58,11 @@ impl Service {
     /// 409 when the email has an account; 429 after too many sign-ups from the address; 503 when too many sign up at
     /// once.
     pub async fn sign_up(&self, input: SignUp, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
-        self.sign_ups.admit(address, self.now_ns())?;
+        self.resources.sign_ups.admit(address, self.now_ns())?;
         self.check_email_free(&input.email)?;
         let (password, salt) = (input.password, random::bytes()?);
         let password = self
+            .resources
             .passwords
             .run(move |hasher| hasher.hash(&password, salt))
             .await??;
@@ -114,7 +115,9 @@ impl Service {
         let user = self.catalog.read(|catalog| catalog.user_by_email(email).cloned());
         let stored = user.as_ref().map(|user| user.password.clone());
         let verified = self
-            .verify_password(&self.logins, email, address, password, stored, |_| Ok(()))
+            .verify_password(&self.resources.logins, email, address, password, stored, |_| {
+                Ok(())
+            })
             .await?;
         match user.zip(verified) {
             Some((user, ())) => self.signed_in(user.id),
@@ -137,7 +140,8 @@ impl Service {
     ) -> Result<Option<R>, ServiceError> {
         limiter.check(email, address, self.now_ns())?;
         let (limiter, clock, email) = (Arc::clone(limiter), Arc::clone(&self.clock), email.to_owned());
-        self.passwords
+        self.resources
+            .passwords
             .run(move |hasher| {
                 // Check again on the single hashing thread, so that concurrent guesses are counted one by one.
                 limiter.check(&email, address, clock.now_ns())?;
@@ -174,7 +178,11 @@ impl Service {
         let (user_id, _) = bearer(caller)?;
         let wrong = || ServiceError::unauthorized("currentPassword is wrong; nothing was changed");
         let known = self.account(caller)?.user;
-        let (guesses, stored, salt) = (&self.password_guesses, known.password.clone(), random::bytes()?);
+        let (guesses, stored, salt) = (
+            &self.resources.password_guesses,
+            known.password.clone(),
+            random::bytes()?,
+        );
         let hash_new = move |hasher: &mut Hasher| hasher.hash(&new, salt);
         let password = self
             .verify_password(guesses, &known.email, address, current, Some(stored), hash_new)

@@ -168,7 +168,14 @@ impl Service {
         let webhooks: Vec<_> = self
             .catalog
             .read(|catalog| catalog.webhooks_of(caller.organization_id).cloned().collect());
-        let new = new_deliveries(Event::BucketUpdated, id, &webhooks, &self.ids, at_ns, &update);
+        let new = new_deliveries(
+            Event::BucketUpdated,
+            id,
+            &webhooks,
+            &self.resources.ids,
+            at_ns,
+            &update,
+        );
         self.admit_deliveries(caller.organization_id, &new)?;
         let owed = new.ids();
         let command = Command::BucketUpdated {

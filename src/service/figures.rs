@@ -87,7 +87,7 @@ impl Service {
             journal: self.decisions.journal_stats(),
             checkpoints: self.checkpointer.stats(),
             ledger: self.ledger.stats(),
-            queries: self.queries.stats(),
+            queries: self.resources.queries.stats(),
             deliveries: self.deliveries.stats(),
             rules_due: self.alerts.due_count().await.ok().map(|due| due as u64),
             rules_waiting: (waiting as u64, waiting_max as u64),

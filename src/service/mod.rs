@@ -23,6 +23,7 @@ pub mod passwords;
 pub mod query;
 pub mod quota;
 mod records;
+mod resources;
 pub mod rules;
 mod signup_limiter;
 mod sliding_window;
@@ -32,7 +33,6 @@ mod triggers;
 pub mod webhooks;
 
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 use parking_lot::Mutex;
 
@@ -44,31 +44,28 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::Deliveries;
 use crate::error::ServiceError;
-use crate::ids::{ObjectId, ObjectIds};
+use crate::ids::ObjectId;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
-use crate::query_pool::QueryPool;
-use crate::random;
 
 pub use figures::{Figures, IngestFigures};
+
+pub use resources::Resources;
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use decision::Decisions;
 use figures::IngestCounts;
-use login_limiter::LoginLimiter;
-use passwords::Passwords;
-use signup_limiter::SignUpLimiter;
 use tokens::Tokens;
 
-/// The rooms that endpoints call, and their shared state.
+/// The rooms of a shard that endpoints call, and their state.
 pub struct Service {
     /// The validated configuration.
     pub config: Arc<Config>,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Generates ids.
-    pub ids: Arc<ObjectIds>,
+    /// What shards share.
+    pub resources: Arc<Resources>,
     /// Organizations, users, keys, buckets, sources, rules and webhooks.
     pub catalog: CatalogHandle,
     /// Stores the points.
@@ -81,18 +78,8 @@ pub struct Service {
     pub alerts: Alerts,
     /// Delivers to webhooks.
     pub deliveries: Deliveries,
-    /// Runs scans and aggregations.
-    pub queries: QueryPool,
     /// Issues and verifies bearer tokens.
     pub tokens: Tokens,
-    /// A random number that distinguishes this run of the server from others.
-    run: u64,
-    passwords: Passwords,
-    logins: Arc<LoginLimiter>,
-    /// Separate from log-in failures: somebody who only knows the email cannot keep its owner from changing the
-    /// password.
-    password_guesses: Arc<LoginLimiter>,
-    sign_ups: SignUpLimiter,
     /// Uses of keys that are not in the log yet: the minute of each, at most one for each key and minute.
     unsaved_key_uses: Mutex<Vec<(ObjectId, u32)>>,
     /// Organizations with calls that are not in the log yet, without duplicates.
@@ -108,13 +95,14 @@ impl Service {
     /// Makes the service from opened rooms. The catalog must have its server secret.
     ///
     /// # Errors
-    /// Fails when the operating system provides no random bytes or no thread, or when the catalog has no secret.
+    /// The catalog has no secret.
     pub fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
         rooms: Rooms,
         alerts: Alerts,
         deliveries: Deliveries,
+        resources: Arc<Resources>,
     ) -> Result<Self, ServiceError> {
         let Rooms {
             catalog,
@@ -128,24 +116,10 @@ impl Service {
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
-        let cores = available_parallelism().map_or(1, usize::from);
-        let threads = if config.query.threads == 0 {
-            cores / 2
-        } else {
-            config.query.threads
-        };
-        let queries = QueryPool::start(
-            threads,
-            config.query.queue_max,
-            config.query.timeout,
-            config.query.memory_bytes_max,
-        );
-        let queries = queries.map_err(ServiceError::internal)?;
-        let sign_ups = SignUpLimiter::new(config.accounts.signups_per_hour_max);
         Ok(Self {
             config,
             clock,
-            ids: Arc::new(ObjectIds::new()?),
+            resources,
             _log_writer: log_writer,
             catalog,
             buckets,
@@ -153,13 +127,7 @@ impl Service {
             checkpointer,
             alerts,
             deliveries,
-            queries,
             tokens: Tokens::new(&secret)?,
-            run: u64::from_le_bytes(random::bytes()?),
-            passwords: Passwords::start().map_err(ServiceError::internal)?,
-            logins: Arc::new(LoginLimiter::new("failed sign-ins")),
-            password_guesses: Arc::new(LoginLimiter::new("wrong passwords")),
-            sign_ups,
             unsaved_key_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
             decisions: Decisions::new(journal),
@@ -195,7 +163,7 @@ impl Service {
     }
 
     pub fn next_id(&self) -> ObjectId {
-        self.ids.next(self.now_ns())
+        self.resources.ids.next(self.now_ns())
     }
 }
 

@@ -27,7 +27,7 @@ impl Service {
             .catalog
             .read(|catalog| catalog.revisions(caller.organization_id));
         let revisions = found.ok_or_else(|| ServiceError::not_found("organization"))?;
-        Ok((self.run, revisions))
+        Ok((self.resources.run, revisions))
     }
 
     /// Renames the organization if a different name is given.

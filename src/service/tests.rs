@@ -6,22 +6,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use actix::spawn;
+use actix::{Arbiter, spawn};
 use disk::sim::SimDisk;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
+use wal::SyncPolicy;
 
 use super::accounts::SignUp;
 use super::buckets::BucketInput;
 use super::page::PageRequest;
 use super::tokens::Session;
-use super::{Caller, Credential, Service};
+use super::{Caller, Credential, Resources, Service};
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
-use crate::checkpoint::start_on;
+use crate::checkpoint::start_local;
 use crate::checkpoint::tests::hooked_disk::HookedDisk;
-use crate::checkpoint::tests::live::{in_system, layout, options};
+use crate::checkpoint::tests::live::{home, in_system};
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::config::Config;
 use crate::delivery::Deliveries;
@@ -79,7 +80,7 @@ impl World {
         }));
         let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
-        let rooms = start_on(disk, layout(), options(), Arc::clone(&clock)).await;
+        let rooms = start_local(home(disk, Arc::clone(&clock)), SyncPolicy::Always).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         let secret = Bytes([7; 32]);
         rooms
@@ -88,20 +89,17 @@ impl World {
             .await
             .unwrap();
         let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
-        let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), true);
-        let alerts = Alerts::start(alerts::Dependencies {
+        let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), true, &Arbiter::current());
+        let dependencies = alerts::Dependencies {
             catalog: rooms.catalog.clone(),
             journal: rooms.journal.clone(),
             clock: Arc::clone(&clock),
             owed: Box::new(drop),
-        });
-        let service = Service::new(
-            Arc::new(Config::defaults().unwrap()),
-            clock,
-            rooms,
-            alerts,
-            deliveries.unwrap(),
-        );
+        };
+        let alerts = Alerts::start(dependencies, &Arbiter::current());
+        let config = Arc::new(Config::defaults().unwrap());
+        let resources = Resources::start(&config).unwrap();
+        let service = Service::new(config, clock, rooms, alerts, deliveries.unwrap(), resources);
         let service = Rc::new(service.unwrap());
         let account = service
             .sign_up(sign_up("first@example.com"), None)
@@ -139,7 +137,7 @@ impl World {
             yield_now().await;
         }
         // Waits until a password has been hashed, so that its request can continue to the journal.
-        self.service.passwords.run(|_| ()).await.unwrap();
+        self.service.resources.passwords.run(|_| ()).await.unwrap();
         for _ in 0..TURNS {
             yield_now().await;
         }

@@ -104,7 +104,7 @@ impl Service {
     pub(super) fn triggers(&self) -> Triggers {
         Triggers {
             catalog: self.catalog.clone(),
-            ids: Arc::clone(&self.ids),
+            ids: Arc::clone(&self.resources.ids),
             config: Arc::clone(&self.config),
         }
     }
@@ -140,7 +140,7 @@ impl Service {
             stop.touched(page.touched);
             Ok(Step::Answer(NewestPoint::of(&page, &source.schema)))
         };
-        let answered = self.queries.run(caller.organization_id, read).await;
+        let answered = self.resources.queries.run(caller.organization_id, read).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }

@@ -134,7 +134,14 @@ impl Service {
         let now_ns = self.now_ns();
         let bucket_id = webhook.settings.bucket_id;
         let event = Event::WebhookTest;
-        let test = delivery_to(&webhook, event, bucket_id, &self.ids, now_ns, &test_data());
+        let test = delivery_to(
+            &webhook,
+            event,
+            bucket_id,
+            &self.resources.ids,
+            now_ns,
+            &test_data(),
+        );
         self.admit_deliveries(caller.organization_id, &NewDeliveries::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],

@@ -20,6 +20,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("priority", &[]),
     ("metrics", &[]),
     ("open_files", &[]),
+    ("pools", &[]),
     ("query_pool", &["error", "ids", "metrics", "priority"]),
     // Pure rooms.
     ("catalog", &["ids", "clock", "limits"]),
@@ -42,6 +43,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "journal",
             "ledger",
             "limits",
+            "pools",
             "priority",
             "sealed_file",
         ],
@@ -76,6 +78,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "journal",
             "ledger",
             "limits",
+            "pools",
             "priority",
             "sealed_file",
         ],

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, SimDisk};
 use parking_lot::{Condvar, Mutex};
+use wal::SyncPolicy;
 
 use super::crash::check_image;
 use super::hooked_disk::HookedDisk;
 use super::live::{rooms_of, store_in};
 use super::seed;
-use super::world::{RunningRooms, World, in_system, layout, options};
+use super::world::{RunningRooms, World, home, in_system};
 use crate::checkpoint::merging::{MERGE_PAUSE_NS, Merged};
-use crate::checkpoint::start::start_on;
+use crate::checkpoint::start::start_local;
 use crate::checkpoint::{CheckpointError, Checkpointer};
 use crate::clock::{Clock, DAY_NS};
 
@@ -78,7 +79,7 @@ fn checkpoints_continue_during_a_merge_and_a_stop_does_not_wait() {
     };
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let rooms = start_on(Arc::new(hooked_disk), layout(), options(), clock).await;
+        let rooms = start_local(home(Arc::new(hooked_disk), clock), SyncPolicy::Always).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         for _ in 0..40 {

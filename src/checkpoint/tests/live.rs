@@ -7,22 +7,22 @@ use std::sync::atomic::AtomicBool;
 use actix::System;
 use disk::Disk;
 use engine::Cache;
-use wal::{LogOptions, SyncPolicy};
+use wal::LogOptions;
 
 use super::model::Row;
 use super::record::ingest;
-use crate::bucket::{Buckets, BucketsOptions};
+use crate::bucket::{BucketPoolOptions, Buckets};
 use crate::catalog::{Bucket, CatalogHandle};
 use crate::checkpoint::Rooms as AllRooms;
 use crate::checkpoint::merging::Merged;
 use crate::checkpoint::open::open_with;
-use crate::checkpoint::start::{RoomsOptions, assemble};
+use crate::checkpoint::start::{Home, RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
-use crate::checkpoint::{CheckpointError, Layout, OpenError};
-use crate::clock::{ManualClock, SECOND_NS};
+use crate::checkpoint::{CheckpointError, Layout, OpenError, PoolOptions, Pools};
+use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard};
+use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard, THE_SHARD};
 
 /// The data directory on the simulated disk.
 pub(crate) fn layout() -> Layout {
@@ -31,18 +31,32 @@ pub(crate) fn layout() -> Layout {
 
 pub(crate) fn options() -> RoomsOptions {
     RoomsOptions {
-        sync: SyncPolicy::Always,
         journal: JournalOptions {
             queue_bytes_max: 1 << 20,
             tail_bytes_max: 1 << 30,
         },
-        buckets: BucketsOptions {
+        checkpoint_bytes: 1 << 30,
+    }
+}
+
+/// Rooms on this disk, with pools of their own.
+pub(crate) fn home(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Home {
+    let pools = Pools::start(PoolOptions {
+        buckets: BucketPoolOptions {
             mailbox_bytes_max: 1 << 20,
             memory_bytes_max: 1 << 30,
+            cache_bytes_max: 1 << 20,
             threads: 1,
         },
-        checkpoint_bytes: 1 << 30,
-        cache_bytes_max: 1 << 20,
+        checkpoints: 1,
+        recoveries: 1,
+    });
+    Home {
+        disk,
+        layout: layout(),
+        pools: pools.expect("threads start"),
+        clock,
+        options: options(),
     }
 }
 
@@ -84,7 +98,7 @@ impl RunningRooms {
         let mut log = LocalShard::new(Arc::clone(&disk), layout().log_dir(), log);
         let opened = open_with(&disk, &layout(), &mut log, Cache::new(1 << 20))?;
         let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
-        let (rooms, _, task) = assemble(opened, &journal, disk, layout(), options(), clock)?;
+        let (rooms, _, task) = assemble(opened, &journal, THE_SHARD, home(disk, clock));
         Ok(RunningRooms::of(rooms, task))
     }
 

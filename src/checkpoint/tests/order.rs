@@ -16,9 +16,9 @@ use super::crash::{check_image, recover};
 use super::hooked_disk::HookedDisk;
 use super::model::Existence;
 use super::seed;
-use super::world::{RunningRooms, World, in_system, layout, options};
+use super::world::{RunningRooms, World, home, in_system, layout};
 use crate::catalog::Command;
-use crate::checkpoint::start::start_on;
+use crate::checkpoint::start::start_local;
 use crate::checkpoint::{Manifest, open};
 use crate::clock::{Clock, DAY_NS};
 
@@ -425,7 +425,7 @@ fn the_checkpointer_s_thread_closes_everything_in_order() {
     for _ in 0..3 {
         in_system(async {
             let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-            let rooms = start_on(Arc::new(disk.clone()), layout(), options(), clock).await;
+            let rooms = start_local(home(Arc::new(disk.clone()), clock), SyncPolicy::Always).await;
             let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
             let checkpointer = rooms.checkpointer.clone();
             if rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use disk::sim::SimDisk;
+use wal::SyncPolicy;
 
 use super::hooked_disk::HookedDisk;
-use super::live::{in_system, layout, options};
+use super::live::{home, in_system};
 use super::world::{ORGANIZATION, World, id};
 use crate::catalog::Command;
 use crate::checkpoint::Rooms;
-use crate::checkpoint::start::{RoomsOptions, start_on};
+use crate::checkpoint::start::start_local;
 use crate::clock::Clock;
 
 /// A load of commands; the checkpointer waits for one between any two of its steps.
@@ -62,11 +63,9 @@ fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Load)) -> u64 {
     let disk = Arc::new(HookedDisk::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let options = RoomsOptions {
-            checkpoint_bytes,
-            ..options()
-        };
-        let rooms = start_on(disk, layout(), options, clock).await;
+        let mut home = home(disk, clock);
+        home.options.checkpoint_bytes = checkpoint_bytes;
+        let rooms = start_local(home, SyncPolicy::Always).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         work(&rooms, &load).await;

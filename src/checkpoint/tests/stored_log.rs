@@ -12,7 +12,7 @@ use log_store::sim::SimStore;
 use log_store::{LogStore, NodeId};
 
 use super::seed;
-use super::world::{Failure, RunningRooms, World, in_system, layout, options};
+use super::world::{Failure, RunningRooms, World, home, in_system, layout};
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
@@ -59,8 +59,7 @@ impl Node {
         world.model.lock().settle(&opened, now_ns);
         let journal = Journal::start(StoredLog::new(Box::new(self.store.clone()))).expect("a thread starts");
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let assembled = assemble(opened, &journal, disk, layout(), options(), clock);
-        let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
+        let (rooms, _, task) = assemble(opened, &journal, THE_SHARD, home(disk, clock));
         RunningRooms::of(rooms, task)
     }
 }

@@ -18,7 +18,7 @@ use crate::ids::ObjectId;
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 pub(super) const ORGANIZATION: u64 = 1;
 
-pub(super) use super::live::{Failure, RunningRooms, id, in_system, layout, options};
+pub(super) use super::live::{Failure, RunningRooms, home, id, in_system, layout};
 pub(super) use super::record::ingest;
 
 pub(super) struct World {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use actix::Arbiter;
 use disk::sim::{Crash, SimDisk};
 use wal::LogOptions;
 
@@ -111,7 +112,8 @@ impl World {
             stats: Default::default(),
         };
         let for_actor = script.clone();
-        let deliveries = Deliveries::start_with(shared, || for_actor.transport()).unwrap();
+        let deliveries =
+            Deliveries::start_with(shared, &Arbiter::new().handle(), || for_actor.transport()).unwrap();
         World {
             disk,
             clock,

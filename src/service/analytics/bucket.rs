@@ -97,7 +97,7 @@ impl Service {
             }
             finish(&planned.compute(&view, stop)?).map(Step::Answer)
         };
-        let answered = self.queries.run(caller.organization_id, answer).await;
+        let answered = self.resources.queries.run(caller.organization_id, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }

@@ -84,7 +84,7 @@ impl Service {
             }
             finish(&planned.compute(&figures, stop)?).map(Step::Answer)
         };
-        self.queries.run(caller.organization_id, answer).await
+        self.resources.queries.run(caller.organization_id, answer).await
     }
 
     /// Collects the figures from the catalog, and the buckets.

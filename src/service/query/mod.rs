@@ -205,7 +205,7 @@ impl Service {
         if may_be_large {
             admit()?;
         }
-        let (queries, buckets) = (self.queries.clone(), self.buckets.clone());
+        let (queries, buckets) = (self.resources.queries.clone(), self.buckets.clone());
         let now_ns = self.now_ns();
         let (bucket, sources) = self
             .catalog
@@ -237,7 +237,7 @@ impl Service {
             };
             whole.piece(stop, turn, &finish)
         };
-        let answered = self.queries.run(caller.organization_id, answer).await;
+        let answered = self.resources.queries.run(caller.organization_id, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }

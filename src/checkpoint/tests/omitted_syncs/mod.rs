@@ -23,12 +23,12 @@ use self::disk::{Class, OmittingDisk};
 use super::crash::check_image;
 use super::hooked_disk::HookedDisk;
 use super::model::Model;
-use super::world::{Failure, RunningRooms, World, in_system, layout, options};
+use super::world::{Failure, RunningRooms, World, home, in_system, layout};
 use super::{exhaustive, seed};
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
-use crate::journal::{Journal, LocalShard};
+use crate::journal::{Journal, LocalShard, THE_SHARD};
 
 /// Small, so that checkpoints leave several log files, whose room is cut off.
 const LOG: LogOptions = LogOptions {
@@ -120,8 +120,7 @@ impl Scenario {
         self.cut_power();
         let clock = Arc::clone(&self.world.clock) as Arc<dyn Clock>;
         let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
-        let assembled = assemble(opened, &journal, port, layout(), options(), clock);
-        let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
+        let (rooms, _, task) = assemble(opened, &journal, THE_SHARD, home(port, clock));
         (RunningRooms::of(rooms, task), left_out)
     }
 
