@@ -2,7 +2,7 @@
 
 mod lock;
 mod logging;
-mod node;
+mod opener;
 mod signals;
 
 use std::pin::pin;
@@ -19,13 +19,13 @@ use crate::config::Config;
 use crate::error::ServiceError;
 use crate::http::{self, Tls, TlsError};
 use crate::open_files;
-use crate::service::Service;
+use crate::service::{Node, Service};
 
 pub use lock::{DirectoryLock, LOCK_NAME, LockError};
 pub use logging::start_logging;
 pub use signals::StopSignals;
 
-use node::Node;
+use opener::Opener;
 
 /// During a recovery that takes no longer than this, clients wait in the socket's backlog and none is refused.
 const QUICK_RECOVERY: Duration = Duration::from_millis(500);
@@ -46,9 +46,9 @@ const DIRECTORY_CHECK_PERIOD: Duration = Duration::from_secs(1);
 pub struct Running {
     server: RunningServer,
     tls: Option<Tls>,
-    service: Data<Service>,
-    /// The threads that the service runs on.
-    _node: Arc<Node>,
+    node: Data<Node>,
+    /// The threads that the shards run on.
+    _opener: Arc<Opener>,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
@@ -118,10 +118,10 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     };
     let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let node = Arc::new(Node::start(Arc::clone(&config), clock, 1)?);
-    let mut starting = pin!(start_rooms(Arc::clone(&node)));
-    let service = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
-        Ok(service) => service,
+    let opener = Arc::new(Opener::start(Arc::clone(&config), clock, 1)?);
+    let mut starting = pin!(start_rooms(Arc::clone(&opener)));
+    let shard = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
+        Ok(shard) => shard,
         Err(_) => {
             let recovering = http::start_recovering(&config.server, &listener, tls.as_ref());
             let recovering = recovering.map_err(bind_error)?;
@@ -130,17 +130,17 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
                 "recovering; /health answers on {scheme}://{}",
                 listener.address
             );
-            let service = starting.await;
+            let shard = starting.await;
             recovering.stop().await;
-            service
+            shard
         }
     };
-    let service = service?;
+    let node = Data::new(Node::of_one(shard?));
     let lock = Arc::new(lock);
-    watch_directory(&lock, service.clone()).map_err(ServiceError::internal)?;
-    let server = http::start(service.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
-    repeat(KEY_TOUCH_PERIOD, service.clone(), flush_key_touches);
-    repeat(CALLS_PERIOD, service.clone(), save_calls);
+    watch_directory(&lock, node.clone()).map_err(ServiceError::internal)?;
+    let server = http::start(node.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
+    repeat(KEY_TOUCH_PERIOD, node.clone(), flush_key_touches);
+    repeat(CALLS_PERIOD, node.clone(), save_calls);
     tracing::info!(
         pid = std::process::id(),
         data_dir = %config.storage.data_dir.display(),
@@ -150,16 +150,21 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     Ok(Running {
         server,
         tls,
-        service: service.clone(),
-        _node: node,
+        node,
+        _opener: opener,
         _lock: lock,
     })
 }
 
 /// Recovers, and starts the service behind the API.
-async fn start_rooms(node: Arc<Node>) -> Result<Data<Service>, StartupError> {
-    let rooms = checkpoint::start(&node.config, Arc::clone(&node.pools), Arc::clone(&node.clock)).await?;
-    Ok(Data::new(node.serve(rooms).await?))
+async fn start_rooms(opener: Arc<Opener>) -> Result<Service, StartupError> {
+    let rooms = checkpoint::start(
+        &opener.config,
+        Arc::clone(&opener.pools),
+        Arc::clone(&opener.clock),
+    )
+    .await?;
+    Ok(opener.serve(rooms).await?)
 }
 
 impl Running {
@@ -174,14 +179,9 @@ impl Running {
     /// The last checkpoint failed. What was acknowledged is in the log nevertheless.
     pub async fn stop(self) -> Result<(), StartupError> {
         self.server.stop().await;
-        self.service.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
-        flush_key_touches(&self.service).await;
-        save_calls(&self.service).await;
-        self.service
-            .checkpointer
-            .close()
-            .await
-            .map_err(StartupError::Close)?;
+        for shard in self.node.shards() {
+            close(&shard).await.map_err(StartupError::Close)?;
+        }
         tracing::info!("stopped");
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Running {
 /// Checks every second whether the locked directory is still the one at its path. If it were not, points would be
 /// acknowledged that no restart finds, and a checkpoint would write into whatever replaced it. Runs on a thread of its
 /// own, because a disk may be slow to respond.
-fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io::Result<()> {
+fn watch_directory(lock: &Arc<DirectoryLock>, node: Data<Node>) -> std::io::Result<()> {
     let lock = Arc::downgrade(lock);
     let watch = move || {
         loop {
@@ -199,10 +199,10 @@ fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io
             let Some(lock) = lock.upgrade() else { return };
             if !lock.is_in_place() {
                 tracing::error!(
-                    data_dir = %service.config.storage.data_dir.display(),
+                    data_dir = %node.config.storage.data_dir.display(),
                     "the data directory was removed or replaced: nothing is stored any more; put it back and restart"
                 );
-                service.directory_is_gone();
+                node.shards().iter().for_each(|shard| shard.directory_is_gone());
                 return;
             }
         }
@@ -227,14 +227,24 @@ fn reload_at_signals(mut signals: Signal, tls: Option<Tls>) {
     });
 }
 
-/// Runs a task on the service after every `period`.
-fn repeat(period: Duration, service: Data<Service>, task: impl AsyncFn(&Service) + 'static) {
+/// Runs a task on each shard after every `period`.
+fn repeat(period: Duration, node: Data<Node>, task: impl AsyncFn(&Service) + 'static) {
     actix_web::rt::spawn(async move {
         loop {
             actix_web::rt::time::sleep(period).await;
-            task(&service).await;
+            for shard in node.shards() {
+                task(&shard).await;
+            }
         }
     });
+}
+
+/// Ends the work of a shard that gets no more requests, and takes a checkpoint.
+async fn close(shard: &Service) -> Result<(), checkpoint::CheckpointError> {
+    shard.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
+    flush_key_touches(shard).await;
+    save_calls(shard).await;
+    shard.checkpointer.close().await
 }
 
 async fn flush_key_touches(service: &Service) {

@@ -6,7 +6,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderName};
 use super::server::request_context::set_caller;
 use super::session_cookie;
 use crate::error::ServiceError;
-use crate::service::{Access, Admission, Caller, Service};
+use crate::service::{Access, Admission, Caller, Node, Service};
 
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
@@ -41,12 +41,12 @@ pub fn authenticate(
 }
 
 /// Authenticates the operator by the token of the configuration.
-pub fn authenticate_operator(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
+pub fn authenticate_operator(request: &HttpRequest, node: &Node) -> Result<(), ServiceError> {
     let token = match presented(request)? {
         Presented::Token(token) => Some(token),
         Presented::Key(_) | Presented::Cookie(_) | Presented::Nothing => None,
     };
-    service.check_operator(token)
+    node.check_operator(token)
 }
 
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use super::resources::{
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
-use crate::service::Service;
+use crate::service::Node;
 
 /// Endpoints that `/api/docs` groups together.
 pub struct Section {
@@ -132,16 +132,16 @@ fn routes(operator: bool) -> Vec<Route> {
 }
 
 /// Registers all routes. An unknown path is 404; an unsupported method is 405 with `Allow`.
-pub fn register(config: &mut ServiceConfig, service: &Service) {
-    for (number, route) in (0..).zip(routes(service.has_operator())) {
+pub fn register(config: &mut ServiceConfig, node: &Node) {
+    for (number, route) in (0..).zip(routes(node.has_operator())) {
         config.service(resource(route).guard(setting_route(number)));
     }
     config.default_service(web::to(unknown_route));
 }
 
 /// Returns the paths of all routes, indexed by route number.
-pub fn patterns(service: &Service) -> Vec<&'static str> {
-    let routes = routes(service.has_operator());
+pub fn patterns(node: &Node) -> Vec<&'static str> {
+    let routes = routes(node.has_operator());
     routes.into_iter().map(|route| route.path).collect()
 }
 

@@ -9,6 +9,7 @@ use super::tokens::{IssuedToken, Session};
 use super::{Caller, Credential, Service};
 use crate::catalog::{Catalog, Command, Organization, PasswordHash, User};
 use crate::clock::SECOND_NS;
+use crate::config::Config;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::SESSION_HOURS_MAX;
@@ -38,20 +39,20 @@ pub struct SignedIn {
     pub account: Account,
 }
 
-impl Service {
-    /// Checks that the operator has not closed sign-up.
-    ///
-    /// # Errors
-    /// 403 when sign-up is closed.
-    pub fn check_signup_open(&self) -> Result<(), ServiceError> {
-        if self.config.accounts.signup {
-            return Ok(());
-        }
-        Err(ServiceError::forbidden(
-            "sign-up is closed on this server; ask its operator for an account",
-        ))
+/// Checks that the operator has not closed sign-up.
+///
+/// # Errors
+/// 403 when sign-up is closed.
+pub fn check_signup_open(config: &Config) -> Result<(), ServiceError> {
+    if config.accounts.signup {
+        return Ok(());
     }
+    Err(ServiceError::forbidden(
+        "sign-up is closed on this server; ask its operator for an account",
+    ))
+}
 
+impl Service {
     /// Creates an organization and its first user.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::ledger::LedgerStats;
 use crate::query_pool::QueryPoolStats;
 
 /// Statistics of all rooms, taken at one time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Whether the server accepts writes.
     pub ready: bool,
@@ -69,9 +69,42 @@ impl IngestCounts {
     }
 }
 
+/// Adds the named members of one struct to another's.
+macro_rules! add {
+    ($to:expr, $from:expr; $($member:ident),+) => {$($to.$member += $from.$member;)+};
+}
+
+impl Figures {
+    /// Adds the statistics of another shard of the node. What shards share counts once: the queries, and the memory, cache
+    /// and disk of the process.
+    pub(super) fn add(&mut self, other: &Figures) {
+        add!(self.ingest, other.ingest; points, bytes, entry_errors, replays);
+        let (own, more) = (&mut self.buckets, &other.buckets);
+        add!(own, more; actors, set_apart, mailbox_bytes, damaged_blocks, damaged_reads, refused);
+        own.fullest_mailbox_bytes = own.fullest_mailbox_bytes.max(more.fullest_mailbox_bytes);
+        (own.memory_bytes, own.memory_bytes_max) = (more.memory_bytes, more.memory_bytes_max);
+        (own.cache_bytes, own.cache_bytes_max) = (more.cache_bytes, more.cache_bytes_max);
+        own.mailbox_bytes_max = more.mailbox_bytes_max;
+        let (own, more) = (&mut self.journal, &other.journal);
+        add!(own, more; tail_bytes, frames, records, bytes, syncs, sync_nanoseconds);
+        add!(own, more; waiting_records, waiting_bytes, waiting_bytes_max);
+        let (own, more) = (&mut self.checkpoints, &other.checkpoints);
+        add!(own, more; checkpoints, failures, merges, nanoseconds, segments);
+        (own.disk_syncs, own.unreadable_pages) = (more.disk_syncs, more.unreadable_pages);
+        add!(own.recovery, more.recovery; catalog, footers, replay);
+        add!(self.ledger, other.ledger; runs, entries, bytes);
+        let (own, more) = (&mut self.deliveries, &other.deliveries);
+        add!(own, more; attempts_delivered, attempts_refused, attempts_unanswered, dropped, pending, in_flight);
+        add!(own, more; offered_bytes, offered_bytes_max);
+        self.rules_due = self.rules_due.zip(other.rules_due).map(|(own, more)| own + more);
+        self.rules_waiting.0 += other.rules_waiting.0;
+        self.rules_waiting.1 += other.rules_waiting.1;
+    }
+}
+
 impl Service {
-    /// Collects the statistics of all rooms.
-    pub async fn figures(&self) -> Figures {
+    /// Collects the statistics of the shard's rooms.
+    pub(super) async fn figures(&self) -> Figures {
         let mut ingest = IngestFigures::default();
         for counts in self.ingested.all() {
             ingest.points += counts.points.load(Ordering::Relaxed);

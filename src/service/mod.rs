@@ -16,6 +16,7 @@ pub mod evaluations;
 mod figures;
 pub mod keys;
 pub mod login_limiter;
+mod node;
 pub mod operator;
 pub mod organization;
 pub mod page;
@@ -51,6 +52,7 @@ use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures};
 
+pub use node::{Node, ShardService};
 pub use resources::Resources;
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};

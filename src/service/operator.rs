@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
-
 use super::Service;
 use super::page::{Page, PageRequest};
 use crate::catalog::{Command, Organization, Plan};
@@ -12,25 +9,6 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
 impl Service {
-    /// Whether the operator routes exist.
-    pub fn has_operator(&self) -> bool {
-        self.config.operator.token.is_some()
-    }
-
-    /// Compares the operator's token in constant time.
-    pub fn check_operator(&self, presented: Option<&str>) -> Result<(), ServiceError> {
-        let expected = self.config.operator.token.as_deref().unwrap_or_default();
-        let presented = presented.unwrap_or_default();
-        // Digests have the same length, so that timing does not reveal even the token's length.
-        let [of_expected, of_presented] = [expected, presented].map(Sha256::digest);
-        if !expected.is_empty() && bool::from(of_expected.as_slice().ct_eq(of_presented.as_slice())) {
-            return Ok(());
-        }
-        Err(ServiceError::unauthorized(
-            "send the operator token as authorization: bearer",
-        ))
-    }
-
     pub fn all_organizations(&self, page: PageRequest) -> Page<Arc<Organization>> {
         self.catalog.read(|catalog| {
             let all = catalog.organizations();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use actix_web::HttpRequest;
-use actix_web::web::{Data, Payload};
+use actix_web::web::Payload;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -14,7 +14,6 @@ use crate::error::ServiceError;
 use crate::http::body::{self, Body};
 use crate::http::shape::{Faults, FromJson};
 use crate::limits::BODY_BYTES_MAX;
-use crate::service::Service;
 
 /// A request with a credential of `C`, ids and query parameters `P`, and the body `B`.
 pub struct Call<C: Credential, P = (), B = ()> {
@@ -22,18 +21,19 @@ pub struct Call<C: Credential, P = (), B = ()> {
     /// Ids of the path in their order, and the parameters of the query string.
     pub params: P,
     pub body: B,
-    pub service: Data<Service>,
+    /// What serves the call: the caller's shard, or the node.
+    pub service: C::Scope,
     /// For headers and the peer's address.
     pub request: HttpRequest,
 }
 
-impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
+impl<C: Credential, P: Params, B: RequestBody<C::Scope>> Call<C, P, B> {
     /// Checks and reads a request in the contract's order: who calls (401, 429, 403), the body's bytes (413, 415, 400),
     /// and all faults of path, query and body together.
     pub(super) async fn receive(
         request: HttpRequest,
         payload: Payload,
-        service: Data<Service>,
+        service: C::Scope,
     ) -> Result<Self, ServiceError> {
         let caller = C::authenticate(&request, &service)?;
         let faults = Faults::default();
@@ -51,8 +51,8 @@ impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
     }
 }
 
-/// What a handler takes as its body.
-pub trait RequestBody: Sized {
+/// What a handler of calls that `S` serves takes as its body.
+pub trait RequestBody<S>: Sized {
     /// Receives and reads the body; `None` when there are faults, which are recorded.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ pub trait RequestBody: Sized {
     fn receive(
         request: &HttpRequest,
         payload: Payload,
-        service: &Service,
+        service: &S,
         faults: &Faults,
     ) -> impl Future<Output = Result<Option<Self>, ServiceError>>;
 
@@ -71,23 +71,18 @@ pub trait RequestBody: Sized {
 }
 
 /// No body is expected; if there is one, it is ignored.
-impl RequestBody for () {
-    async fn receive(
-        _: &HttpRequest,
-        _: Payload,
-        _: &Service,
-        _: &Faults,
-    ) -> Result<Option<Self>, ServiceError> {
+impl<S> RequestBody<S> for () {
+    async fn receive(_: &HttpRequest, _: Payload, _: &S, _: &Faults) -> Result<Option<Self>, ServiceError> {
         Ok(Some(()))
     }
 }
 
 /// A JSON body.
-impl<T: FromJson + ToSchema> RequestBody for T {
+impl<S, T: FromJson + ToSchema> RequestBody<S> for T {
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
-        _: &Service,
+        _: &S,
         faults: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
         let (json, _) = receive_json(request, payload).await?;
@@ -118,11 +113,11 @@ impl<T: FromJson> Unread<T> {
     }
 }
 
-impl<T: FromJson + ToSchema> RequestBody for Unread<T> {
+impl<S, T: FromJson + ToSchema> RequestBody<S> for Unread<T> {
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
-        _: &Service,
+        _: &S,
         _: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
         let (json, _) = receive_json(request, payload).await?;
@@ -131,7 +126,7 @@ impl<T: FromJson + ToSchema> RequestBody for Unread<T> {
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
-        T::describe(components)
+        <T as RequestBody<S>>::describe(components)
     }
 }
 
@@ -154,11 +149,11 @@ impl<T> Exact<T> {
     }
 }
 
-impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
+impl<S, T: FromJson + ToSchema> RequestBody<S> for Exact<T> {
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
-        _: &Service,
+        _: &S,
         faults: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
         let (json, bytes) = receive_json(request, payload).await?;
@@ -167,7 +162,7 @@ impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
-        T::describe(components)
+        <T as RequestBody<S>>::describe(components)
     }
 }
 

@@ -1,19 +1,26 @@
 //! Who may call a route: each set of credentials is a type that authenticates the caller and describes itself.
 
 use actix_web::HttpRequest;
+use actix_web::web::Data;
 use serde_json::{Value, json};
 
 use crate::error::ServiceError;
 use crate::http::auth;
-use crate::service::{Access, Caller, Service};
+use crate::service::accounts::check_signup_open;
+use crate::service::{Access, Caller, Node, ShardService};
 
 /// The credentials that a route takes.
 pub trait Credential: 'static {
     /// What the handler learns about the caller.
     type Caller;
+    /// What serves the call: the caller's shard, or the node.
+    type Scope: 'static;
+
+    /// Finds what serves the call.
+    fn scope(node: Data<Node>) -> Self::Scope;
 
     /// Finds the caller, before the body is read.
-    fn authenticate(request: &HttpRequest, service: &Service) -> Result<Self::Caller, ServiceError>;
+    fn authenticate(request: &HttpRequest, scope: &Self::Scope) -> Result<Self::Caller, ServiceError>;
 
     /// The OpenAPI security requirements; none where it is not overridden.
     fn security() -> Value {
@@ -29,9 +36,14 @@ macro_rules! callers {
 
         impl Credential for $name {
             type Caller = Caller;
+            type Scope = ShardService;
 
-            fn authenticate(request: &HttpRequest, service: &Service) -> Result<Caller, ServiceError> {
-                auth::authenticate(request, service, $access)
+            fn scope(node: Data<Node>) -> ShardService {
+                node.shard()
+            }
+
+            fn authenticate(request: &HttpRequest, shard: &ShardService) -> Result<Caller, ServiceError> {
+                auth::authenticate(request, shard, $access)
             }
 
             fn security() -> Value {
@@ -69,20 +81,46 @@ pub struct Anyone;
 
 impl Credential for Anyone {
     type Caller = ();
+    type Scope = Data<Node>;
 
-    fn authenticate(_: &HttpRequest, _: &Service) -> Result<(), ServiceError> {
+    fn scope(node: Data<Node>) -> Data<Node> {
+        node
+    }
+
+    fn authenticate(_: &HttpRequest, _: &Data<Node>) -> Result<(), ServiceError> {
         Ok(())
     }
 }
 
-/// Everybody, as long as sign-up is open.
+/// Everybody with an email address that has an account or gets one: it says which shard serves the call.
+pub struct Visitor;
+
+impl Credential for Visitor {
+    type Caller = ();
+    type Scope = ShardService;
+
+    fn scope(node: Data<Node>) -> ShardService {
+        node.shard()
+    }
+
+    fn authenticate(_: &HttpRequest, _: &ShardService) -> Result<(), ServiceError> {
+        Ok(())
+    }
+}
+
+/// Like `Visitor`, as long as sign-up is open.
 pub struct NewUser;
 
 impl Credential for NewUser {
     type Caller = ();
+    type Scope = ShardService;
 
-    fn authenticate(_: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
-        service.check_signup_open()
+    fn scope(node: Data<Node>) -> ShardService {
+        node.shard()
+    }
+
+    fn authenticate(_: &HttpRequest, shard: &ShardService) -> Result<(), ServiceError> {
+        check_signup_open(&shard.config)
     }
 }
 
@@ -91,9 +129,14 @@ pub struct OperatorToken;
 
 impl Credential for OperatorToken {
     type Caller = ();
+    type Scope = Data<Node>;
 
-    fn authenticate(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
-        auth::authenticate_operator(request, service)
+    fn scope(node: Data<Node>) -> Data<Node> {
+        node
+    }
+
+    fn authenticate(request: &HttpRequest, node: &Data<Node>) -> Result<(), ServiceError> {
+        auth::authenticate_operator(request, node)
     }
 
     fn security() -> Value {

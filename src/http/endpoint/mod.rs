@@ -18,13 +18,14 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
-use crate::service::Service;
+use crate::service::Node;
 use description::{Describe, path_parameters};
 
 pub use answer::{Answer, HandlerAnswer, Written};
 pub use call::{Call, Exact, RequestBody, Unread};
 pub use credential::{
-    Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Writer,
+    Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Visitor,
+    Writer,
 };
 pub use description::Components;
 pub use params::{DueParams, Pagination, Params};
@@ -57,7 +58,7 @@ pub struct Endpoint {
 macro_rules! methods {
     ($($(#[$about:meta])* $name:ident $method:ident;)*) => {$(
         $(#[$about])*
-        pub fn $name<C: Credential, P: Params, B: RequestBody, A: HandlerAnswer, F>(
+        pub fn $name<C: Credential, P: Params, B: RequestBody<C::Scope>, A: HandlerAnswer, F>(
             path: &'static str,
             id: &'static str,
             handler: impl Fn(Call<C, P, B>) -> F + Clone + 'static,
@@ -82,7 +83,7 @@ methods! {
 }
 
 impl Endpoint {
-    fn new<C: Credential, P: Params, B: RequestBody, A: HandlerAnswer, F>(
+    fn new<C: Credential, P: Params, B: RequestBody<C::Scope>, A: HandlerAnswer, F>(
         method: Method,
         path: &'static str,
         id: &'static str,
@@ -92,15 +93,14 @@ impl Endpoint {
         F: Future<Output = Result<A, ServiceError>> + 'static,
     {
         let make_route = move |status: StatusCode| {
-            web::route().to(
-                move |request: HttpRequest, payload: Payload, service: Data<Service>| {
-                    let handler = handler.clone();
-                    async move {
-                        let answer = handler(Call::receive(request.clone(), payload, service).await?).await?;
-                        answer.respond(&request, status).await
-                    }
-                },
-            )
+            web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
+                let handler = handler.clone();
+                async move {
+                    let answer =
+                        handler(Call::receive(request.clone(), payload, C::scope(node)).await?).await?;
+                    answer.respond(&request, status).await
+                }
+            })
         };
         Self {
             method,

@@ -8,13 +8,13 @@ use actix_web::HttpRequest;
 use super::organization::OrganizationView;
 use super::views::view;
 use crate::catalog::User;
-use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, get, post};
+use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, Visitor, get, post};
 use crate::http::session_cookie;
 use crate::http::shape::{Email, NewPassword, OpenName, Text, body};
 use crate::ids::ObjectId;
 use crate::limits::PASSWORD_CHARS_MAX;
-use crate::service::Service;
 use crate::service::accounts::{Account, SignUp, SignedIn};
+use crate::service::{Node, Service};
 use crate::timestamp::Timestamp;
 
 /// A password to verify. Its length is bounded: hashing a longer input than any valid password is wasted work.
@@ -68,11 +68,11 @@ view! {
 
 view! {
     /// Whether sign-up is available.
-    pub struct SignUpStateAnswer of(service: &Service) {
+    pub struct SignUpStateAnswer of(node: &Node) {
         /// Whether sign-up is open.
-        open: bool = service.check_signup_open().is_ok(),
+        open: bool = node.config.accounts.signup,
         /// Whether no account exists on this server yet.
-        first: bool = service.has_no_account(),
+        first: bool = node.has_no_account(),
     }
 }
 
@@ -138,7 +138,7 @@ async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'s
     answer(&call.request, &call.service, "account created", &signed_in)
 }
 
-async fn log_in(call: Call<Anyone, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
+async fn log_in(call: Call<Visitor, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
     // Not validated as an email: no account has a malformed address, so the login fails like any other wrong one.
     let email = call.body.email.trim().to_lowercase();
     let address = address_of(&call.request);

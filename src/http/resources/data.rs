@@ -17,7 +17,7 @@ use crate::http::respond;
 use crate::http::shape::Faults;
 use crate::http::write::{BatchAnswer, PartialBatchAnswer, write_ingest};
 use crate::limits::{BATCH_BODY_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
-use crate::service::Service;
+use crate::service::ShardService;
 use crate::service::data::{BodyKind, IngestAnswer};
 
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -55,12 +55,12 @@ struct Points<Doc, const BYTES_MAX: usize> {
     of: PhantomData<Doc>,
 }
 
-impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MAX> {
+impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody<ShardService> for Points<Doc, BYTES_MAX> {
     /// Where points would be refused, their body is not read.
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
-        service: &Service,
+        service: &ShardService,
         _: &Faults,
     ) -> Result<Option<Self>, ServiceError> {
         let body = body::read(service.buckets.admit(), request, payload, BYTES_MAX).await;

@@ -39,13 +39,12 @@ async fn alive(_: Call<Anyone>) -> Reply<HealthAnswer> {
 }
 
 async fn ready(call: Call<Anyone>) -> Reply<HealthAnswer> {
-    let service = call.service;
-    service
-        .readiness()
+    let node = call.service;
+    node.readiness()
         .map_err(|why| ServiceError::unavailable(format!("not ready: {why}"), RETRY_AFTER_SECONDS))?;
     Answer::of(&HealthAnswer {
-        set_apart: service.buckets_set_apart(),
-        damaged_blocks: Some(service.buckets.damaged().count()).filter(|count| *count > 0),
+        set_apart: node.buckets_set_apart(),
+        damaged_blocks: Some(node.damaged_blocks()).filter(|count| *count > 0),
         ..HealthAnswer::of("ready")
     })
 }

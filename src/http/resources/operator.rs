@@ -24,13 +24,17 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<OperatorToken, PageRequest>) -> Reply<Many<OrganizationView<'static>>> {
-    let page = call.service.all_organizations(call.params);
+    let page = call.service.shard().all_organizations(call.params);
     Answer::page(call.params, &page, |organization| {
         OrganizationView::of(organization)
     })
 }
 
 async fn change_plan(call: Call<OperatorToken, ObjectId, PlanBody>) -> Reply<One<OrganizationView<'static>>> {
-    let organization = call.service.change_plan(call.params, call.body.plan).await?;
+    let organization = call
+        .service
+        .shard()
+        .change_plan(call.params, call.body.plan)
+        .await?;
     Answer::changed("plan changed", OrganizationView::of(&organization))
 }

@@ -23,7 +23,7 @@ use actix_web::web::Data;
 use crate::config::ServerConfig;
 use crate::http::table;
 use crate::open_files;
-use crate::service::Service;
+use crate::service::Node;
 use answer_budget::AnswerBudget;
 use body_budget::BodyBudget;
 use listener::{CONNECTIONS_MAX, Counts, Limits, Listener, Options, RunningServer};
@@ -46,8 +46,8 @@ const EXPOSED_HEADERS: [&str; 6] = [
 const PREFLIGHT_SECONDS: usize = 3_600;
 
 /// Starts serving, with TLS if there is a certificate.
-pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
-    let config = service.config.server.clone();
+pub fn start(node: Data<Node>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
+    let config = node.config.server.clone();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = match config.workers {
         0 => cores,
@@ -62,11 +62,11 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         );
     }
     let bodies = Data::new(BodyBudget::new(
-        service.config.storage.body_bytes_max() as usize,
+        node.config.storage.body_bytes_max() as usize,
         cores,
     ));
     let answers = AnswerBudget::new(config.answer_bytes_max);
-    let metrics = Arc::new(RequestMetrics::new(table::patterns(&service)));
+    let metrics = Arc::new(RequestMetrics::new(table::patterns(&node)));
     process::note_start();
     let connections = Counts::default();
     let options = Options {
@@ -76,7 +76,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         refuse: refusal::answer,
     };
     let router = move || {
-        let service = service.clone();
+        let node = node.clone();
         // One instance for each worker, so that workers do not share a reference count.
         let shared = Data::new(Shared {
             request_timeout: config.request_timeout,
@@ -85,7 +85,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
             connections: connections.clone(),
         });
         App::new()
-            .app_data(service.clone())
+            .app_data(node.clone())
             .app_data(bodies.clone())
             .app_data(Data::new(answers.clone()))
             .app_data(shared)
@@ -94,7 +94,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
                 cors(&config.cors_origins),
             ))
             .wrap(from_fn(middleware::serve))
-            .configure(|routing| table::register(routing, &service))
+            .configure(|routing| table::register(routing, &node))
     };
     listener.serve(router, options)
 }

@@ -15,7 +15,7 @@ use crate::random;
 use crate::service::{Resources, Service};
 
 /// What all shards of a node run on.
-pub(super) struct Node {
+pub(super) struct Opener {
     pub(super) config: Arc<Config>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) pools: Arc<Pools>,
@@ -26,7 +26,7 @@ pub(super) struct Node {
     deliveries: Arbiters,
 }
 
-impl Node {
+impl Opener {
     /// Starts the threads, for this many checkpoints at the same time. Must be called within an actix system.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Node {
         clock: Arc<dyn Clock>,
         checkpoints: usize,
     ) -> Result<Self, ServiceError> {
-        Ok(Node {
+        Ok(Opener {
             pools: checkpoint::start_pools(&config, checkpoints).map_err(ServiceError::internal)?,
             resources: Resources::start(&config)?,
             rules: Arbiters::start(1),
