@@ -1,8 +1,9 @@
 //! The source of time. Rooms take a `Clock`, so that tests control the time.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds per second.
 pub const SECOND_NS: i64 = 1_000_000_000;
@@ -18,7 +19,7 @@ pub trait Clock: Send + Sync {
     /// UTC nanoseconds since the epoch.
     fn now_ns(&self) -> i64;
 
-    /// Nanoseconds since an arbitrary moment of the process. Never decreases, and is not affected by setting the clock.
+    /// Nanoseconds since an arbitrary moment. Never decreases, and is not affected by setting the clock.
     fn monotonic_ns(&self) -> i64;
 }
 
@@ -34,10 +35,10 @@ impl Clock for SystemClock {
         }
     }
 
+    /// Goes on while the machine is suspended: others' leases and claims do so, too.
     fn monotonic_ns(&self) -> i64 {
-        static START: OnceLock<Instant> = OnceLock::new();
-        let since = START.get_or_init(Instant::now).elapsed();
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+        let now = clock_gettime(ClockId::Boottime);
+        now.tv_sec.saturating_mul(SECOND_NS).saturating_add(now.tv_nsec)
     }
 }
 

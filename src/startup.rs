@@ -138,7 +138,9 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let node = Data::new(Node::of_one(shard?));
     let lock = Arc::new(lock);
     watch_directory(&lock, node.clone()).map_err(ServiceError::internal)?;
-    let server = http::start(node.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
+    let server = http::Server::new(node.clone())
+        .start(&listener, tls.as_ref())
+        .map_err(bind_error)?;
     repeat(KEY_TOUCH_PERIOD, node.clone(), flush_key_touches);
     repeat(CALLS_PERIOD, node.clone(), save_calls);
     tracing::info!(
@@ -164,7 +166,7 @@ async fn start_rooms(opener: Arc<Opener>) -> Result<Service, StartupError> {
         Arc::clone(&opener.clock),
     )
     .await?;
-    Ok(opener.serve(rooms).await?)
+    Ok(opener.serve(rooms, None).await?)
 }
 
 impl Running {

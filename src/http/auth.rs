@@ -3,10 +3,12 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
+use super::endpoint::Arrived;
+use super::inside;
 use super::server::request_context::set_caller;
 use super::session_cookie;
 use crate::error::ServiceError;
-use crate::service::{Access, Admission, Caller, Node, Service};
+use crate::service::{Access, Admission, Caller, Location, Node, Service, ShardService};
 
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
@@ -25,11 +27,7 @@ pub fn authenticate(
         Presented::Token(token) | Presented::Cookie(token) => {
             service.admit_token(token, access.counts_bearer())?
         }
-        Presented::Nothing => {
-            return Err(ServiceError::unauthorized(
-                "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",
-            ));
-        }
+        Presented::Nothing => return Err(nothing()),
     };
     set_caller(request, caller.organization_id, call.quota);
     call.check(service.now_ns())?;
@@ -38,6 +36,32 @@ pub fn authenticate(
     }
     access.check(&caller)?;
     Ok(caller)
+}
+
+/// Finds where the caller of a request is known, by the credential that it presents. Whether the credential is right is
+/// said there.
+///
+/// # Errors
+/// 400 for two credentials at once, 401 for one that no shard has issued, 503 if its shard is served by nobody.
+pub async fn locate(arrived: &Arrived, node: &Node) -> Result<Location<ShardService>, ServiceError> {
+    let (request, until) = (&arrived.request, arrived.until);
+    if let Some(shard) = inside::shard_of(request) {
+        return node.locate(shard, until).await;
+    }
+    if let Some(shard) = node.only_shard() {
+        return Ok(Location::Here(shard));
+    }
+    match presented(request)? {
+        Presented::Key(key) => node.locate_key(key, until).await,
+        Presented::Token(token) | Presented::Cookie(token) => node.locate_token(token, until).await,
+        Presented::Nothing => Err(nothing()),
+    }
+}
+
+fn nothing() -> ServiceError {
+    ServiceError::unauthorized(
+        "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",
+    )
 }
 
 /// Authenticates the operator by the token of the configuration.

@@ -17,6 +17,7 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
+use super::inside;
 use super::respond::Coding;
 use super::server::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
@@ -47,6 +48,13 @@ pub struct Body {
     _share: Share,
 }
 
+impl Body {
+    /// The bytes, shared.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+}
+
 impl Deref for Body {
     type Target = [u8];
 
@@ -66,10 +74,7 @@ pub async fn read(
     mut payload: Payload,
     body_bytes_max: usize,
 ) -> Result<Body, ServiceError> {
-    let stated = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let stated = stated_of(request);
     let read = match admitted {
         Ok(()) => read_stated(request, &mut payload, stated, body_bytes_max).await,
         Err(refused) => Err(refused),
@@ -91,11 +96,12 @@ async fn read_stated(
     stated: Option<usize>,
     body_bytes_max: usize,
 ) -> Result<Body, ServiceError> {
-    let budget = request
-        .app_data::<Data<BodyBudget>>()
-        .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
+    let budget = budget_of(request)?;
     let coding = coding_of(request)?;
     let stated = stated.unwrap_or(0);
+    if inside::is_too_large(request) {
+        return Err(ServiceError::payload_too_large(body_bytes_max));
+    }
     let (sent_bytes_max, expected_bytes) = match coding {
         Coding::Identity => (body_bytes_max, stated),
         Coding::Gzip | Coding::Zstd => (
@@ -135,6 +141,52 @@ async fn read_stated(
         bytes: decoded.ok_or_else(too_large)?.into(),
         _share: share,
     })
+}
+
+/// Reads the body as it was sent, at most `bytes_max` bytes and what compression may add to them.
+///
+/// # Errors
+/// 413 for a longer body, 503 if there is no memory for it, 400 if it breaks off.
+pub async fn read_sent(
+    request: &HttpRequest,
+    mut payload: Payload,
+    bytes_max: usize,
+) -> Result<Body, ServiceError> {
+    let budget = budget_of(request)?;
+    let stated = stated_of(request).unwrap_or(0);
+    let sent_bytes_max = bytes_max + bytes_max / 64 + ENCODING_OVERHEAD_BYTES;
+    let too_large = || ServiceError::payload_too_large(bytes_max);
+    if stated > sent_bytes_max {
+        return Err(too_large());
+    }
+    let mut share = Share::begin(budget, stated)?;
+    let bytes = collect(&mut payload, stated, sent_bytes_max, &mut share).await?;
+    Ok(Body {
+        bytes: bytes.ok_or_else(too_large)?,
+        _share: share,
+    })
+}
+
+/// A small body that was read as it was sent, decompressed.
+///
+/// # Errors
+/// 413 for a longer body, 415 for a coding that is not known, 400 for a corrupt one, 503 if there is no memory for it.
+pub fn decoded(request: &HttpRequest, sent: &Body, bytes_max: usize) -> Result<Vec<u8>, ServiceError> {
+    let mut share = Share::begin(budget_of(request)?, sent.len())?;
+    let decoded = decode(coding_of(request)?, sent, bytes_max, &mut share)?;
+    decoded.ok_or_else(|| ServiceError::payload_too_large(bytes_max))
+}
+
+fn budget_of(request: &HttpRequest) -> Result<&Data<BodyBudget>, ServiceError> {
+    request
+        .app_data::<Data<BodyBudget>>()
+        .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))
+}
+
+/// The stated length of the body.
+fn stated_of(request: &HttpRequest) -> Option<usize> {
+    let stated = request.headers().get(CONTENT_LENGTH)?;
+    stated.to_str().ok()?.parse().ok()
 }
 
 /// Makes the 400 for a body that is not JSON.

@@ -10,6 +10,8 @@ mod body;
 pub mod docs;
 mod endpoint;
 mod error;
+mod forward;
+mod inside;
 mod pieces;
 mod resources;
 mod respond;
@@ -20,5 +22,5 @@ mod table;
 mod write;
 
 pub use resources::query_body::read_query;
-pub use server::{Tls, TlsError, start, start_recovering};
+pub use server::{Server, Tls, TlsError, start_recovering};
 pub use shape::email;

@@ -168,9 +168,7 @@ impl Service {
         let hash = keys::hash_of(presented);
         let now_ns = self.now_ns();
         self.catalog.read(|catalog| {
-            let key = catalog.key_by_hash(&hash.0).ok_or_else(|| {
-                ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
-            })?;
+            let key = catalog.key_by_hash(&hash.0).ok_or_else(unknown_key)?;
             let minute = minute_of(now_ns);
             if key.touch(minute) {
                 self.unsaved_key_uses.lock().push((key.id, minute));
@@ -221,6 +219,10 @@ impl Service {
         let call = self.count_call(catalog, caller.organization_id, is_counted, now_ns);
         Admission { caller, call }
     }
+}
+
+pub(super) fn unknown_key() -> ServiceError {
+    ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
 }
 
 /// Minutes since the epoch.

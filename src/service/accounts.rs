@@ -39,6 +39,10 @@ pub struct SignedIn {
     pub account: Account,
 }
 
+fn email_taken() -> ServiceError {
+    ServiceError::conflict("this email has an account already; sign in instead")
+}
+
 /// Checks that the operator has not closed sign-up.
 ///
 /// # Errors
@@ -70,6 +74,12 @@ impl Service {
         // Hashing is slow, so the lock on the email is taken only after it.
         let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
+        if let Some(place) = &self.place {
+            let taken_by = place.directory.take_email(&input.email, place.shard).await?;
+            if taken_by != place.shard {
+                return Err(email_taken());
+            }
+        }
         let now_ns = self.now_ns();
         let organization = Organization {
             id: self.next_id(),
@@ -98,9 +108,7 @@ impl Service {
         if self.catalog.read(|it| it.user_by_email(email).is_none()) {
             return Ok(());
         }
-        Err(ServiceError::conflict(
-            "this email has an account already; sign in instead",
-        ))
+        Err(email_taken())
     }
 
     /// Signs a user in. The email is trimmed and in lower case. Unknown emails and wrong passwords get the same answer after the same work.

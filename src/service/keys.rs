@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use log_store::Shard;
 use sha2::{Digest, Sha256};
 
 use super::allowance::Countable;
@@ -59,8 +60,11 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let bucket = bucket_id.map(|id| self.bucket(caller, id)).transpose()?;
         self.admit_one_more(caller.organization_id, Countable::Key, text_bytes::of_key(&name))?;
-        let random = URL_SAFE_NO_PAD.encode(random::bytes::<32>()?);
-        let text = format!("{}{random}", kind.prefix());
+        let text = key_text(
+            kind,
+            random::bytes()?,
+            self.place.as_ref().map(|place| place.shard),
+        );
         let key = Key {
             id: self.next_id(),
             organization_id: caller.organization_id,
@@ -121,6 +125,63 @@ impl Service {
 /// How many characters of a key lists show.
 const SHOWN_CHARS: usize = 12;
 
+/// The text of a key. In a cluster its first 16 bits are the shard's number. 43 characters hold two bits more than the 32
+/// bytes: the last one is set if the key names a shard.
+fn key_text(kind: KeyType, mut random: [u8; 32], shard: Option<Shard>) -> String {
+    if let Some(shard) = shard {
+        random[..2].copy_from_slice(&shard.0.to_be_bytes());
+    }
+    let mut text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(random));
+    if shard.is_some()
+        && let Some(last) = text.pop()
+    {
+        // Its value is a multiple of four, and the next character of the alphabet has the value after it.
+        text.push(after(last));
+    }
+    text
+}
+
+/// The characters that can end 43 characters of base64url without a spare bit, and those after them.
+const LAST: [(char, char); 16] = [
+    ('A', 'B'),
+    ('E', 'F'),
+    ('I', 'J'),
+    ('M', 'N'),
+    ('Q', 'R'),
+    ('U', 'V'),
+    ('Y', 'Z'),
+    ('c', 'd'),
+    ('g', 'h'),
+    ('k', 'l'),
+    ('o', 'p'),
+    ('s', 't'),
+    ('w', 'x'),
+    ('0', '1'),
+    ('4', '5'),
+    ('8', '9'),
+];
+
+fn after(last: char) -> char {
+    let found = LAST.iter().find(|(plain, _)| *plain == last);
+    found.map_or(last, |(_, marked)| *marked)
+}
+
+/// The shard that a key names; `None` for one that names none.
+pub(super) fn shard_of_key(key: &[u8]) -> Option<Shard> {
+    let random = KeyType::ALL
+        .iter()
+        .find_map(|kind| key.strip_prefix(kind.prefix().as_bytes()))?;
+    let last = char::from(*random.last()?);
+    if random.len() != KEY_CHARS || !LAST.iter().any(|(_, marked)| *marked == last) {
+        return None;
+    }
+    let first = URL_SAFE_NO_PAD.decode(&random[..4]).ok()?;
+    Some(Shard(u16::from_be_bytes([*first.first()?, *first.get(1)?])))
+}
+
+/// Characters of a key behind its prefix.
+const KEY_CHARS: usize = 43;
+
 /// The hash under which a key is stored.
 pub(super) fn hash_of(text: &[u8]) -> KeyHash {
     Bytes(Sha256::digest(text).into())
@@ -131,4 +192,26 @@ fn owner_of(catalog: &Catalog, caller: &Caller, bucket: Option<ObjectId>) -> Res
     bucket.map_or(Ok(caller.organization_id), |id| {
         bucket_for(catalog, caller, id).map(|bucket| bucket.id)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_a_cluster_names_its_shard_and_others_name_none() {
+        for kind in KeyType::ALL {
+            for (shard, byte) in [(0, 0), (1, 255), (63, 7), (4_095, 130), (u16::MAX, 64)] {
+                let random = [byte; 32];
+                let named = key_text(kind, random, Some(Shard(shard)));
+                assert_eq!(shard_of_key(named.as_bytes()), Some(Shard(shard)), "{named}");
+                assert_eq!(named.len(), kind.prefix().len() + KEY_CHARS);
+                let plain = key_text(kind, random, None);
+                assert_eq!(shard_of_key(plain.as_bytes()), None, "{plain}");
+            }
+        }
+        for wrong in ["", "svc_a_", "svc_a_B", "svc_x_AAAB", "svc_a_====B"] {
+            assert_eq!(shard_of_key(wrong.as_bytes()), None);
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub mod analytics;
 pub mod buckets;
 pub mod data;
 mod decision;
+mod directory;
 pub mod evaluations;
 mod figures;
 pub mod keys;
@@ -26,6 +27,7 @@ pub mod quota;
 mod records;
 mod resources;
 pub mod rules;
+mod shard_table;
 mod signup_limiter;
 mod sliding_window;
 pub mod sources;
@@ -35,6 +37,7 @@ pub mod webhooks;
 
 use std::sync::Arc;
 
+use log_store::Shard;
 use parking_lot::Mutex;
 
 use crate::alerts::Alerts;
@@ -52,8 +55,10 @@ use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures};
 
-pub use node::{Node, ShardService};
+pub use directory::{Directory, Lookup};
+pub use node::{Cluster, Location, Node, Owner, ShardService};
 pub use resources::Resources;
+pub use shard_table::ShardTable;
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use decision::Decisions;
@@ -68,6 +73,8 @@ pub struct Service {
     pub clock: Arc<dyn Clock>,
     /// What shards share.
     pub resources: Arc<Resources>,
+    /// Its place in a cluster; `None` on one machine, where there is no other shard.
+    place: Option<ShardPlace>,
     /// Organizations, users, keys, buckets, sources, rules and webhooks.
     pub catalog: CatalogHandle,
     /// Stores the points.
@@ -93,6 +100,14 @@ pub struct Service {
     _log_writer: Arc<Journal>,
 }
 
+/// A shard's place in a cluster.
+pub struct ShardPlace {
+    /// The shard, which keys and tokens name.
+    pub shard: Shard,
+    /// Where accounts are.
+    pub directory: Arc<dyn Directory>,
+}
+
 impl Service {
     /// Makes the service from opened rooms. The catalog must have its server secret.
     ///
@@ -105,6 +120,7 @@ impl Service {
         alerts: Alerts,
         deliveries: Deliveries,
         resources: Arc<Resources>,
+        place: Option<ShardPlace>,
     ) -> Result<Self, ServiceError> {
         let Rooms {
             catalog,
@@ -115,6 +131,7 @@ impl Service {
             checkpointer,
             recovered: _,
         } = rooms;
+        let shard = place.as_ref().map(|place| place.shard);
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
@@ -122,6 +139,7 @@ impl Service {
             config,
             clock,
             resources,
+            place,
             _log_writer: log_writer,
             catalog,
             buckets,
@@ -129,7 +147,7 @@ impl Service {
             checkpointer,
             alerts,
             deliveries,
-            tokens: Tokens::new(&secret)?,
+            tokens: Tokens::new(&secret, shard)?,
             unsaved_key_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
             decisions: Decisions::new(journal),

@@ -2,14 +2,24 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
+use log_store::Shard;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::access::unknown_key;
+use super::directory::Directory;
+use super::keys::{hash_of, shard_of_key};
+use super::shard_table::ShardTable;
+use super::tokens::{invalid_token, named_in};
 use super::{Figures, Resources, Service};
+use crate::catalog::KeyHash;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ServiceError;
+use crate::journal::THE_SHARD;
 
 /// The process, as endpoints see it.
 pub struct Node {
@@ -19,20 +29,75 @@ pub struct Node {
     pub clock: Arc<dyn Clock>,
     /// What shards share.
     pub resources: Arc<Resources>,
-    /// The one shard of a server on one machine.
-    shard: ShardService,
+    shards: Shards,
+}
+
+enum Shards {
+    /// A server on one machine has one shard.
+    One(ShardService),
+    Cluster(Cluster),
+}
+
+/// A node's view of its cluster.
+pub struct Cluster {
+    /// Where each shard is.
+    pub table: Arc<ShardTable>,
+    /// Where accounts are.
+    pub directory: Arc<dyn Directory>,
+    /// What nodes send each other to be known as such.
+    pub secret: Arc<str>,
 }
 
 /// The service of a shard, while a request uses it.
-#[derive(Clone)]
-pub struct ShardService(Arc<Service>);
+pub struct ShardService {
+    service: Arc<Service>,
+    /// A place among the requests that use it, in a cluster.
+    _user: Option<OwnedSemaphorePermit>,
+}
+
+/// Where a request is served.
+pub enum Location<S> {
+    /// On this node, by this.
+    Here(S),
+    /// On another node.
+    At(Owner),
+}
+
+/// A node that owns a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The shard.
+    pub shard: Shard,
+    /// Where other nodes reach the owner.
+    pub address: Arc<str>,
+}
+
+impl ShardService {
+    pub(super) fn used_by(service: Arc<Service>, user: OwnedSemaphorePermit) -> Self {
+        ShardService {
+            service,
+            _user: Some(user),
+        }
+    }
+
+    fn without_place(service: Arc<Service>) -> Self {
+        ShardService { service, _user: None }
+    }
+}
 
 impl Deref for ShardService {
     type Target = Service;
 
     fn deref(&self) -> &Service {
-        &self.0
+        &self.service
     }
+}
+
+/// The shard in which a new account with this email address is made: the same on every node.
+fn shard_for(email: &str, shards: u16) -> Shard {
+    let digest = Sha256::digest(email.as_bytes());
+    let number = u16::from_be_bytes([digest[0], digest[1]]);
+    Shard(number % shards.max(1))
 }
 
 impl Node {
@@ -42,18 +107,126 @@ impl Node {
             config: Arc::clone(&shard.config),
             clock: Arc::clone(&shard.clock),
             resources: Arc::clone(&shard.resources),
-            shard: ShardService(Arc::new(shard)),
+            shards: Shards::One(ShardService::without_place(Arc::new(shard))),
         }
     }
 
-    /// The service of the only shard.
-    pub fn shard(&self) -> ShardService {
-        self.shard.clone()
+    /// A node of a cluster.
+    pub fn of_cluster(
+        config: Arc<Config>,
+        clock: Arc<dyn Clock>,
+        resources: Arc<Resources>,
+        cluster: Cluster,
+    ) -> Self {
+        Node {
+            config,
+            clock,
+            resources,
+            shards: Shards::Cluster(cluster),
+        }
+    }
+
+    /// The cluster that the node belongs to; `None` for a server on one machine.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match &self.shards {
+            Shards::One(_) => None,
+            Shards::Cluster(cluster) => Some(cluster),
+        }
     }
 
     /// The services of the shards that are served here.
     pub fn shards(&self) -> Vec<ShardService> {
-        vec![self.shard()]
+        match &self.shards {
+            Shards::One(shard) => vec![ShardService::without_place(Arc::clone(&shard.service))],
+            Shards::Cluster(cluster) => {
+                let served = cluster.table.served().into_iter();
+                served.map(ShardService::without_place).collect()
+            }
+        }
+    }
+
+    /// The shard of a server on one machine; `None` in a cluster.
+    pub fn only_shard(&self) -> Option<ShardService> {
+        match &self.shards {
+            Shards::One(shard) => Some(ShardService::without_place(Arc::clone(&shard.service))),
+            Shards::Cluster(_) => None,
+        }
+    }
+
+    /// All shards, wherever they are served.
+    pub fn all_shards(&self) -> impl Iterator<Item = Shard> + use<> {
+        let shards = self.cluster().map_or(1, |cluster| cluster.table.len());
+        (0..shards).map(Shard)
+    }
+
+    /// Where an API key is known.
+    ///
+    /// # Errors
+    /// 401 if no shard has issued it; 503 if its shard is not served by then.
+    pub async fn locate_key(
+        &self,
+        key: &[u8],
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        let shard = match shard_of_key(key) {
+            Some(shard) => Some(shard),
+            None => self.shard_of(hash_of(key)).await?,
+        };
+        self.locate(shard.ok_or_else(unknown_key)?, until).await
+    }
+
+    /// Where a bearer token is known.
+    ///
+    /// # Errors
+    /// 401 if it names no shard; 503 if its shard is not served by then.
+    pub async fn locate_token(
+        &self,
+        token: &str,
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        let shard = match named_in(token).ok_or_else(invalid_token)? {
+            (Some(shard), _) => Some(shard),
+            (None, user_id) => self.shard_of(hash_of(user_id.to_string().as_bytes())).await?,
+        };
+        self.locate(shard.ok_or_else(invalid_token)?, until).await
+    }
+
+    /// Where the account of an email address is, or would be.
+    ///
+    /// # Errors
+    /// 503 if the directory does not answer, or the shard is not served by then.
+    pub async fn locate_email(
+        &self,
+        email: &str,
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        let Some(cluster) = self.cluster() else {
+            return self.locate(THE_SHARD, until).await;
+        };
+        let taken = cluster.directory.shard_of_email(email).await?;
+        let shard = taken.unwrap_or_else(|| shard_for(email, cluster.table.len()));
+        self.locate(shard, until).await
+    }
+
+    /// The shard of a credential that does not name it.
+    async fn shard_of(&self, hash: KeyHash) -> Result<Option<Shard>, ServiceError> {
+        match self.cluster() {
+            Some(cluster) => cluster.directory.shard_of_key(hash).await,
+            None => Ok(Some(THE_SHARD)),
+        }
+    }
+
+    /// Where a shard is served.
+    ///
+    /// # Errors
+    /// 503 if it is not served by then, or there is no such shard.
+    pub async fn locate(&self, shard: Shard, until: Instant) -> Result<Location<ShardService>, ServiceError> {
+        match &self.shards {
+            Shards::One(shard) => Ok(Location::Here(ShardService::without_place(Arc::clone(
+                &shard.service,
+            )))),
+            Shards::Cluster(cluster) => cluster.table.locate(shard, None, until).await,
+        }
     }
 
     /// Whether this node accepts writes.
@@ -61,6 +234,11 @@ impl Node {
     /// # Errors
     /// The reason why it does not.
     pub fn readiness(&self) -> Result<(), String> {
+        if let Some(cluster) = self.cluster()
+            && !cluster.table.holds_lease()
+        {
+            return Err("the log store has not confirmed this node's lease".to_owned());
+        }
         self.shards().iter().try_for_each(|shard| shard.readiness())
     }
 

@@ -99,7 +99,7 @@ impl World {
         let alerts = Alerts::start(dependencies, &Arbiter::current());
         let config = Arc::new(Config::defaults().unwrap());
         let resources = Resources::start(&config).unwrap();
-        let service = Service::new(config, clock, rooms, alerts, deliveries.unwrap(), resources);
+        let service = Service::new(config, clock, rooms, alerts, deliveries.unwrap(), resources, None);
         let service = Rc::new(service.unwrap());
         let account = service
             .sign_up(sign_up("first@example.com"), None)

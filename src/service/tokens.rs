@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
+use log_store::Shard;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -22,6 +23,8 @@ const ALGORITHM: &str = "HS256";
 /// Issues and verifies bearer tokens.
 pub struct Tokens {
     mac: Hmac<Sha256>,
+    /// Named in tokens, in a cluster.
+    shard: Option<Shard>,
 }
 
 /// A new token.
@@ -80,6 +83,9 @@ pub struct Claims {
     sid: Option<u64>,
     /// When the session began.
     auth_time: Option<i64>,
+    /// The shard that issued the token, in a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shard: Option<u16>,
 }
 
 impl Claims {
@@ -92,13 +98,13 @@ impl Claims {
 }
 
 impl Tokens {
-    /// Makes an issuer with this secret.
+    /// Makes an issuer with this secret. Its tokens name the shard, if there are several.
     ///
     /// # Errors
     /// 500 for an invalid secret, which no secret of 32 bytes is.
-    pub fn new(secret: &[u8; 32]) -> Result<Self, ServiceError> {
+    pub fn new(secret: &[u8; 32], shard: Option<Shard>) -> Result<Self, ServiceError> {
         let mac = Hmac::new_from_slice(secret).map_err(ServiceError::internal)?;
-        Ok(Self { mac })
+        Ok(Self { mac, shard })
     }
 
     /// Issues a token for a session, valid for twelve hours from `now_ns`.
@@ -123,6 +129,7 @@ impl Tokens {
             password_version,
             sid: Some(session.id),
             auth_time: Some(session.began_seconds),
+            shard: self.shard.map(|shard| shard.0),
         };
         let claims = serde_json::to_vec(&claims).map_err(ServiceError::internal)?;
         let [header, claims] = [HEADER.as_bytes(), &claims].map(|part| URL_SAFE_NO_PAD.encode(part));
@@ -143,8 +150,7 @@ impl Tokens {
     /// # Errors
     /// 401; an expired token has its own message.
     pub fn verify(&self, token: &str, now_ns: i64) -> Result<Claims, ServiceError> {
-        let invalid = || ServiceError::unauthorized("the bearer token is invalid; sign in again");
-        let claims = self.verified(token).ok_or_else(invalid)?;
+        let claims = self.verified(token).ok_or_else(invalid_token)?;
         let now = now_ns.div_euclid(SECOND_NS);
         if claims.exp <= now {
             return Err(ServiceError::unauthorized(
@@ -167,6 +173,16 @@ impl Tokens {
         let is_own = header.alg == ALGORITHM && claims.iss == SELF && claims.aud == SELF;
         is_own.then_some(claims)
     }
+}
+
+/// The shard and the user that a token names, whoever made it: says who can verify it, and nothing else.
+pub(super) fn named_in(token: &str) -> Option<(Option<Shard>, ObjectId)> {
+    let claims: Claims = decoded(token.split('.').nth(1)?)?;
+    Some((claims.shard.map(Shard), claims.user_id))
+}
+
+pub(super) fn invalid_token() -> ServiceError {
+    ServiceError::unauthorized("the bearer token is invalid; sign in again")
 }
 
 fn decoded<T: DeserializeOwned>(part: &str) -> Option<T> {
@@ -223,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_issued_token_names_its_user_and_password_version() {
-        let tokens = Tokens::new(&SECRET).unwrap();
+        let tokens = Tokens::new(&SECRET, None).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let claims = tokens.verify(&issued.token, NOW_NS).unwrap();
         assert_eq!((claims.user_id, claims.password_version), (user(), 3));
@@ -251,7 +267,7 @@ mod tests {
     /// Regression: tokens issued before the clock was set back were refused until it had caught up.
     #[test]
     fn a_clock_set_back_ends_no_session() {
-        let tokens = Tokens::new(&SECRET).unwrap();
+        let tokens = Tokens::new(&SECRET, None).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let of_before = forged(
             &json!({"alg": "HS256", "typ": "JWT"}),
@@ -269,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_forged_token_is_refused() {
-        let tokens = Tokens::new(&SECRET).unwrap();
+        let tokens = Tokens::new(&SECRET, None).unwrap();
         let hs256 = json!({"alg": "HS256", "typ": "JWT"});
         let now = NOW_NS / SECOND_NS;
         let mut forgeries = vec![

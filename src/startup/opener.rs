@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::journal::JournalHandle;
 use crate::pools::Arbiters;
 use crate::random;
-use crate::service::{Resources, Service};
+use crate::service::{Resources, Service, ShardPlace};
 
 /// What all shards of a node run on.
 pub(super) struct Opener {
@@ -46,11 +46,15 @@ impl Opener {
         })
     }
 
-    /// Starts the service of a shard, whose rooms have recovered.
+    /// Starts the service of a shard, whose rooms have recovered. `place` is its place in a cluster.
     ///
     /// # Errors
     /// The operating system provides no random bytes, or the log accepts no writes.
-    pub(super) async fn serve(&self, rooms: Rooms) -> Result<Service, ServiceError> {
+    pub(super) async fn serve(
+        &self,
+        rooms: Rooms,
+        place: Option<ShardPlace>,
+    ) -> Result<Service, ServiceError> {
         tracing::info!(
             records = rooms.recovered.log.records,
             points = rooms.recovered.points,
@@ -85,6 +89,7 @@ impl Opener {
             alerts,
             deliveries,
             Arc::clone(&self.resources),
+            place,
         )
     }
 }

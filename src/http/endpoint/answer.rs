@@ -50,6 +50,18 @@ impl<T: Serialize> Answer<T> {
         })
     }
 
+    /// An answer whose JSON was gathered from several shards.
+    ///
+    /// # Errors
+    /// 500 for a value that has no JSON form.
+    pub fn gathered(value: &Value) -> Result<Self, ServiceError> {
+        Ok(Self {
+            body: serde_json::to_vec(value).map_err(ServiceError::internal)?,
+            headers: HeaderMap::new(),
+            of: PhantomData,
+        })
+    }
+
     /// Headers that are added to the response.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         &mut self.headers

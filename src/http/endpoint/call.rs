@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{Components, Credential, Params};
+use super::{Arrived, Components, Credential, Params};
 use crate::error::ServiceError;
 use crate::http::body::{self, Body};
 use crate::http::shape::{Faults, FromJson};
@@ -30,11 +30,8 @@ pub struct Call<C: Credential, P = (), B = ()> {
 impl<C: Credential, P: Params, B: RequestBody<C::Scope>> Call<C, P, B> {
     /// Checks and reads a request in the contract's order: who calls (401, 429, 403), the body's bytes (413, 415, 400),
     /// and all faults of path, query and body together.
-    pub(super) async fn receive(
-        request: HttpRequest,
-        payload: Payload,
-        service: C::Scope,
-    ) -> Result<Self, ServiceError> {
+    pub(super) async fn receive(arrived: Arrived, service: C::Scope) -> Result<Self, ServiceError> {
+        let Arrived { request, payload, .. } = arrived;
         let caller = C::authenticate(&request, &service)?;
         let faults = Faults::default();
         let params = P::read(&request, 0, &faults);

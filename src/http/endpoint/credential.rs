@@ -4,10 +4,12 @@ use actix_web::HttpRequest;
 use actix_web::web::Data;
 use serde_json::{Value, json};
 
+use super::Arrived;
 use crate::error::ServiceError;
-use crate::http::auth;
+use crate::http::{auth, inside};
+use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
-use crate::service::{Access, Caller, Node, ShardService};
+use crate::service::{Access, Caller, Location, Node, ShardService};
 
 /// The credentials that a route takes.
 pub trait Credential: 'static {
@@ -16,8 +18,12 @@ pub trait Credential: 'static {
     /// What serves the call: the caller's shard, or the node.
     type Scope: 'static;
 
-    /// Finds what serves the call.
-    fn scope(node: Data<Node>) -> Self::Scope;
+    /// Finds where the call is served, by the credential that it presents. Returns the request, too, whose body may have
+    /// been read for that.
+    fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> impl Future<Output = Result<(Location<Self::Scope>, Arrived), ServiceError>>;
 
     /// Finds the caller, before the body is read.
     fn authenticate(request: &HttpRequest, scope: &Self::Scope) -> Result<Self::Caller, ServiceError>;
@@ -38,8 +44,11 @@ macro_rules! callers {
             type Caller = Caller;
             type Scope = ShardService;
 
-            fn scope(node: Data<Node>) -> ShardService {
-                node.shard()
+            async fn locate(
+                arrived: Arrived,
+                node: &Data<Node>,
+            ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+                Ok((auth::locate(&arrived, node).await?, arrived))
             }
 
             fn authenticate(request: &HttpRequest, shard: &ShardService) -> Result<Caller, ServiceError> {
@@ -83,8 +92,11 @@ impl Credential for Anyone {
     type Caller = ();
     type Scope = Data<Node>;
 
-    fn scope(node: Data<Node>) -> Data<Node> {
-        node
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<Data<Node>>, Arrived), ServiceError> {
+        Ok((Location::Here(node.clone()), arrived))
     }
 
     fn authenticate(_: &HttpRequest, _: &Data<Node>) -> Result<(), ServiceError> {
@@ -99,8 +111,11 @@ impl Credential for Visitor {
     type Caller = ();
     type Scope = ShardService;
 
-    fn scope(node: Data<Node>) -> ShardService {
-        node.shard()
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+        locate_email(arrived, node).await
     }
 
     fn authenticate(_: &HttpRequest, _: &ShardService) -> Result<(), ServiceError> {
@@ -115,8 +130,11 @@ impl Credential for NewUser {
     type Caller = ();
     type Scope = ShardService;
 
-    fn scope(node: Data<Node>) -> ShardService {
-        node.shard()
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+        locate_email(arrived, node).await
     }
 
     fn authenticate(_: &HttpRequest, shard: &ShardService) -> Result<(), ServiceError> {
@@ -124,19 +142,56 @@ impl Credential for NewUser {
     }
 }
 
+/// Finds the shard of the email address in the body.
+async fn locate_email(
+    arrived: Arrived,
+    node: &Data<Node>,
+) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+    if let Some(shard) = inside::shard_of(&arrived.request) {
+        return Ok((node.locate(shard, arrived.until).await?, arrived));
+    }
+    if let Some(shard) = node.only_shard() {
+        return Ok((Location::Here(shard), arrived));
+    }
+    let (email, arrived) = arrived.member("email", BODY_BYTES_MAX).await?;
+    let email = email.unwrap_or_default().trim().to_lowercase();
+    Ok((node.locate_email(&email, arrived.until).await?, arrived))
+}
+
 /// Whoever runs the server.
 pub struct OperatorToken;
 
+/// What serves a call of the operator.
+pub struct OperatorScope {
+    pub node: Data<Node>,
+    /// The only shard that the call is about; `None` for all shards of a cluster.
+    pub shard: Option<ShardService>,
+}
+
 impl Credential for OperatorToken {
     type Caller = ();
-    type Scope = Data<Node>;
+    type Scope = OperatorScope;
 
-    fn scope(node: Data<Node>) -> Data<Node> {
-        node
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<OperatorScope>, Arrived), ServiceError> {
+        let scope = |shard| OperatorScope {
+            node: node.clone(),
+            shard,
+        };
+        let location = match inside::shard_of(&arrived.request) {
+            None => Location::Here(scope(node.only_shard())),
+            Some(shard) => match node.locate(shard, arrived.until).await? {
+                Location::Here(shard) => Location::Here(scope(Some(shard))),
+                Location::At(owner) => Location::At(owner),
+            },
+        };
+        Ok((location, arrived))
     }
 
-    fn authenticate(request: &HttpRequest, node: &Data<Node>) -> Result<(), ServiceError> {
-        auth::authenticate_operator(request, node)
+    fn authenticate(request: &HttpRequest, scope: &OperatorScope) -> Result<(), ServiceError> {
+        auth::authenticate_operator(request, &scope.node)
     }
 
     fn security() -> Value {

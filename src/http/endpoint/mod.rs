@@ -5,6 +5,7 @@
 //! metrics, and the description in `/api/docs`, whose texts and examples are in `docs/operations.json`.
 
 mod answer;
+mod arrived;
 mod call;
 mod credential;
 mod description;
@@ -18,10 +19,12 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
-use crate::service::Node;
+use crate::http::forward::{Forwarded, forward};
+use crate::service::{Location, Node};
 use description::{Describe, path_parameters};
 
 pub use answer::{Answer, HandlerAnswer, Written};
+pub use arrived::Arrived;
 pub use call::{Call, Exact, RequestBody, Unread};
 pub use credential::{
     Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Visitor,
@@ -96,8 +99,20 @@ impl Endpoint {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
                 async move {
-                    let answer =
-                        handler(Call::receive(request.clone(), payload, C::scope(node)).await?).await?;
+                    let mut arrived = Arrived::new(request, payload);
+                    let (scope, arrived) = loop {
+                        match C::locate(arrived, &node).await? {
+                            (Location::Here(scope), arrived) => break (scope, arrived),
+                            (Location::At(owner), elsewhere) => {
+                                match forward(&node, owner, elsewhere).await? {
+                                    Forwarded::Answered(answer) => return Ok(answer),
+                                    Forwarded::Here(here) => arrived = here,
+                                }
+                            }
+                        }
+                    };
+                    let request = arrived.request.clone();
+                    let answer = handler(Call::receive(arrived, scope).await?).await?;
                     answer.respond(&request, status).await
                 }
             })

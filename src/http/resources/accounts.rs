@@ -1,14 +1,13 @@
 //! `/api/auth`: sign-up, login, logout, and the account of the bearer token.
 
-use actix_web::http::StatusCode;
-use std::net::IpAddr;
-
 use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
 
 use super::organization::OrganizationView;
 use super::views::view;
 use crate::catalog::User;
 use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, Visitor, get, post};
+use crate::http::inside::client_of;
 use crate::http::session_cookie;
 use crate::http::shape::{Email, NewPassword, OpenName, Text, body};
 use crate::ids::ObjectId;
@@ -134,14 +133,14 @@ async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'s
         name: body.name.0,
         organization_name: body.organization_name.map(|name| name.0),
     };
-    let signed_in = call.service.sign_up(sign_up, address_of(&call.request)).await?;
+    let signed_in = call.service.sign_up(sign_up, client_of(&call.request)).await?;
     answer(&call.request, &call.service, "account created", &signed_in)
 }
 
 async fn log_in(call: Call<Visitor, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
     // Not validated as an email: no account has a malformed address, so the login fails like any other wrong one.
     let email = call.body.email.trim().to_lowercase();
-    let address = address_of(&call.request);
+    let address = client_of(&call.request);
     let signed_in = call.service.log_in(&email, call.body.password, address).await?;
     answer(&call.request, &call.service, "signed in", &signed_in)
 }
@@ -153,7 +152,7 @@ async fn me(call: Call<Bearer>) -> Reply<AccountAnswer<'static>> {
 
 async fn change_password(call: Call<Bearer, (), PasswordBody>) -> Reply<SignedInAnswer<'static>> {
     let (current, new) = (call.body.current_password.0, call.body.new_password.0);
-    let address = address_of(&call.request);
+    let address = client_of(&call.request);
     let signed_in = call
         .service
         .change_password(&call.caller, current, new, address)
@@ -173,11 +172,6 @@ async fn log_out(call: Call<Bearer>) -> Reply<LogOutAnswer> {
     let tls = call.service.config.server.tls().is_some();
     session_cookie::clear(&call.request, answer.headers_mut(), tls);
     Ok(answer)
-}
-
-/// The peer address of the connection. Forwarding headers are ignored because any client can forge them.
-fn address_of(request: &HttpRequest) -> Option<IpAddr> {
-    request.peer_addr().map(|peer| peer.ip())
 }
 
 fn answer(

@@ -29,6 +29,7 @@ use crate::http::respond::forbid_sniffing;
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// State that all requests of a worker share.
+#[derive(Clone)]
 pub struct Shared {
     /// Deadline of a whole request, including its body.
     pub request_timeout: Duration,

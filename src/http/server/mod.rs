@@ -21,6 +21,8 @@ use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 
 use crate::config::ServerConfig;
+use crate::http::forward::Forwarder;
+use crate::http::inside::{self, Inside};
 use crate::http::table;
 use crate::open_files;
 use crate::service::Node;
@@ -45,58 +47,108 @@ const EXPOSED_HEADERS: [&str; 6] = [
 /// How long browsers may cache the answer to a preflight request.
 const PREFLIGHT_SECONDS: usize = 3_600;
 
-/// Starts serving, with TLS if there is a certificate.
-pub fn start(node: Data<Node>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
-    let config = node.config.server.clone();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = match config.workers {
-        0 => cores,
-        workers => workers,
-    };
-    let limits = limits(&config, workers);
-    if limits.connections_max < config.connections_max {
-        tracing::warn!(
-            configured = config.connections_max,
-            connections_max = limits.connections_max,
-            "server.connections_max is lowered to fit the available file descriptors and memory"
-        );
+/// What the listeners of a process have in common.
+pub struct Server {
+    node: Data<Node>,
+    workers: usize,
+    bodies: Data<BodyBudget>,
+    answers: AnswerBudget,
+    metrics: Arc<RequestMetrics>,
+}
+
+impl Server {
+    /// A server of this node, which serves nobody yet.
+    pub fn new(node: Data<Node>) -> Self {
+        process::note_start();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let config = &node.config;
+        Server {
+            workers: match config.server.workers {
+                0 => cores,
+                workers => workers,
+            },
+            bodies: Data::new(BodyBudget::new(config.storage.body_bytes_max() as usize, cores)),
+            answers: AnswerBudget::new(config.server.answer_bytes_max),
+            metrics: Arc::new(RequestMetrics::new(table::patterns(&node))),
+            node,
+        }
     }
-    let bodies = Data::new(BodyBudget::new(
-        node.config.storage.body_bytes_max() as usize,
-        cores,
-    ));
-    let answers = AnswerBudget::new(config.answer_bytes_max);
-    let metrics = Arc::new(RequestMetrics::new(table::patterns(&node)));
-    process::note_start();
-    let connections = Counts::default();
-    let options = Options {
-        limits,
-        tls: server_config(tls)?,
-        counts: connections.clone(),
-        refuse: refusal::answer,
-    };
-    let router = move || {
-        let node = node.clone();
-        // One instance for each worker, so that workers do not share a reference count.
-        let shared = Data::new(Shared {
-            request_timeout: config.request_timeout,
-            metrics: metrics.clone(),
-            answers: answers.clone(),
-            connections: connections.clone(),
-        });
-        App::new()
-            .app_data(node.clone())
-            .app_data(bodies.clone())
-            .app_data(Data::new(answers.clone()))
-            .app_data(shared)
-            .wrap(Condition::new(
-                !config.cors_origins.is_empty(),
-                cors(&config.cors_origins),
-            ))
-            .wrap(from_fn(middleware::serve))
-            .configure(|routing| table::register(routing, &node))
-    };
-    listener.serve(router, options)
+
+    /// Starts serving clients, with TLS if there is a certificate.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn start(&self, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
+        let options = self.options(server_config(tls)?);
+        let config = self.node.config.server.clone();
+        let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
+        let shared = self.shared(&options.counts);
+        let router = move || {
+            App::new()
+                .app_data(node.clone())
+                .app_data(bodies.clone())
+                .app_data(Data::new(answers.clone()))
+                // One instance for each worker, so that workers do not share a reference count.
+                .app_data(Data::new(shared.clone()))
+                .app_data(Data::new(Forwarder::new()))
+                .wrap(Condition::new(
+                    !config.cors_origins.is_empty(),
+                    cors(&config.cors_origins),
+                ))
+                .wrap(from_fn(middleware::serve))
+                .configure(|routing| table::register(routing, &node))
+        };
+        listener.serve(router, options)
+    }
+
+    /// Starts serving the other nodes of a cluster.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn start_inside(&self, listener: &Listener) -> io::Result<RunningServer> {
+        let options = self.options(None);
+        let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
+        let shared = self.shared(&options.counts);
+        let router = move || {
+            App::new()
+                .app_data(node.clone())
+                .app_data(bodies.clone())
+                .app_data(Data::new(answers.clone()))
+                .app_data(Data::new(shared.clone()))
+                .app_data(Data::new(Inside))
+                .wrap(from_fn(middleware::serve))
+                .wrap(from_fn(inside::admit))
+                .configure(|routing| table::register(routing, &node))
+        };
+        listener.serve(router, options)
+    }
+
+    fn options(&self, tls: Option<rustls::ServerConfig>) -> Options {
+        let config = &self.node.config.server;
+        let limits = limits(config, self.workers);
+        if limits.connections_max < config.connections_max {
+            tracing::warn!(
+                configured = config.connections_max,
+                connections_max = limits.connections_max,
+                "server.connections_max is lowered to fit the available file descriptors and memory"
+            );
+        }
+        Options {
+            limits,
+            tls,
+            counts: Counts::default(),
+            refuse: refusal::answer,
+        }
+    }
+
+    fn shared(&self, counts: &Counts) -> Shared {
+        Shared {
+            request_timeout: self.node.config.server.request_timeout,
+            metrics: Arc::clone(&self.metrics),
+            answers: self.answers.clone(),
+            connections: counts.clone(),
+        }
+    }
 }
 
 fn server_config(tls: Option<&Tls>) -> io::Result<Option<rustls::ServerConfig>> {

@@ -1,0 +1,236 @@
+//! Passes a request on to the node that owns its shard, in one hop.
+//!
+//! The body is read whole before anything is sent, within the limits of bodies: so that the request can be sent to the next
+//! owner if the shard is just being handed over, and a slow client holds resources of one node only. A request whose fate
+//! is unknown is sent again only if that is harmless.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use actix_web::body::SizedStream;
+use actix_web::http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use actix_web::http::uri::PathAndQuery;
+use actix_web::http::{Method, StatusCode};
+use actix_web::rt::time::sleep;
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use awc::error::SendRequestError;
+use awc::{Client, ClientResponse, Connector};
+use serde_json::Value;
+
+use super::body::{self, Body};
+use super::endpoint::Arrived;
+use super::inside;
+use crate::error::{ErrorKind, ServiceError};
+use crate::limits::BATCH_BODY_BYTES_MAX;
+use crate::service::{Cluster, Location, Node, Owner};
+
+/// Connections of one worker to all other nodes; above it requests wait.
+const CONNECTIONS_MAX: usize = 1_024;
+/// Pause before a node that cannot be reached is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// `Retry-After` of a request whose owner did not answer.
+const RETRY_AFTER_SECONDS: u32 = 2;
+
+/// Time for another node's part of an answer.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limit of another node's part of an answer.
+const ASKED_BYTES_MAX: usize = 16 << 20;
+
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A worker's connections to other nodes.
+pub struct Forwarder {
+    client: Client,
+}
+
+/// The outcome of passing a request on.
+pub enum Forwarded {
+    /// The owner's answer.
+    Answered(HttpResponse),
+    /// The shard is served here by now.
+    Here(Arrived),
+}
+
+/// A request that was read whole.
+struct Outgoing<'a> {
+    request: &'a HttpRequest,
+    body: Bytes,
+    /// Whether the body was larger than any route takes, and is left out.
+    is_too_large: bool,
+    until: Instant,
+}
+
+impl Forwarder {
+    /// No connections yet. Must be created on the worker's thread.
+    pub fn new() -> Self {
+        let connector = Connector::new().limit(CONNECTIONS_MAX);
+        let client = Client::builder().connector(connector).disable_redirects();
+        Forwarder {
+            client: client.no_default_headers().finish(),
+        }
+    }
+
+    async fn send(
+        &self,
+        cluster: &Cluster,
+        owner: &Owner,
+        outgoing: &Outgoing<'_>,
+    ) -> Result<ClientResponse, SendRequestError> {
+        let request = outgoing.request;
+        let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+        let url = format!("http://{}{target}", owner.address);
+        // The answer to HEAD is that to GET, without the body, which the listener leaves out.
+        let method = match *request.method() {
+            Method::HEAD => Method::GET,
+            ref method => method.clone(),
+        };
+        let mut sent = self
+            .client
+            .request(method, url)
+            .no_decompress()
+            .timeout(outgoing.until.saturating_duration_since(Instant::now()));
+        for (name, value) in request.headers() {
+            if !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name) {
+                sent = sent.append_header((name.clone(), value.clone()));
+            }
+        }
+        sent = sent
+            .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
+            .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()));
+        if let Some(client) = request.peer_addr() {
+            sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
+        }
+        if outgoing.is_too_large {
+            sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));
+        }
+        sent.send_body(outgoing.body.clone()).await
+    }
+}
+
+/// Asks another node for its part of an answer that several shards give: a request of this method to this path, with the
+/// caller's `Authorization`. Returns the status and the body.
+///
+/// # Errors
+/// 503 if the node does not answer with JSON.
+pub async fn ask(
+    node: &Node,
+    owner: &Owner,
+    request: &HttpRequest,
+    (method, path): (Method, String),
+    body: Option<&Value>,
+) -> Result<(StatusCode, Value), ServiceError> {
+    let (cluster, forwarder) = means(node, request)?;
+    let mut asked = forwarder
+        .client
+        .request(method, format!("http://{}{path}", owner.address))
+        .timeout(ASK_TIMEOUT)
+        .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
+        .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()));
+    for value in request.headers().get_all(AUTHORIZATION) {
+        asked = asked.append_header((AUTHORIZATION, value.clone()));
+    }
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let mut answer = asked
+        .send_body(body)
+        .await
+        .map_err(|error| unanswered(owner, &error))?;
+    let read = answer.json().limit(ASKED_BYTES_MAX).await;
+    let read = read.map_err(|error| unanswered(owner, &error))?;
+    Ok((answer.status(), read))
+}
+
+fn means<'a>(node: &'a Node, request: &'a HttpRequest) -> Result<(&'a Cluster, &'a Forwarder), ServiceError> {
+    let forwarder = request
+        .app_data::<Data<Forwarder>>()
+        .map(|forwarder| &***forwarder);
+    let means = node.cluster().zip(forwarder);
+    means.ok_or_else(|| ServiceError::internal("BUG: a request has another owner without a cluster"))
+}
+
+/// Passes a request on to the owner of its shard, and to the next one if that is none any more.
+///
+/// # Errors
+/// 503 if no owner has answered in time, or what became of the request is not known. Errors of reading the body.
+pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<Forwarded, ServiceError> {
+    if inside::is_inside(&arrived.request) {
+        // One hop is all: the node that asked finds the owner.
+        return Ok(Forwarded::Answered(inside::not_here()));
+    }
+    let Arrived {
+        request,
+        payload,
+        until,
+    } = arrived;
+    let (cluster, forwarder) = means(node, &request)?;
+    let sent = match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
+        // The owner says so, after it has checked who calls.
+        Err(error) if error.kind == ErrorKind::PayloadTooLarge => None,
+        sent => Some(sent?),
+    };
+    let outgoing = Outgoing {
+        request: &request,
+        body: sent.as_ref().map_or_else(Bytes::new, Body::bytes),
+        is_too_large: sent.is_none(),
+        until,
+    };
+    loop {
+        let refused = match forwarder.send(cluster, &owner, &outgoing).await {
+            Ok(answer) if answer.headers().contains_key(&inside::NOT_HERE) => {
+                cluster.table.ask_for_news();
+                Some(&owner)
+            }
+            Ok(answer) => return Ok(Forwarded::Answered(respond(answer))),
+            Err(error) => {
+                let may_repeat = matches!(error, SendRequestError::Connect(_)) || is_repeatable(&request);
+                if !may_repeat || Instant::now() + PAUSE >= until {
+                    return Err(unanswered(&owner, &error));
+                }
+                sleep(PAUSE).await;
+                None
+            }
+        };
+        owner = match cluster.table.locate(owner.shard, refused, until).await? {
+            Location::At(owner) => owner,
+            Location::Here(_) => {
+                let arrived = Arrived::again(&request, outgoing.body, until).await?;
+                return Ok(Forwarded::Here(arrived));
+            }
+        };
+    }
+}
+
+/// Whether a request may be sent again although an owner may have carried it out: it changes nothing, or its idempotency key
+/// makes the second one harmless.
+fn is_repeatable(request: &HttpRequest) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        || request.headers().contains_key(&IDEMPOTENCY_KEY)
+}
+
+/// Headers that belong to one connection (RFC 9110, 7.6.1).
+fn is_of_hop(name: &HeaderName) -> bool {
+    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name) || name == "keep-alive"
+}
+
+fn respond(answer: ClientResponse) -> HttpResponse {
+    let mut response = HttpResponse::build(answer.status());
+    for (name, value) in answer.headers() {
+        if !is_of_hop(name) && *name != CONTENT_LENGTH {
+            response.append_header((name.clone(), value.clone()));
+        }
+    }
+    let length = answer.headers().get(CONTENT_LENGTH);
+    match length.and_then(|length| length.to_str().ok()?.parse().ok()) {
+        Some(length) => response.body(SizedStream::new(length, answer)),
+        None => response.streaming(answer),
+    }
+}
+
+fn unanswered(owner: &Owner, error: &dyn Display) -> ServiceError {
+    let message = "the node that owns the organization's shard did not answer, and may have carried the request out; send \
+                   it again, with an Idempotency-Key if it must not count twice";
+    let cause = format!("{}: {error}", owner.address);
+    ServiceError::unavailable(message, RETRY_AFTER_SECONDS).caused_by(cause)
+}

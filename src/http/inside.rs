@@ -1,0 +1,86 @@
+//! Requests that one node of a cluster passes on to another. They arrive at a listener of their own, which takes only
+//! requests with the cluster's secret, and say which shard they are for.
+
+use std::net::IpAddr;
+
+use actix_web::HttpRequest;
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpResponse};
+use log_store::Shard;
+use subtle::ConstantTimeEq;
+
+use crate::service::Node;
+
+/// The cluster's secret.
+pub static SECRET: HeaderName = HeaderName::from_static("x-tidewatch-secret");
+/// The number of the shard that the request is for.
+pub static SHARD: HeaderName = HeaderName::from_static("x-tidewatch-shard");
+/// The address of the client, for limits per address.
+pub static CLIENT: HeaderName = HeaderName::from_static("x-tidewatch-client");
+/// Says that the body was larger than any route takes, and is left out.
+pub static TOO_LARGE: HeaderName = HeaderName::from_static("x-tidewatch-too-large");
+/// Says that the node does not serve the shard, and has not looked at the request.
+pub static NOT_HERE: HeaderName = HeaderName::from_static("x-tidewatch-not-here");
+
+/// Marks the application that serves the other nodes.
+pub struct Inside;
+
+/// Whether another node has passed the request on.
+pub fn is_inside(request: &HttpRequest) -> bool {
+    request.app_data::<Data<Inside>>().is_some()
+}
+
+/// The shard that a request of another node is for; `None` for a request of a client.
+pub fn shard_of(request: &HttpRequest) -> Option<Shard> {
+    let named = request.headers().get(&SHARD).filter(|_| is_inside(request))?;
+    named.to_str().ok()?.parse().ok().map(Shard)
+}
+
+/// The address of the client: the peer of its connection, wherever it has arrived. Forwarding headers of clients are
+/// ignored, because anybody can forge them.
+pub fn client_of(request: &HttpRequest) -> Option<IpAddr> {
+    if is_inside(request) {
+        return request.headers().get(&CLIENT)?.to_str().ok()?.parse().ok();
+    }
+    request.peer_addr().map(|peer| peer.ip())
+}
+
+/// Whether a body was left out because it is larger than any route takes.
+pub fn is_too_large(request: &HttpRequest) -> bool {
+    is_inside(request) && request.headers().contains_key(&TOO_LARGE)
+}
+
+/// Whether a header means something only between nodes; those of clients are not passed on.
+pub fn is_reserved(name: &HeaderName) -> bool {
+    [&SECRET, &SHARD, &CLIENT, &TOO_LARGE, &NOT_HERE].contains(&name)
+}
+
+/// The answer of a node that does not serve the shard.
+pub fn not_here() -> HttpResponse {
+    HttpResponse::build(StatusCode::MISDIRECTED_REQUEST)
+        .insert_header((NOT_HERE.clone(), "1"))
+        .finish()
+}
+
+/// Takes only requests with the cluster's secret.
+pub async fn admit<B: MessageBody + 'static>(
+    node: Data<Node>,
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let presented = request.headers().get(&SECRET).map(HeaderValue::as_bytes);
+    let is_known = node.cluster().is_some_and(|cluster| {
+        let presented = presented.unwrap_or_default();
+        presented.ct_eq(cluster.secret.as_bytes()).into()
+    });
+    if !is_known {
+        let refusal = HttpResponse::Unauthorized().finish();
+        return Ok(request.into_response(refusal).map_into_right_body());
+    }
+    Ok(next.call(request).await?.map_into_left_body())
+}

@@ -1,0 +1,191 @@
+//! The shards of a cluster, as a node sees them: which it serves, and which node owns each of the others.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use log_store::Shard;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout_at;
+
+use super::Service;
+use super::node::{Location, Owner, ShardService};
+use crate::clock::Clock;
+use crate::cluster::Lease;
+use crate::error::ServiceError;
+
+/// Requests that use a shard at the same time; above it they wait.
+const USERS_MAX: u32 = 1 << 20;
+
+/// `Retry-After` of a request whose shard has no owner. A node that died is replaced after its lease.
+const RETRY_AFTER_SECONDS: u32 = 2;
+
+/// All shards of a cluster.
+pub struct ShardTable {
+    shards: Vec<RwLock<Entry>>,
+    lease: Mutex<Lease>,
+    clock: Arc<dyn Clock>,
+    /// Notified when a shard may be served where it was not before.
+    changed: Notify,
+    /// Notified when what the table says was found to be old.
+    stale: Notify,
+}
+
+#[derive(Default)]
+struct Entry {
+    served: Option<Served>,
+    /// The address of the node that owns the shard, if it is another one.
+    owner: Option<Arc<str>>,
+}
+
+/// A shard that this node serves.
+struct Served {
+    service: Arc<Service>,
+    /// A place for each request that uses it.
+    users: Arc<Semaphore>,
+}
+
+impl ShardTable {
+    /// A table of this many shards, none of which is served anywhere. Nothing is served before the lease begins.
+    pub fn new(shards: u16, lease: Duration, clock: Arc<dyn Clock>) -> Self {
+        ShardTable {
+            shards: (0..shards).map(|_| RwLock::default()).collect(),
+            lease: Mutex::new(Lease::new(lease)),
+            clock,
+            changed: Notify::new(),
+            stale: Notify::new(),
+        }
+    }
+
+    /// The number of shards of the cluster.
+    pub fn len(&self) -> u16 {
+        self.shards.len() as u16
+    }
+
+    /// Whether the cluster has no shards, which no cluster does.
+    pub fn is_empty(&self) -> bool {
+        self.shards.is_empty()
+    }
+
+    /// Time on the clock that the lease counts by.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.clock.monotonic_ns().max(0) as u64)
+    }
+
+    /// A renewal that was sent at this time has succeeded.
+    pub fn renewed(&self, sent_at: Duration) {
+        self.lease.lock().renewed(sent_at);
+        self.changed.notify_waiters();
+    }
+
+    /// The node was removed from the cluster, and begins again with another lease.
+    pub fn lost(&self, lease: Duration) {
+        *self.lease.lock() = Lease::new(lease);
+    }
+
+    /// Whether the lease holds, so that what is served here may be answered.
+    pub fn holds_lease(&self) -> bool {
+        self.lease.lock().holds(self.now())
+    }
+
+    /// Notes which other node owns a shard.
+    pub fn owned_by(&self, shard: Shard, owner: Option<Arc<str>>) {
+        let Some(entry) = self.shards.get(usize::from(shard.0)) else {
+            return;
+        };
+        if entry.read().owner == owner {
+            return;
+        }
+        entry.write().owner = owner;
+        self.changed.notify_waiters();
+    }
+
+    /// Begins to serve a shard.
+    pub fn serve(&self, shard: Shard, service: Arc<Service>) {
+        if let Some(entry) = self.shards.get(usize::from(shard.0)) {
+            let users = Arc::new(Semaphore::new(USERS_MAX as usize));
+            entry.write().served = Some(Served { service, users });
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Ends serving a shard: new requests wait for its next owner, and those that use it get at most `within` to end.
+    /// Returns its service, if it was served.
+    pub async fn end(&self, shard: Shard, within: Duration) -> Option<Arc<Service>> {
+        let served = self.shards.get(usize::from(shard.0))?.write().served.take()?;
+        // After this time, what they have not done yet is refused by the log.
+        let _ = tokio::time::timeout(within, served.users.acquire_many(USERS_MAX)).await;
+        Some(served.service)
+    }
+
+    /// Where a shard is served now. `None` if it is between two owners.
+    pub fn look(&self, shard: Shard) -> Option<Location<ShardService>> {
+        let entry = self.shards.get(usize::from(shard.0))?.read();
+        match (&entry.served, &entry.owner) {
+            (Some(served), _) if self.holds_lease() => {
+                let user = Arc::clone(&served.users).try_acquire_owned().ok()?;
+                Some(Location::Here(ShardService::used_by(
+                    Arc::clone(&served.service),
+                    user,
+                )))
+            }
+            (None, Some(address)) => Some(Location::At(Owner {
+                shard,
+                address: Arc::clone(address),
+            })),
+            _ => None,
+        }
+    }
+
+    /// Where a shard is served, or will be `until` then. What `but` says is not where it is: an owner that has refused.
+    ///
+    /// # Errors
+    /// 503 if nobody serves it by then.
+    pub async fn locate(
+        &self,
+        shard: Shard,
+        but: Option<&Owner>,
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        if shard.0 >= self.len() {
+            return Err(nobody());
+        }
+        loop {
+            // Registered before the look, so that no change is missed.
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            match self.look(shard) {
+                Some(Location::At(owner)) if but == Some(&owner) => {}
+                Some(location) => return Ok(location),
+                None => {}
+            }
+            if timeout_at(until.into(), changed).await.is_err() {
+                return Err(nobody());
+            }
+        }
+    }
+
+    /// A node was found not to own a shard any more: the tables should be read again soon.
+    pub fn ask_for_news(&self) {
+        self.stale.notify_one();
+    }
+
+    /// Waits until somebody asks for news.
+    pub async fn asked_for_news(&self) {
+        self.stale.notified().await;
+    }
+
+    /// The shards that are served here.
+    pub fn served(&self) -> Vec<Arc<Service>> {
+        let served = self.shards.iter().filter_map(|entry| {
+            let entry = entry.read();
+            entry.served.as_ref().map(|served| Arc::clone(&served.service))
+        });
+        served.collect()
+    }
+}
+
+fn nobody() -> ServiceError {
+    let message = "the organization's shard is being taken over by another node; send it again in a moment";
+    ServiceError::unavailable(message, RETRY_AFTER_SECONDS)
+}
