@@ -80,6 +80,8 @@ pub struct Claimed {
     pub epoch: Epoch,
     /// The last record that the log need not have: it is stored elsewhere.
     pub covered: Sequence,
+    /// Names what holds everything up to `covered`; `None` before the first.
+    pub root: Option<String>,
 }
 
 /// What a replay has read.
@@ -120,7 +122,25 @@ pub struct ShardRow {
     pub node: Option<NodeId>,
     /// The last record stored elsewhere.
     pub covered: Sequence,
+    /// Names what holds everything up to `covered`; `None` before the first.
+    pub root: Option<String>,
 }
+
+/// What a shard's next owner has to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailSize {
+    /// The shard.
+    pub shard: Shard,
+    /// Groups that hold a record after `covered`.
+    pub groups: u64,
+    /// Size of their bodies in bytes.
+    pub bytes: u64,
+    /// Sequence of the last record.
+    pub last: Sequence,
+}
+
+/// Maximum length of a root's name in bytes: as long as names in an object store may be.
+pub const ROOT_BYTES_MAX: usize = 1_024;
 
 /// Receives a record during a replay.
 pub type Each<'a> =
@@ -147,12 +167,32 @@ pub trait LogStore: Send {
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError>;
 
-    /// Deletes the groups whose records are all at or before `covered`, and notes that they are stored elsewhere.
-    /// `false` if the shard has another owner; then nothing is changed.
+    /// Notes that the records up to `covered` are stored elsewhere, and where: `root` names what holds them. Without one,
+    /// the root stays. A `covered` before the shard's changes nothing. `false` if the shard has another owner; then nothing
+    /// is changed. The rows stay until [`sweep`](LogStore::sweep) deletes them.
+    ///
+    /// # Errors
+    /// The store fails, or the root's name is longer than [`ROOT_BYTES_MAX`]. Repeating the call is harmless.
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError>;
+
+    /// Deletes some of the shard's groups whose records are all at or before its `covered`; `false` if there was none.
+    /// Anybody may call this: what is covered is never read again.
     ///
     /// # Errors
     /// The store fails. Repeating the call is harmless.
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError>;
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError>;
+
+    /// Another way to the same store: a call on one does not wait for a call on the other.
+    ///
+    /// # Errors
+    /// The operating system has no resources.
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError>;
 
     /// Adds this process to the nodes, with its first beat, 0.
     ///
@@ -199,4 +239,10 @@ pub trait LogStore: Send {
     /// # Errors
     /// The store fails.
     fn shards(&mut self) -> Result<Vec<ShardRow>, StoreError>;
+
+    /// The sizes of all tails, in order of the shards. Reads every row of a tail, but not the bodies.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError>;
 }

@@ -8,10 +8,10 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
-use crate::row::{Row, begins_early_enough};
+use crate::row::{Row, begins_early_enough, check_root};
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError,
+    Sequence, Shard, ShardRow, StoreError, TailSize,
 };
 
 /// What happens to an append.
@@ -62,6 +62,7 @@ struct ShardState {
     epoch: Epoch,
     node: Option<NodeId>,
     covered: Sequence,
+    root: Option<String>,
     rows: BTreeMap<Sequence, Stored>,
     /// Rows that are under way.
     late: Vec<(Sequence, Stored)>,
@@ -226,15 +227,40 @@ impl LogStore for SimStore {
         Ok(replayed)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        check_root(root)?;
         let mut state = self.state.lock();
         let shard = state.shard(shard)?;
         if shard.epoch != epoch {
             return Ok(false);
         }
-        shard.covered = shard.covered.max(covered);
-        shard.rows.retain(|_, row| row.last > covered);
+        if covered >= shard.covered {
+            shard.covered = covered;
+            shard.root = root.map(str::to_owned).or(shard.root.take());
+        }
         Ok(true)
+    }
+
+    /// One row at a time, so that tests see the log between two calls.
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        let shard = state.shard(shard)?;
+        let covered = shard.covered;
+        Ok(shard
+            .rows
+            .extract_if(.., |_, row| row.last <= covered)
+            .next()
+            .is_some())
+    }
+
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::new(self.clone()))
     }
 
     fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
@@ -284,6 +310,7 @@ impl LogStore for SimStore {
         Ok(Some(Claimed {
             epoch: shard.epoch,
             covered: shard.covered,
+            root: shard.root.clone(),
         }))
     }
 
@@ -305,7 +332,22 @@ impl LogStore for SimStore {
             epoch: state.epoch,
             node: state.node,
             covered: state.covered,
+            root: state.root.clone(),
         });
         Ok(rows.collect())
+    }
+
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError> {
+        let state = self.state.lock();
+        let tails = state.shards.iter().map(|(shard, state)| {
+            let tail = || state.rows.values().filter(|row| row.last > state.covered);
+            TailSize {
+                shard: *shard,
+                groups: tail().count() as u64,
+                bytes: tail().map(|row| row.body.len() as u64).sum(),
+                last: tail().map(|row| row.last).max().unwrap_or(state.covered),
+            }
+        });
+        Ok(tails.collect())
     }
 }

@@ -18,3 +18,4 @@ mod random;
 mod server;
 mod settling;
 mod sides;
+mod trimming;

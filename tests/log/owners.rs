@@ -10,7 +10,7 @@ use crate::sides::{self, store};
 const LEASE: Duration = Duration::from_secs(3);
 
 /// Runs a test over two ways to one store, as two nodes have them.
-fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
+pub fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
     let simulated = SimStore::new(4);
     test(&mut simulated.clone(), &mut simulated.clone());
     let postgres = postgres::shared();
@@ -59,7 +59,7 @@ fn a_removed_node_owns_nothing_and_never_returns() {
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
         let of_b = other.claim(SHARD, b).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 2), Outcome::Lost);
-        assert!(!one.trim(SHARD, of_a.epoch, 1).unwrap());
+        assert!(!one.trim(SHARD, of_a.epoch, 1, None).unwrap());
         assert!(!one.release(SHARD, of_a.epoch).unwrap());
         let mut read = 0;
         let replayed = other.replay(SHARD, of_b.epoch, of_b.covered, &mut |_, _| {
@@ -77,7 +77,7 @@ fn a_released_shard_is_anybodys() {
         let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
-        assert!(one.trim(SHARD, of_a.epoch, 1).unwrap());
+        assert!(one.trim(SHARD, of_a.epoch, 1, None).unwrap());
         assert!(one.release(SHARD, of_a.epoch).unwrap());
         assert_eq!(
             append(one, SHARD, of_a.epoch, 2),

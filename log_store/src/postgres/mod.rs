@@ -8,6 +8,7 @@ mod connection;
 mod owners;
 mod replay;
 mod tables;
+mod trim;
 
 use std::io;
 use std::time::Duration;
@@ -16,11 +17,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 
+use crate::row::check_root;
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError,
+    Sequence, Shard, ShardRow, StoreError, TailSize,
 };
 use connection::Connection;
+use trim::Swept;
 
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,8 @@ pub struct Postgres {
     config: Config,
     timeouts: Timeouts,
     connection: Option<Connection>,
+    /// What this store has deleted since its last vacuum.
+    swept: Swept,
 }
 
 impl Postgres {
@@ -63,6 +68,10 @@ impl Postgres {
         // Each host gets a part of an attempt, so that one which does not answer does not hide the next.
         let hosts = config.get_hosts().len().max(1) as u32;
         config.connect_timeout(timeouts.attempt / (hosts + 1));
+        Self::with(config, timeouts)
+    }
+
+    fn with(config: Config, timeouts: Timeouts) -> Result<Self, StoreError> {
         let mut runtime = Builder::new_current_thread();
         // The end of a connection is seen before anything is sent on it: the connection's task runs only during calls.
         let runtime = runtime.enable_all().event_interval(1).build();
@@ -71,6 +80,7 @@ impl Postgres {
             config,
             timeouts,
             connection: None,
+            swept: Swept::default(),
         })
     }
 
@@ -96,6 +106,14 @@ impl Postgres {
         &mut self,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.ask_within(self.timeouts.attempt, work)
+    }
+
+    fn ask_within<T>(
+        &mut self,
+        limit: Duration,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let done = self.runtime.block_on(async {
             let attempt = async {
                 let connection = Connection::ready(&mut self.connection, &self.config).await?;
@@ -106,7 +124,7 @@ impl Postgres {
                     None => Ok(answer),
                 }
             };
-            let timed = tokio::time::timeout(self.timeouts.attempt, attempt).await;
+            let timed = tokio::time::timeout(limit, attempt).await;
             timed.unwrap_or_else(|_| Err(StoreError::Unavailable(no_answer())))
         });
         if done.is_err() {
@@ -145,8 +163,23 @@ impl LogStore for Postgres {
         replay::replay(self, (shard, epoch), from, each)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::trim(connection, shard, epoch, covered).await)
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        check_root(root)?;
+        self.ask(async |connection| trim::trim(connection, (shard, epoch), covered, root).await)
+    }
+
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError> {
+        trim::sweep(self, shard)
+    }
+
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::new(Self::with(self.config.clone(), self.timeouts)?))
     }
 
     fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
@@ -179,5 +212,9 @@ impl LogStore for Postgres {
 
     fn shards(&mut self) -> Result<Vec<ShardRow>, StoreError> {
         self.ask(async |connection| owners::shards(connection).await)
+    }
+
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError> {
+        self.ask(async |connection| trim::tails(connection).await)
     }
 }

@@ -86,12 +86,13 @@ pub(super) async fn claim(
         transaction.rollback().await?;
         return Ok(None);
     }
-    let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered";
+    let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered, root";
     let row = transaction.query_one(update, &[&id, &node.0]).await?;
     transaction.commit().await?;
     Ok(Some(Claimed {
         epoch: row.get::<_, i64>(0) as Epoch,
         covered: row.get::<_, i64>(1) as Sequence,
+        root: row.get(2),
     }))
 }
 
@@ -110,31 +111,14 @@ pub(super) async fn release(
 }
 
 pub(super) async fn shards(connection: &mut Connection) -> Result<Vec<ShardRow>, StoreError> {
-    let select = "SELECT id, epoch, node, covered FROM shard ORDER BY id";
+    let select = "SELECT id, epoch, node, covered, root FROM shard ORDER BY id";
     let rows = connection.client.query(select, &[]).await?;
     let shard = |row: &Row| ShardRow {
         shard: Shard(row.get::<_, i32>(0) as u16),
         epoch: row.get::<_, i64>(1) as Epoch,
         node: row.get::<_, Option<i64>>(2).map(NodeId),
         covered: row.get::<_, i64>(3) as Sequence,
+        root: row.get(4),
     };
     Ok(rows.iter().map(shard).collect())
-}
-
-/// One statement: where the log begins moves together with the rows that are deleted.
-pub(super) async fn trim(
-    connection: &mut Connection,
-    shard: Shard,
-    epoch: Epoch,
-    covered: Sequence,
-) -> Result<bool, StoreError> {
-    let trim = "WITH owned AS (
-                    UPDATE shard SET covered = greatest(covered, $3) WHERE id = $1 AND epoch = $2 RETURNING id
-                ), gone AS (
-                    DELETE FROM log USING owned WHERE shard = owned.id AND last <= $3
-                )
-                SELECT count(*) FROM owned";
-    let parameters: [&(dyn ToSql + Sync); 3] = [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
-    let row = connection.client.query_one(trim, &parameters).await?;
-    Ok(row.get::<_, i64>(0) == 1)
 }

@@ -28,7 +28,9 @@ CREATE TABLE shard (
     epoch bigint NOT NULL,
     node bigint,
     covered bigint NOT NULL,
-    settled bigint NOT NULL
+    root text,
+    trims bigint NOT NULL DEFAULT 0,
+    settled bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE TABLE log (
     shard integer NOT NULL,
@@ -74,7 +76,7 @@ pub(super) async fn create(connection: &mut Connection, shards: u16) -> Result<(
         .await?;
     transaction
         .execute(
-            "INSERT INTO shard SELECT id, 0, NULL, 0, 0 FROM generate_series(0, $1 - 1) AS id",
+            "INSERT INTO shard (id, epoch, covered) SELECT id, 0, 0 FROM generate_series(0, $1 - 1) AS id",
             &[&i32::from(shards)],
         )
         .await?;
