@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 pub mod body;
+mod directory;
 mod error;
 mod postgres;
 mod row;
@@ -19,8 +20,10 @@ mod row;
 pub mod sim;
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
+pub use directory::{CREDENTIALS_BATCH, CredentialHash, Directory, NAME_BYTES_MAX, Place};
 pub use error::{AppendError, ReplayError, StoreError};
 pub use postgres::{Postgres, Timeouts};
 
@@ -82,6 +85,8 @@ pub struct Claimed {
     pub covered: Sequence,
     /// Names what holds everything up to `covered`; `None` before the first.
     pub root: Option<String>,
+    /// The ordinals of new buckets.
+    pub ordinals: Range<u32>,
 }
 
 /// What a replay has read.
@@ -124,6 +129,49 @@ pub struct ShardRow {
     pub covered: Sequence,
     /// Names what holds everything up to `covered`; `None` before the first.
     pub root: Option<String>,
+}
+
+/// What a node sees in a round of membership, all at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Whether the beat was set; as the answer of [`renew`](LogStore::renew).
+    pub renewed: bool,
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// All shards, in order.
+    pub shards: Vec<ShardRow>,
+    /// Why appends and claims are refused although the store answers: a commit would reach one disk only.
+    pub weakness: Option<String>,
+}
+
+/// How a commit reaches a second disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replication {
+    /// By standbys that `synchronous_standby_names` names. The store writes nothing while it names none.
+    Standbys,
+    /// By the storage below the database, as in managed and distributed ones. The store relies on it without looking.
+    Storage,
+}
+
+/// How a cluster is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitOptions {
+    /// How a commit reaches a second disk.
+    pub replication: Replication,
+}
+
+/// Maximum number of shards.
+pub const SHARDS_MAX: u16 = 4_096;
+
+/// The first ordinal of a bucket that a shard of a cluster makes. Those before it are of buckets that were imported with the
+/// directory of a single server, which counts from 0.
+const ORDINALS_FROM: u32 = 1 << 31;
+
+/// The ordinals of the buckets that a shard makes: the upper half, divided evenly.
+pub fn ordinals(shard: Shard, shards: u16) -> Range<u32> {
+    let each = (u32::MAX - ORDINALS_FROM) / u32::from(shards.max(1));
+    let from = ORDINALS_FROM + u32::from(shard.0) * each;
+    from..from + each
 }
 
 /// What a shard's next owner has to read.
@@ -181,6 +229,13 @@ pub trait LogStore: Send {
         root: Option<&str>,
     ) -> Result<bool, StoreError>;
 
+    /// Whether an append to the shard would be taken: tries to write a row, and takes it back. `false` if the shard has
+    /// another owner.
+    ///
+    /// # Errors
+    /// The store fails, is full, takes no writes, or its commits would reach one disk only.
+    fn probe(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError>;
+
     /// Deletes some of the shard's groups whose records are all at or before its `covered`; `false` if there was none.
     /// Anybody may call this: what is covered is never read again.
     ///
@@ -207,6 +262,14 @@ pub trait LogStore: Send {
     /// # Errors
     /// The store fails; whether the beat was set is not known.
     fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError>;
+
+    /// Renews as [`renew`](LogStore::renew) does, and reads all nodes and shards, by one statement. Its cost for the database
+    /// hardly grows with the number of nodes, and shards are read when they have changed. Meant for a store of its own, so
+    /// that no append delays it.
+    ///
+    /// # Errors
+    /// The store fails; whether the beat was set is not known.
+    fn round(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<Round, StoreError>;
 
     /// Removes a node whose beat is still this one. `false` if it has renewed, or is not there.
     ///

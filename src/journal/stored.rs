@@ -187,9 +187,18 @@ impl NodeLog for StoredLog {
         Ok(())
     }
 
-    /// Whether the database answers.
+    /// A database that is full, or takes no writes, still answers reads; so this tries to write.
     fn has_room(&mut self, shard: Shard) -> bool {
-        self.usable(shard).is_ok() && self.store.shards().is_ok()
+        let Ok(epoch) = self.usable(shard).map(|attached| attached.tail.epoch) else {
+            return false;
+        };
+        match self.store.probe(shard, epoch) {
+            Ok(is_taken) => is_taken,
+            Err(error) => {
+                tracing::debug!(%shard, %error, "the log store takes no group yet");
+                false
+            }
+        }
     }
 
     fn sizes(&self, shard: Shard) -> LogSizes {

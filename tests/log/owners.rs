@@ -5,17 +5,17 @@ use log_store::{LogStore, Outcome, Shard, StoreError};
 use std::time::Duration;
 
 use crate::postgres;
-use crate::sides::{self, store};
+use crate::sides::{self, OPTIONS, store};
 
 const LEASE: Duration = Duration::from_secs(3);
 
 /// Runs a test over two ways to one store, as two nodes have them.
-pub fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
+fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
     let simulated = SimStore::new(4);
     test(&mut simulated.clone(), &mut simulated.clone());
     let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     test(&mut store(&url), &mut store(&url));
 }
 
@@ -130,7 +130,7 @@ fn on_both_threads(test: impl Fn(Box<dyn LogStore>, Box<dyn LogStore>)) {
     test(Box::new(simulated.clone()), Box::new(simulated));
     let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     test(Box::new(store(&url)), Box::new(store(&url)));
 }
 
@@ -141,10 +141,10 @@ fn a_database_without_tables_says_what_to_do() {
     let error = store(&url).shards().unwrap_err();
     assert!(matches!(error, StoreError::Tables(_)), "{error}");
     assert!(error.to_string().contains("tidewatch cluster init"), "{error}");
-    store(&url).init(4).unwrap();
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     assert_eq!(store(&url).shard_count().unwrap(), 4);
-    let error = store(&url).init(5).unwrap_err();
+    let error = store(&url).init(5, OPTIONS).unwrap_err();
     assert!(error.to_string().contains("4 shards"), "{error}");
 }
 

@@ -1,5 +1,7 @@
 //! A log store in memory, shared by any number of nodes, that fails as a test tells it to.
 
+mod directory;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +12,11 @@ use parking_lot::Mutex;
 use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
 use crate::row::{Row, begins_early_enough, check_root};
 use crate::{
-    AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError, TailSize,
+    AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed, Round,
+    Sequence, Shard, ShardRow, StoreError, TailSize, ordinals,
 };
+
+use directory::Names;
 
 /// What happens to an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,7 @@ struct State {
     next_node: i64,
     faults: Faults,
     appends: u64,
+    names: Names,
 }
 
 #[derive(Default)]
@@ -104,6 +109,7 @@ impl SimStore {
             next_node: 1,
             faults: Box::new(|| Fault::None),
             appends: 0,
+            names: Names::default(),
         };
         SimStore {
             state: Arc::new(Mutex::new(state)),
@@ -247,6 +253,14 @@ impl LogStore for SimStore {
         Ok(true)
     }
 
+    fn probe(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        match (state.faults)() {
+            Fault::Unavailable | Fault::Full => Err(StoreError::Unavailable("as the test wants it".into())),
+            _ => Ok(state.shard(shard)?.epoch == epoch),
+        }
+    }
+
     /// One row at a time, so that tests see the log between two calls.
     fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
@@ -287,6 +301,15 @@ impl LogStore for SimStore {
         Ok(true)
     }
 
+    fn round(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<Round, StoreError> {
+        Ok(Round {
+            renewed: self.renew(node, beat, leaving)?,
+            nodes: self.nodes()?,
+            shards: self.shards()?,
+            weakness: None,
+        })
+    }
+
     fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
         let is_same = state.nodes.get(&node).is_some_and(|node| node.beat == beat);
@@ -304,10 +327,12 @@ impl LogStore for SimStore {
         if is_taken || !state.nodes.contains_key(&node) {
             return Ok(None);
         }
+        let ordinals = ordinals(shard, state.shards.len() as u16);
         let shard = state.shard(shard)?;
         shard.next_epoch();
         shard.node = Some(node);
         Ok(Some(Claimed {
+            ordinals,
             epoch: shard.epoch,
             covered: shard.covered,
             root: shard.root.clone(),
