@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use log_store::{LogStore, NodeId, Postgres as Store, Shard, Timeouts};
+use log_store::{InitOptions, LogStore, NodeId, Postgres as Store, Replication, Shard, Timeouts};
 use tidewatch::catalog::{Bytes, Catalog, CatalogHandle, Command};
 use tidewatch::journal::{
     Journal, JournalHandle, JournalOptions, JournalWriter, ShardLog, StoredLog, StoredShard,
@@ -63,7 +63,12 @@ struct Node {
 impl Node {
     fn new(url: String) -> Outcome<Self> {
         let mut store = Store::new(&url, Timeouts::default())?;
-        store.init(SHARDS)?;
+        store.init(
+            SHARDS,
+            InitOptions {
+                replication: Replication::Standbys,
+            },
+        )?;
         let log = Store::new(&url, Timeouts::default())?;
         Ok(Node {
             id: store.join("here", LEASE)?,

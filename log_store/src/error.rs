@@ -7,6 +7,17 @@ use crate::{Sequence, Shard};
 /// An error of the database, or of the way to it.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
+/// An error with its causes: that of the database says only of what kind it is.
+pub(crate) fn explained(error: &dyn std::error::Error) -> Source {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text.into()
+}
+
 /// Why an operation failed.
 #[derive(Debug, Error)]
 pub enum StoreError {

@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 pub mod body;
+mod directory;
 mod error;
 mod postgres;
 mod row;
@@ -19,8 +20,10 @@ mod row;
 pub mod sim;
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
+pub use directory::{CREDENTIALS_BATCH, CredentialHash, Directory, NAME_BYTES_MAX, Place};
 pub use error::{AppendError, ReplayError, StoreError};
 pub use postgres::{Postgres, Timeouts};
 
@@ -80,6 +83,10 @@ pub struct Claimed {
     pub epoch: Epoch,
     /// The last record that the log need not have: it is stored elsewhere.
     pub covered: Sequence,
+    /// Names what holds everything up to `covered`; `None` before the first.
+    pub root: Option<String>,
+    /// The ordinals of new buckets.
+    pub ordinals: Range<u32>,
 }
 
 /// What a replay has read.
@@ -120,7 +127,68 @@ pub struct ShardRow {
     pub node: Option<NodeId>,
     /// The last record stored elsewhere.
     pub covered: Sequence,
+    /// Names what holds everything up to `covered`; `None` before the first.
+    pub root: Option<String>,
 }
+
+/// What a node sees in a round of membership, all at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Whether the beat was set; as the answer of [`renew`](LogStore::renew).
+    pub renewed: bool,
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// All shards, in order.
+    pub shards: Vec<ShardRow>,
+    /// Why appends and claims are refused although the store answers: a commit would reach one disk only.
+    pub weakness: Option<String>,
+}
+
+/// How a commit reaches a second disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replication {
+    /// By standbys that `synchronous_standby_names` names. The store writes nothing while it names none.
+    Standbys,
+    /// By the storage below the database, as in managed and distributed ones. The store relies on it without looking.
+    Storage,
+}
+
+/// How a cluster is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitOptions {
+    /// How a commit reaches a second disk.
+    pub replication: Replication,
+}
+
+/// Maximum number of shards.
+pub const SHARDS_MAX: u16 = 4_096;
+
+/// The first ordinal of a bucket that a shard of a cluster makes. Those before it are of buckets that were imported with the
+/// directory of a single server, which counts from 0.
+const ORDINALS_FROM: u32 = 1 << 31;
+
+/// The ordinals of the buckets that a shard makes: the upper half, divided evenly.
+pub fn ordinals(shard: Shard, shards: u16) -> Range<u32> {
+    let each = (u32::MAX - ORDINALS_FROM) / u32::from(shards.max(1));
+    let from = ORDINALS_FROM + u32::from(shard.0) * each;
+    from..from + each
+}
+
+/// What a shard's next owner has to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailSize {
+    /// The shard.
+    pub shard: Shard,
+    /// Groups that hold a record after `covered`.
+    pub groups: u64,
+    /// Size of their bodies in bytes.
+    pub bytes: u64,
+    /// Sequence of the last record.
+    pub last: Sequence,
+}
+
+/// Maximum length of a root's name in bytes: as long as names in an object store may be.
+pub const ROOT_BYTES_MAX: usize = 1_024;
 
 /// Receives a record during a replay.
 pub type Each<'a> =
@@ -147,12 +215,39 @@ pub trait LogStore: Send {
         each: &mut Each<'_>,
     ) -> Result<Replayed, ReplayError>;
 
-    /// Deletes the groups whose records are all at or before `covered`, and notes that they are stored elsewhere.
-    /// `false` if the shard has another owner; then nothing is changed.
+    /// Notes that the records up to `covered` are stored elsewhere, and where: `root` names what holds them. Without one,
+    /// the root stays. A `covered` before the shard's changes nothing. `false` if the shard has another owner; then nothing
+    /// is changed. The rows stay until [`sweep`](LogStore::sweep) deletes them.
+    ///
+    /// # Errors
+    /// The store fails, or the root's name is longer than [`ROOT_BYTES_MAX`]. Repeating the call is harmless.
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError>;
+
+    /// Whether an append to the shard would be taken: tries to write a row, and takes it back. `false` if the shard has
+    /// another owner.
+    ///
+    /// # Errors
+    /// The store fails, is full, takes no writes, or its commits would reach one disk only.
+    fn probe(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError>;
+
+    /// Deletes some of the shard's groups whose records are all at or before its `covered`; `false` if there was none.
+    /// Anybody may call this: what is covered is never read again.
     ///
     /// # Errors
     /// The store fails. Repeating the call is harmless.
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError>;
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError>;
+
+    /// Another way to the same store: a call on one does not wait for a call on the other.
+    ///
+    /// # Errors
+    /// The operating system has no resources.
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError>;
 
     /// Adds this process to the nodes, with its first beat, 0.
     ///
@@ -167,6 +262,14 @@ pub trait LogStore: Send {
     /// # Errors
     /// The store fails; whether the beat was set is not known.
     fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError>;
+
+    /// Renews as [`renew`](LogStore::renew) does, and reads all nodes and shards, by one statement. Its cost for the database
+    /// hardly grows with the number of nodes, and shards are read when they have changed. Meant for a store of its own, so
+    /// that no append delays it.
+    ///
+    /// # Errors
+    /// The store fails; whether the beat was set is not known.
+    fn round(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<Round, StoreError>;
 
     /// Removes a node whose beat is still this one. `false` if it has renewed, or is not there.
     ///
@@ -199,4 +302,10 @@ pub trait LogStore: Send {
     /// # Errors
     /// The store fails.
     fn shards(&mut self) -> Result<Vec<ShardRow>, StoreError>;
+
+    /// The sizes of all tails, in order of the shards. Reads every row of a tail, but not the bodies.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError>;
 }

@@ -1,7 +1,19 @@
 //! A row of the log as it is read: checked, and passed on record by record.
 
 use crate::body::{checksum, decode};
-use crate::{Each, Epoch, ReplayError, Replayed, Sequence, Shard};
+use crate::{Each, Epoch, ROOT_BYTES_MAX, ReplayError, Replayed, Sequence, Shard, StoreError};
+
+/// Refuses a root whose name is too long.
+pub(crate) fn check_root(root: Option<&str>) -> Result<(), StoreError> {
+    match root.map_or(0, str::len) {
+        ..=ROOT_BYTES_MAX => Ok(()),
+        bytes => {
+            let message =
+                format!("the name of a root has {bytes} bytes; it may have {ROOT_BYTES_MAX} at most");
+            Err(StoreError::Failed(message.into()))
+        }
+    }
+}
 
 /// Refuses a replay from a sequence whose successors the log no longer has.
 pub(crate) fn begins_early_enough(

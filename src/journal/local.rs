@@ -100,8 +100,9 @@ impl NodeLog for LocalLog {
         Ok(self.open()?.sync()?)
     }
 
-    /// Files that can be deleted without free space go first: on a full disk that may be what frees space.
-    fn trim(&mut self, _: Shard, covered: Sequence) -> Result<(), JournalError> {
+    /// Files that can be deleted without free space go first: on a full disk that may be what frees space. A root is not kept:
+    /// the data directory names its own files.
+    fn trim(&mut self, _: Shard, covered: Sequence, _: Option<&str>) -> Result<(), JournalError> {
         let log = self.open()?;
         log.trim(covered)?;
         if log.last_sequence() == covered {

@@ -67,11 +67,12 @@ pub trait NodeLog: Send {
     /// As for `append`.
     fn flush(&mut self, shard: Shard) -> Result<(), JournalError>;
 
-    /// Drops what is needed no more: whole files or rows whose records are all at or before `covered`.
+    /// Drops what is needed no more: whole files or rows whose records are all at or before `covered`. A log store notes
+    /// `root`, the name of what holds them, together with `covered`; without one, the last root stays.
     ///
     /// # Errors
     /// The shard's log is poisoned or lost, or the removal failed and can be repeated.
-    fn trim(&mut self, shard: Shard, covered: Sequence) -> Result<(), JournalError>;
+    fn trim(&mut self, shard: Shard, covered: Sequence, root: Option<&str>) -> Result<(), JournalError>;
 
     /// Whether a group would be taken now, after one was refused.
     fn has_room(&mut self, shard: Shard) -> bool;

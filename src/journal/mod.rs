@@ -16,6 +16,7 @@ mod record;
 mod replay;
 mod shard_queue;
 mod stored;
+mod sweeper;
 mod writer;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use super::error::JournalError;
 use super::log::{Group, LogSizes, NodeLog, Tail};
 use super::record::RecordError;
 use super::replay::{Each, ReplayError, Replayed, ShardLog};
+use super::sweeper::Sweeper;
 
 /// The log of a shard that this node has claimed, before it is written to.
 pub struct StoredShard {
@@ -56,6 +57,8 @@ impl ShardLog for StoredShard {
 pub struct StoredLog {
     store: Box<dyn LogStore>,
     shards: BTreeMap<Shard, Attached>,
+    /// Deletes rows on a connection of its own; `None` until the first shard is attached.
+    sweeper: Option<Sweeper>,
 }
 
 /// A shard that this node owns.
@@ -75,6 +78,21 @@ impl StoredLog {
         StoredLog {
             store,
             shards: BTreeMap::new(),
+            sweeper: None,
+        }
+    }
+
+    /// Has the shard's covered rows deleted. If that cannot be started, they stay until the next trim.
+    fn sweep(&mut self, shard: Shard) {
+        if self.sweeper.is_none() {
+            match self.store.another().map(Sweeper::start) {
+                Ok(Ok(sweeper)) => self.sweeper = Some(sweeper),
+                Ok(Err(error)) => tracing::warn!(%error, "no thread to delete rows of the log store"),
+                Err(error) => tracing::warn!(%error, "no connection to delete rows of the log store"),
+            }
+        }
+        if let Some(sweeper) = &self.sweeper {
+            sweeper.ask(shard);
         }
     }
 
@@ -102,6 +120,8 @@ impl NodeLog for StoredLog {
             failure: None,
         };
         self.shards.insert(shard, attached);
+        // What the last owner has left.
+        self.sweep(shard);
     }
 
     fn append(&mut self, groups: &[Group<'_>]) -> Vec<Result<Sequence, JournalError>> {
@@ -154,20 +174,31 @@ impl NodeLog for StoredLog {
         self.usable(shard).map(drop)
     }
 
-    fn trim(&mut self, shard: Shard, covered: Sequence) -> Result<(), JournalError> {
+    /// Changes the shard's row. The rows of the log are deleted by another thread, so that no append waits for that.
+    fn trim(&mut self, shard: Shard, covered: Sequence, root: Option<&str>) -> Result<(), JournalError> {
         let epoch = self.usable(shard)?.tail.epoch;
-        let is_owned = self.store.trim(shard, epoch, covered)?;
+        let is_owned = self.store.trim(shard, epoch, covered, root)?;
         let attached = self.usable(shard)?;
         if !is_owned {
             return Err(attached.fail(JournalError::Lost));
         }
         attached.trimmed(covered);
+        self.sweep(shard);
         Ok(())
     }
 
-    /// Whether the database answers.
+    /// A database that is full, or takes no writes, still answers reads; so this tries to write.
     fn has_room(&mut self, shard: Shard) -> bool {
-        self.usable(shard).is_ok() && self.store.shards().is_ok()
+        let Ok(epoch) = self.usable(shard).map(|attached| attached.tail.epoch) else {
+            return false;
+        };
+        match self.store.probe(shard, epoch) {
+            Ok(is_taken) => is_taken,
+            Err(error) => {
+                tracing::debug!(%shard, %error, "the log store takes no group yet");
+                false
+            }
+        }
     }
 
     fn sizes(&self, shard: Shard) -> LogSizes {

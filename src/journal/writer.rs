@@ -190,9 +190,22 @@ impl JournalWriter {
     /// # Errors
     /// I/O errors, or the journal has ended.
     pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
+        self.trim_behind(covered, None)
+    }
+
+    /// As [`trim`](Self::trim), and notes in the same step that the object of this name holds everything up to `covered`.
+    /// Once this returns, the shard's next owner starts from it.
+    ///
+    /// # Errors
+    /// As for `trim`.
+    pub fn trim_to_root(&self, covered: Sequence, root: String) -> Result<(), JournalError> {
+        self.trim_behind(covered, Some(root))
+    }
+
+    fn trim_behind(&self, covered: Sequence, root: Option<String>) -> Result<(), JournalError> {
         let (queue, opening) = (Arc::clone(&self.journal.queue), self.opening);
         self.ask(move |log| {
-            let outcome = log.trim(opening.shard, covered);
+            let outcome = log.trim(opening.shard, covered, root.as_deref());
             queue.set_sizes(opening, log.sizes(opening.shard));
             outcome
         })?

@@ -113,7 +113,7 @@ fn after_an_unknown_outcome_nothing_more_is_written(side: &mut dyn Side) {
         assert!(matches!(refused, JournalError::Poisoned(_)), "{refused}");
     }
     assert!(log.flush(shard).is_err());
-    assert!(log.trim(shard, 2).is_err());
+    assert!(log.trim(shard, 2, None).is_err());
     assert!(!log.has_room(shard));
     assert_eq!(log.sizes(shard).durable_sequence, 2);
     // Nothing to be closed, and nothing claimed to be complete.
@@ -146,15 +146,15 @@ fn a_trim_drops_what_is_covered(side: &mut dyn Side) {
         append(side, &mut *log, &records(1 + group * 4, 4)).unwrap();
     }
     let before = log.sizes(shard).tail_bytes;
-    log.trim(shard, 202).unwrap();
+    log.trim(shard, 202, None).unwrap();
     let after = log.sizes(shard).tail_bytes;
     assert!(after < before * 3 / 4, "{after} of {before} bytes");
-    log.trim(shard, 100).unwrap();
+    log.trim(shard, 100, None).unwrap();
     assert_eq!(log.sizes(shard).tail_bytes, after);
     drop(log);
     let mut log = open_and_expect(side, 202, 400).log;
     assert_eq!(append(side, &mut *log, &records(401, 1)).unwrap(), 401);
-    log.trim(shard, 401).unwrap();
+    log.trim(shard, 401, None).unwrap();
     assert!(log.sizes(shard).tail_bytes < before / 50);
     drop(log);
     // The numbering goes on, although no record is left.
@@ -168,7 +168,7 @@ fn a_log_that_begins_too_late_is_refused(side: &mut dyn Side) {
     for group in 0..100 {
         append(side, &mut *log, &records(1 + group * 4, 4)).unwrap();
     }
-    log.trim(shard, 300).unwrap();
+    log.trim(shard, 300, None).unwrap();
     drop(log);
     let Err(refused) = side.open(0) else {
         panic!("a log without its beginning was opened");
@@ -179,7 +179,7 @@ fn a_log_that_begins_too_late_is_refused(side: &mut dyn Side) {
     );
     let mut log = open_and_expect(side, 300, 400).log;
     // Nothing is left that could show that something is missing.
-    log.trim(shard, 400).unwrap();
+    log.trim(shard, 400, None).unwrap();
     drop(log);
     assert!(side.open(300).is_err() && side.open(0).is_err());
     open_and_expect(side, 400, 400);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use log_store::{LogStore, Outcome, Postgres as Store, Shard, Timeouts};
+use log_store::{InitOptions, LogStore, Outcome, Postgres as Store, Replication, Shard, Timeouts};
 
 use crate::postgres;
 use crate::server::Postgres;
@@ -28,7 +28,8 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
     let database = servers[0].database();
     let url = Postgres::url_of_all(&servers, &database);
     let mut store = Store::new(&url, TIMEOUTS).unwrap();
-    store.init(1).unwrap();
+    let replication = Replication::Standbys;
+    store.init(1, InitOptions { replication }).unwrap();
     let node = store.join("here", LEASE).unwrap();
     let epoch = store.claim(SHARD, node).unwrap().unwrap().epoch;
     let (acknowledged, done) = (AtomicU64::new(0), AtomicBool::new(false));

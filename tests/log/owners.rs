@@ -5,7 +5,7 @@ use log_store::{LogStore, Outcome, Shard, StoreError};
 use std::time::Duration;
 
 use crate::postgres;
-use crate::sides::{self, store};
+use crate::sides::{self, OPTIONS, store};
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -15,7 +15,7 @@ fn on_both(test: impl Fn(&mut dyn LogStore, &mut dyn LogStore)) {
     test(&mut simulated.clone(), &mut simulated.clone());
     let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     test(&mut store(&url), &mut store(&url));
 }
 
@@ -59,7 +59,7 @@ fn a_removed_node_owns_nothing_and_never_returns() {
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
         let of_b = other.claim(SHARD, b).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 2), Outcome::Lost);
-        assert!(!one.trim(SHARD, of_a.epoch, 1).unwrap());
+        assert!(!one.trim(SHARD, of_a.epoch, 1, None).unwrap());
         assert!(!one.release(SHARD, of_a.epoch).unwrap());
         let mut read = 0;
         let replayed = other.replay(SHARD, of_b.epoch, of_b.covered, &mut |_, _| {
@@ -77,7 +77,7 @@ fn a_released_shard_is_anybodys() {
         let (a, b) = (one.join("a", LEASE).unwrap(), other.join("b", LEASE).unwrap());
         let of_a = one.claim(SHARD, a).unwrap().unwrap();
         assert_eq!(append(one, SHARD, of_a.epoch, 1), Outcome::Durable);
-        assert!(one.trim(SHARD, of_a.epoch, 1).unwrap());
+        assert!(one.trim(SHARD, of_a.epoch, 1, None).unwrap());
         assert!(one.release(SHARD, of_a.epoch).unwrap());
         assert_eq!(
             append(one, SHARD, of_a.epoch, 2),
@@ -130,7 +130,7 @@ fn on_both_threads(test: impl Fn(Box<dyn LogStore>, Box<dyn LogStore>)) {
     test(Box::new(simulated.clone()), Box::new(simulated));
     let postgres = postgres::shared();
     let url = postgres.url(&postgres.database(), postgres.port);
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     test(Box::new(store(&url)), Box::new(store(&url)));
 }
 
@@ -141,10 +141,10 @@ fn a_database_without_tables_says_what_to_do() {
     let error = store(&url).shards().unwrap_err();
     assert!(matches!(error, StoreError::Tables(_)), "{error}");
     assert!(error.to_string().contains("tidewatch cluster init"), "{error}");
-    store(&url).init(4).unwrap();
-    store(&url).init(4).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
+    store(&url).init(4, OPTIONS).unwrap();
     assert_eq!(store(&url).shard_count().unwrap(), 4);
-    let error = store(&url).init(5).unwrap_err();
+    let error = store(&url).init(5, OPTIONS).unwrap_err();
     assert!(error.to_string().contains("4 shards"), "{error}");
 }
 

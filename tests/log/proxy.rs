@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 /// What happens to bytes.
@@ -17,18 +17,30 @@ pub enum Fault {
     LoseAnswers,
     /// As `LoseAnswers`, but the connection stays open and silent.
     Silence,
+    /// What the client sends arrives when [`Proxy::deliver`] is called, also if the client has ended the connection by then.
+    Late,
 }
 
 struct State {
     fault: Fault,
+    /// How many times bytes pass before the fault.
+    skipped: u32,
     /// How many times the fault still happens; then bytes pass.
     times: u32,
+}
+
+/// What is late.
+#[derive(Default)]
+struct Late {
+    is_waiting: Mutex<bool>,
+    delivered: Condvar,
 }
 
 /// The proxy. Its threads end with the process.
 pub struct Proxy {
     pub port: u16,
     state: Arc<Mutex<State>>,
+    late: Arc<Late>,
     /// Connections whose server has not ended them.
     open: Arc<AtomicUsize>,
 }
@@ -39,8 +51,11 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State {
             fault: Fault::None,
+            skipped: 0,
             times: 0,
         }));
+        let late: Arc<Late> = Arc::default();
+        let to_deliver = Arc::clone(&late);
         let shared = Arc::clone(&state);
         let open: Arc<AtomicUsize> = Arc::default();
         let counted = Arc::clone(&open);
@@ -48,11 +63,16 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", to)) {
                     counted.fetch_add(1, Ordering::SeqCst);
-                    join(client, server, &shared, &counted);
+                    join(client, server, &shared, &to_deliver, &counted);
                 }
             }
         });
-        Proxy { port, state, open }
+        Proxy {
+            port,
+            state,
+            late,
+            open,
+        }
     }
 
     /// Connections that the server has not ended, and whose client knows it where it did.
@@ -62,25 +82,56 @@ impl Proxy {
 
     /// The next time this is possible, and as many times as given, this happens.
     pub fn fail(&self, fault: Fault, times: u32) {
-        *self.state.lock().unwrap() = State { fault, times };
+        self.fail_after(0, fault, times);
+    }
+
+    /// As `fail`, after the client has sent something this many times.
+    pub fn fail_after(&self, skipped: u32, fault: Fault, times: u32) {
+        let state = State {
+            fault,
+            skipped,
+            times,
+        };
+        *self.state.lock().unwrap() = state;
+    }
+
+    /// Whether something is late.
+    pub fn is_late(&self) -> bool {
+        *self.late.is_waiting.lock().unwrap()
+    }
+
+    /// Delivers what is late.
+    pub fn deliver(&self) {
+        *self.late.is_waiting.lock().unwrap() = false;
+        self.late.delivered.notify_all();
     }
 }
 
 /// Copies bytes in both directions, each on a thread.
-fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>, open: &Arc<AtomicUsize>) {
+fn join(
+    client: TcpStream,
+    server: TcpStream,
+    state: &Arc<Mutex<State>>,
+    late: &Arc<Late>,
+    open: &Arc<AtomicUsize>,
+) {
     let mut requests = client.try_clone().unwrap();
     let mut to_server = server.try_clone().unwrap();
     let (shared, silent) = (Arc::clone(state), Arc::new(Mutex::new(false)));
-    let is_silent = Arc::clone(&silent);
+    let (is_silent, late) = (Arc::clone(&silent), Arc::clone(late));
     // An error ends the connection in both directions, as the end of either side does.
     thread::spawn(move || {
         let mut buffer = [0; 1 << 16];
         while let Ok(length @ 1..) = requests.read(&mut buffer) {
             let fault = {
                 let mut state = shared.lock().unwrap();
-                match state.times {
-                    0 => Fault::None,
-                    _ => {
+                match (state.skipped, state.times) {
+                    (_, 0) => Fault::None,
+                    (1.., _) => {
+                        state.skipped -= 1;
+                        Fault::None
+                    }
+                    (0, _) => {
                         state.times -= 1;
                         state.fault
                     }
@@ -90,6 +141,13 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<Mutex<State>>, open: &
                 Fault::None => {}
                 Fault::LoseRequests => break,
                 Fault::LoseAnswers | Fault::Silence => *silent.lock().unwrap() = true,
+                Fault::Late => {
+                    let mut is_waiting = late.is_waiting.lock().unwrap();
+                    *is_waiting = true;
+                    while *is_waiting {
+                        is_waiting = late.delivered.wait(is_waiting).unwrap();
+                    }
+                }
             }
             if to_server.write_all(&buffer[..length]).is_err() {
                 break;

@@ -57,7 +57,7 @@ fn run(side: &mut dyn Side, rng: &mut Rng, steps: u32) {
             }
             1 => {
                 let covered = rng.u64(model.covered..=model.known.len() as u64);
-                if opened.log.trim(shard, covered).is_ok() {
+                if opened.log.trim(shard, covered, None).is_ok() {
                     model.covered = covered;
                 }
             }

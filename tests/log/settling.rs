@@ -8,7 +8,7 @@ use log_store::{Epoch, Group, LogStore, Outcome, Postgres, Sequence, Shard, Time
 use crate::postgres;
 use crate::proxy::{Fault, Proxy};
 use crate::server::waiting::until;
-use crate::sides::{IMPATIENT, append, store};
+use crate::sides::{IMPATIENT, OPTIONS, append, store};
 
 const SHARD: Shard = Shard(0);
 
@@ -36,7 +36,7 @@ impl World {
         let database = postgres.database();
         let proxy = Proxy::start(postgres.port);
         let mut direct = store(&postgres.url(&database, postgres.port));
-        direct.init(2).unwrap();
+        direct.init(2, OPTIONS).unwrap();
         let node = direct.join("here", LEASE).unwrap();
         let epoch = direct.claim(SHARD, node).unwrap().unwrap().epoch;
         direct.claim(Shard(1), node).unwrap().unwrap();

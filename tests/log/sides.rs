@@ -8,7 +8,9 @@ use disk::Disk;
 use disk::sim::{Crash, Fault as DiskFault, Operation, SimDisk};
 use fastrand::Rng;
 use log_store::sim::{Fault as StoreFault, SimStore, Written};
-use log_store::{Epoch, Group, LogStore, NodeId, Outcome, Postgres, Shard, Timeouts};
+use log_store::{
+    Epoch, Group, InitOptions, LogStore, NodeId, Outcome, Postgres, Replication, Shard, Timeouts,
+};
 use tidewatch::journal::{
     LocalShard, NodeLog, ReplayError, ShardLog, StoredLog, StoredShard, THE_SHARD, Tail,
 };
@@ -21,6 +23,11 @@ use crate::proxy::{self, Proxy};
 pub const IMPATIENT: Timeouts = Timeouts {
     attempt: Duration::from_millis(1_500),
     append: Duration::from_millis(1_600),
+};
+
+/// The servers of most tests have no standbys.
+pub const OPTIONS: InitOptions = InitOptions {
+    replication: Replication::Storage,
 };
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -215,7 +222,7 @@ impl Stored {
         let database = postgres.database();
         let proxy = Proxy::start(postgres.port);
         let direct = postgres.url(&database, postgres.port);
-        store(&direct).init(3).unwrap();
+        store(&direct).init(3, OPTIONS).unwrap();
         Stored {
             through: postgres.url(&database, proxy.port),
             database,

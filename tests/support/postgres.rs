@@ -33,8 +33,7 @@ impl Postgres {
     /// too; any of them can be promoted, and the others then follow it. It needs its package: `tests/needs postgresql`.
     pub fn start(standbys: usize, settings: &[&str]) -> Vec<Postgres> {
         let ports: Vec<u16> = (0..=standbys).map(|_| free_port()).collect();
-        let quorum = (standbys > 0).then_some("synchronous_standby_names=ANY 1 (*)");
-        let settings: Vec<&str> = settings.iter().copied().chain(quorum).collect();
+        let settings: Vec<&str> = settings.to_vec();
         let (bin, account) = (binaries(), account());
         let dir = directory(account);
         let data = dir.path().join("data0");
@@ -42,6 +41,12 @@ impl Postgres {
         initdb.args(["--auth=trust", "--username=tidewatch", "--no-sync"]);
         initdb.args(["--encoding=UTF8", "--locale=C", "--pgdata"]);
         succeed(initdb.arg(&data));
+        if standbys > 0 {
+            // In the file, so that a test can change it while the server runs.
+            let file = data.join("postgresql.conf");
+            let settings = fs::read_to_string(&file).unwrap() + "synchronous_standby_names = 'ANY 1 (*)'\n";
+            fs::write(&file, settings).unwrap();
+        }
         let start = |index: usize, settings: &[&str]| {
             let data = dir.path().join(format!("data{index}"));
             Self::serve(
@@ -203,7 +208,7 @@ fn binaries() -> PathBuf {
 }
 
 /// The account that runs the server: PostgreSQL refuses to run as root.
-fn account() -> Option<(u32, u32)> {
+pub fn account() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }

@@ -12,25 +12,31 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
 
 use super::connection::{Connection, Kind};
+use super::durability::{self, is_durable};
 use super::{Postgres, no_answer};
 use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
-use crate::error::{AppendError, Source, StoreError};
-use crate::{Group, Outcome};
+use crate::error::{AppendError, Source, StoreError, explained};
+use crate::{Epoch, Group, Outcome, Shard};
 
-/// Inserts the groups whose epoch is their shard's, unless a row of the same key exists.
-pub(super) const INSERT: &str = "
+/// Inserts the groups whose epoch is their shard's, unless a row of the same key exists, or commits reach one disk only.
+pub(super) const INSERT: &str = concat!(
+    "
 INSERT INTO log (shard, first, last, epoch, crc, body)
 SELECT g.shard, g.first, g.last, g.epoch, g.crc, g.body
   FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[])
        AS g (shard, first, last, epoch, crc, body)
   JOIN shard ON shard.id = g.shard AND shard.epoch = g.epoch
+ WHERE ",
+    is_durable!(),
+    "
    FOR SHARE OF shard
 ON CONFLICT DO NOTHING
-RETURNING shard";
+RETURNING shard"
+);
 
 /// The shards that are still owned under these epochs. Writing to them makes the commit reach the second disk.
 const OWNED: &str = "
@@ -46,6 +52,14 @@ SELECT g.shard
        AS g (shard, first, last, epoch, crc, body)
   JOIN log ON log.shard = g.shard AND log.first = g.first
  WHERE log.last = g.last AND log.epoch = g.epoch AND log.crc = g.crc AND log.body = g.body";
+
+/// A row as a group's would be, at a place that no group has. It is not committed.
+const PROBE: &str = "
+INSERT INTO log (shard, first, last, epoch, crc, body)
+SELECT id, 0, 0, epoch, 0, $3 FROM shard WHERE id = $1 AND epoch = $2";
+
+/// Size of that row's body: more than what pages in use have left.
+const PROBE_BYTES: usize = 64 << 10;
 
 /// Pauses between attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
@@ -114,7 +128,7 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         Failure {
             kind: Kind::of(&error),
-            source: error.into(),
+            source: explained(&error),
         }
     }
 }
@@ -134,7 +148,7 @@ pub(super) fn append(store: &mut Postgres, groups: &[Group<'_>]) -> Result<Vec<O
             Err(failure) => failure,
         };
         let Failure { kind, source } = failure;
-        let may_pass = matches!(kind, Kind::Broken | Kind::Busy);
+        let may_pass = matches!(kind, Kind::Broken | Kind::Busy) || (kind == Kind::Weak && in_doubt);
         if may_pass && Instant::now() + pause < give_up {
             tracing::warn!(error = source, in_doubt, "an append to the log store is repeated");
             thread::sleep(pause);
@@ -143,20 +157,34 @@ pub(super) fn append(store: &mut Postgres, groups: &[Group<'_>]) -> Result<Vec<O
         }
         return Err(match kind {
             _ if in_doubt => AppendError::Unknown(source),
-            Kind::Broken | Kind::Busy => AppendError::Unavailable(source),
+            Kind::Broken | Kind::Busy | Kind::Weak => AppendError::Unavailable(source),
             Kind::Full => AppendError::Full(source),
             Kind::NoTables | Kind::Refused => AppendError::Failed(source),
         });
     }
 }
 
+/// Whether a group would be taken: it is inserted, and taken back.
+pub(super) async fn probe(
+    connection: &mut Connection,
+    (shard, epoch): (Shard, Epoch),
+) -> Result<bool, StoreError> {
+    durability::check(connection).await?;
+    let body = vec![0_u8; PROBE_BYTES];
+    let transaction = connection.client.transaction().await?;
+    let parameters: [&(dyn ToSql + Sync); 3] = [&i32::from(shard.0), &(epoch as i64), &body];
+    let inserted = transaction.execute(PROBE, &parameters).await?;
+    transaction.rollback().await?;
+    Ok(inserted == 1)
+}
+
 impl Postgres {
     /// One attempt. Sets `in_doubt` before anything is sent that may commit, and resets it if the database says that it
     /// did not.
     fn attempt(&mut self, columns: &Columns, in_doubt: &mut bool) -> Result<Vec<Outcome>, Failure> {
-        let (place, config) = (&mut self.connection, &self.config);
+        let (place, address) = (&mut self.connection, &mut self.address);
         let attempt = async {
-            let connection = Connection::ready(place, config).await.map_err(unavailable)?;
+            let connection = Connection::ready(place, address).await.map_err(unavailable)?;
             let was_in_doubt = *in_doubt;
             let done = match was_in_doubt {
                 true => settle(connection, columns).await,
@@ -164,7 +192,10 @@ impl Postgres {
                     let insert = connection.append().await?;
                     *in_doubt = true;
                     let inserted = connection.client.query(&insert, &columns.parameters()).await;
-                    inserted.map(|rows| shards(&rows)).map_err(Failure::from)
+                    match inserted {
+                        Ok(rows) => told(connection, shards(&rows), columns).await,
+                        Err(error) => Err(error.into()),
+                    }
                 }
             };
             match done {
@@ -209,10 +240,33 @@ fn unavailable(error: StoreError) -> Failure {
     }
 }
 
+/// Which groups are durable, when some are not because commits reach one disk only: then none is.
+async fn told(
+    connection: &Connection,
+    durable: HashSet<i32>,
+    columns: &Columns,
+) -> Result<HashSet<i32>, Failure> {
+    if durable.len() < columns.shards.len() {
+        check(&connection.client).await?;
+    }
+    Ok(durable)
+}
+
+async fn check(client: &impl GenericClient) -> Result<(), Failure> {
+    match durability::weakness(client).await? {
+        None => Ok(()),
+        Some(weakness) => Err(Failure {
+            kind: Kind::Weak,
+            source: weakness.into(),
+        }),
+    }
+}
+
 /// Inserts the groups again where they are missing. Returns the shards whose groups are durable and still owned.
 async fn settle(connection: &mut Connection, columns: &Columns) -> Result<HashSet<i32>, Failure> {
     let insert = connection.append().await?;
     let transaction = connection.client.transaction().await?;
+    check(&transaction).await?;
     let owned = transaction
         .query(OWNED, &[&columns.shards, &columns.epochs])
         .await?;

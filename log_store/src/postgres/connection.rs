@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
-use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls, Statement};
+use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
+use super::address::Address;
 use super::append;
 use super::tables::SCHEMA;
-use crate::error::StoreError;
+use crate::error::{StoreError, explained};
 
 /// Settings without which the store would not be safe: a commit waits for a second disk, and no limit on a statement's
 /// time ends that wait early, which would let the commit succeed on one disk.
@@ -29,6 +30,8 @@ pub(super) struct Connection {
     pub(super) client: Client,
     /// The statement of an append, once it is prepared.
     append: Option<Statement>,
+    /// The statement of a round of membership, once it is prepared.
+    round: Option<Statement>,
     /// The last warning of the database.
     warning: Arc<Mutex<Option<String>>>,
     /// Reads and writes the socket.
@@ -46,7 +49,7 @@ impl Connection {
     /// The connection in this place, opened if there is none.
     pub(super) async fn ready<'a>(
         place: &'a mut Option<Connection>,
-        config: &Config,
+        address: &mut Address,
     ) -> Result<&'a mut Connection, StoreError> {
         // Lets the connection's task read what has arrived since the last call, such as its end: the runtime looks for
         // what has arrived during the first pause, and runs the task during the second.
@@ -57,12 +60,12 @@ impl Connection {
         }
         match place {
             Some(open) => Ok(open),
-            place => Ok(place.insert(Connection::open(config).await?)),
+            place => Ok(place.insert(Connection::open(address).await?)),
         }
     }
 
-    async fn open(config: &Config) -> Result<Connection, StoreError> {
-        let (client, mut connection) = config.connect(NoTls).await?;
+    async fn open(address: &mut Address) -> Result<Connection, StoreError> {
+        let (client, mut connection) = address.connect().await?;
         let warning: Arc<Mutex<Option<String>>> = Arc::default();
         let warnings = Arc::clone(&warning);
         // The task ends when the client is dropped, or the connection fails; the client reports the failure.
@@ -76,6 +79,7 @@ impl Connection {
         let open = Connection {
             client,
             append: None,
+            round: None,
             warning,
             task,
         };
@@ -105,6 +109,14 @@ impl Connection {
         }
     }
 
+    /// The statement of a round of membership.
+    pub(super) async fn round(&mut self, text: &str) -> Result<Statement, Error> {
+        match &self.round {
+            Some(prepared) => Ok(prepared.clone()),
+            None => Ok(self.round.insert(self.client.prepare(text).await?).clone()),
+        }
+    }
+
     /// The database's last warning, if it has sent one since the last call. PostgreSQL warns, and reports success, when it
     /// stops waiting for the standby during a commit.
     pub(super) fn take_warning(&self) -> Option<String> {
@@ -119,6 +131,8 @@ pub(super) enum Kind {
     Broken,
     /// The database refused the statement for now; it had no effect.
     Busy,
+    /// A commit would reach one disk only; the statement had no effect.
+    Weak,
     /// The database has no space; the statement had no effect.
     Full,
     /// The tables do not exist; the statement had no effect.
@@ -158,11 +172,11 @@ impl Kind {
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         match Kind::of(&error) {
-            Kind::Broken | Kind::Busy | Kind::Full => StoreError::Unavailable(error.into()),
+            Kind::Broken | Kind::Busy | Kind::Weak | Kind::Full => StoreError::Unavailable(explained(&error)),
             Kind::NoTables => StoreError::Tables(
                 "the database has no tables of a cluster; make them with `tidewatch cluster init`".to_owned(),
             ),
-            Kind::Refused => StoreError::Failed(error.into()),
+            Kind::Refused => StoreError::Failed(explained(&error)),
         }
     }
 }

@@ -3,24 +3,33 @@
 //! Requires nothing but transactions at the level READ COMMITTED, row locks, and a commit that is on two disks when it
 //! returns. `FORMAT.md` describes the tables.
 
+mod address;
 mod append;
 mod connection;
+mod directory;
+mod durability;
+mod members;
 mod owners;
+mod parameters;
 mod replay;
 mod tables;
+mod tls;
+mod trim;
 
 use std::io;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
 
+use crate::row::check_root;
 use crate::{
-    AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError,
+    AppendError, Claimed, Each, Epoch, Group, InitOptions, LogStore, Node, NodeId, Outcome, ReplayError,
+    Replayed, Round, Sequence, Shard, ShardRow, StoreError, TailSize,
 };
+use address::Address;
 use connection::Connection;
+use members::Known;
+use trim::Swept;
 
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +38,17 @@ pub struct Timeouts {
     pub attempt: Duration,
     /// All attempts of an append together.
     pub append: Duration,
+}
+
+impl Timeouts {
+    /// For rounds of membership, on a store of their own: a round that takes longer than a third of the lease is given up,
+    /// so that another one fits into the lease.
+    pub fn of_membership(lease: Duration) -> Self {
+        Timeouts {
+            attempt: lease / 3,
+            append: lease / 3,
+        }
+    }
 }
 
 impl Default for Timeouts {
@@ -44,42 +64,49 @@ impl Default for Timeouts {
 /// failure.
 pub struct Postgres {
     runtime: Runtime,
-    config: Config,
+    address: Address,
     timeouts: Timeouts,
     connection: Option<Connection>,
+    /// What this store has deleted since its last vacuum.
+    swept: Swept,
+    /// What rounds of membership have read; empty after each failure.
+    known: Known,
 }
 
 impl Postgres {
-    /// A store at an address such as `postgres://user:password@host1,host2/database`. With several hosts, the one that
-    /// takes writes is used. Does not connect yet.
+    /// A store at an address of libpq's form, such as
+    /// `postgres://user:password@host1,host2/database?sslmode=verify-full&sslrootcert=FILE`. With several hosts, the one that
+    /// takes writes is used. `sslmode` is disable, prefer (which is usual), require, verify-ca or verify-full; without
+    /// `sslrootcert`, verify-full trusts the authorities of the web. Does not connect yet.
     ///
     /// # Errors
-    /// The address does not parse, or the operating system has no resources.
+    /// The address does not parse or asks for something that is not supported, the file of `sslrootcert` cannot be read, or
+    /// the operating system has no resources.
     pub fn new(url: &str, timeouts: Timeouts) -> Result<Self, StoreError> {
-        let config = url.parse::<Config>();
-        let mut config = config.map_err(|error| StoreError::Failed(error.into()))?;
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        config.application_name("tidewatch");
-        // Each host gets a part of an attempt, so that one which does not answer does not hide the next.
-        let hosts = config.get_hosts().len().max(1) as u32;
-        config.connect_timeout(timeouts.attempt / (hosts + 1));
+        Self::with(Address::parse(url, timeouts.attempt)?, timeouts)
+    }
+
+    fn with(address: Address, timeouts: Timeouts) -> Result<Self, StoreError> {
         let mut runtime = Builder::new_current_thread();
         // The end of a connection is seen before anything is sent on it: the connection's task runs only during calls.
         let runtime = runtime.enable_all().event_interval(1).build();
         Ok(Postgres {
             runtime: runtime.map_err(|error| StoreError::Failed(error.into()))?,
-            config,
+            address,
             timeouts,
             connection: None,
+            swept: Swept::default(),
+            known: Known::default(),
         })
     }
 
-    /// Makes the tables for a cluster of this many shards, or finds them made.
+    /// Makes the tables for a cluster of this many shards, completes them, or finds them made.
     ///
     /// # Errors
-    /// The store fails, or has tables for another number of shards or of another format.
-    pub fn init(&mut self, shards: u16) -> Result<(), StoreError> {
-        self.ask(async |connection| tables::create(connection, shards).await)
+    /// The store fails, has tables for another number of shards, of another format or with other options, or its commits
+    /// do not reach a second disk in the way that the options say. Then nothing is changed.
+    pub fn init(&mut self, shards: u16, options: InitOptions) -> Result<(), StoreError> {
+        self.ask(async |connection| tables::create(connection, shards, options).await)
     }
 
     /// The number of shards.
@@ -96,9 +123,28 @@ impl Postgres {
         &mut self,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.ask_within(self.timeouts.attempt, work)
+    }
+
+    /// As `ask`, for what changes something that must not be lost: refused while a commit would reach one disk only.
+    fn change<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.ask(async |connection| {
+            durability::check(connection).await?;
+            work(connection).await
+        })
+    }
+
+    fn ask_within<T>(
+        &mut self,
+        limit: Duration,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let done = self.runtime.block_on(async {
             let attempt = async {
-                let connection = Connection::ready(&mut self.connection, &self.config).await?;
+                let connection = Connection::ready(&mut self.connection, &mut self.address).await?;
                 let answer = work(connection).await?;
                 match connection.take_warning() {
                     // The commit may be on one disk only.
@@ -106,7 +152,7 @@ impl Postgres {
                     None => Ok(answer),
                 }
             };
-            let timed = tokio::time::timeout(self.timeouts.attempt, attempt).await;
+            let timed = tokio::time::timeout(limit, attempt).await;
             timed.unwrap_or_else(|_| Err(StoreError::Unavailable(no_answer())))
         });
         if done.is_err() {
@@ -145,39 +191,71 @@ impl LogStore for Postgres {
         replay::replay(self, (shard, epoch), from, each)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::trim(connection, shard, epoch, covered).await)
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        check_root(root)?;
+        self.change(async |connection| trim::trim(connection, (shard, epoch), covered, root).await)
+    }
+
+    fn probe(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError> {
+        self.ask(async |connection| append::probe(connection, (shard, epoch)).await)
+    }
+
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError> {
+        trim::sweep(self, shard)
+    }
+
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::new(Self::with(self.address.clone(), self.timeouts)?))
     }
 
     fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| StoreError::Failed(error.into()))?;
         let node = NodeId(i64::from_le_bytes(id));
-        self.ask(async |connection| owners::join(connection, node, address, lease).await)?;
+        self.change(async |connection| members::join(connection, node, address, lease).await)?;
         Ok(node)
     }
 
     fn renew(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::renew(connection, node, beat, leaving).await)
+        self.ask(async |connection| members::renew(connection, node, beat, leaving).await)
+    }
+
+    fn round(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<Round, StoreError> {
+        // Nothing that was read on a connection which has failed is relied on.
+        let mut known = std::mem::take(&mut self.known);
+        let round =
+            self.ask(async |connection| members::round(connection, &mut known, node, beat, leaving).await)?;
+        self.known = known;
+        Ok(round)
     }
 
     fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::remove(connection, node, beat).await)
+        self.change(async |connection| members::remove(connection, node, beat).await)
     }
 
     fn nodes(&mut self) -> Result<Vec<Node>, StoreError> {
-        self.ask(async |connection| owners::nodes(connection).await)
+        self.ask(async |connection| members::nodes(connection).await)
     }
 
     fn claim(&mut self, shard: Shard, node: NodeId) -> Result<Option<Claimed>, StoreError> {
-        self.ask(async |connection| owners::claim(connection, shard, node).await)
+        self.change(async |connection| owners::claim(connection, shard, node).await)
     }
 
     fn release(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError> {
-        self.ask(async |connection| owners::release(connection, shard, epoch).await)
+        self.change(async |connection| owners::release(connection, shard, epoch).await)
     }
 
     fn shards(&mut self) -> Result<Vec<ShardRow>, StoreError> {
         self.ask(async |connection| owners::shards(connection).await)
+    }
+
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError> {
+        self.ask(async |connection| trim::tails(connection).await)
     }
 }

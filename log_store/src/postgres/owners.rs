@@ -1,63 +1,14 @@
-//! Nodes, and who owns which shard.
+//! Who owns which shard.
 //!
 //! A node lives as long as its row does. Its row is removed by another node which has seen the same beat for a whole
 //! lease by its own monotonic clock; no clock of another machine is read. A removed node never returns, since each start
 //! has an id of its own, so "the owner's row does not exist" stays true once it is.
 
-use std::time::Duration;
-
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
 
 use super::connection::Connection;
-use crate::{Claimed, Epoch, Node, NodeId, Sequence, Shard, ShardRow, StoreError};
-
-pub(super) async fn join(
-    connection: &mut Connection,
-    node: NodeId,
-    address: &str,
-    lease: Duration,
-) -> Result<(), StoreError> {
-    let insert = "INSERT INTO node (id, address, beat, leaving, lease_ms, seen_at) VALUES ($1, $2, 0, false, $3, now())";
-    let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
-    let parameters: [&(dyn ToSql + Sync); 3] = [&node.0, &address, &lease_ms];
-    connection.client.execute(insert, &parameters).await?;
-    Ok(())
-}
-
-pub(super) async fn renew(
-    connection: &mut Connection,
-    node: NodeId,
-    beat: u64,
-    leaving: bool,
-) -> Result<bool, StoreError> {
-    let update = "UPDATE node SET beat = $2, leaving = $3, seen_at = now() WHERE id = $1 AND beat < $2";
-    let parameters: [&(dyn ToSql + Sync); 3] = [&node.0, &(beat as i64), &leaving];
-    Ok(connection.client.execute(update, &parameters).await? == 1)
-}
-
-pub(super) async fn remove(connection: &mut Connection, node: NodeId, beat: u64) -> Result<bool, StoreError> {
-    let delete = "DELETE FROM node WHERE id = $1 AND beat = $2";
-    Ok(connection
-        .client
-        .execute(delete, &[&node.0, &(beat as i64)])
-        .await?
-        == 1)
-}
-
-pub(super) async fn nodes(connection: &mut Connection) -> Result<Vec<Node>, StoreError> {
-    let select = "SELECT id, address, beat, leaving, lease_ms FROM node ORDER BY id";
-    let rows = connection.client.query(select, &[]).await?;
-    let node = |row: &Row| Node {
-        id: NodeId(row.get(0)),
-        address: row.get(1),
-        beat: row.get::<_, i64>(2) as u64,
-        leaving: row.get(3),
-        lease: Duration::from_millis(row.get::<_, i64>(4) as u64),
-    };
-    Ok(rows.iter().map(node).collect())
-}
+use crate::{Claimed, Epoch, NodeId, Sequence, Shard, ShardRow, StoreError};
 
 /// The row of the shard is locked before the nodes are read, so that of two claims at once one sees the owner that the other
 /// has set. It does not wait for the lock: whoever waits does not renew.
@@ -86,12 +37,14 @@ pub(super) async fn claim(
         transaction.rollback().await?;
         return Ok(None);
     }
-    let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered";
+    let update = "UPDATE shard SET epoch = epoch + 1, node = $2 WHERE id = $1 RETURNING epoch, covered, root, ordinals_from, ordinals_below";
     let row = transaction.query_one(update, &[&id, &node.0]).await?;
     transaction.commit().await?;
     Ok(Some(Claimed {
         epoch: row.get::<_, i64>(0) as Epoch,
         covered: row.get::<_, i64>(1) as Sequence,
+        root: row.get(2),
+        ordinals: row.get::<_, i64>(3) as u32..row.get::<_, i64>(4) as u32,
     }))
 }
 
@@ -110,31 +63,14 @@ pub(super) async fn release(
 }
 
 pub(super) async fn shards(connection: &mut Connection) -> Result<Vec<ShardRow>, StoreError> {
-    let select = "SELECT id, epoch, node, covered FROM shard ORDER BY id";
+    let select = "SELECT id, epoch, node, covered, root FROM shard ORDER BY id";
     let rows = connection.client.query(select, &[]).await?;
     let shard = |row: &Row| ShardRow {
         shard: Shard(row.get::<_, i32>(0) as u16),
         epoch: row.get::<_, i64>(1) as Epoch,
         node: row.get::<_, Option<i64>>(2).map(NodeId),
         covered: row.get::<_, i64>(3) as Sequence,
+        root: row.get(4),
     };
     Ok(rows.iter().map(shard).collect())
-}
-
-/// One statement: where the log begins moves together with the rows that are deleted.
-pub(super) async fn trim(
-    connection: &mut Connection,
-    shard: Shard,
-    epoch: Epoch,
-    covered: Sequence,
-) -> Result<bool, StoreError> {
-    let trim = "WITH owned AS (
-                    UPDATE shard SET covered = greatest(covered, $3) WHERE id = $1 AND epoch = $2 RETURNING id
-                ), gone AS (
-                    DELETE FROM log USING owned WHERE shard = owned.id AND last <= $3
-                )
-                SELECT count(*) FROM owned";
-    let parameters: [&(dyn ToSql + Sync); 3] = [&i32::from(shard.0), &(epoch as i64), &(covered as i64)];
-    let row = connection.client.query_one(trim, &parameters).await?;
-    Ok(row.get::<_, i64>(0) == 1)
 }

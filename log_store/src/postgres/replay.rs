@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use tokio::time::timeout;
-use tokio_postgres::Config;
 use tokio_postgres::types::ToSql;
 
+use super::address::Address;
 use super::connection::Connection;
 use super::{Postgres, no_answer};
 use crate::error::StoreError;
@@ -27,8 +27,8 @@ pub(super) fn replay(
     from: Sequence,
     each: &mut Each<'_>,
 ) -> Result<Replayed, ReplayError> {
-    let (connection, config) = (&mut store.connection, &store.config);
-    let replay = read(connection, config, store.timeouts.attempt, claim, from, each);
+    let (connection, address) = (&mut store.connection, &mut store.address);
+    let replay = read(connection, address, store.timeouts.attempt, claim, from, each);
     let replayed = store.runtime.block_on(replay);
     if replayed.is_err() {
         store.disconnect();
@@ -38,14 +38,14 @@ pub(super) fn replay(
 
 async fn read(
     connection: &mut Option<Connection>,
-    config: &Config,
+    address: &mut Address,
     attempt: Duration,
     (shard, epoch): (Shard, Epoch),
     from: Sequence,
     each: &mut Each<'_>,
 ) -> Result<Replayed, ReplayError> {
     let waited = |_| ReplayError::Store(StoreError::Unavailable(no_answer()));
-    let opened = timeout(attempt, Connection::ready(connection, config)).await;
+    let opened = timeout(attempt, Connection::ready(connection, address)).await;
     let client = &opened.map_err(waited)??.client;
     let (id, after) = (i32::from(shard.0), from as i64);
     let claim = timeout(attempt, client.query_opt(CLAIM, &[&id])).await;

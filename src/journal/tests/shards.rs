@@ -293,7 +293,7 @@ fn a_shard_opened_after_the_log_has_panicked_refuses() {
         fn flush(&mut self, _: Shard) -> Result<(), JournalError> {
             Ok(())
         }
-        fn trim(&mut self, _: Shard, _: u64) -> Result<(), JournalError> {
+        fn trim(&mut self, _: Shard, _: u64, _: Option<&str>) -> Result<(), JournalError> {
             Ok(())
         }
         fn has_room(&mut self, _: Shard) -> bool {

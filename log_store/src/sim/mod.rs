@@ -1,5 +1,7 @@
 //! A log store in memory, shared by any number of nodes, that fails as a test tells it to.
 
+mod directory;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +10,13 @@ use fastrand::Rng;
 use parking_lot::Mutex;
 
 use crate::body::{BODY_BYTES_MAX, body_bytes, checksum, encode};
-use crate::row::{Row, begins_early_enough};
+use crate::row::{Row, begins_early_enough, check_root};
 use crate::{
-    AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed,
-    Sequence, Shard, ShardRow, StoreError,
+    AppendError, Claimed, Each, Epoch, Group, LogStore, Node, NodeId, Outcome, ReplayError, Replayed, Round,
+    Sequence, Shard, ShardRow, StoreError, TailSize, ordinals,
 };
+
+use directory::Names;
 
 /// What happens to an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,7 @@ struct State {
     next_node: i64,
     faults: Faults,
     appends: u64,
+    names: Names,
 }
 
 #[derive(Default)]
@@ -62,6 +67,7 @@ struct ShardState {
     epoch: Epoch,
     node: Option<NodeId>,
     covered: Sequence,
+    root: Option<String>,
     rows: BTreeMap<Sequence, Stored>,
     /// Rows that are under way.
     late: Vec<(Sequence, Stored)>,
@@ -103,6 +109,7 @@ impl SimStore {
             next_node: 1,
             faults: Box::new(|| Fault::None),
             appends: 0,
+            names: Names::default(),
         };
         SimStore {
             state: Arc::new(Mutex::new(state)),
@@ -226,15 +233,48 @@ impl LogStore for SimStore {
         Ok(replayed)
     }
 
-    fn trim(&mut self, shard: Shard, epoch: Epoch, covered: Sequence) -> Result<bool, StoreError> {
+    fn trim(
+        &mut self,
+        shard: Shard,
+        epoch: Epoch,
+        covered: Sequence,
+        root: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        check_root(root)?;
         let mut state = self.state.lock();
         let shard = state.shard(shard)?;
         if shard.epoch != epoch {
             return Ok(false);
         }
-        shard.covered = shard.covered.max(covered);
-        shard.rows.retain(|_, row| row.last > covered);
+        if covered >= shard.covered {
+            shard.covered = covered;
+            shard.root = root.map(str::to_owned).or(shard.root.take());
+        }
         Ok(true)
+    }
+
+    fn probe(&mut self, shard: Shard, epoch: Epoch) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        match (state.faults)() {
+            Fault::Unavailable | Fault::Full => Err(StoreError::Unavailable("as the test wants it".into())),
+            _ => Ok(state.shard(shard)?.epoch == epoch),
+        }
+    }
+
+    /// One row at a time, so that tests see the log between two calls.
+    fn sweep(&mut self, shard: Shard) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        let shard = state.shard(shard)?;
+        let covered = shard.covered;
+        Ok(shard
+            .rows
+            .extract_if(.., |_, row| row.last <= covered)
+            .next()
+            .is_some())
+    }
+
+    fn another(&self) -> Result<Box<dyn LogStore>, StoreError> {
+        Ok(Box::new(self.clone()))
     }
 
     fn join(&mut self, address: &str, lease: Duration) -> Result<NodeId, StoreError> {
@@ -261,6 +301,15 @@ impl LogStore for SimStore {
         Ok(true)
     }
 
+    fn round(&mut self, node: NodeId, beat: u64, leaving: bool) -> Result<Round, StoreError> {
+        Ok(Round {
+            renewed: self.renew(node, beat, leaving)?,
+            nodes: self.nodes()?,
+            shards: self.shards()?,
+            weakness: None,
+        })
+    }
+
     fn remove(&mut self, node: NodeId, beat: u64) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
         let is_same = state.nodes.get(&node).is_some_and(|node| node.beat == beat);
@@ -278,12 +327,15 @@ impl LogStore for SimStore {
         if is_taken || !state.nodes.contains_key(&node) {
             return Ok(None);
         }
+        let ordinals = ordinals(shard, state.shards.len() as u16);
         let shard = state.shard(shard)?;
         shard.next_epoch();
         shard.node = Some(node);
         Ok(Some(Claimed {
+            ordinals,
             epoch: shard.epoch,
             covered: shard.covered,
+            root: shard.root.clone(),
         }))
     }
 
@@ -305,7 +357,22 @@ impl LogStore for SimStore {
             epoch: state.epoch,
             node: state.node,
             covered: state.covered,
+            root: state.root.clone(),
         });
         Ok(rows.collect())
+    }
+
+    fn tails(&mut self) -> Result<Vec<TailSize>, StoreError> {
+        let state = self.state.lock();
+        let tails = state.shards.iter().map(|(shard, state)| {
+            let tail = || state.rows.values().filter(|row| row.last > state.covered);
+            TailSize {
+                shard: *shard,
+                groups: tail().count() as u64,
+                bytes: tail().map(|row| row.body.len() as u64).sum(),
+                last: tail().map(|row| row.last).max().unwrap_or(state.covered),
+            }
+        });
+        Ok(tails.collect())
     }
 }
