@@ -2,6 +2,7 @@
 
 mod lock;
 mod logging;
+mod remote;
 mod signals;
 
 use std::pin::pin;
@@ -14,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, CatalogHandle, Command};
-use crate::checkpoint;
+use crate::checkpoint::{self, Publish};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::Deliveries;
@@ -23,6 +24,7 @@ use crate::http::{self, Tls, TlsError};
 use crate::journal::JournalHandle;
 use crate::open_files;
 use crate::random;
+use crate::remote::Publishing;
 use crate::service::Service;
 
 pub use lock::{DirectoryLock, LOCK_NAME, LockError};
@@ -49,6 +51,8 @@ pub struct Running {
     server: RunningServer,
     tls: Option<Tls>,
     service: Data<Service>,
+    /// `None` if checkpoints are kept nowhere else.
+    publishing: Option<Publishing>,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
@@ -71,6 +75,9 @@ pub enum StartupError {
         address: std::net::SocketAddr,
         source: std::io::Error,
     },
+    /// The object store's URL is invalid, or its thread does not start.
+    #[error("storage.remote: {0}")]
+    Remote(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -112,13 +119,14 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let tls = tls.transpose()?;
     open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir)?;
+    let (publishing, publish) = remote::start(&config, &clock)?.unzip();
     let bind_error = |source| StartupError::Bind {
         address: config.server.listen,
         source,
     };
     let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let mut starting = pin!(start_rooms(&config, clock));
+    let mut starting = pin!(start_rooms(&config, clock, publish));
     let service = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
         Ok(service) => service,
         Err(_) => {
@@ -150,13 +158,18 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         server,
         tls,
         service,
+        publishing,
         _lock: lock,
     })
 }
 
 /// Recovers, and starts the service behind the API.
-async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Data<Service>, StartupError> {
-    let rooms = checkpoint::start(config, Arc::clone(&clock)).await?;
+async fn start_rooms(
+    config: &Arc<Config>,
+    clock: Arc<dyn Clock>,
+    publish: Option<Box<dyn Publish>>,
+) -> Result<Data<Service>, StartupError> {
+    let rooms = checkpoint::start(config, Arc::clone(&clock), publish).await?;
     tracing::info!(
         records = rooms.recovered.log.records,
         points = rooms.recovered.points,
@@ -203,6 +216,9 @@ impl Running {
             .close()
             .await
             .map_err(StartupError::Close)?;
+        if let Some(publishing) = self.publishing {
+            remote::stop(publishing).await;
+        }
         tracing::info!("stopped");
         Ok(())
     }

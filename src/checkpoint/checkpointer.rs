@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use super::merging::{Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};
+use super::publish::PublishFigures;
 use super::schedule::Schedule;
 use super::task::Task;
 use crate::checked_file::CheckedFileError;
@@ -44,6 +45,9 @@ pub enum CheckpointError {
     /// The actor of the bucket with this ordinal has panicked. A restart replays its rows.
     #[error("bucket {0} failed; its points are in the log, and are there again after a restart")]
     ActorGone(u32),
+    /// The checkpoint is not stored elsewhere, where it must be.
+    #[error("the checkpoint could not be published: {0}")]
+    Publish(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The data directory was removed or replaced. The directory now at its path is not ours to write to.
     #[error("the data directory is not there any more")]
     DirectoryGone,
@@ -78,7 +82,7 @@ enum Order {
 }
 
 /// Counters since the start of the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckpointStats {
     /// Checkpoints completed.
     pub checkpoints: u64,
@@ -96,6 +100,8 @@ pub struct CheckpointStats {
     pub unreadable_pages: u64,
     /// How long each part of the recovery took.
     pub recovery: RecoveryTimes,
+    /// What was published; `None` if checkpoints are kept nowhere else.
+    pub published: Option<Arc<PublishFigures>>,
 }
 
 /// What the thread and the handles of it share.
@@ -168,7 +174,7 @@ impl Checkpointer {
         CheckpointStats {
             disk_syncs: StdDisk::syncs(),
             unreadable_pages: StdDisk::unreadable_pages(),
-            ..*self.shared.stats.lock()
+            ..self.shared.stats.lock().clone()
         }
     }
 }
@@ -192,9 +198,14 @@ impl Orders {
     }
 
     fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
-        let mut schedule = Schedule::new(Instant::now());
+        let mut schedule = Schedule::new(
+            Instant::now(),
+            task.publish.as_ref().map(|publish| publish.period()),
+        );
         let mut closing = None;
         self.update_stats(&task);
+        self.checkpointer.shared.stats.lock().published =
+            task.publish.as_ref().map(|publish| publish.figures());
         // Merge what earlier runs left: a server that restarts often takes no checkpoints except when it stops.
         merger.start_next(|| task.begin_merge());
         loop {

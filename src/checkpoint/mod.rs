@@ -15,6 +15,8 @@ mod manifest;
 mod merging;
 mod open;
 mod open_error;
+mod publish;
+mod restoring;
 mod schedule;
 mod sealing;
 mod segments;
@@ -30,6 +32,8 @@ pub use layout::{Layout, at, message};
 pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
 pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
+pub use publish::{Publish, PublishFigures};
+pub(crate) use restoring::Restoring;
 pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]
 pub(crate) use start::start_on;

@@ -17,6 +17,7 @@ use super::format_1::{Damage, convert};
 use super::layout::Layout;
 use super::open::{Opened, Recovered, open_with};
 use super::open_error::OpenError;
+use super::publish::Publish;
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
@@ -80,11 +81,15 @@ impl RoomsOptions {
 }
 
 /// Recovers the data directory on a thread of its own and starts the rooms. The caller holds the directory's lock. Must
-/// be called within an actix system.
+/// be called within an actix system. Checkpoints are also given to `publish`, if there is one.
 ///
 /// # Errors
 /// A disk error, or damage.
-pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
+pub async fn start(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    publish: Option<Box<dyn Publish>>,
+) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let layout = Layout::of(&config.storage.data_dir);
     let cores = available_parallelism().map_or(1, usize::from);
@@ -106,15 +111,27 @@ pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, Open
         checkpoint_bytes: config.storage.checkpoint_bytes,
         cache_bytes_max: config.storage.cache_bytes_max,
     };
-    start_on(disk, layout, options, clock).await
+    start_with(disk, layout, options, clock, publish).await
 }
 
-/// Like `start`, over a given disk.
+/// Like `start`, over a given disk, and without publishing.
+#[cfg(test)]
 pub(crate) async fn start_on(
     disk: Arc<dyn Disk>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
+) -> Result<Rooms, OpenError> {
+    start_with(disk, layout, options, clock, None).await
+}
+
+/// Like `start`, over a given disk.
+async fn start_with(
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    options: RoomsOptions,
+    clock: Arc<dyn Clock>,
+    publish: Option<Box<dyn Publish>>,
 ) -> Result<Rooms, OpenError> {
     let (data_dir, checkpoint_bytes) = (layout.data_dir.clone(), options.checkpoint_bytes);
     let failed = |error| OpenError::Io(data_dir.clone(), error);
@@ -137,7 +154,10 @@ pub(crate) async fn start_on(
         .into_log()
         .ok_or_else(|| failed(io::Error::other("BUG: the log was not opened")))?;
     let journal = Journal::start(log).map_err(failed)?;
-    let (rooms, orders, task) = assemble(opened, &journal, disk, layout, options, clock)?;
+    let (rooms, orders, mut task) = assemble(opened, &journal, disk, layout, options, clock)?;
+    if let Some(publish) = publish {
+        task.publish_to(publish);
+    }
     orders.serve(task, checkpoint_bytes).map_err(failed)?;
     Ok(rooms)
 }
@@ -221,6 +241,7 @@ pub(super) fn assemble(
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         set_apart,
+        publish: None,
     };
     // Remove leftovers of a crash: their content was replayed from the log.
     task.remove_unnamed();
