@@ -25,12 +25,27 @@ pub enum CheckedFileError {
 /// # Errors
 /// A disk error. Then the old content stays.
 pub fn write(disk: &dyn Disk, path: &Path, magic: &[u8; 8], content: &[u8]) -> Result<(), CheckedFileError> {
+    replace_file(disk, path, &encode(magic, content))
+        .map_err(|error| CheckedFileError::Io(path.to_owned(), error))
+}
+
+/// The bytes of a file with this content.
+pub fn encode(magic: &[u8; 8], content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len());
     bytes.extend_from_slice(magic);
     bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
     bytes.extend_from_slice(content);
-    replace_file(disk, path, &bytes).map_err(|error| CheckedFileError::Io(path.to_owned(), error))
+    bytes
+}
+
+/// The content of a file's bytes.
+///
+/// # Errors
+/// What was expected and is not there.
+pub fn decode<'a>(magic: &[u8; 8], bytes: &'a [u8]) -> Result<&'a [u8], &'static str> {
+    let rest = bytes.strip_prefix(magic);
+    content(rest.ok_or("a file of this kind and version")?)
 }
 
 /// Reads the content; returns `None` if the file does not exist.
@@ -43,13 +58,9 @@ pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CheckedFileError::Io(path.to_owned(), error)),
     };
-    let damaged = |expected| CheckedFileError::Damaged(path.to_owned(), expected);
-    let rest = bytes
-        .strip_prefix(magic)
-        .ok_or_else(|| damaged("a file of this kind and version"))?;
-    content(rest)
+    decode(magic, &bytes)
         .map(|content| Some(content.to_vec()))
-        .map_err(damaged)
+        .map_err(|expected| CheckedFileError::Damaged(path.to_owned(), expected))
 }
 
 /// Extracts the content from the bytes after the magic.

@@ -12,6 +12,7 @@
 //! - [`cluster`]: which node should own which shard
 //! - [`ledger`]: rule histories, finished deliveries, idempotency answers, catalog objects
 //! - [`checkpoint`]: recovery and checkpoints; [`check`]: verify and repair; [`backup`]: copies of a running server
+//! - [`remote`]: checkpoints in an object store
 //! - [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large ones written once
 //! - [`metrics`]: counters without locks, and the Prometheus text format
 //! - [`error`], [`limits`], [`ids`], [`clock`], [`timestamp`], [`random`], [`priority`], [`open_files`]: shared by all rooms
@@ -40,6 +41,7 @@ pub mod pools;
 pub mod priority;
 pub mod query_pool;
 pub mod random;
+pub mod remote;
 pub mod sealed_file;
 pub mod service;
 pub mod startup;

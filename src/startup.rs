@@ -3,6 +3,7 @@
 mod lock;
 mod logging;
 mod opener;
+mod remote;
 mod signals;
 
 use std::pin::pin;
@@ -13,12 +14,13 @@ use actix_web::web::Data;
 use listener::{Listener, RunningServer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::checkpoint;
+use crate::checkpoint::{self, Publish};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ServiceError;
 use crate::http::{self, Tls, TlsError};
 use crate::open_files;
+use crate::remote::Publishing;
 use crate::service::{Node, Service};
 
 pub use lock::{DirectoryLock, LOCK_NAME, LockError};
@@ -49,6 +51,8 @@ pub struct Running {
     node: Data<Node>,
     /// The threads that the shards run on.
     _opener: Arc<Opener>,
+    /// `None` if checkpoints are kept nowhere else.
+    publishing: Option<Publishing>,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
@@ -71,6 +75,9 @@ pub enum StartupError {
         address: std::net::SocketAddr,
         source: std::io::Error,
     },
+    /// The object store's URL is invalid, or its thread does not start.
+    #[error("storage.remote: {0}")]
+    Remote(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -112,6 +119,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let tls = tls.transpose()?;
     open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir)?;
+    let (publishing, publish) = remote::start(&config, &clock)?.unzip();
     let bind_error = |source| StartupError::Bind {
         address: config.server.listen,
         source,
@@ -119,7 +127,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let opener = Arc::new(Opener::start(Arc::clone(&config), clock, 1)?);
-    let mut starting = pin!(start_rooms(Arc::clone(&opener)));
+    let mut starting = pin!(start_rooms(Arc::clone(&opener), publish));
     let shard = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
         Ok(shard) => shard,
         Err(_) => {
@@ -154,16 +162,21 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         tls,
         node,
         _opener: opener,
+        publishing,
         _lock: lock,
     })
 }
 
 /// Recovers, and starts the service behind the API.
-async fn start_rooms(opener: Arc<Opener>) -> Result<Service, StartupError> {
+async fn start_rooms(
+    opener: Arc<Opener>,
+    publish: Option<Box<dyn Publish>>,
+) -> Result<Service, StartupError> {
     let rooms = checkpoint::start(
         &opener.config,
         Arc::clone(&opener.pools),
         Arc::clone(&opener.clock),
+        publish,
     )
     .await?;
     Ok(opener.serve(rooms, None).await?)
@@ -183,6 +196,9 @@ impl Running {
         self.server.stop().await;
         for shard in self.node.shards() {
             close(&shard).await.map_err(StartupError::Close)?;
+        }
+        if let Some(publishing) = self.publishing {
+            remote::stop(publishing).await;
         }
         tracing::info!("stopped");
         Ok(())

@@ -16,7 +16,7 @@ const SECRET: [u8; 32] = [42; 32];
 const NOW_NS: i64 = 1_772_323_200_000_000_005;
 const NOW: i64 = 1_772_323_200;
 
-static TOKENS: LazyLock<Tokens> = LazyLock::new(|| Tokens::new(&SECRET).unwrap());
+static TOKENS: LazyLock<Tokens> = LazyLock::new(|| Tokens::new(&SECRET, None).unwrap());
 
 pub fn check(data: &[u8]) {
     let Some(end) = data.iter().position(|byte| *byte == 0) else {

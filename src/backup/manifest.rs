@@ -20,7 +20,7 @@ pub(super) const DATA_PREFIX: &str = "data/";
 const MAGIC: &str = "tidewatch-backup";
 
 /// The names in a data directory, of either version. Nothing else is restored into one.
-pub(super) const ROOTS: [&str; 8] = Layout::NAMES;
+const ROOTS: [&str; 9] = Layout::NAMES;
 
 /// The files of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

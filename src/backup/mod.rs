@@ -40,6 +40,7 @@ pub use manifest::{FileEntry, Manifest};
 
 // Also for tests over a simulated disk.
 pub(crate) use collect::{Collected, collect};
+pub(crate) use pins::Pins;
 pub(crate) use restore::{restore as restore_to, verify as verify_on};
 pub(crate) use target::Target;
 
@@ -136,14 +137,23 @@ pub fn verify(backup: &Path) -> Result<Manifest, BackupError> {
 /// # Errors
 /// See [`BackupError`]. After an error nothing of the backup is left in the directory.
 pub fn restore(backup: &Path, data_dir: &Path) -> Result<Manifest, BackupError> {
-    // Check before taking the lock, which would leave a file there.
-    DirectoryLock::take_to_read(data_dir).map_err(BackupError::Lock)?;
-    refuse_occupied(data_dir)?;
-    let _lock = DirectoryLock::take(data_dir).map_err(BackupError::Lock)?;
-    refuse_occupied(data_dir)?;
+    let _lock = take_empty(data_dir)?;
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let layout = Layout::of(data_dir);
     restore_to(&disk, backup, &*disk, &layout)
+}
+
+/// Creates a data directory to restore to, or takes an empty one, and locks it.
+///
+/// # Errors
+/// [`BackupError::Lock`], [`BackupError::Occupied`], or the directory cannot be read.
+pub(crate) fn take_empty(data_dir: &Path) -> Result<DirectoryLock, BackupError> {
+    // Check before taking the lock, which would leave a file there.
+    DirectoryLock::take_to_read(data_dir).map_err(BackupError::Lock)?;
+    refuse_occupied(data_dir)?;
+    let lock = DirectoryLock::take(data_dir).map_err(BackupError::Lock)?;
+    refuse_occupied(data_dir)?;
+    Ok(lock)
 }
 
 /// Refuses a target within the data directory, where the backup would be lost together with it.

@@ -11,7 +11,7 @@ use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
 
 /// A read-only disk that consists of the files opened through it.
-pub(super) struct Pins {
+pub(crate) struct Pins {
     disk: Arc<dyn Disk>,
     files: Mutex<BTreeMap<PathBuf, Pin>>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Pin {
 }
 
 impl Pins {
-    pub(super) fn new(disk: Arc<dyn Disk>) -> Self {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
         Self {
             disk,
             files: Mutex::default(),
@@ -58,7 +58,7 @@ impl Pins {
     ///
     /// # Errors
     /// A disk error.
-    pub(super) fn pin_sealed(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn pin_sealed(&self, path: &Path) -> io::Result<()> {
         self.pin(path)?;
         let map = self.disk.map(path)?;
         if let Some(pin) = self.files.lock().get_mut(path) {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use disk::Disk;
 
 use super::error::BackupError;
-use super::manifest::{DATA_PREFIX, Manifest, ROOTS};
+use super::manifest::{DATA_PREFIX, Manifest};
 use super::source;
 use super::target::write_file;
 use crate::check;
-use crate::checkpoint::{self, Layout};
+use crate::checkpoint::{self, Layout, Restoring};
 
 /// Verifies a backup without restoring it. If it is a directory, the checksums within the files are verified, too.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
@@ -51,7 +51,7 @@ pub(crate) fn restore(
     let failed = |error| BackupError::Write(layout.data_dir.clone(), error);
     let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
     let mut write_all = || {
-        begin(disk, layout).map_err(failed)?;
+        let restoring = Restoring::begin(disk, layout).map_err(failed)?;
         let manifest = source::read(from, backup, &mut |name, content| {
             let path = layout.data_dir.join(name);
             let written = write_file(disk, &path, content, &mut dirs);
@@ -60,36 +60,10 @@ pub(crate) fn restore(
         dirs.iter()
             .try_for_each(|dir| disk.sync_dir(dir))
             .map_err(failed)?;
-        Ok(manifest)
+        Ok((manifest, restoring))
     };
-    let manifest = write_all().inspect_err(|_| discard(disk, layout))?;
+    let (manifest, restoring) = write_all().inspect_err(|_| Restoring::discard(disk, layout))?;
     // From here on the contents are valid, even if the following fails.
-    remove_marker(disk, layout).map_err(failed)?;
+    restoring.finish().map_err(failed)?;
     Ok(manifest)
-}
-
-fn begin(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
-    disk.create(&layout.restoring_path())?.sync_data()?;
-    disk.sync_dir(&layout.data_dir)
-}
-
-fn remove_marker(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
-    disk.remove(&layout.restoring_path())?;
-    disk.sync_dir(&layout.data_dir)
-}
-
-/// Removes the restored files and, once that is durable, the marker. While a file cannot be removed the marker stays, so
-/// that no server starts on a part of a backup; the next restore fails with `Occupied`.
-fn discard(disk: &dyn Disk, layout: &Layout) {
-    let removed = ROOTS.iter().all(|name| {
-        let path = layout.data_dir.join(name);
-        // A root is a directory or a file. What matters is whether anything is left.
-        let _ = disk.remove_dir_all(&path);
-        let _ = disk.remove(&path);
-        matches!(disk.exists(&path), Ok(false))
-    });
-    if removed && disk.sync_dir(&layout.data_dir).is_ok() {
-        // The restore has failed already; that error is the one to report.
-        let _ = disk.remove(&layout.restoring_path());
-    }
 }

@@ -16,6 +16,7 @@ use tokio::time::timeout_at;
 use super::merging::{MergeJob, Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};
 use super::pools::Pools;
+use super::publish::PublishFigures;
 use super::schedule::Schedule;
 use super::task::Task;
 use crate::checked_file::CheckedFileError;
@@ -47,6 +48,9 @@ pub enum CheckpointError {
     /// The actor of the bucket with this ordinal has panicked. A restart replays its rows.
     #[error("bucket {0} failed; its points are in the log, and are there again after a restart")]
     ActorGone(u32),
+    /// The checkpoint is not stored elsewhere, where it must be.
+    #[error("the checkpoint could not be published: {0}")]
+    Publish(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The data directory was removed or replaced. The directory now at its path is not ours to write to.
     #[error("the data directory is not there any more")]
     DirectoryGone,
@@ -81,7 +85,7 @@ enum Order {
 }
 
 /// Counters since the start of the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckpointStats {
     /// Checkpoints completed.
     pub checkpoints: u64,
@@ -99,6 +103,8 @@ pub struct CheckpointStats {
     pub unreadable_pages: u64,
     /// How long each part of the recovery took.
     pub recovery: RecoveryTimes,
+    /// What was published; `None` if checkpoints are kept nowhere else.
+    pub published: Option<Arc<PublishFigures>>,
 }
 
 /// What the task and the handles of it share.
@@ -171,7 +177,7 @@ impl Checkpointer {
         CheckpointStats {
             disk_syncs: StdDisk::syncs(),
             unreadable_pages: StdDisk::unreadable_pages(),
-            ..*self.shared.stats.lock()
+            ..self.shared.stats.lock().clone()
         }
     }
 }
@@ -214,13 +220,16 @@ impl Orders {
         let merger = Merger::new(pools.merges.clone(), move |merged| {
             drop(done.send(Order::Merged(Box::new(merged))));
         });
+        let period = task.publish.as_ref().map(|publish| publish.period());
+        self.checkpointer.shared.stats.lock().published =
+            task.publish.as_ref().map(|publish| publish.figures());
         let serving = Serving {
             orders: self.orders,
             checkpointer: self.checkpointer,
             task: Some(Box::new(task)),
             workers: pools.checkpoints.clone(),
             merger,
-            schedule: Schedule::new(Instant::now()),
+            schedule: Schedule::new(Instant::now(), period),
             log_bytes,
         };
         pools.buckets.arbiters().next().spawn(async move {

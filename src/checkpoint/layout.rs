@@ -20,7 +20,7 @@ pub struct Layout {
 
 impl Layout {
     /// Names of everything stored in the data directory, in the present format and in format 1.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "buckets",
         "carried",
         "catalog.snapshot",
@@ -28,6 +28,7 @@ impl Layout {
         "ledger",
         "log",
         "manifest",
+        "published",
         "segments",
     ];
 

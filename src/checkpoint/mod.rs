@@ -16,6 +16,8 @@ mod merging;
 mod open;
 mod open_error;
 mod pools;
+mod publish;
+mod restoring;
 mod schedule;
 mod sealing;
 mod segments;
@@ -32,6 +34,8 @@ pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNK
 pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
 pub use pools::{PoolOptions, Pools};
+pub use publish::{Publish, PublishFigures};
+pub(crate) use restoring::Restoring;
 pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]
 pub(crate) use start::start_local;

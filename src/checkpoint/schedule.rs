@@ -13,15 +13,19 @@ const RETRY_PERIOD_MAX: Duration = Duration::from_secs(60);
 /// The state of the schedule. Time is an argument of each call.
 pub(super) struct Schedule {
     due: Instant,
+    /// The time between checkpoints that nobody requests.
+    period: Duration,
     /// The delay after the last failure; `None` after a success.
     retry_period: Option<Duration>,
 }
 
 impl Schedule {
-    /// A schedule without requests or failures.
-    pub(super) fn new(now: Instant) -> Self {
+    /// A schedule without requests or failures, with a checkpoint at least hourly, or after `period` if that is less.
+    pub(super) fn new(now: Instant, period: Option<Duration>) -> Self {
+        let period = period.map_or(IDLE_PERIOD, |period| period.min(IDLE_PERIOD));
         Schedule {
-            due: now + IDLE_PERIOD,
+            due: now + period,
+            period,
             retry_period: None,
         }
     }
@@ -40,7 +44,7 @@ impl Schedule {
 
     /// A checkpoint succeeded.
     pub(super) fn succeeded(&mut self, now: Instant) {
-        *self = Schedule::new(now);
+        *self = Schedule::new(now, Some(self.period));
     }
 
     /// A checkpoint failed.
@@ -60,7 +64,7 @@ mod tests {
     #[test]
     fn an_order_is_due_at_once_and_idle_checkpoints_hourly() {
         let began = Instant::now();
-        let mut schedule = Schedule::new(began);
+        let mut schedule = Schedule::new(began, None);
         assert_eq!(schedule.due(), began + IDLE_PERIOD);
         let now = began + Duration::from_secs(5);
         schedule.ordered(now);
@@ -70,9 +74,22 @@ mod tests {
     }
 
     #[test]
+    fn a_shorter_period_holds_after_each_success() {
+        let mut now = Instant::now();
+        let period = Duration::from_secs(300);
+        let mut schedule = Schedule::new(now, Some(period));
+        for _ in 0..3 {
+            assert_eq!(schedule.due(), now + period);
+            now += period;
+            schedule.succeeded(now);
+        }
+        assert_eq!(Schedule::new(now, Some(IDLE_PERIOD * 2)).due(), now + IDLE_PERIOD);
+    }
+
+    #[test]
     fn failures_back_off_regardless_of_orders() {
         let mut now = Instant::now();
-        let mut schedule = Schedule::new(now);
+        let mut schedule = Schedule::new(now, None);
         schedule.ordered(now);
         for seconds in [2, 4, 8, 16, 32, 60, 60] {
             schedule.failed(now);
@@ -94,7 +111,7 @@ mod tests {
     #[test]
     fn orders_during_five_seconds_cause_two_failed_attempts() {
         let began = Instant::now();
-        let mut schedule = Schedule::new(began);
+        let mut schedule = Schedule::new(began, None);
         let mut tries = 0;
         for millisecond in 0..5_000 {
             let now = began + Duration::from_millis(millisecond);

@@ -19,6 +19,7 @@ use super::layout::Layout;
 use super::open::{Opened, Recovered, open_with};
 use super::open_error::OpenError;
 use super::pools::{PoolOptions, Pools};
+use super::publish::Publish;
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
@@ -89,13 +90,14 @@ impl RoomsOptions {
 }
 
 /// What the rooms of a shard are started on.
-#[derive(Clone)]
 pub(crate) struct Home {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) layout: Layout,
     pub(crate) pools: Arc<Pools>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: RoomsOptions,
+    /// Where checkpoints are kept, too.
+    pub(crate) publish: Option<Box<dyn Publish>>,
 }
 
 /// The pools that this configuration asks for, for `checkpoints` checkpoints and recoveries at the same time. Must be
@@ -118,11 +120,16 @@ pub fn start_pools(config: &Config, checkpoints: usize) -> io::Result<Arc<Pools>
 }
 
 /// Recovers the data directory, whose log is in it, and starts the rooms and the journal. The caller holds the directory's
-/// lock. Must be called within an actix system.
+/// lock. Must be called within an actix system. Checkpoints are also given to `publish`, if there is one.
 ///
 /// # Errors
 /// A disk error, or damage.
-pub async fn start(config: &Config, pools: Arc<Pools>, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
+pub async fn start(
+    config: &Config,
+    pools: Arc<Pools>,
+    clock: Arc<dyn Clock>,
+    publish: Option<Box<dyn Publish>>,
+) -> Result<Rooms, OpenError> {
     let sync = match config.wal.sync {
         SyncMode::Always => SyncPolicy::Always,
         SyncMode::Interval => SyncPolicy::Interval(config.wal.sync_interval),
@@ -134,6 +141,7 @@ pub async fn start(config: &Config, pools: Arc<Pools>, clock: Arc<dyn Clock>) ->
         pools,
         clock,
         options: RoomsOptions::of(config),
+        publish,
     };
     start_local(home, sync).await
 }
@@ -188,9 +196,13 @@ fn open_converted(
 }
 
 /// Starts the rooms of a shard that was recovered, whose log the journal writes.
-fn start_opened(opened: Opened, journal: &Arc<Journal>, shard: Shard, home: Home) -> Rooms {
+fn start_opened(opened: Opened, journal: &Arc<Journal>, shard: Shard, mut home: Home) -> Rooms {
     let (pools, log_bytes) = (Arc::clone(&home.pools), home.options.checkpoint_bytes);
-    let (rooms, orders, task) = assemble(opened, journal, shard, home);
+    let publish = home.publish.take();
+    let (rooms, orders, mut task) = assemble(opened, journal, shard, home);
+    if let Some(publish) = publish {
+        task.publish_to(publish);
+    }
     orders.serve(task, log_bytes, &pools);
     rooms
 }
@@ -209,6 +221,7 @@ pub(super) fn assemble(
         pools,
         clock,
         options,
+        publish,
     } = home;
     let (checkpointer, orders) = Checkpointer::new(&opened.recovered);
     let catalog = CatalogHandle::new(opened.catalog);
@@ -265,6 +278,7 @@ pub(super) fn assemble(
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         set_apart,
+        publish,
     };
     // Remove leftovers of a crash: their content was replayed from the log.
     task.remove_unnamed();

@@ -15,6 +15,7 @@ use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::manifest::Manifest;
+use super::publish::Publish;
 use super::segments::Segments;
 use super::set_apart::SetApart;
 use super::usage::Usage;
@@ -55,6 +56,8 @@ pub(super) struct Task {
     /// Segments with a damaged block.
     pub(super) unmergeable: HashSet<u64>,
     pub(super) set_apart: SetApart,
+    /// Keeps checkpoints elsewhere, too.
+    pub(super) publish: Option<Box<dyn Publish>>,
 }
 
 /// Files that a checkpoint has written, and that the manifest does not name yet: the segment, the part of it that
@@ -65,6 +68,11 @@ impl Task {
     /// Writes everything dispatched so far to segments and runs, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         self.checkpoint_files()?;
+        let stored = self
+            .publish
+            .as_mut()
+            .map_or(Ok(()), |publish| publish.before_trim());
+        stored.map_err(CheckpointError::Publish)?;
         self.journal.trim(self.manifest.covered)?;
         // Last, because a merge needs disk space, which trimming frees, and a failed merge must not keep the log long.
         if let Err(error) = self.merge_ledger() {
@@ -243,7 +251,18 @@ impl Task {
         written.inspect_err(|_| self.discard())?;
         self.manifest_in_doubt = false;
         self.manifest = manifest;
+        if let Some(publish) = &mut self.publish {
+            publish.offer(&self.manifest);
+        }
         Ok(())
+    }
+
+    /// From now on, checkpoints are kept elsewhere, too, beginning with the one in force.
+    pub(super) fn publish_to(&mut self, mut publish: Box<dyn Publish>) {
+        if self.manifest != Manifest::default() {
+            publish.offer(&self.manifest);
+        }
+        self.publish = Some(publish);
     }
 
     /// Fails if the data directory was removed or replaced: nothing is written to or removed from the directory now at

@@ -103,6 +103,11 @@ pub struct StorageConfig {
     pub checkpoint_bytes: u64,
     #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub cache_bytes_max: u64,
+    /// URL of an object store; `None` if checkpoints are kept in the data directory only.
+    #[serde(deserialize_with = "optional")]
+    pub remote: Option<String>,
+    #[serde(rename = "remote_period_seconds", deserialize_with = "seconds")]
+    pub remote_period: Duration,
 }
 
 impl StorageConfig {

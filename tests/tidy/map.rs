@@ -28,6 +28,7 @@ fn files_named_by_documents_exist() {
                 "evaluator/",
                 "listener/",
                 "log_store/",
+                "objects/",
                 "demo/",
                 "tests/",
                 "benches/",
@@ -74,6 +75,7 @@ fn glossary_terms_are_used_consistently() {
         "engine/src",
         "listener/src",
         "log_store/src",
+        "objects/src",
         "evaluator/src",
         "demo/src",
     ];

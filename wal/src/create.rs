@@ -59,6 +59,19 @@ pub(crate) fn create_file(
     })
 }
 
+/// Creates a log without records in `dir`, whose first record will have this sequence: for the owner of a state that
+/// covers everything before it and has no log. The directory is created if missing, and must have no log.
+///
+/// # Errors
+/// A disk error; `AlreadyExists` if the log exists.
+pub fn begin(disk: &dyn Disk, dir: &Path, first_sequence: Sequence) -> Result<(), LogError> {
+    disk.create_dir_all(dir).map_err(LogError::io("create", dir))?;
+    if let Some(path) = crate::live::files(disk, dir)?.pop() {
+        return Err(LogError::io("create", &path)(io::ErrorKind::AlreadyExists.into()));
+    }
+    create_file(disk, dir, first_sequence, Predecessor::default(), &mut None).map(drop)
+}
+
 /// Removes a file durably. If it came back after a crash, it could follow records that were added to its predecessor in
 /// the meantime, or precede a gap.
 pub(crate) fn remove_file(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<(), LogError> {

@@ -25,6 +25,7 @@ mod repair;
 mod walk;
 
 pub use check::{CheckReport, FileReport, check};
+pub use create::begin;
 pub use error::{Damage, DamageKind, FrameFault, HeaderFault, LogError, OpenError};
 pub use file::FORMAT_VERSION;
 pub use flip::{FLIP_BYTES_MAX, Flip};

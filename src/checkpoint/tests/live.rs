@@ -57,6 +57,7 @@ pub(crate) fn home(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Home {
         pools: pools.expect("threads start"),
         clock,
         options: options(),
+        publish: None,
     }
 }
 
