@@ -1,11 +1,13 @@
 //! Starts and stops the server: lock, bind, recover, serve, wait for a signal, stop.
 
+mod cluster;
 mod lock;
 mod logging;
 mod opener;
 mod remote;
 mod signals;
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use actix_web::web::Data;
 use listener::{Listener, RunningServer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::checkpoint::{self, Publish};
+use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ServiceError;
@@ -27,6 +29,7 @@ pub use lock::{DirectoryLock, LOCK_NAME, LockError};
 pub use logging::start_logging;
 pub use signals::StopSignals;
 
+use cluster::Member;
 use opener::Opener;
 
 /// During a recovery that takes no longer than this, clients wait in the socket's backlog and none is refused.
@@ -41,20 +44,32 @@ const CALLS_PERIOD: Duration = Duration::from_secs(1);
 /// How long a stop waits for delivery attempts in flight. Later ones are repeated after the next start.
 const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
+/// Checkpoints and recoveries at the same time in a node of a cluster: they wait for the object store most of the time.
+const CLUSTER_CHECKPOINTS: usize = 4;
+
 /// Within this time the server notices that its data directory was removed or replaced.
 const DIRECTORY_CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// A running server.
 pub struct Running {
+    /// What serves clients.
     server: RunningServer,
+    /// What serves the other nodes of a cluster.
+    inside: Option<RunningServer>,
     tls: Option<Tls>,
     node: Data<Node>,
+    kind: Kind,
     /// The threads that the shards run on.
     _opener: Arc<Opener>,
-    /// `None` if checkpoints are kept nowhere else.
-    publishing: Option<Publishing>,
     /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
+}
+
+/// What a node is part of.
+enum Kind {
+    /// Nothing: a server on one machine, whose checkpoints may be kept elsewhere, too.
+    One(Option<Publishing>),
+    Cluster(Member),
 }
 
 /// Why the server does not start, or did not stop cleanly.
@@ -72,7 +87,19 @@ pub enum StartupError {
     /// The address cannot be bound.
     #[error("cannot listen on {address} (server.listen): {source}")]
     Bind {
-        address: std::net::SocketAddr,
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+    /// The log store cannot be used, or has no tables.
+    #[error("cluster.log: {0}")]
+    LogStore(log_store::StoreError),
+    /// The URL of the object store of a cluster is invalid.
+    #[error("cluster.objects: {0}")]
+    Objects(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The address for other nodes cannot be bound.
+    #[error("cannot listen on {address} (cluster.listen): {source}")]
+    BindInside {
+        address: SocketAddr,
         source: std::io::Error,
     },
     /// The object store's URL is invalid, or its thread does not start.
@@ -119,17 +146,23 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let tls = tls.transpose()?;
     open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir)?;
-    let (publishing, publish) = remote::start(&config, &clock)?.unzip();
     let bind_error = |source| StartupError::Bind {
         address: config.server.listen,
         source,
     };
     let listener = Listener::bind(config.server.listen, config.server.write_timeout).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let opener = Arc::new(Opener::start(Arc::clone(&config), clock, 1)?);
-    let mut starting = pin!(start_rooms(Arc::clone(&opener), publish));
-    let shard = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
-        Ok(shard) => shard,
+    let checkpoints = if config.cluster.log.is_some() {
+        CLUSTER_CHECKPOINTS
+    } else {
+        1
+    };
+    let opener = Arc::new(Opener::start(Arc::clone(&config), clock, checkpoints)?);
+    let inside = bind_inside(&config)?;
+    let address = inside.as_ref().map(|inside| inside.address);
+    let mut starting = pin!(start_node(Arc::clone(&opener), address));
+    let started = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
+        Ok(started) => started,
         Err(_) => {
             let recovering = http::start_recovering(&config.server, &listener, tls.as_ref());
             let recovering = recovering.map_err(bind_error)?;
@@ -138,17 +171,19 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
                 "recovering; /health answers on {scheme}://{}",
                 listener.address
             );
-            let shard = starting.await;
+            let started = starting.await;
             recovering.stop().await;
-            shard
+            started
         }
     };
-    let node = Data::new(Node::of_one(shard?));
+    let (node, kind) = started?;
+    let node = Data::new(node);
     let lock = Arc::new(lock);
     watch_directory(&lock, node.clone()).map_err(ServiceError::internal)?;
-    let server = http::Server::new(node.clone())
-        .start(&listener, tls.as_ref())
-        .map_err(bind_error)?;
+    let http = http::Server::new(node.clone());
+    let server = http.start(&listener, tls.as_ref()).map_err(bind_error)?;
+    let inside = inside.map(|listener| http.start_inside(&listener)).transpose();
+    let inside = inside.map_err(ServiceError::internal)?;
     repeat(KEY_TOUCH_PERIOD, node.clone(), flush_key_touches);
     repeat(CALLS_PERIOD, node.clone(), save_calls);
     tracing::info!(
@@ -159,45 +194,70 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     );
     Ok(Running {
         server,
+        inside,
         tls,
         node,
+        kind,
         _opener: opener,
-        publishing,
         _lock: lock,
     })
 }
 
-/// Recovers, and starts the service behind the API.
-async fn start_rooms(
-    opener: Arc<Opener>,
-    publish: Option<Box<dyn Publish>>,
-) -> Result<Service, StartupError> {
-    let rooms = checkpoint::start(
-        &opener.config,
-        Arc::clone(&opener.pools),
-        Arc::clone(&opener.clock),
-        publish,
-    )
-    .await?;
-    Ok(opener.serve(rooms, None).await?)
+/// Binds the address for the other nodes of a cluster, if there is one.
+fn bind_inside(config: &Config) -> Result<Option<Listener>, StartupError> {
+    if config.cluster.log.is_none() {
+        return Ok(None);
+    }
+    let address = config.cluster.listen;
+    let bound = Listener::bind(address, config.server.write_timeout);
+    bound
+        .map(Some)
+        .map_err(|source| StartupError::BindInside { address, source })
+}
+
+/// Starts what serves requests: recovers the one shard of a server on one machine, or joins the cluster, where other nodes
+/// reach this one at `inside`.
+async fn start_node(opener: Arc<Opener>, inside: Option<SocketAddr>) -> Result<(Node, Kind), StartupError> {
+    if let Some(inside) = inside {
+        let configured = opener.config.cluster.address.clone();
+        let address = configured.unwrap_or_else(|| inside.to_string());
+        let (node, member) = cluster::join(&opener, address).await?;
+        return Ok((node, Kind::Cluster(member)));
+    }
+    let (publishing, publish) = remote::start(&opener.config, &opener.clock)?.unzip();
+    let (pools, clock) = (Arc::clone(&opener.pools), Arc::clone(&opener.clock));
+    let rooms = checkpoint::start(&opener.config, pools, clock, publish).await?;
+    let shard = opener.serve(rooms, None).await?;
+    Ok((Node::of_one(shard), Kind::One(publishing)))
 }
 
 impl Running {
     /// The address that the server listens on.
-    pub fn address(&self) -> std::net::SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// Stops accepting connections, finishes the requests in flight, and takes a checkpoint.
+    /// Stops accepting connections, finishes the requests in flight, and takes a checkpoint. A node of a cluster hands over
+    /// its shards before, and passes requests on meanwhile.
     ///
     /// # Errors
     /// The last checkpoint failed. What was acknowledged is in the log nevertheless.
     pub async fn stop(self) -> Result<(), StartupError> {
+        let publishing = match self.kind {
+            Kind::One(publishing) => publishing,
+            Kind::Cluster(member) => {
+                member.leave().await;
+                None
+            }
+        };
         self.server.stop().await;
+        if let Some(inside) = self.inside {
+            inside.stop().await;
+        }
         for shard in self.node.shards() {
             close(&shard).await.map_err(StartupError::Close)?;
         }
-        if let Some(publishing) = self.publishing {
+        if let Some(publishing) = publishing {
             remote::stop(publishing).await;
         }
         tracing::info!("stopped");

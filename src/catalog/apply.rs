@@ -68,6 +68,9 @@ impl Catalog {
                 self.last_bucket_ordinal += 1;
                 self.insert_bucket(Arc::new(bucket.numbered(self.last_bucket_ordinal)), 0);
             }
+            Command::BucketOrdinalsBegun { first } => {
+                self.last_bucket_ordinal = self.last_bucket_ordinal.max(first.saturating_sub(1));
+            }
             Command::BucketUpdated {
                 bucket_id,
                 name,

@@ -55,6 +55,8 @@ pub enum Command {
     KeysTouched { touches: Vec<(ObjectId, u32)> },
     /// Creates a bucket with the next ordinal.
     BucketCreated { bucket: NewBucket },
+    /// The next bucket gets this ordinal at least: in a cluster each shard has a range of its own.
+    BucketOrdinalsBegun { first: u32 },
     /// Replaces a bucket's settings.
     BucketUpdated {
         bucket_id: ObjectId,

@@ -59,6 +59,7 @@ impl Catalog {
             // These are visible to nobody, or only to a user who has just signed in; call counts and last uses change
             // with every call.
             Command::ServerSecretSet { .. }
+            | Command::BucketOrdinalsBegun { .. }
             | Command::SignedUp { .. }
             | Command::PasswordChanged { .. }
             | Command::SessionEnded { .. }

@@ -80,8 +80,15 @@ enum Order {
     Remove(u32),
     /// A merge of segments has finished.
     Merged(Box<Merged>),
-    /// Take a last checkpoint and close the log; replies whether both succeeded.
-    Close(oneshot::Sender<Result<(), CheckpointError>>),
+    /// Take a checkpoint now; replies whether it succeeded.
+    Take(oneshot::Sender<Result<(), CheckpointError>>),
+    /// Close the log, after a last checkpoint or without; replies whether both succeeded.
+    Close {
+        takes_last: bool,
+        done: oneshot::Sender<Result<(), CheckpointError>>,
+    },
+    /// End without a word to the log: the shard has another owner.
+    Abandon,
 }
 
 /// Counters since the start of the server.
@@ -165,11 +172,48 @@ impl Checkpointer {
     /// # Errors
     /// The checkpoint or closing the log failed. Nothing acknowledged is lost.
     pub async fn close(&self) -> Result<(), CheckpointError> {
-        let (done, closed) = oneshot::channel();
+        self.ask(|done| Order::Close {
+            takes_last: true,
+            done,
+        })
+        .await
+    }
+
+    /// Closes the log without a checkpoint: another node replays what is behind the last one.
+    ///
+    /// # Errors
+    /// Closing the log failed. Nothing acknowledged is lost.
+    pub async fn hand_over(&self) -> Result<(), CheckpointError> {
+        self.ask(|done| Order::Close {
+            takes_last: false,
+            done,
+        })
+        .await
+    }
+
+    /// Takes a checkpoint now, and waits for it.
+    ///
+    /// # Errors
+    /// It failed. Nothing acknowledged is lost.
+    pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
+        self.ask(Order::Take).await
+    }
+
+    /// Ends without touching the log, of which somebody else is the owner now.
+    pub fn abandon(&self) {
+        // If the checkpointer has ended, so has everything.
+        let _ = self.orders.send(Order::Abandon);
+    }
+
+    async fn ask(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Result<(), CheckpointError>>) -> Order,
+    ) -> Result<(), CheckpointError> {
+        let (done, answer) = oneshot::channel();
         self.orders
-            .send(Order::Close(done))
+            .send(order(done))
             .map_err(|_| CheckpointError::Ended)?;
-        closed.await.unwrap_or(Err(CheckpointError::Ended))
+        answer.await.unwrap_or(Err(CheckpointError::Ended))
     }
 
     /// Counters since the start.
@@ -189,7 +233,7 @@ impl Checkpointer {
         stats.merges = task.merges;
     }
 
-    fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {
+    fn run(&self, task: &mut Task) -> Result<(), CheckpointError> {
         let started = Instant::now();
         let outcome = task.checkpoint();
         let took = started.elapsed();
@@ -264,7 +308,12 @@ impl Serving {
                 // The message may have been sent while a checkpoint ran that has since completed.
                 Ok(Some(Order::Wake)) if !self.checkpointer.shared.ordered.load(Ordering::Acquire) => {}
                 Ok(Some(Order::Wake)) => self.schedule.ordered(Instant::now()),
-                Err(_) => self.checkpoint().await?,
+                Err(_) => drop(self.checkpoint().await?),
+                Ok(Some(Order::Take(done))) => {
+                    let taken = self.checkpoint().await?;
+                    // The caller may be gone.
+                    let _ = done.send(taken);
+                }
                 Ok(Some(Order::Merged(merged))) => {
                     if let Some(merged) = self.merger.take(*merged) {
                         let finish = |task: &mut Task, checkpointer: &Checkpointer| {
@@ -275,17 +324,27 @@ impl Serving {
                     }
                 }
                 Ok(Some(Order::Remove(ordinal))) => self.remove(ordinal).await?,
-                Ok(Some(Order::Close(done))) => {
+                Ok(Some(Order::Close { takes_last, done })) => {
                     self.merger.stop();
-                    closing = Some(done);
+                    closing = Some((takes_last, done));
+                }
+                Ok(Some(Order::Abandon)) => {
+                    self.merger.stop();
+                    // Queued records are refused. A log that has another owner is not touched.
+                    self.step(|task, _| task.journal.close().unwrap_or_default())
+                        .await?;
+                    return Some(());
                 }
                 Ok(None) => return Some(()),
             }
             if !self.merger.is_busy()
-                && let Some(done) = closing.take()
+                && let Some((takes_last, done)) = closing.take()
             {
-                let close = |task: &mut Task, checkpointer: &Checkpointer| {
-                    let checkpoint = checkpointer.checkpoint(task);
+                let close = move |task: &mut Task, checkpointer: &Checkpointer| {
+                    let checkpoint = match takes_last {
+                        true => checkpointer.run(task),
+                        false => Ok(()),
+                    };
                     let closed = task.journal.close();
                     checkpoint.and(closed.map_err(CheckpointError::from))
                 };
@@ -298,15 +357,16 @@ impl Serving {
         }
     }
 
-    async fn checkpoint(&mut self) -> Option<()> {
+    async fn checkpoint(&mut self) -> Option<Result<(), CheckpointError>> {
         let log_bytes = self.log_bytes;
         let checkpoint = move |task: &mut Task, checkpointer: &Checkpointer| {
-            let outcome = checkpointer.checkpoint(task);
+            let outcome = checkpointer.run(task);
             // Writes during the checkpoint may have filled the log again, so far that no further write is accepted that
             // could request one.
             outcome.map(|()| task.journal.tail_bytes() > log_bytes)
         };
-        match self.step(checkpoint).await? {
+        let outcome = self.step(checkpoint).await?;
+        match outcome {
             Ok(is_long) => {
                 self.schedule.succeeded(Instant::now());
                 if is_long {
@@ -315,7 +375,7 @@ impl Serving {
             }
             Err(_) => self.schedule.failed(Instant::now()),
         }
-        Some(())
+        Some(outcome.map(drop))
     }
 
     async fn remove(&mut self, ordinal: u32) -> Option<()> {

@@ -39,7 +39,7 @@ pub(crate) use restoring::Restoring;
 pub use segments::{SegmentError, shared, write_segment};
 #[cfg(test)]
 pub(crate) use start::start_local;
-pub use start::{Rooms, start, start_pools};
+pub use start::{Rooms, StoredHome, start, start_pools, start_stored};
 
 #[cfg(test)]
 pub(crate) mod tests;

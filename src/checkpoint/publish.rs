@@ -15,11 +15,15 @@ pub trait Publish: Send {
     fn offer(&mut self, manifest: &Manifest);
 
     /// Called before the log is trimmed to what the offered manifest covers. In a cluster, where a disk may be lost with
-    /// its node, this returns once the manifest is stored elsewhere. A server on one machine does not wait.
+    /// its node, this returns the name of what holds the manifest elsewhere, once it is stored; the log notes it together with
+    /// the trim. A server on one machine does not wait.
     ///
     /// # Errors
     /// It is not stored. The log keeps its records, and the next checkpoint tries again.
-    fn before_trim(&mut self) -> Result<(), Box<dyn Error + Send + Sync>>;
+    fn before_trim(&mut self) -> Result<Option<String>, Box<dyn Error + Send + Sync>>;
+
+    /// The log is trimmed, and names what `before_trim` returned.
+    fn trimmed(&mut self) {}
 
     /// A checkpoint is taken at least this often, so that what is only in the data directory is bounded.
     fn period(&self) -> Duration;

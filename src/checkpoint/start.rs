@@ -27,7 +27,7 @@ use crate::bucket::{BucketPoolOptions, Buckets, DamagedBlocks, Dependencies};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
-use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard, ShardLog, THE_SHARD};
+use crate::journal::{Journal, JournalHandle, JournalOptions, LocalShard, ShardLog, StoredShard, THE_SHARD};
 use crate::ledger::Ledger;
 
 /// Limit on bytes queued for one bucket: a few batches of the largest size that the API accepts.
@@ -160,6 +160,41 @@ pub(crate) async fn start_local(home: Home, sync: SyncPolicy) -> Result<Rooms, O
         .ok_or_else(|| failed(io::Error::other("BUG: the log was not opened")))?;
     let journal = Journal::start(log).map_err(failed)?;
     Ok(start_opened(opened, &journal, THE_SHARD, home))
+}
+
+/// What a shard of a cluster is started with, besides its log.
+pub struct StoredHome {
+    /// The shard.
+    pub shard: Shard,
+    /// The directory with its last checkpoint.
+    pub layout: Layout,
+    /// Writes the logs of all shards of the node.
+    pub journal: Arc<Journal>,
+    /// Where checkpoints are kept.
+    pub publish: Box<dyn Publish>,
+}
+
+/// Recovers a shard whose log is in a log store, and starts its rooms.
+///
+/// # Errors
+/// A disk error, damage, or the log store fails.
+pub async fn start_stored(
+    config: &Config,
+    pools: Arc<Pools>,
+    clock: Arc<dyn Clock>,
+    stored: StoredHome,
+    log: StoredShard,
+) -> Result<Rooms, OpenError> {
+    let home = Home {
+        disk: Arc::new(StdDisk),
+        layout: stored.layout,
+        pools,
+        clock,
+        options: RoomsOptions::of(config),
+        publish: Some(stored.publish),
+    };
+    let (opened, _) = recover(&home, log).await?;
+    Ok(start_opened(opened, &stored.journal, stored.shard, home))
 }
 
 /// Recovers a shard on a thread of its own, when there is a place for it. Returns its log, too, to be written to.

@@ -71,9 +71,14 @@ impl Task {
         let stored = self
             .publish
             .as_mut()
-            .map_or(Ok(()), |publish| publish.before_trim());
-        stored.map_err(CheckpointError::Publish)?;
-        self.journal.trim(self.manifest.covered)?;
+            .map_or(Ok(None), |publish| publish.before_trim());
+        match stored.map_err(CheckpointError::Publish)? {
+            Some(root) => self.journal.trim_to_root(self.manifest.covered, root)?,
+            None => self.journal.trim(self.manifest.covered)?,
+        }
+        if let Some(publish) = &mut self.publish {
+            publish.trimmed();
+        }
         // Last, because a merge needs disk space, which trimming frees, and a failed merge must not keep the log long.
         if let Err(error) = self.merge_ledger() {
             tracing::warn!(%error, "a merge of the ledger failed; its runs stay unmerged");

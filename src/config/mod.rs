@@ -16,14 +16,16 @@ use tracing_subscriber::filter::Targets;
 
 use crate::catalog::Plan;
 use values::{
-    address, boolean, directory, integer, log_filter, log_format, milliseconds, optional, origins, plan,
-    seconds, sync_mode,
+    address, boolean, directory, integer, integer_seconds, log_filter, log_format, milliseconds, optional,
+    origins, plan, seconds, sync_mode,
 };
 
 use layers::Layers;
 pub use layers::{ConfigError, Flags, describe_all, environment_name, load};
 
 const MIB: i64 = 1 << 20;
+/// A shorter secret could be guessed.
+const SECRET_CHARS_MIN: usize = 16;
 /// A larger size is assumed to be a typing error.
 const TIB: i64 = 1 << 40;
 
@@ -39,6 +41,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub operator: OperatorConfig,
     pub webhooks: WebhooksConfig,
+    pub cluster: ClusterConfig,
     pub log: LogConfig,
 }
 
@@ -223,6 +226,39 @@ pub struct WebhooksConfig {
     pub allow_private_networks: bool,
 }
 
+/// A node of several.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterConfig {
+    /// `None` for a server on one machine.
+    #[serde(deserialize_with = "optional")]
+    pub log: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    pub objects: Option<String>,
+    #[serde(deserialize_with = "address")]
+    pub listen: SocketAddr,
+    #[serde(deserialize_with = "optional")]
+    pub address: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    pub secret: Option<String>,
+    #[serde(rename = "lease_seconds", deserialize_with = "integer_seconds::<_, 2, 60>")]
+    pub lease: Duration,
+}
+
+/// The secrets are left out.
+impl std::fmt::Debug for ClusterConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClusterConfig")
+            .field("log", &self.log.as_ref().map(|_| "<secret>"))
+            .field("objects", &self.objects)
+            .field("listen", &self.listen)
+            .field("address", &self.address)
+            .field("secret", &self.secret.as_ref().map(|_| "<secret>"))
+            .field("lease", &self.lease)
+            .finish()
+    }
+}
+
 /// Log output of the program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -268,6 +304,32 @@ impl Config {
                 "wal.tail_bytes_max ({}) must be at least storage.checkpoint_bytes ({}), else the log is full before it is trimmed",
                 self.wal.tail_bytes_max, self.storage.checkpoint_bytes
             ));
+        }
+        self.cluster.check(&self.storage)
+    }
+}
+
+impl ClusterConfig {
+    fn check(&self, storage: &StorageConfig) -> Result<(), String> {
+        if self.log.is_none() {
+            return Ok(());
+        }
+        let secret_chars = self.secret.as_ref().map_or(0, |secret| secret.chars().count());
+        if secret_chars < SECRET_CHARS_MIN {
+            return Err(format!(
+                "cluster.secret has {secret_chars} characters; a node of a cluster needs at least {SECRET_CHARS_MIN}"
+            ));
+        }
+        if self.objects.is_none() {
+            return Err(
+                "cluster.objects is not set; a node of a cluster keeps its checkpoints there".to_owned(),
+            );
+        }
+        if storage.remote.is_some() {
+            return Err(
+                "storage.remote is for one machine; the checkpoints of a cluster are in cluster.objects"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

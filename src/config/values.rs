@@ -45,7 +45,15 @@ where
 
 /// One second to one day.
 pub fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    integer::<_, _, 1, 86_400>(deserializer).map(Duration::from_secs)
+    integer_seconds::<_, 1, 86_400>(deserializer)
+}
+
+/// Seconds from `MIN` to `MAX`.
+pub fn integer_seconds<'de, D, const MIN: i64, const MAX: i64>(deserializer: D) -> Result<Duration, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    integer::<_, _, MIN, MAX>(deserializer).map(Duration::from_secs)
 }
 
 /// One millisecond to one minute.

@@ -128,6 +128,12 @@ impl JournalHandle {
         self.queue.readiness(self.opening)
     }
 
+    /// Why the shard's log takes no more records until the shard is opened again: what became of a record is not known, or
+    /// the shard has another owner.
+    pub fn failure(&self) -> Option<JournalError> {
+        self.queue.failure(self.opening)
+    }
+
     /// Statistics of the log.
     pub fn stats(&self) -> JournalStats {
         self.queue.stats(self.opening)

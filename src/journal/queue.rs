@@ -334,6 +334,16 @@ impl Queue {
         self.arrived.notify_one();
     }
 
+    /// Why the shard's log takes no more records until the shard is opened again; `None` if it takes some.
+    pub(super) fn failure(&self, opening: Opening) -> Option<JournalError> {
+        let state = self.state.lock();
+        let queue = state.shards.get(&opening.shard);
+        match queue.filter(|queue| queue.opening == opening) {
+            Some(queue) => queue.failure.clone().or_else(|| state.is_over()),
+            None => Some(JournalError::Closed),
+        }
+    }
+
     /// Why records are refused. If that may be for lack of space, a check for free space begins: a server that is not
     /// ready receives no writes, so no write would discover that there is space again.
     pub(super) fn readiness(self: &Arc<Self>, opening: Opening) -> Result<(), String> {

@@ -220,11 +220,11 @@ impl Publish for Offers {
     }
 
     /// Only tries again what failed on this machine.
-    fn before_trim(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn before_trim(&mut self) -> Result<Option<String>, Box<dyn Error + Send + Sync>> {
         if let Some(manifest) = self.failed.take() {
             self.offer(&manifest);
         }
-        Ok(())
+        Ok(None)
     }
 
     fn period(&self) -> Duration {

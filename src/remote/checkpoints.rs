@@ -48,7 +48,11 @@ pub fn checkpoints(
     Ok(newest_first.map(move |name| read(store, names, name)))
 }
 
-fn read(store: &dyn ObjectStore, names: ShardNames, name: RootName) -> Result<Checkpoint, RemoteError> {
+pub(super) fn read(
+    store: &dyn ObjectStore,
+    names: ShardNames,
+    name: RootName,
+) -> Result<Checkpoint, RemoteError> {
     let bytes = store.get(&names.name(Object::Root(name)), ROOT_BYTES_MAX)?;
     let root = Root::decode(&name.to_string(), &bytes)?;
     let is_its = (root.shard, root.epoch, root.number) == (names.0, name.epoch, name.number);

@@ -26,7 +26,7 @@ pub use checkpoints::{Checkpoint, Choice, checkpoints};
 pub use epoch::Epochs;
 pub use error::RemoteError;
 pub use publisher::{Published, Publisher, PublisherOptions};
-pub use restore::{restore, verify};
+pub use restore::{fetch, restore, verify};
 pub use root::Root;
 pub use synchronous::PublishAndWait;
 

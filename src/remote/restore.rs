@@ -10,9 +10,10 @@ use disk::{Disk, StdDisk};
 use objects::{ObjectError, ObjectStore};
 use sha2::{Digest, Sha256};
 
-use super::checkpoints::{Checkpoint, Choice, choose};
+use super::checkpoints::{Checkpoint, Choice, choose, read};
 use super::error::RemoteError;
 use super::kept::Note;
+use super::names::ShardNames;
 use super::root::{FileEntry, Root};
 use crate::backup;
 use crate::catalog::Bytes;
@@ -58,6 +59,51 @@ pub fn verify(
     Ok(checkpoint)
 }
 
+/// Copies what a root names into an empty directory, to be opened with a log that has what comes after it. Verifies every
+/// checksum.
+///
+/// # Errors
+/// See [`RemoteError`]. What was copied is left.
+pub fn fetch(
+    store: &dyn ObjectStore,
+    shard: u16,
+    root: &str,
+    disk: &dyn Disk,
+    layout: &Layout,
+) -> Result<(), RemoteError> {
+    let name = root.parse();
+    let name =
+        name.map_err(|()| RemoteError::DamagedRoot(root.to_owned(), "it is not a root's name".to_owned()))?;
+    let checkpoint = read(store, ShardNames(shard), name)?;
+    check_names(&checkpoint, layout)?;
+    copy_files(store, &checkpoint, disk, layout)?;
+    Note::of(checkpoint.name, &checkpoint.root.encode()?).write(disk, layout)?;
+    Ok(checkpoint.root.manifest.write(disk, &layout.data_dir)?)
+}
+
+/// Copies the files of a checkpoint into a directory, and makes them durable.
+fn copy_files(
+    store: &dyn ObjectStore,
+    checkpoint: &Checkpoint,
+    disk: &dyn Disk,
+    layout: &Layout,
+) -> Result<(), RemoteError> {
+    let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
+    read_all(checkpoint, &mut |file| {
+        let path = layout.data_dir.join(&file.local);
+        let written = |error| Failed::Disk(RemoteError::Write(path.clone(), error));
+        let dir = path.parent().unwrap_or(&layout.data_dir);
+        if dirs.insert(dir.to_owned()) {
+            disk.create_dir_all(dir).map_err(written)?;
+        }
+        let mut out = FileWriter::new(disk.create(&path).map_err(written)?);
+        read_object(store, file, &mut out)?;
+        out.finish().map(drop).map_err(written)
+    })?;
+    let failed = |error| RemoteError::Write(layout.data_dir.clone(), error);
+    dirs.iter().try_for_each(|dir| disk.sync_dir(dir)).map_err(failed)
+}
+
 /// Restores a checkpoint to a data directory that the caller has created, has found to be empty, and whose lock it
 /// holds.
 pub(crate) fn restore_to(
@@ -70,21 +116,7 @@ pub(crate) fn restore_to(
     let failed = |error| RemoteError::Write(layout.data_dir.clone(), error);
     let write_all = || {
         let restoring = Restoring::begin(disk, layout).map_err(failed)?;
-        let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
-        read_all(checkpoint, &mut |file| {
-            let path = layout.data_dir.join(&file.local);
-            let written = |error| Failed::Disk(RemoteError::Write(path.clone(), error));
-            let dir = path.parent().unwrap_or(&layout.data_dir);
-            if dirs.insert(dir.to_owned()) {
-                disk.create_dir_all(dir).map_err(written)?;
-            }
-            let mut out = FileWriter::new(disk.create(&path).map_err(written)?);
-            read_object(store, file, &mut out)?;
-            out.finish().map(drop).map_err(written)
-        })?;
-        dirs.iter()
-            .try_for_each(|dir| disk.sync_dir(dir))
-            .map_err(failed)?;
+        copy_files(store, checkpoint, disk, layout)?;
         begin_log(disk, layout, &checkpoint.root.manifest)?;
         // Nothing is uploaded again, if the server publishes to the same place.
         Note::of(checkpoint.name, &checkpoint.root.encode()?).write(disk, layout)?;

@@ -13,6 +13,8 @@ pub struct PublishAndWait {
     period: Duration,
     /// The manifest in force, unless it is published.
     pending: Option<Manifest>,
+    /// The last root that was published; the log store may name the one before, if a trim has failed.
+    root: Option<String>,
 }
 
 impl PublishAndWait {
@@ -22,6 +24,7 @@ impl PublishAndWait {
             publisher,
             period,
             pending: None,
+            root: None,
         }
     }
 }
@@ -32,17 +35,21 @@ impl Publish for PublishAndWait {
         self.pending = Some(manifest.clone());
     }
 
-    fn before_trim(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let Some(manifest) = &self.pending else {
-            return Ok(());
-        };
-        let offer = self.publisher.offer(manifest)?;
-        self.publisher.publish(&offer, &|| true)?;
-        self.pending = None;
+    fn before_trim(&mut self) -> Result<Option<String>, Box<dyn Error + Send + Sync>> {
+        if let Some(manifest) = &self.pending {
+            let offer = self.publisher.offer(manifest)?;
+            let published = self.publisher.publish(&offer, &|| true)?;
+            self.root = Some(published.root.to_string());
+            self.pending = None;
+        }
+        Ok(self.root.clone())
+    }
+
+    /// Not before the log store names the newest root: until then it names an older one, whose objects must stay.
+    fn trimmed(&mut self) {
         if let Err(error) = self.publisher.sweep_if_due() {
             tracing::warn!(%error, "old objects could not be deleted yet");
         }
-        Ok(())
     }
 
     fn period(&self) -> Duration {

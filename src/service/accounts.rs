@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::login_limiter::LoginLimiter;
 use super::passwords::Hasher;
 use super::tokens::{IssuedToken, Session};
-use super::{Caller, Credential, Service};
+use super::{Caller, Credential, Service, ShardPlace};
 use crate::catalog::{Catalog, Command, Organization, PasswordHash, User};
 use crate::clock::SECOND_NS;
 use crate::config::Config;
@@ -74,15 +74,16 @@ impl Service {
         // Hashing is slow, so the lock on the email is taken only after it.
         let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
-        if let Some(place) = &self.place {
-            let taken_by = place.directory.take_email(&input.email, place.shard).await?;
-            if taken_by != place.shard {
+        let organization_id = self.next_id();
+        if let Some(ShardPlace { shard, directory }) = &self.place {
+            let taken = directory.take_email(&input.email, *shard, organization_id);
+            if taken.await? != *shard {
                 return Err(email_taken());
             }
         }
         let now_ns = self.now_ns();
         let organization = Organization {
-            id: self.next_id(),
+            id: organization_id,
             name: input
                 .organization_name
                 .unwrap_or_else(|| format!("{}'s organization", input.name))

@@ -72,6 +72,11 @@ impl Decisions {
         self.journal.directory_is_gone();
     }
 
+    /// Why the log takes no more records until the shard is opened again.
+    pub fn log_failure(&self) -> Option<JournalError> {
+        self.journal.failure()
+    }
+
     /// Statistics of the log.
     pub fn journal_stats(&self) -> JournalStats {
         self.journal.stats()

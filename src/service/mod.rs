@@ -49,7 +49,7 @@ use crate::config::Config;
 use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 
@@ -162,6 +162,16 @@ impl Service {
     pub fn readiness(&self) -> Result<(), String> {
         self.decisions.readiness()?;
         self.buckets.readiness()
+    }
+
+    /// Why the shard's log takes no more records until the shard is opened again.
+    pub fn log_failure(&self) -> Option<JournalError> {
+        self.decisions.log_failure()
+    }
+
+    /// Ends the shard's work here without a word to its log, which has another owner.
+    pub fn abandon(&self) {
+        self.checkpointer.abandon();
     }
 
     /// Records that the data directory was removed or replaced. Nothing is stored until a restart.

@@ -234,10 +234,8 @@ impl Node {
     /// # Errors
     /// The reason why it does not.
     pub fn readiness(&self) -> Result<(), String> {
-        if let Some(cluster) = self.cluster()
-            && !cluster.table.holds_lease()
-        {
-            return Err("the log store has not confirmed this node's lease".to_owned());
+        if let Some(cluster) = self.cluster() {
+            cluster.table.readiness()?;
         }
         self.shards().iter().try_for_each(|shard| shard.readiness())
     }

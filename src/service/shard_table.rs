@@ -29,6 +29,8 @@ pub struct ShardTable {
     changed: Notify,
     /// Notified when what the table says was found to be old.
     stale: Notify,
+    /// Why the log store takes no writes although it answers.
+    weakness: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -54,6 +56,7 @@ impl ShardTable {
             clock,
             changed: Notify::new(),
             stale: Notify::new(),
+            weakness: Mutex::default(),
         }
     }
 
@@ -86,6 +89,25 @@ impl ShardTable {
     /// Whether the lease holds, so that what is served here may be answered.
     pub fn holds_lease(&self) -> bool {
         self.lease.lock().holds(self.now())
+    }
+
+    /// Notes why the log store takes no writes although it answers.
+    pub fn set_weakness(&self, weakness: Option<String>) {
+        *self.weakness.lock() = weakness;
+    }
+
+    /// Whether the log store answers and takes writes.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        if !self.holds_lease() {
+            return Err("the log store has not confirmed this node's lease".to_owned());
+        }
+        match &*self.weakness.lock() {
+            Some(weakness) => Err(weakness.clone()),
+            None => Ok(()),
+        }
     }
 
     /// Notes which other node owns a shard.

@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::journal::JournalHandle;
 use crate::pools::Arbiters;
 use crate::random;
-use crate::service::{Resources, Service, ShardPlace};
+use crate::service::{Cluster, Node, Resources, Service, ShardPlace};
 
 /// What all shards of a node run on.
 pub(super) struct Opener {
@@ -44,6 +44,12 @@ impl Opener {
             config,
             clock,
         })
+    }
+
+    /// The node of a cluster.
+    pub(super) fn node_of(&self, cluster: Cluster) -> Node {
+        let (config, clock) = (Arc::clone(&self.config), Arc::clone(&self.clock));
+        Node::of_cluster(config, clock, Arc::clone(&self.resources), cluster)
     }
 
     /// Starts the service of a shard, whose rooms have recovered. `place` is its place in a cluster.

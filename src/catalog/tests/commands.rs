@@ -92,9 +92,12 @@ impl CommandGenerator {
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         let name: Box<str> = format!("n{}", self.made).into();
-        Some(match self.random.below(17) {
+        Some(match self.random.below(18) {
             0 => Command::ServerSecretSet {
                 secret: Bytes([self.made as u8; 32]),
+            },
+            17 => Command::BucketOrdinalsBegun {
+                first: self.made as u32 * 10,
             },
             1 => {
                 let user_id = id(self.made << 32);

@@ -96,6 +96,7 @@ pub(super) fn assert_equal(loaded: &Catalog, catalog: &Catalog) {
 fn name(command: &Command) -> &'static str {
     match command {
         Command::ServerSecretSet { .. } => "ServerSecretSet",
+        Command::BucketOrdinalsBegun { .. } => "BucketOrdinalsBegun",
         Command::SignedUp { .. } => "SignedUp",
         Command::PasswordChanged { .. } => "PasswordChanged",
         Command::SessionEnded { .. } => "SessionEnded",
@@ -125,7 +126,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 27;
+const COMMANDS: usize = 28;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

@@ -1,0 +1,263 @@
+//! The shards of this node: opened when they are claimed, closed when they are handed over, dropped when they are lost.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::rt;
+use disk::{Disk, StdDisk, list_existing};
+use log_store::{Claimed, Epoch, LogStore, Shard};
+use objects::ObjectStore;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::membership::{Order, Report, Reports};
+use crate::catalog::Command;
+use crate::checkpoint::{self, Layout, StoredHome};
+use crate::error::ServiceError;
+use crate::journal::{Journal, StoredShard};
+use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions};
+use crate::service::{Directory, Service, ShardPlace, ShardTable};
+use crate::startup::opener::Opener;
+use crate::startup::{DELIVERIES_STOP_WITHIN, flush_key_touches, save_calls};
+
+/// How long a hand-over waits for requests that use the shard. Later ones are refused by the log.
+const REQUESTS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often the logs of the open shards are looked at.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
+
+/// Checkpoints that are copied at the same time.
+pub(super) const FETCHES_MAX: usize = 4;
+
+/// The directory of the shards within the data directory.
+const SHARDS: &str = "shards";
+
+/// What shards are opened with.
+pub(super) struct Keeper {
+    pub(super) opener: Arc<Opener>,
+    pub(super) journal: Arc<Journal>,
+    /// Makes connections to the log store.
+    pub(super) store: Mutex<Box<dyn LogStore>>,
+    pub(super) objects: Arc<dyn ObjectStore>,
+    pub(super) table: Arc<ShardTable>,
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) reports: Reports,
+    /// Places for checkpoints that are being copied.
+    pub(super) fetches: Semaphore,
+    pub(super) shards: RefCell<BTreeMap<Shard, Kept>>,
+}
+
+/// A shard that this node has claimed.
+pub(super) struct Kept {
+    epoch: Epoch,
+    state: State,
+}
+
+enum State {
+    Opening,
+    Open(Arc<Service>),
+    HandingOver,
+}
+
+/// Why a shard could not be opened.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Keeper {
+    /// Follows orders for as long as the process lives.
+    pub(super) fn start(self, mut orders: UnboundedReceiver<Order>) {
+        let keeper = Rc::new(self);
+        let watching = Rc::clone(&keeper);
+        rt::spawn(async move {
+            loop {
+                rt::time::sleep(LOOK_PERIOD).await;
+                watching.look();
+            }
+        });
+        rt::spawn(async move {
+            while let Some(order) = orders.recv().await {
+                match order {
+                    Order::Open(shard, claimed) => drop(rt::spawn(Rc::clone(&keeper).open(shard, claimed))),
+                    Order::HandOver(shard, epoch) => keeper.hand_over(shard, epoch),
+                    Order::Drop(shard, epoch) => keeper.forget(shard, epoch).await,
+                }
+            }
+        });
+    }
+
+    /// Reports shards whose log takes no more records.
+    fn look(&self) {
+        for (shard, kept) in self.shards.borrow().iter() {
+            if let State::Open(service) = &kept.state
+                && let Some(failure) = service.log_failure()
+            {
+                tracing::warn!(%shard, %failure, "the shard is opened again");
+                self.reports.send(Report::Broken(*shard, kept.epoch));
+            }
+        }
+    }
+
+    async fn open(self: Rc<Self>, shard: Shard, claimed: Claimed) {
+        let (began, epoch) = (Instant::now(), claimed.epoch);
+        let kept = Kept {
+            epoch,
+            state: State::Opening,
+        };
+        self.shards.borrow_mut().insert(shard, kept);
+        match self.try_open(shard, claimed).await {
+            Ok(service) => {
+                let service = Arc::new(service);
+                let is_wanted = self.is_at(shard, epoch);
+                if !is_wanted {
+                    service.abandon();
+                    return;
+                }
+                tracing::info!(%shard, epoch, took = ?began.elapsed(), "shard opened");
+                self.table.serve(shard, Arc::clone(&service));
+                self.set(shard, epoch, State::Open(service));
+            }
+            Err(error) => {
+                tracing::error!(%shard, epoch, %error, "a shard could not be opened; other nodes try, and this one again in a minute");
+                self.remove(shard, epoch);
+                self.reports.send(Report::NotOpened(shard, epoch));
+            }
+        }
+    }
+
+    async fn try_open(&self, shard: Shard, claimed: Claimed) -> Result<Service, Failure> {
+        let layout = self.fetch(shard, &claimed).await?;
+        let (epoch, ordinals) = (claimed.epoch, claimed.ordinals.clone());
+        let log = StoredShard::new(self.store.lock().another()?, shard, claimed);
+        let publisher = Publisher::new(PublisherOptions {
+            store: Arc::clone(&self.objects),
+            disk: Arc::new(StdDisk),
+            layout: layout.clone(),
+            clock: Arc::clone(&self.opener.clock),
+            shard: shard.0,
+            epochs: Epochs::Given(epoch),
+        });
+        let period = self.opener.config.storage.remote_period;
+        let home = StoredHome {
+            shard,
+            layout,
+            journal: Arc::clone(&self.journal),
+            publish: Box::new(PublishAndWait::new(publisher, period)),
+        };
+        let opener = &self.opener;
+        let (pools, clock) = (Arc::clone(&opener.pools), Arc::clone(&opener.clock));
+        let rooms = checkpoint::start_stored(&opener.config, pools, clock, home, log).await?;
+        if rooms.catalog.read(|catalog| catalog.last_bucket_ordinal()) < ordinals.start {
+            let begun = rooms.journal.commit(Command::BucketOrdinalsBegun {
+                first: ordinals.start,
+            });
+            begun.await.map_err(cause_of)?;
+        }
+        let place = ShardPlace {
+            shard,
+            directory: Arc::clone(&self.directory),
+        };
+        opener.serve(rooms, Some(place)).await.map_err(cause_of)
+    }
+
+    /// Copies the shard's last checkpoint into a directory of its own. What earlier openings have left is removed.
+    async fn fetch(&self, shard: Shard, claimed: &Claimed) -> Result<Layout, Failure> {
+        let dir = shard_dir(&self.opener.config.storage.data_dir, shard);
+        let own = dir.join(format!("{:020}", claimed.epoch));
+        let (objects, root) = (Arc::clone(&self.objects), claimed.root.clone());
+        let copy = move || -> Result<Layout, Failure> {
+            let disk = StdDisk;
+            for name in list_existing(&disk, &dir)? {
+                disk.remove_dir_all(&dir.join(name))?;
+            }
+            disk.create_dir_all(&own)?;
+            let layout = Layout::of(&own);
+            if let Some(root) = root {
+                remote::fetch(&*objects, shard.0, &root, &disk, &layout)?;
+            }
+            Ok(layout)
+        };
+        let _place = self.fetches.acquire().await?;
+        rt::task::spawn_blocking(copy).await?
+    }
+
+    /// Ends serving a shard, so that another node can go on. Until the last moment it is served: what takes time is done
+    /// before.
+    fn hand_over(self: &Rc<Self>, shard: Shard, epoch: Epoch) {
+        let mut shards = self.shards.borrow_mut();
+        let Some(kept) = shards.get_mut(&shard).filter(|kept| kept.epoch == epoch) else {
+            return;
+        };
+        let service = match std::mem::replace(&mut kept.state, State::HandingOver) {
+            State::Open(service) => service,
+            other => {
+                // It is ordered again in the next round.
+                kept.state = other;
+                return;
+            }
+        };
+        let keeper = Rc::clone(self);
+        rt::spawn(async move {
+            let began = Instant::now();
+            service.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
+            if let Err(error) = service.checkpointer.checkpoint().await {
+                tracing::warn!(%shard, %error, "a shard is handed over without a checkpoint: the next owner replays its log");
+            }
+            let paused = Instant::now();
+            keeper.table.end(shard, REQUESTS_WITHIN).await;
+            flush_key_touches(&service).await;
+            save_calls(&service).await;
+            if let Err(error) = service.checkpointer.hand_over().await {
+                tracing::warn!(%shard, %error, "closing a shard failed; everything acknowledged is in its log");
+            }
+            drop(service);
+            keeper.remove(shard, epoch);
+            tracing::info!(%shard, epoch, took = ?began.elapsed(), paused = ?paused.elapsed(), "shard handed over");
+            keeper.reports.send(Report::Closed(shard, epoch));
+        });
+    }
+
+    /// Drops a shard that somebody else owns, or that is about to be opened again.
+    async fn forget(&self, shard: Shard, epoch: Epoch) {
+        if let Some(State::Open(service)) = self.remove(shard, epoch) {
+            self.table.end(shard, Duration::ZERO).await;
+            service.abandon();
+            tracing::warn!(%shard, epoch, "shard dropped");
+        }
+    }
+
+    fn is_at(&self, shard: Shard, epoch: Epoch) -> bool {
+        let shards = self.shards.borrow();
+        shards.get(&shard).is_some_and(|kept| kept.epoch == epoch)
+    }
+
+    fn set(&self, shard: Shard, epoch: Epoch, state: State) {
+        if let Some(kept) = self.shards.borrow_mut().get_mut(&shard)
+            && kept.epoch == epoch
+        {
+            kept.state = state;
+        }
+    }
+
+    fn remove(&self, shard: Shard, epoch: Epoch) -> Option<State> {
+        let is_this = self.is_at(shard, epoch);
+        is_this
+            .then(|| self.shards.borrow_mut().remove(&shard))?
+            .map(|kept| kept.state)
+    }
+}
+
+/// The directory with the openings of a shard.
+fn shard_dir(data_dir: &Path, shard: Shard) -> PathBuf {
+    data_dir.join(SHARDS).join(format!("{:05}", shard.0))
+}
+
+fn cause_of(error: ServiceError) -> Failure {
+    match error.cause() {
+        Some(cause) => format!("{error}: {cause}").into(),
+        None => error.into(),
+    }
+}

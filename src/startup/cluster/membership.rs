@@ -1,0 +1,327 @@
+//! A node's membership: a thread that renews its lease, sees what the others do, and decides what to claim, open and hand
+//! over. It has a connection of its own, so that no append delays a renewal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use log_store::{Claimed, Epoch, LogStore, NodeId, Round, Shard, StoreError};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::cluster::{Lease, Ownership, Step, Tables};
+use crate::service::ShardTable;
+
+/// Shortest time between two rounds, however often somebody asks for news.
+const ROUND_PAUSE: Duration = Duration::from_millis(20);
+
+/// What the keeper of the shards is told to do.
+pub(super) enum Order {
+    /// Open a shard that was claimed.
+    Open(Shard, Claimed),
+    /// Hand a shard over: end serving it, and say so.
+    HandOver(Shard, Epoch),
+    /// Drop a shard that has another owner, or whose log must be read again.
+    Drop(Shard, Epoch),
+}
+
+/// What the membership is told.
+pub(super) enum Report {
+    /// A shard could not be opened.
+    NotOpened(Shard, Epoch),
+    /// The log of a shard takes no more records until the shard is opened again.
+    Broken(Shard, Epoch),
+    /// A shard is not served any more, and everything that was acknowledged is in its log.
+    Closed(Shard, Epoch),
+    /// Something has changed: look soon.
+    News,
+    /// Hand everything over, then leave and say so.
+    Leave(tokio::sync::oneshot::Sender<()>),
+}
+
+/// Tells the thread something. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Reports(Sender<Report>);
+
+impl Reports {
+    pub(super) fn send(&self, report: Report) {
+        // The thread ends only when it has left, or nobody can report any more.
+        let _ = self.0.send(report);
+    }
+}
+
+/// The membership before its thread runs.
+pub(super) struct Membership {
+    store: Box<dyn LogStore>,
+    /// Where other nodes reach this one.
+    address: String,
+    lease: Duration,
+    table: Arc<ShardTable>,
+    orders: UnboundedSender<Order>,
+    reports: Receiver<Report>,
+    /// The present life of the node; `None` before it has joined, and after it was removed.
+    joined: Option<Joined>,
+    /// Own shards: open, being opened or being handed over.
+    open: BTreeMap<Shard, Epoch>,
+    /// Shards to release, whose release is not confirmed.
+    closed: BTreeMap<Shard, Epoch>,
+    leaving: Option<tokio::sync::oneshot::Sender<()>>,
+    /// Whether the last round failed; for one message per outage.
+    is_cut_off: bool,
+}
+
+struct Joined {
+    id: NodeId,
+    beat: u64,
+    ownership: Ownership,
+}
+
+impl Membership {
+    /// A node that has not joined yet.
+    pub(super) fn new(
+        store: Box<dyn LogStore>,
+        address: String,
+        lease: Duration,
+        table: Arc<ShardTable>,
+        orders: UnboundedSender<Order>,
+    ) -> (Self, Reports) {
+        let (sender, reports) = channel();
+        let membership = Membership {
+            store,
+            address,
+            lease,
+            table,
+            orders,
+            reports,
+            joined: None,
+            open: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            leaving: None,
+            is_cut_off: false,
+        };
+        (membership, Reports(sender))
+    }
+
+    /// Starts the thread, which ends when the node has left.
+    ///
+    /// # Errors
+    /// The thread could not be started.
+    pub(super) fn start(mut self) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("membership".to_owned());
+        let run = move || {
+            while !self.has_left() {
+                let next = Instant::now() + Lease::new(self.lease).period();
+                match self.round() {
+                    Ok(()) if self.is_cut_off => {
+                        self.is_cut_off = false;
+                        tracing::info!("the log store answers again");
+                    }
+                    Ok(()) => {}
+                    Err(error) if self.is_cut_off => tracing::debug!(%error, "the log store does not answer"),
+                    Err(error) => {
+                        self.is_cut_off = true;
+                        tracing::warn!(%error, "the log store does not answer; after its lease this node answers nothing until it does");
+                    }
+                }
+                self.listen(next);
+            }
+        };
+        thread.spawn(run).map(drop)
+    }
+
+    /// Whether everything is handed over, or nobody is left to wait for it.
+    fn has_left(&mut self) -> bool {
+        let is_done = self.leaving.is_some() && self.open.is_empty() && self.closed.is_empty();
+        if is_done && let Some(done) = self.leaving.take() {
+            let removed = self
+                .joined
+                .as_ref()
+                .map(|joined| self.store.remove(joined.id, joined.beat));
+            if let Some(Err(error)) = removed {
+                tracing::debug!(%error, "this node could not remove itself; others do so after its lease");
+            }
+            // The receiver waits for this.
+            let _ = done.send(());
+        }
+        is_done
+    }
+
+    /// Renews the lease, and does what follows from the tables.
+    fn round(&mut self) -> Result<(), StoreError> {
+        let sent_at = self.table.now();
+        let joined = match &mut self.joined {
+            Some(joined) => joined,
+            none => {
+                let id = self.store.join(&self.address, self.lease)?;
+                tracing::info!(node = %id, address = self.address, "joined the cluster");
+                none.insert(Joined {
+                    id,
+                    beat: 0,
+                    ownership: Ownership::new(id),
+                })
+            }
+        };
+        joined.beat += 1;
+        let round = self.store.round(joined.id, joined.beat, self.leaving.is_some())?;
+        if !round.renewed {
+            self.was_removed();
+            return Ok(());
+        }
+        self.table.renewed(sent_at);
+        self.table.set_weakness(round.weakness.clone());
+        self.note_owners(&round);
+        self.drop_lost(&round);
+        self.release_closed();
+        let tables = Tables {
+            nodes: round.nodes,
+            shards: round.shards,
+            read_at: self.table.now(),
+        };
+        let Some(joined) = &mut self.joined else {
+            return Ok(());
+        };
+        for step in joined.ownership.observe(&tables, &self.open) {
+            self.take(step)?;
+        }
+        Ok(())
+    }
+
+    /// Others have removed this node: whatever it owned may have another owner.
+    fn was_removed(&mut self) {
+        tracing::warn!(
+            "this node was removed from the cluster, because it did not renew its lease; it joins again"
+        );
+        self.joined = None;
+        self.table.lost(self.lease);
+        self.closed.clear();
+        for (shard, epoch) in std::mem::take(&mut self.open) {
+            self.order(Order::Drop(shard, epoch));
+        }
+    }
+
+    fn note_owners(&self, round: &Round) {
+        let me = self.joined.as_ref().map(|joined| joined.id);
+        let addresses: BTreeMap<NodeId, &str> = round
+            .nodes
+            .iter()
+            .map(|node| (node.id, node.address.as_str()))
+            .collect();
+        for row in &round.shards {
+            let owner = row.node.filter(|node| Some(*node) != me);
+            let address = owner.and_then(|node| addresses.get(&node).copied());
+            self.table.owned_by(row.shard, address.map(Arc::from));
+        }
+    }
+
+    /// Drops shards that somebody else has claimed meanwhile.
+    fn drop_lost(&mut self, round: &Round) {
+        for row in &round.shards {
+            let epoch = self.open.get(&row.shard).copied();
+            if let Some(epoch) = epoch.filter(|epoch| *epoch < row.epoch) {
+                self.open.remove(&row.shard);
+                self.order(Order::Drop(row.shard, epoch));
+            }
+        }
+    }
+
+    /// Releases what is closed. A release whose answer is lost is repeated: it names its epoch.
+    fn release_closed(&mut self) {
+        let store = &mut self.store;
+        self.closed
+            .retain(|shard, epoch| match store.release(*shard, *epoch) {
+                Ok(_) => false,
+                Err(error) => {
+                    tracing::debug!(%shard, %error, "a shard could not be released yet");
+                    true
+                }
+            });
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), StoreError> {
+        let Some(joined) = &self.joined else { return Ok(()) };
+        match step {
+            Step::Remove { node, beat } => {
+                if self.store.remove(node, beat)? {
+                    tracing::warn!(%node, "removed a node that did not renew its lease");
+                }
+            }
+            Step::Claim(shard) => {
+                // Waits for its release.
+                if self.closed.contains_key(&shard) {
+                    return Ok(());
+                }
+                if let Some(claimed) = self.store.claim(shard, joined.id)? {
+                    if let Some(epoch) = self.open.insert(shard, claimed.epoch) {
+                        self.order(Order::Drop(shard, epoch));
+                    }
+                    self.order(Order::Open(shard, claimed));
+                }
+            }
+            Step::Release { shard, epoch } => {
+                if self.open.get(&shard) == Some(&epoch) {
+                    self.order(Order::HandOver(shard, epoch));
+                } else {
+                    // It could not be opened.
+                    self.store.release(shard, epoch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn order(&self, order: Order) {
+        // The keeper ends only with the process.
+        let _ = self.orders.send(order);
+    }
+
+    /// Takes reports until the next round is due.
+    fn listen(&mut self, mut next: Instant) {
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            match self.reports.recv_timeout(wait) {
+                Ok(Report::NotOpened(shard, epoch)) => self.not_opened(shard, epoch),
+                Ok(Report::Broken(shard, epoch)) => {
+                    if self.forget(shard, epoch) {
+                        self.order(Order::Drop(shard, epoch));
+                        next = next.min(Instant::now() + ROUND_PAUSE);
+                    }
+                }
+                Ok(Report::Closed(shard, epoch)) => {
+                    if self.forget(shard, epoch) {
+                        self.closed.insert(shard, epoch);
+                        self.release_closed();
+                    }
+                    if self.leaving.is_some() {
+                        next = Instant::now();
+                    }
+                }
+                Ok(Report::News) => next = next.min(Instant::now() + ROUND_PAUSE),
+                Ok(Report::Leave(done)) => {
+                    self.leaving = Some(done);
+                    next = Instant::now();
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn not_opened(&mut self, shard: Shard, epoch: Epoch) {
+        if self.forget(shard, epoch) {
+            let now = self.table.now();
+            if let Some(joined) = &mut self.joined {
+                joined.ownership.could_not_open(shard, now);
+            }
+            self.closed.insert(shard, epoch);
+        }
+    }
+
+    /// Whether the shard was open under this epoch.
+    fn forget(&mut self, shard: Shard, epoch: Epoch) -> bool {
+        let is_open = self.open.get(&shard) == Some(&epoch);
+        if is_open {
+            self.open.remove(&shard);
+        }
+        is_open
+    }
+}

@@ -1,0 +1,133 @@
+//! Starts a node of a cluster: its connections, its membership, and what keeps its shards.
+
+mod directory;
+mod keeper;
+mod membership;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::rt;
+use log_store::{Postgres, StoreError, Timeouts};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::StartupError;
+use super::opener::Opener;
+use crate::config::ClusterConfig;
+use crate::error::ServiceError;
+use crate::journal::{Journal, StoredLog};
+use crate::service::{Cluster, Node, ShardTable};
+use directory::StoredDirectory;
+use keeper::{FETCHES_MAX, Keeper};
+use membership::{Membership, Report, Reports};
+
+/// Pause before a log store that does not answer is tried again.
+const CONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a stop waits for the other nodes to have what this one hands over.
+const LEAVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// A node's place in its cluster.
+pub(super) struct Member {
+    reports: Reports,
+}
+
+/// Joins the cluster. `address` is where other nodes reach this one. Returns before any shard is open.
+///
+/// # Errors
+/// The configuration is wrong, the log store has no tables, or the operating system has no resources.
+pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node, Member), StartupError> {
+    let config = &opener.config.cluster;
+    let url = config.log.clone().unwrap_or_default();
+    let connect = |timeouts| Postgres::new(&url, timeouts).map_err(of_store);
+    let shards = shard_count(connect(Timeouts::default())?).await?;
+    let table = Arc::new(ShardTable::new(shards, config.lease, Arc::clone(&opener.clock)));
+    let directory = StoredDirectory::start(Box::new(connect(Timeouts::default())?));
+    let directory = Arc::new(directory.map_err(ServiceError::internal)?);
+    let (orders, ordered) = unbounded_channel();
+    let rounds = connect(Timeouts::of_membership(config.lease))?;
+    let (membership, reports) = Membership::new(
+        Box::new(rounds),
+        address,
+        config.lease,
+        Arc::clone(&table),
+        orders,
+    );
+    let log = StoredLog::new(Box::new(connect(Timeouts::default())?));
+    let keeper = Keeper {
+        opener: Arc::clone(opener),
+        journal: Journal::start(log).map_err(ServiceError::internal)?,
+        store: Mutex::new(Box::new(connect(Timeouts::default())?)),
+        objects: open_objects(config)?,
+        table: Arc::clone(&table),
+        directory: Arc::clone(&directory) as _,
+        reports: reports.clone(),
+        fetches: Semaphore::new(FETCHES_MAX),
+        shards: RefCell::new(BTreeMap::new()),
+    };
+    keeper.start(ordered);
+    membership.start().map_err(ServiceError::internal)?;
+    pass_on_news(Arc::clone(&table), reports.clone());
+    let cluster = Cluster {
+        table,
+        directory,
+        secret: config.secret.as_deref().unwrap_or_default().into(),
+    };
+    Ok((opener.node_of(cluster), Member { reports }))
+}
+
+impl Member {
+    /// Hands all shards over and leaves.
+    pub(super) async fn leave(self) {
+        let (done, left) = oneshot::channel();
+        self.reports.send(Report::Leave(done));
+        if tokio::time::timeout(LEAVE_WITHIN, left).await.is_err() {
+            tracing::warn!("not all shards are handed over; other nodes take them after this node's lease");
+        }
+    }
+}
+
+/// Asks the log store for the number of shards, until it answers.
+async fn shard_count(store: Postgres) -> Result<u16, StartupError> {
+    let mut store = store;
+    loop {
+        let asked = rt::task::spawn_blocking(move || {
+            let count = store.shard_count();
+            (store, count)
+        });
+        let (back, count) = asked.await.map_err(ServiceError::internal)?;
+        store = back;
+        match count {
+            Err(StoreError::Unavailable(error)) => {
+                tracing::warn!(%error, "the log store does not answer; trying again");
+                rt::time::sleep(CONNECT_PAUSE).await;
+            }
+            count => return count.map_err(of_store),
+        }
+    }
+}
+
+fn open_objects(config: &ClusterConfig) -> Result<Arc<dyn objects::ObjectStore>, StartupError> {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let url = config.objects.as_deref().unwrap_or_default();
+    objects::open(url, environment).map_err(|error| StartupError::Objects(error.into()))
+}
+
+/// Whoever finds the table old has it read again soon.
+fn pass_on_news(table: Arc<ShardTable>, reports: Reports) {
+    rt::spawn(async move {
+        loop {
+            table.asked_for_news().await;
+            reports.send(Report::News);
+        }
+    });
+}
+
+fn of_store(error: StoreError) -> StartupError {
+    StartupError::LogStore(error)
+}
