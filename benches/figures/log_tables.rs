@@ -119,6 +119,10 @@ impl Counter {
                     continue;
                 };
                 for (from, to) in [(from_client, server), (from_server, client)] {
+                    // Without this, it would wait for acknowledgements of its own parts.
+                    if to.set_nodelay(true).is_err() {
+                        return;
+                    }
                     let counted = Arc::clone(&counted);
                     thread::spawn(move || pass(from, to, &counted));
                 }

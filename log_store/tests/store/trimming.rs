@@ -73,9 +73,21 @@ fn rows_that_a_dead_owner_has_left_are_not_read_and_can_be_deleted() {
         while other.sweep(SHARD).unwrap() {}
         assert_eq!(read(other, of_b.epoch, 6), [7, 8, 9]);
         assert_eq!(append(other, SHARD, of_b.epoch, 10), [Outcome::Durable]);
+        // A row that is covered in part is needed.
+        let records = [b"record 11".to_vec(), b"record 12".to_vec()];
+        let group = Group {
+            shard: SHARD,
+            epoch: of_b.epoch,
+            first: 11,
+            records: &records,
+        };
+        assert_eq!(other.append(&[group]).unwrap(), [Outcome::Durable]);
+        assert!(other.trim(SHARD, of_b.epoch, 11, None).unwrap());
+        while other.sweep(SHARD).unwrap() {}
+        assert_eq!(read(other, of_b.epoch, 11), [12]);
         // A sweep of one that knows nothing of the new owner harms nobody.
         assert!(!one.sweep(SHARD).unwrap());
-        assert_eq!(read(other, of_b.epoch, 6), [7, 8, 9, 10]);
+        assert_eq!(read(other, of_b.epoch, 11), [12]);
     });
 }
 
