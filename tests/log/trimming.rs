@@ -104,9 +104,8 @@ fn a_trim_that_arrives_late_changes_nothing() {
     let epoch = direct.claim(SHARD, node).unwrap().unwrap().epoch;
     let mut through = Postgres::new(&postgres.url(&database, proxy.port), IMPATIENT).unwrap();
     assert!(through.trim(SHARD, epoch, 0, Some("first")).unwrap());
-    // Preparing and reading, preparing; then the update.
-    proxy.fail_after(3, Fault::Late, 1);
-    through.trim(SHARD, epoch, 0, Some("late")).unwrap_err();
+    proxy.fail_with(b"this is late", Fault::Late, 1);
+    through.trim(SHARD, epoch, 0, Some("this is late")).unwrap_err();
     assert!(proxy.is_late());
     assert!(direct.trim(SHARD, epoch, 0, Some("newer")).unwrap());
     proxy.deliver();
