@@ -21,6 +21,7 @@ mod growth;
 mod history;
 mod ingest;
 mod log_store;
+mod log_tables;
 mod logins;
 mod machine;
 mod many_series;
@@ -93,6 +94,7 @@ const EXPERIMENTS: &[Experiment] = &[
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,
+    log_tables::LOG_TABLES,
 ];
 
 fn main() -> Outcome<()> {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use log_store::{InitOptions, LogStore, Outcome, Postgres as Store, Replication, Shard, Timeouts};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::postgres;
 use crate::server::Postgres;
 use crate::server::waiting::until;
 use crate::sides::append;
@@ -47,14 +47,14 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
         let reaches = |records: u64| move |seen: u64| (seen >= records).then_some(seen);
         let seen = || acknowledged.load(Ordering::SeqCst);
         let before = until("records are acknowledged", || reaches(RECORDS)(seen()));
-        postgres::kill(&servers[0]);
+        kill(&servers[0]);
         // The standby that has received more: the other one may lack what was acknowledged.
         let received = |server: &Postgres| -> u64 {
             let lsn = "SELECT (pg_last_wal_receive_lsn() - '0/0'::pg_lsn)::bigint";
             server.sql("postgres", lsn).parse().unwrap()
         };
         let next = servers[1..].iter().max_by_key(|server| received(server)).unwrap();
-        postgres::promote(next);
+        promote(next);
         until(
             "appends go on by themselves",
             || reaches(before + RECORDS)(seen()),
@@ -72,4 +72,19 @@ fn a_promoted_standby_has_what_was_acknowledged_and_appends_go_on() {
     };
     let replayed = reader.replay(SHARD, epoch, 0, &mut each).unwrap();
     assert_eq!(replayed.last, acknowledged.load(Ordering::SeqCst));
+}
+
+/// Ends a server as a loss of power would, for those who are connected to it.
+fn kill(server: &Postgres) {
+    let file = server.sql("postgres", "SELECT pg_read_file('postmaster.pid')");
+    let pid = file
+        .lines()
+        .next()
+        .and_then(|pid| Pid::from_raw(pid.parse().unwrap()));
+    kill_process(pid.unwrap(), Signal::KILL).unwrap();
+}
+
+/// Makes a standby the primary.
+fn promote(server: &Postgres) {
+    assert_eq!(server.sql("postgres", "SELECT pg_promote()"), "t");
 }

@@ -12,7 +12,6 @@ mod conformance;
 mod failover;
 mod owners;
 mod postgres;
-#[expect(dead_code, reason = "the tests of the log store's crate use the rest")]
 mod proxy;
 mod random;
 #[path = "../support/postgres.rs"]

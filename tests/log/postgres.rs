@@ -3,8 +3,6 @@
 use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::server::Postgres;
 
 pub fn shared() -> &'static Postgres {
@@ -17,19 +15,4 @@ pub fn shared() -> &'static Postgres {
 pub fn session(database: &str) -> Child {
     let mut psql = shared().psql(database);
     psql.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
-}
-
-/// Ends a server as a loss of power would, for those who are connected to it.
-pub fn kill(server: &Postgres) {
-    let file = server.sql("postgres", "SELECT pg_read_file('postmaster.pid')");
-    let pid = file
-        .lines()
-        .next()
-        .and_then(|pid| Pid::from_raw(pid.parse().unwrap()));
-    kill_process(pid.unwrap(), Signal::KILL).unwrap();
-}
-
-/// Makes a standby the primary.
-pub fn promote(server: &Postgres) {
-    assert_eq!(server.sql("postgres", "SELECT pg_promote()"), "t");
 }

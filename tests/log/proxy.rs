@@ -23,8 +23,8 @@ pub enum Fault {
 
 struct State {
     fault: Fault,
-    /// How many times bytes pass before the fault.
-    skipped: u32,
+    /// Only what the client sends with these bytes in it meets the fault.
+    part: &'static [u8],
     /// How many times the fault still happens; then bytes pass.
     times: u32,
 }
@@ -51,7 +51,7 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State {
             fault: Fault::None,
-            skipped: 0,
+            part: b"",
             times: 0,
         }));
         let late: Arc<Late> = Arc::default();
@@ -82,17 +82,12 @@ impl Proxy {
 
     /// The next time this is possible, and as many times as given, this happens.
     pub fn fail(&self, fault: Fault, times: u32) {
-        self.fail_after(0, fault, times);
+        self.fail_with(b"", fault, times);
     }
 
-    /// As `fail`, after the client has sent something this many times.
-    pub fn fail_after(&self, skipped: u32, fault: Fault, times: u32) {
-        let state = State {
-            fault,
-            skipped,
-            times,
-        };
-        *self.state.lock().unwrap() = state;
+    /// As `fail`, for what has these bytes in it.
+    pub fn fail_with(&self, part: &'static [u8], fault: Fault, times: u32) {
+        *self.state.lock().unwrap() = State { fault, part, times };
     }
 
     /// Whether something is late.
@@ -125,16 +120,14 @@ fn join(
         while let Ok(length @ 1..) = requests.read(&mut buffer) {
             let fault = {
                 let mut state = shared.lock().unwrap();
-                match (state.skipped, state.times) {
-                    (_, 0) => Fault::None,
-                    (1.., _) => {
-                        state.skipped -= 1;
-                        Fault::None
-                    }
-                    (0, _) => {
+                let part = state.part;
+                let has_part = part.is_empty() || buffer[..length].windows(part.len()).any(|it| it == part);
+                match state.times {
+                    1.. if has_part => {
                         state.times -= 1;
                         state.fault
                     }
+                    _ => Fault::None,
                 }
             };
             match fault {

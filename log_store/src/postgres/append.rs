@@ -193,7 +193,7 @@ impl Postgres {
                     *in_doubt = true;
                     let inserted = connection.client.query(&insert, &columns.parameters()).await;
                     match inserted {
-                        Ok(rows) => told(connection, shards(&rows), columns).await,
+                        Ok(rows) => unless_weak(connection, shards(&rows)).await,
                         Err(error) => Err(error.into()),
                     }
                 }
@@ -240,13 +240,9 @@ fn unavailable(error: StoreError) -> Failure {
     }
 }
 
-/// Which groups are durable, when some are not because commits reach one disk only: then none is.
-async fn told(
-    connection: &Connection,
-    durable: HashSet<i32>,
-    columns: &Columns,
-) -> Result<HashSet<i32>, Failure> {
-    if durable.len() < columns.shards.len() {
+/// Which groups are durable. If commits reach one disk only, the statement has inserted none.
+async fn unless_weak(connection: &Connection, durable: HashSet<i32>) -> Result<HashSet<i32>, Failure> {
+    if durable.is_empty() {
         check(&connection.client).await?;
     }
     Ok(durable)

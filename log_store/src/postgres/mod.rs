@@ -77,7 +77,8 @@ impl Postgres {
     /// A store at an address of libpq's form, such as
     /// `postgres://user:password@host1,host2/database?sslmode=verify-full&sslrootcert=FILE`. With several hosts, the one that
     /// takes writes is used. `sslmode` is disable, prefer (which is usual), require, verify-ca or verify-full; without
-    /// `sslrootcert`, verify-full trusts the authorities of the web. Does not connect yet.
+    /// `sslrootcert`, verify-full trusts the authorities of the web. A `connect_timeout` is not used: `timeouts` are. Does not
+    /// connect yet.
     ///
     /// # Errors
     /// The address does not parse or asks for something that is not supported, the file of `sslrootcert` cannot be read, or

@@ -15,14 +15,12 @@ const BY_STANDBYS: InitOptions = InitOptions {
 
 #[test]
 fn nothing_is_written_while_commits_reach_one_disk_only() {
-    let servers = Postgres::start(1, &["fsync=off"]);
-    let primary = &servers[0];
-    let database = primary.database();
+    let mut servers = Postgres::start(1, &["fsync=off"]);
     // The standby comes first: it answers, and takes no writes.
-    let url = format!(
-        "postgres://tidewatch@127.0.0.1:{},127.0.0.1:{}/{database}",
-        servers[1].port, primary.port
-    );
+    servers.reverse();
+    let primary = &servers[1];
+    let database = primary.database();
+    let url = Postgres::url_of_all(&servers, &database);
     let (mut log, mut membership) = (store(&url), store(&url));
     log.init(2, BY_STANDBYS).unwrap();
     let node = membership.join("here", LEASE).unwrap();

@@ -13,14 +13,9 @@ mod hosts;
 mod init;
 mod members;
 #[path = "../../../tests/log/postgres.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
 mod postgres;
-#[path = "../../../tests/log/proxy.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod proxy;
 mod room;
 #[path = "../../../tests/support/postgres.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
 mod server;
 mod sides;
 mod tls;

@@ -9,12 +9,6 @@ use log_store::{
 
 use crate::postgres;
 
-/// Short enough for a test that waits until a call is given up, long enough for a busy machine.
-pub const IMPATIENT: Timeouts = Timeouts {
-    attempt: Duration::from_millis(1_500),
-    append: Duration::from_millis(1_600),
-};
-
 /// The servers of most tests have no standbys.
 pub const OPTIONS: InitOptions = InitOptions {
     replication: Replication::Storage,

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use log_store::{Group, LogStore, Outcome, Postgres, ROOT_BYTES_MAX, Sequence, Shard};
+use log_store::{Group, LogStore, Outcome, ROOT_BYTES_MAX, Sequence, Shard};
 
 use crate::postgres;
-use crate::proxy::{Fault, Proxy};
-use crate::server::waiting::until;
-use crate::sides::{IMPATIENT, OPTIONS, append, on_both, store};
+use crate::sides::{OPTIONS, append, on_both, store};
 
 const SHARD: Shard = Shard(1);
 const LEASE: Duration = Duration::from_secs(3);
@@ -75,9 +73,21 @@ fn rows_that_a_dead_owner_has_left_are_not_read_and_can_be_deleted() {
         while other.sweep(SHARD).unwrap() {}
         assert_eq!(read(other, of_b.epoch, 6), [7, 8, 9]);
         assert_eq!(append(other, SHARD, of_b.epoch, 10), [Outcome::Durable]);
+        // A row that is covered in part is needed.
+        let records = [b"record 11".to_vec(), b"record 12".to_vec()];
+        let group = Group {
+            shard: SHARD,
+            epoch: of_b.epoch,
+            first: 11,
+            records: &records,
+        };
+        assert_eq!(other.append(&[group]).unwrap(), [Outcome::Durable]);
+        assert!(other.trim(SHARD, of_b.epoch, 11, None).unwrap());
+        while other.sweep(SHARD).unwrap() {}
+        assert_eq!(read(other, of_b.epoch, 11), [12]);
         // A sweep of one that knows nothing of the new owner harms nobody.
         assert!(!one.sweep(SHARD).unwrap());
-        assert_eq!(read(other, of_b.epoch, 6), [7, 8, 9, 10]);
+        assert_eq!(read(other, of_b.epoch, 11), [12]);
     });
 }
 
@@ -138,28 +148,4 @@ fn a_batch_of_deletions_is_bounded() {
     assert_eq!(left, [1_500, 500, 100]);
     assert!(store.sweep(Shard(0)).unwrap());
     assert_eq!(rows("shard = 0"), 1);
-}
-
-/// A trim that was given up arrives after a later one: its root must not replace the newer one.
-#[test]
-fn a_trim_that_arrives_late_changes_nothing() {
-    let postgres = postgres::shared();
-    let database = postgres.database();
-    let proxy = Proxy::start(postgres.port);
-    let mut direct = store(&postgres.url(&database, postgres.port));
-    direct.init(2, OPTIONS).unwrap();
-    let node = direct.join("here", LEASE).unwrap();
-    let epoch = direct.claim(SHARD, node).unwrap().unwrap().epoch;
-    let mut through = Postgres::new(&postgres.url(&database, proxy.port), IMPATIENT).unwrap();
-    assert!(through.trim(SHARD, epoch, 0, Some("first")).unwrap());
-    // Preparing and reading, preparing; then the update.
-    proxy.fail_after(3, Fault::Late, 1);
-    through.trim(SHARD, epoch, 0, Some("late")).unwrap_err();
-    assert!(proxy.is_late());
-    assert!(direct.trim(SHARD, epoch, 0, Some("newer")).unwrap());
-    proxy.deliver();
-    drop(through);
-    until("the late trim is over", || (proxy.open() == 0).then_some(()));
-    let row = direct.shards().unwrap().swap_remove(1);
-    assert_eq!(row.root.as_deref(), Some("newer"));
 }

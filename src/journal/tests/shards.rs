@@ -223,6 +223,24 @@ fn a_database_that_is_away_for_a_moment_refuses_and_recovers() {
 }
 
 #[test]
+fn a_trim_names_the_root_and_shortens_the_tail() {
+    let mut node = Node::new(2, large_options());
+    (0..3).for_each(|_| node.commit(1).unwrap());
+    let writer = &node.shards[1].0;
+    let before = writer.tail_bytes();
+    writer.trim_to_root(2, "root".to_owned()).unwrap();
+    assert_eq!(writer.tail_bytes() * 3, before);
+    writer.trim(3).unwrap();
+    assert_eq!(writer.tail_bytes(), 0);
+    let rows = node.store.shards().unwrap();
+    assert_eq!((rows[0].covered, rows[0].root.as_deref()), (0, None));
+    assert_eq!((rows[1].covered, rows[1].root.as_deref()), (3, Some("root")));
+    node.store.release(Shard(1), rows[1].epoch).unwrap();
+    let lost = node.shards[1].0.trim_to_root(3, "later".to_owned());
+    assert!(matches!(lost, Err(JournalError::Lost)), "{lost:?}");
+}
+
+#[test]
 fn what_waits_is_refused_when_the_shard_is_opened_again() {
     let mut node = Node::new(1, large_options());
     let held = node.hold();
