@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand, value_parser};
 use demo::Demo;
 use evaluator::Backoff;
+use log_store::Replication;
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
 use tidewatch::clock::SystemClock;
@@ -56,6 +57,9 @@ enum Command {
     Backup(BackupArguments),
     /// Restores a backup into an empty data directory, and verifies every checksum
     Restore(RestoreArguments),
+    /// Makes and shows a cluster: several nodes on one log store
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
     Demo(DemoArguments),
 }
@@ -106,6 +110,36 @@ struct RestoreArguments {
     verify: bool,
 }
 
+#[derive(Subcommand)]
+enum ClusterCommand {
+    /// Makes the tables of a cluster in a log store, or finds them made
+    Init(InitArguments),
+    /// Prints nodes, shards, their owners and their sizes
+    Status(StoreArguments),
+}
+
+#[derive(Args)]
+struct StoreArguments {
+    #[command(flatten)]
+    flags: Flags,
+    /// PostgreSQL URL of the log store (cluster.log)
+    #[arg(long, value_name = "URL")]
+    log: Option<String>,
+}
+
+#[derive(Args)]
+struct InitArguments {
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Number of shards; fixed from then on, and the most nodes that can share the work
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
+    shards: u16,
+    /// Commits reach a second disk below the database, as in managed and distributed ones; without this, the database
+    /// must have synchronous_standby_names
+    #[arg(long)]
+    replicated_storage: bool,
+}
+
 #[derive(Args)]
 struct EvaluateArguments {
     /// Address of the service
@@ -154,6 +188,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => run_check(arguments),
         Command::Backup(arguments) => run_backup(arguments),
         Command::Restore(arguments) => run_restore(arguments),
+        Command::Cluster(ClusterCommand::Init(arguments)) => run_cluster_init(&arguments),
+        Command::Cluster(ClusterCommand::Status(arguments)) => run_cluster_status(&arguments),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
@@ -266,6 +302,33 @@ fn print_damages(damages: &[String]) {
         );
         damages.iter().for_each(|damage| println!("  {damage}"));
     }
+}
+
+fn run_cluster_init(arguments: &InitArguments) -> Outcome {
+    let replication = match arguments.replicated_storage {
+        true => Replication::Storage,
+        false => Replication::Standbys,
+    };
+    startup::cluster::init(&log_url(&arguments.store)?, arguments.shards, replication)?;
+    println!(
+        "the log store has the tables of a cluster of {} shards",
+        arguments.shards
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_cluster_status(arguments: &StoreArguments) -> Outcome {
+    print!("{}", startup::cluster::status(&log_url(arguments)?)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The URL of the log store, from the command line or the configuration.
+fn log_url(arguments: &StoreArguments) -> Result<String, Box<dyn Error>> {
+    let configured = match &arguments.log {
+        Some(url) => Some(url.clone()),
+        None => load(&arguments.flags)?.cluster.log,
+    };
+    Ok(configured.ok_or("no log store is given: use --log, or set cluster.log")?)
 }
 
 fn run_demo(arguments: DemoArguments) -> Outcome {

@@ -1,6 +1,6 @@
 //! Starts and stops the server: lock, bind, recover, serve, wait for a signal, stop.
 
-mod cluster;
+pub mod cluster;
 mod lock;
 mod logging;
 mod opener;

@@ -8,6 +8,7 @@ mod append;
 mod connection;
 mod directory;
 mod durability;
+mod executor;
 mod members;
 mod owners;
 mod parameters;
@@ -19,7 +20,6 @@ mod trim;
 use std::io;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
 
 use crate::row::check_root;
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
 };
 use address::Address;
 use connection::Connection;
+use executor::Executor;
 use members::Known;
 use trim::Swept;
 
@@ -63,7 +64,7 @@ impl Default for Timeouts {
 /// A log store in a PostgreSQL database, with one connection, which is opened when it is first needed and after each
 /// failure.
 pub struct Postgres {
-    runtime: Runtime,
+    runtime: Executor,
     address: Address,
     timeouts: Timeouts,
     connection: Option<Connection>,
@@ -88,11 +89,8 @@ impl Postgres {
     }
 
     fn with(address: Address, timeouts: Timeouts) -> Result<Self, StoreError> {
-        let mut runtime = Builder::new_current_thread();
-        // The end of a connection is seen before anything is sent on it: the connection's task runs only during calls.
-        let runtime = runtime.enable_all().event_interval(1).build();
         Ok(Postgres {
-            runtime: runtime.map_err(|error| StoreError::Failed(error.into()))?,
+            runtime: Executor::new().map_err(|error| StoreError::Failed(error.into()))?,
             address,
             timeouts,
             connection: None,

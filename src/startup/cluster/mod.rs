@@ -3,6 +3,7 @@
 mod directory;
 mod keeper;
 mod membership;
+mod operate;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ use crate::service::{Cluster, Node, ShardTable};
 use directory::StoredDirectory;
 use keeper::{FETCHES_MAX, Keeper};
 use membership::{Membership, Report, Reports};
+
+pub use operate::{init, status};
 
 /// Pause before a log store that does not answer is tried again.
 const CONNECT_PAUSE: Duration = Duration::from_secs(1);
