@@ -243,13 +243,9 @@ impl Running {
     /// # Errors
     /// The last checkpoint failed. What was acknowledged is in the log nevertheless.
     pub async fn stop(self) -> Result<(), StartupError> {
-        let publishing = match self.kind {
-            Kind::One(publishing) => publishing,
-            Kind::Cluster(member) => {
-                member.leave().await;
-                None
-            }
-        };
+        if let Kind::Cluster(member) = &self.kind {
+            member.leave().await;
+        }
         self.server.stop().await;
         if let Some(inside) = self.inside {
             inside.stop().await;
@@ -257,8 +253,10 @@ impl Running {
         for shard in self.node.shards() {
             close(&shard).await.map_err(StartupError::Close)?;
         }
-        if let Some(publishing) = publishing {
-            remote::stop(publishing).await;
+        match self.kind {
+            Kind::One(Some(publishing)) => remote::stop(publishing).await,
+            Kind::One(None) => {}
+            Kind::Cluster(member) => member.end().await,
         }
         tracing::info!("stopped");
         Ok(())

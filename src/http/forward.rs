@@ -5,6 +5,7 @@
 //! is unknown is sent again only if that is harmless.
 
 use std::fmt::Display;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use actix_web::body::SizedStream;
@@ -18,6 +19,7 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use awc::error::SendRequestError;
 use awc::{Client, ClientResponse, Connector};
+use futures_util::future::{Either, select};
 use serde_json::Value;
 
 use super::body::{self, Body};
@@ -177,13 +179,10 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
         until,
     };
     loop {
-        let refused = match forwarder.send(cluster, &owner, &outgoing).await {
-            Ok(answer) if answer.headers().contains_key(&inside::NOT_HERE) => {
-                cluster.table.ask_for_news();
-                Some(&owner)
-            }
-            Ok(answer) => return Ok(Forwarded::Answered(respond(answer))),
-            Err(error) => {
+        let refused = match attempt(forwarder, cluster, &owner, &outgoing).await {
+            Attempt::Answered(answer) => return Ok(Forwarded::Answered(respond(answer))),
+            Attempt::Moved => Some(&owner),
+            Attempt::Failed(error) => {
                 let may_repeat = matches!(error, SendRequestError::Connect(_)) || is_repeatable(&request);
                 if !may_repeat || Instant::now() + PAUSE >= until {
                     return Err(unanswered(&owner, &error));
@@ -199,6 +198,39 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
                 return Ok(Forwarded::Here(arrived));
             }
         };
+    }
+}
+
+/// What became of an attempt.
+enum Attempt {
+    Answered(ClientResponse),
+    /// The shard is not there any more.
+    Moved,
+    Failed(SendRequestError),
+}
+
+async fn attempt(
+    forwarder: &Forwarder,
+    cluster: &Cluster,
+    owner: &Owner,
+    outgoing: &Outgoing<'_>,
+) -> Attempt {
+    let sending = pin!(forwarder.send(cluster, owner, outgoing));
+    let sent = match is_repeatable(outgoing.request) {
+        // A node that is frozen answers nothing, and is replaced after its lease.
+        true => match select(sending, pin!(cluster.table.moved(owner))).await {
+            Either::Left((sent, _)) => sent,
+            Either::Right(_) => return Attempt::Moved,
+        },
+        false => sending.await,
+    };
+    match sent {
+        Ok(answer) if answer.headers().contains_key(&inside::NOT_HERE) => {
+            cluster.table.ask_for_news();
+            Attempt::Moved
+        }
+        Ok(answer) => Attempt::Answered(answer),
+        Err(error) => Attempt::Failed(error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The shards of a cluster, as a node sees them: which it serves, and which node owns each of the others.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -174,7 +175,7 @@ impl ShardTable {
         }
         loop {
             // Registered before the look, so that no change is missed.
-            let mut changed = std::pin::pin!(self.changed.notified());
+            let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             match self.look(shard) {
                 Some(Location::At(owner)) if but == Some(&owner) => {}
@@ -195,6 +196,21 @@ impl ShardTable {
     /// Waits until somebody asks for news.
     pub async fn asked_for_news(&self) {
         self.stale.notified().await;
+    }
+
+    /// Waits until a shard has another owner than this one, or none.
+    pub async fn moved(&self, owner: &Owner) {
+        let Some(entry) = self.shards.get(usize::from(owner.shard.0)) else {
+            return;
+        };
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if entry.read().owner.as_ref() != Some(&owner.address) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// The shards that are served here.

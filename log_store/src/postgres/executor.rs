@@ -10,7 +10,10 @@ pub(super) struct Executor(Option<Runtime>);
 impl Executor {
     pub(super) fn new() -> io::Result<Self> {
         // The end of a connection is seen before anything is sent on it: the connection's task runs only during calls.
-        let runtime = Builder::new_current_thread().enable_all().event_interval(1).build();
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .event_interval(1)
+            .build();
         runtime.map(|runtime| Executor(Some(runtime)))
     }
 

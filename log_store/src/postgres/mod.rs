@@ -20,7 +20,6 @@ mod trim;
 use std::io;
 use std::time::Duration;
 
-
 use crate::row::check_root;
 use crate::{
     AppendError, Claimed, Each, Epoch, Group, InitOptions, LogStore, Node, NodeId, Outcome, ReplayError,

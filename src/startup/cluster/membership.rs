@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use log_store::{Claimed, Epoch, LogStore, NodeId, Round, Shard, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 use crate::cluster::{Lease, Ownership, Step, Tables};
 use crate::service::ShardTable;
@@ -36,8 +37,11 @@ pub(super) enum Report {
     Closed(Shard, Epoch),
     /// Something has changed: look soon.
     News,
-    /// Hand everything over, then leave and say so.
-    Leave(tokio::sync::oneshot::Sender<()>),
+    /// Hand everything over, and say so when nothing is left. The node goes on seeing who owns what, because it still passes
+    /// requests on.
+    Leave(oneshot::Sender<()>),
+    /// Leave the cluster, and say so.
+    End(oneshot::Sender<()>),
 }
 
 /// Tells the thread something. Cheap to clone.
@@ -66,7 +70,11 @@ pub(super) struct Membership {
     open: BTreeMap<Shard, Epoch>,
     /// Shards to release, whose release is not confirmed.
     closed: BTreeMap<Shard, Epoch>,
-    leaving: Option<tokio::sync::oneshot::Sender<()>>,
+    is_leaving: bool,
+    /// Told when nothing is left to be handed over.
+    left: Option<oneshot::Sender<()>>,
+    /// Told when this thread ends.
+    ended: Option<oneshot::Sender<()>>,
     /// Whether the last round failed; for one message per outage.
     is_cut_off: bool,
 }
@@ -97,7 +105,9 @@ impl Membership {
             joined: None,
             open: BTreeMap::new(),
             closed: BTreeMap::new(),
-            leaving: None,
+            is_leaving: false,
+            left: None,
+            ended: None,
             is_cut_off: false,
         };
         (membership, Reports(sender))
@@ -110,41 +120,51 @@ impl Membership {
     pub(super) fn start(mut self) -> io::Result<()> {
         let thread = std::thread::Builder::new().name("membership".to_owned());
         let run = move || {
-            while !self.has_left() {
+            while self.ended.is_none() {
                 let next = Instant::now() + Lease::new(self.lease).period();
-                match self.round() {
-                    Ok(()) if self.is_cut_off => {
-                        self.is_cut_off = false;
-                        tracing::info!("the log store answers again");
-                    }
-                    Ok(()) => {}
-                    Err(error) if self.is_cut_off => tracing::debug!(%error, "the log store does not answer"),
-                    Err(error) => {
-                        self.is_cut_off = true;
-                        tracing::warn!(%error, "the log store does not answer; after its lease this node answers nothing until it does");
-                    }
-                }
+                let outcome = self.round();
+                self.note_outage(outcome);
+                self.say_what_is_left();
                 self.listen(next);
             }
+            self.end();
         };
         thread.spawn(run).map(drop)
     }
 
-    /// Whether everything is handed over, or nobody is left to wait for it.
-    fn has_left(&mut self) -> bool {
-        let is_done = self.leaving.is_some() && self.open.is_empty() && self.closed.is_empty();
-        if is_done && let Some(done) = self.leaving.take() {
-            let removed = self
-                .joined
-                .as_ref()
-                .map(|joined| self.store.remove(joined.id, joined.beat));
-            if let Some(Err(error)) = removed {
-                tracing::debug!(%error, "this node could not remove itself; others do so after its lease");
+    /// Logs the begin and the end of an outage.
+    fn note_outage(&mut self, outcome: Result<(), StoreError>) {
+        let was_cut_off = std::mem::replace(&mut self.is_cut_off, outcome.is_err());
+        match outcome {
+            Ok(()) if was_cut_off => tracing::info!("the log store answers again"),
+            Ok(()) => {}
+            Err(error) if was_cut_off => tracing::debug!(%error, "the log store does not answer"),
+            Err(error) => {
+                tracing::warn!(%error, "the log store does not answer; after its lease this node answers nothing until it does");
             }
-            // The receiver waits for this.
-            let _ = done.send(());
         }
-        is_done
+    }
+
+    fn say_what_is_left(&mut self) {
+        if self.open.is_empty()
+            && self.closed.is_empty()
+            && let Some(left) = self.left.take()
+        {
+            // The receiver may have lost patience.
+            let _ = left.send(());
+        }
+    }
+
+    fn end(mut self) {
+        if let Some(joined) = &self.joined
+            && let Err(error) = self.store.remove(joined.id, joined.beat)
+        {
+            tracing::debug!(%error, "this node could not remove itself; others do so after its lease");
+        }
+        if let Some(ended) = self.ended {
+            // The receiver may have lost patience.
+            let _ = ended.send(());
+        }
     }
 
     /// Renews the lease, and does what follows from the tables.
@@ -163,7 +183,7 @@ impl Membership {
             }
         };
         joined.beat += 1;
-        let round = self.store.round(joined.id, joined.beat, self.leaving.is_some())?;
+        let round = self.store.round(joined.id, joined.beat, self.is_leaving)?;
         if !round.renewed {
             self.was_removed();
             return Ok(());
@@ -292,14 +312,19 @@ impl Membership {
                         self.closed.insert(shard, epoch);
                         self.release_closed();
                     }
-                    if self.leaving.is_some() {
+                    if self.is_leaving {
                         next = Instant::now();
                     }
                 }
                 Ok(Report::News) => next = next.min(Instant::now() + ROUND_PAUSE),
-                Ok(Report::Leave(done)) => {
-                    self.leaving = Some(done);
+                Ok(Report::Leave(left)) => {
+                    self.is_leaving = true;
+                    self.left = Some(left);
                     next = Instant::now();
+                }
+                Ok(Report::End(ended)) => {
+                    self.ended = Some(ended);
+                    return;
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }

@@ -34,6 +34,9 @@ const CONNECT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a stop waits for the other nodes to have what this one hands over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(60);
 
+/// How long a stop waits for the node to be removed from the log store.
+const END_WITHIN: Duration = Duration::from_secs(2);
+
 /// A node's place in its cluster.
 pub(super) struct Member {
     reports: Reports,
@@ -84,13 +87,21 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
 }
 
 impl Member {
-    /// Hands all shards over and leaves.
-    pub(super) async fn leave(self) {
+    /// Hands all shards over. Requests are passed on as before.
+    pub(super) async fn leave(&self) {
         let (done, left) = oneshot::channel();
         self.reports.send(Report::Leave(done));
         if tokio::time::timeout(LEAVE_WITHIN, left).await.is_err() {
             tracing::warn!("not all shards are handed over; other nodes take them after this node's lease");
         }
+    }
+
+    /// Ends the membership of a node that has left.
+    pub(super) async fn end(self) {
+        let (done, ended) = oneshot::channel();
+        self.reports.send(Report::End(done));
+        // Otherwise others remove the node after its lease.
+        let _ = tokio::time::timeout(END_WITHIN, ended).await;
     }
 }
 
