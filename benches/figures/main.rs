@@ -37,6 +37,7 @@ mod points;
 )]
 #[path = "../../tests/support/postgres.rs"]
 mod postgres;
+mod publishing;
 mod querying;
 mod restart;
 mod rules;
@@ -93,6 +94,7 @@ const EXPERIMENTS: &[Experiment] = &[
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,
+    publishing::PUBLISHING,
 ];
 
 fn main() -> Outcome<()> {

@@ -51,7 +51,7 @@ use crate::metrics::Sharded;
 use crate::query_pool::QueryPool;
 use crate::random;
 
-pub use figures::{Figures, IngestFigures};
+pub use figures::{Figures, IngestFigures, PublishFigures};
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use decision::Decisions;

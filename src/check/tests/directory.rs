@@ -200,7 +200,7 @@ pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
     let system = System::new();
     system.block_on(async {
         let clock = Arc::new(ManualClock::new(NOW_NS));
-        let rooms = start(config, clock).await;
+        let rooms = start(config, clock, None).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         if rooms.catalog.read(|catalog| catalog.bucket(id(3)).is_none()) {
             set_up(&rooms).await;
