@@ -71,17 +71,20 @@ fn a_hanging_upload_delays_nothing_and_the_newest_checkpoint_follows() {
     in_system(async {
         let (mut live, publishing) = start(Arc::new(gate), &disk, &world);
         world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 4).await.unwrap();
         live.checkpoint().unwrap();
         begins.recv_timeout(LONG).expect("the first upload begins");
-        let first: Vec<_> = live.task.manifest.runs.clone();
+        let first = live.task.manifest.segments.clone();
         for _ in 0..12 {
             world.ingest(&live.rooms, 4).await.unwrap();
             live.checkpoint().unwrap();
         }
         assert!(live.task.merges > 0);
         assert!(
-            first.iter().any(|run| !live.task.manifest.runs.contains(run)),
-            "files of the first checkpoint are gone"
+            first
+                .iter()
+                .any(|segment| !live.task.manifest.segments.contains(segment)),
+            "a file of the first checkpoint is gone"
         );
         drop(opens);
         assert!(publishing.stop(LONG), "everything is published");

@@ -1,13 +1,15 @@
 //! Damaged, missing and truncated objects: an error that names them, and nothing in the directory.
 
-use disk::sim::SimDisk;
-use objects::Bytes;
-use objects::sim::SimObjects;
+use std::sync::Arc;
 
-use super::super::world::{World, in_system};
-use super::{all_checkpoints, start, try_restore};
+use disk::sim::SimDisk;
+use objects::sim::SimObjects;
+use objects::{Bytes, ObjectStore};
+
+use super::super::world::{RunningRooms, World, in_system, layout};
+use super::{all_checkpoints, publisher_options, start, try_restore};
 use crate::checkpoint::tests::seed;
-use crate::remote::{Choice, RemoteError, THE_SHARD, checkpoints, verify};
+use crate::remote::{Choice, Publisher, RemoteError, THE_SHARD, checkpoints, verify};
 
 /// A store with a checkpoint.
 fn published() -> SimObjects {
@@ -135,4 +137,35 @@ fn a_restore_to_a_full_disk_leaves_nothing() {
             disk.files().keys()
         );
     }
+}
+
+/// A copy of a damaged file would be restored instead of an earlier, whole one.
+#[test]
+fn a_damaged_local_file_is_not_published() {
+    let (store, disk) = (SimObjects::default(), SimDisk::new(1));
+    let mut world = World::new(seed());
+    in_system(async {
+        let started = RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 8).await.unwrap();
+        live.checkpoint().unwrap();
+        let manifest = live.task.manifest.clone();
+        live.stop();
+        let options = publisher_options(Arc::new(store.clone()), &disk, &world.clock);
+        let mut publisher = Publisher::new(options);
+        for path in manifest.files(&layout()).into_keys() {
+            let at = disk.files()[&path].len() as u64 / 2;
+            disk.flip_bit(&path, at, 3);
+            let offer = publisher.offer(&manifest).unwrap();
+            let refused = publisher.publish(&offer, &|| true).expect_err("it is damaged");
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert!(refused.to_string().contains(&name), "{refused}");
+            assert!(store.list("shards/00000/roots").unwrap().is_empty());
+            disk.flip_bit(&path, at, 3);
+        }
+        let offer = publisher.offer(&manifest).unwrap();
+        publisher.publish(&offer, &|| true).unwrap();
+        assert_eq!(all_checkpoints(&store).len(), 1);
+    });
 }

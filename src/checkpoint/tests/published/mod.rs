@@ -1,6 +1,7 @@
 //! Checkpoints published to an object store that fails, while the disk loses power or is lost: every checkpoint that is
 //! there restores to exactly what it covered.
 
+mod apart;
 mod background;
 mod damage;
 mod incremental;
