@@ -1,7 +1,9 @@
 //! A seeded trace over one object store and several disks.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 use objects::sim::{Fault, SimObjects};
@@ -9,11 +11,11 @@ use objects::sim::{Fault, SimObjects};
 use super::super::crash::{check_image, recover};
 use super::super::model::Model;
 use super::super::seed;
-use super::super::world::{Failure, World, in_system};
+use super::super::world::{Failure, World, in_system, layout};
 use super::{all_checkpoints, restored, start};
-use crate::checkpoint::{Manifest, Rooms};
+use crate::checkpoint::{Manifest, Rooms, open};
 use crate::clock::Clock;
-use crate::remote::Checkpoint;
+use crate::remote::{Checkpoint, restore_to};
 
 const STEPS: u32 = 220;
 /// One call of the store of this many fails.
@@ -170,7 +172,7 @@ fn a_restored_directory_goes_on_with_the_next_record() {
         let newest = &all_checkpoints(&store)[0];
         let (last, disk) = (newest.root.manifest.newest_covered(), restored(&store, newest));
         assert_eq!(recover(&disk).recovered.log.last, last);
-        let manifest = Manifest::read(&disk, &super::layout().data_dir).unwrap().unwrap();
+        let manifest = Manifest::read(&disk, &layout().data_dir).unwrap().unwrap();
         assert_eq!((manifest.covered, manifest.catalog_covered), (last, last));
         let now_ns = world.clock.now_ns();
         world.skip_to(model, now_ns);
@@ -186,4 +188,46 @@ fn a_restored_directory_goes_on_with_the_next_record() {
         live.stop();
         check_image(&disk, &world.model.lock(), now_ns);
     });
+}
+
+/// A start finds nothing, everything, or an unfinished restore.
+#[test]
+fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
+    let (store, disk) = (SimObjects::default(), SimDisk::new(1));
+    let mut world = World::new(seed());
+    in_system(async {
+        let mut live = start(&store, &disk, &world);
+        set_up(&mut world, &live.rooms).await;
+        world.ingest(&live.rooms, 3).await.unwrap();
+        live.checkpoint().unwrap();
+        live.stop();
+    });
+    let newest = all_checkpoints(&store).remove(0);
+    let (mut whole, mut refused) = (0, 0);
+    for operation in 1.. {
+        let to = SimDisk::new(operation);
+        to.stop_at(operation);
+        let created = to.create_dir_all(&layout().data_dir).is_ok();
+        let done = created && restore_to(&store, &newest, &to, &layout()).is_ok();
+        for crash in Crash::KINDS {
+            let image = to.crash(crash);
+            let is_empty = image.files().is_empty();
+            let port: Arc<dyn Disk> = Arc::new(image);
+            match open(&port, &layout()) {
+                Ok(_) if is_empty => assert!(!done),
+                Ok(opened) => {
+                    world.model.lock().check(&opened, world.clock.now_ns());
+                    whole += 1;
+                }
+                Err(error) => {
+                    assert!(!done && error.to_string().contains("RESTORING"), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        if done {
+            break;
+        }
+    }
+    assert!(whole >= 6 && refused > 60, "{whole} whole, {refused} refused");
 }
