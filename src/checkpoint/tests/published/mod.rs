@@ -5,6 +5,7 @@ mod apart;
 mod background;
 mod damage;
 mod incremental;
+mod shared;
 mod trace;
 
 use std::sync::Arc;
