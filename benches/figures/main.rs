@@ -38,6 +38,7 @@ mod points;
 )]
 #[path = "../../tests/support/postgres.rs"]
 mod postgres;
+mod publishing;
 mod querying;
 mod restart;
 mod rules;
@@ -95,6 +96,7 @@ const EXPERIMENTS: &[Experiment] = &[
     owed::OWED,
     log_store::LOG_STORE,
     log_tables::LOG_TABLES,
+    publishing::PUBLISHING,
 ];
 
 fn main() -> Outcome<()> {

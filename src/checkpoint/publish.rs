@@ -49,6 +49,6 @@ pub struct PublishFigures {
     pub files: AtomicU64,
     /// Last record that the last published checkpoint covers.
     pub covered: AtomicU64,
-    /// When the last one was published, in monotonic nanoseconds; 0 before the first.
+    /// When everything that the last checkpoint covers was published, in monotonic nanoseconds; 0 before the first.
     pub published_at_ns: AtomicI64,
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Service;
 use crate::bucket::BucketsLoad;
 use crate::checkpoint::CheckpointStats;
+pub use crate::checkpoint::PublishFigures;
 use crate::delivery::DeliveryStats;
 use crate::journal::JournalStats;
 use crate::ledger::LedgerStats;
@@ -15,6 +16,8 @@ use crate::query_pool::QueryPoolStats;
 pub struct Figures {
     /// Whether the server accepts writes.
     pub ready: bool,
+    /// The monotonic time.
+    pub monotonic_ns: i64,
     /// Ingested points.
     pub ingest: IngestFigures,
     /// Load of the buckets' actors.
@@ -115,6 +118,7 @@ impl Service {
         let (waiting, waiting_max) = self.alerts.waiting();
         Figures {
             ready: self.readiness().is_ok(),
+            monotonic_ns: self.clock.monotonic_ns(),
             ingest,
             buckets: self.buckets.load(),
             journal: self.decisions.journal_stats(),

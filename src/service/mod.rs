@@ -53,7 +53,7 @@ use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 
-pub use figures::{Figures, IngestFigures};
+pub use figures::{Figures, IngestFigures, PublishFigures};
 
 pub use directory::{Directory, Lookup};
 pub use node::{Cluster, Location, Node, Owner, ShardService};

@@ -2,6 +2,9 @@
 //! outcomes), never names or IDs of users: the output has the same few hundred lines for ten users and for ten
 //! thousand.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::Data;
@@ -12,7 +15,7 @@ use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
 use crate::http::server::process;
 use crate::metrics::Exposition;
-use crate::service::Figures;
+use crate::service::{Figures, PublishFigures};
 
 /// Writes metrics without labels, a row each: kind, name, value, help.
 macro_rules! metrics {
@@ -164,6 +167,40 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         gauge "tidewatch_ledger_files" = ledger.runs,
             "Files of histories, deliveries, stored idempotent responses and the catalog.";
         gauge "tidewatch_ledger_bytes" = ledger.bytes, "Bytes of those files.";
+    }
+    if let Some(published) = &checkpoints.published {
+        write_published(published, figures.monotonic_ns, text);
+    }
+}
+
+fn write_published(published: &PublishFigures, now_ns: i64, text: &mut Exposition) {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let mut by_outcome = text.counters(
+        "tidewatch_remote_publishes_total",
+        "Checkpoints published to the object store, by outcome.",
+    );
+    by_outcome.sample(&[("outcome", "done")], read(&published.published));
+    by_outcome.sample(&[("outcome", "failed")], read(&published.failures));
+    metrics! {
+        text:
+        counter "tidewatch_remote_uploads_total" = read(&published.uploads),
+            "Objects stored in the object store.";
+        counter "tidewatch_remote_upload_bytes_total" = read(&published.upload_bytes), "Bytes of those objects.";
+        counter "tidewatch_remote_deletions_total" = read(&published.deleted),
+            "Objects deleted from the object store because no kept checkpoint needs them.";
+        gauge "tidewatch_remote_files" = read(&published.files),
+            "Files that the last published checkpoint consists of.";
+        gauge "tidewatch_remote_covered_record" = read(&published.covered),
+            "Last record of the log that is in the last published checkpoint.";
+    }
+    // Before the first one there is no age.
+    let at_ns = published.published_at_ns.load(Ordering::Relaxed);
+    if at_ns > 0 {
+        text.gauge(
+            "tidewatch_remote_age_seconds",
+            "Seconds since the object store had everything that the last checkpoint covers.",
+            Duration::from_nanos(now_ns.abs_diff(at_ns)).as_secs_f64(),
+        );
     }
 }
 
