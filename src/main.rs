@@ -128,6 +128,28 @@ enum ClusterCommand {
     Init(InitArguments),
     /// Prints nodes, shards, their owners and their sizes
     Status(StoreArguments),
+    /// Makes the data directory of a stopped server a shard of the configured cluster; keys and tokens go on working
+    Import(ImportArguments),
+    /// Makes a shard of the configured cluster the data directory of a server; all nodes are stopped before
+    Export(ExportArguments),
+}
+
+#[derive(Args)]
+struct ImportArguments {
+    #[command(flatten)]
+    flags: Flags,
+    /// Number of the shard, which must have no account; default: the first such one
+    #[arg(long, value_name = "N")]
+    shard: Option<u16>,
+}
+
+#[derive(Args)]
+struct ExportArguments {
+    #[command(flatten)]
+    flags: Flags,
+    /// Number of the shard
+    #[arg(long, value_name = "N")]
+    shard: u16,
 }
 
 #[derive(Args)]
@@ -202,6 +224,8 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => run_restore(arguments),
         Command::Cluster(ClusterCommand::Init(arguments)) => run_cluster_init(&arguments),
         Command::Cluster(ClusterCommand::Status(arguments)) => run_cluster_status(&arguments),
+        Command::Cluster(ClusterCommand::Import(arguments)) => run_cluster_import(arguments),
+        Command::Cluster(ClusterCommand::Export(arguments)) => run_cluster_export(&arguments),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
@@ -398,6 +422,41 @@ fn run_cluster_init(arguments: &InitArguments) -> Outcome {
 
 fn run_cluster_status(arguments: &StoreArguments) -> Outcome {
     print!("{}", startup::cluster::status(&log_url(arguments)?)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_cluster_import(arguments: ImportArguments) -> Outcome {
+    let config = Arc::new(load(&arguments.flags)?);
+    config.cluster.check_set()?;
+    let importing = startup::cluster::import(Arc::clone(&config), arguments.shard);
+    let imported = actix_web::rt::System::new()
+        .block_on(importing)
+        .map_err(|error| error.to_string())?;
+    println!(
+        "{} is shard {} of the cluster: {} accounts, {} keys, {} files, up to record {}",
+        config.storage.data_dir.display(),
+        imported.shard,
+        imported.accounts,
+        imported.keys,
+        imported.files,
+        imported.covered
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_cluster_export(arguments: &ExportArguments) -> Outcome {
+    let config = load(&arguments.flags)?;
+    config.cluster.check_set()?;
+    let data_dir = &config.storage.data_dir;
+    let exported = startup::cluster::export(&config.cluster, arguments.shard, data_dir);
+    let exported = exported.map_err(|error| error.to_string())?;
+    println!(
+        "shard {} is in {}: up to record {}, {} of them from the log store",
+        arguments.shard,
+        data_dir.display(),
+        exported.last,
+        exported.records
+    );
     Ok(ExitCode::SUCCESS)
 }
 

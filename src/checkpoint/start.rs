@@ -225,7 +225,7 @@ fn open_converted(
     log: &mut dyn ShardLog,
     cache: Cache,
 ) -> Result<Opened, OpenError> {
-    layout.refuse_restoring(&**disk)?;
+    layout.refuse_marked(&**disk)?;
     convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
     open_with(disk, layout, log, cache)
 }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::Failure;
 use super::membership::{Order, Report, Reports};
 use crate::catalog::Command;
 use crate::checkpoint::{self, Layout, StoredHome};
@@ -63,9 +64,6 @@ enum State {
     Open(Arc<Service>),
     HandingOver,
 }
-
-/// Why a shard could not be opened.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Keeper {
     /// Follows orders for as long as the process lives.
