@@ -180,11 +180,15 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
     };
     loop {
         let refused = match attempt(forwarder, cluster, &owner, &outgoing).await {
-            Attempt::Answered(answer) => return Ok(Forwarded::Answered(respond(answer))),
+            Attempt::Answered(answer) => {
+                cluster.table.counts.forwarded();
+                return Ok(Forwarded::Answered(respond(answer)));
+            }
             Attempt::Moved => Some(&owner),
             Attempt::Failed(error) => {
                 let may_repeat = matches!(error, SendRequestError::Connect(_)) || is_repeatable(&request);
                 if !may_repeat || Instant::now() + PAUSE >= until {
+                    cluster.table.counts.unanswered();
                     return Err(unanswered(&owner, &error));
                 }
                 sleep(PAUSE).await;

@@ -1,5 +1,6 @@
 //! Collects the statistics of all rooms for `/metrics`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Service;
@@ -95,6 +96,11 @@ impl Figures {
         add!(own, more; checkpoints, failures, merges, nanoseconds, segments);
         (own.disk_syncs, own.unreadable_pages) = (more.disk_syncs, more.unreadable_pages);
         add!(own.recovery, more.recovery; catalog, footers, replay);
+        own.published = match (own.published.take(), more.published.clone()) {
+            (Some(own), Some(more)) => Some(Arc::new(own.plus(&more))),
+            (own, more) => own.or(more),
+        };
+        self.monotonic_ns = other.monotonic_ns;
         add!(self.ledger, other.ledger; runs, entries, bytes);
         let (own, more) = (&mut self.deliveries, &other.deliveries);
         add!(own, more; attempts_delivered, attempts_refused, attempts_unanswered, dropped, pending, in_flight);

@@ -10,6 +10,7 @@ pub mod accounts;
 mod allowance;
 pub mod analytics;
 pub mod buckets;
+mod cluster_counts;
 pub mod data;
 mod decision;
 mod directory;
@@ -55,6 +56,7 @@ use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures, PublishFigures};
 
+pub use cluster_counts::ClusterFigures;
 pub use directory::{Directory, Lookup};
 pub use node::{Cluster, Location, Node, Owner, ShardService};
 pub use resources::Resources;

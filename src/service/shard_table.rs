@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout_at;
 
 use super::Service;
+use super::cluster_counts::{ClusterCounts, ClusterFigures};
 use super::node::{Location, Owner, ShardService};
 use crate::clock::Clock;
 use crate::cluster::Lease;
@@ -32,6 +33,8 @@ pub struct ShardTable {
     stale: Notify,
     /// Why the log store takes no writes although it answers.
     weakness: Mutex<Option<String>>,
+    /// What has happened to shards and requests here.
+    pub counts: ClusterCounts,
 }
 
 #[derive(Default)]
@@ -58,6 +61,7 @@ impl ShardTable {
             changed: Notify::new(),
             stale: Notify::new(),
             weakness: Mutex::default(),
+            counts: ClusterCounts::default(),
         }
     }
 
@@ -210,6 +214,16 @@ impl ShardTable {
                 return;
             }
             changed.await;
+        }
+    }
+
+    /// The counters and the present state.
+    pub fn figures(&self) -> ClusterFigures {
+        ClusterFigures {
+            shards: u64::from(self.len()),
+            served: self.served().len() as u64,
+            holds_lease: self.holds_lease(),
+            ..self.counts.figures()
         }
     }
 

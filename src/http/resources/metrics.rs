@@ -61,6 +61,9 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
         }
     }
     write(&call.service.figures().await, &mut text);
+    if let Some(cluster) = call.service.cluster() {
+        write_cluster(&cluster.table.figures(), &mut text);
+    }
     let mut response = HttpResponse::Ok();
     response.insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE));
     response.insert_header((CACHE_CONTROL, "no-store"));
@@ -77,6 +80,29 @@ fn write(figures: &Figures, text: &mut Exposition) {
     write_log(figures, text);
     write_queries(figures, text);
     write_alerts(figures, text);
+}
+
+fn write_cluster(figures: &ClusterFigures, text: &mut Exposition) {
+    metrics! {
+        text:
+        gauge "tidewatch_cluster_shards" = figures.shards, "Shards of the cluster.";
+        gauge "tidewatch_cluster_shards_served" = figures.served, "Shards that this node serves.";
+        gauge "tidewatch_cluster_lease" = u8::from(figures.holds_lease),
+            "1 while this node's lease holds, 0 while it must not answer.";
+        counter "tidewatch_cluster_shards_opened_total" = figures.opened, "Shards that this node has opened.";
+        counter "tidewatch_cluster_opening_seconds_total" = seconds(figures.opening_ns),
+            "Seconds from the claim of a shard until it was served.";
+        counter "tidewatch_cluster_shards_handed_over_total" = figures.handed_over,
+            "Shards that this node has handed over.";
+        counter "tidewatch_cluster_hand_over_pause_seconds_total" = seconds(figures.paused_ns),
+            "Seconds in which this node had ended serving a shard and not released it.";
+        counter "tidewatch_cluster_epochs_lost_total" = figures.dropped,
+            "Shards dropped because another node took them, or because their log had to be read again.";
+        counter "tidewatch_cluster_requests_forwarded_total" = figures.forwarded,
+            "Requests that another node has answered.";
+        counter "tidewatch_cluster_requests_unanswered_total" = figures.unanswered,
+            "Requests whose shard's owner did not answer in time; they got 503.";
+    }
 }
 
 fn write_ingest(figures: &Figures, text: &mut Exposition) {

@@ -115,6 +115,7 @@ impl Keeper {
                     return;
                 }
                 tracing::info!(%shard, epoch, took = ?began.elapsed(), "shard opened");
+                self.table.counts.opened(began.elapsed());
                 self.table.serve(shard, Arc::clone(&service));
                 self.set(shard, epoch, State::Open(service));
             }
@@ -213,6 +214,7 @@ impl Keeper {
             }
             drop(service);
             keeper.remove(shard, epoch);
+            keeper.table.counts.handed_over(paused.elapsed());
             tracing::info!(%shard, epoch, took = ?began.elapsed(), paused = ?paused.elapsed(), "shard handed over");
             keeper.reports.send(Report::Closed(shard, epoch));
         });
@@ -223,6 +225,7 @@ impl Keeper {
         if let Some(State::Open(service)) = self.remove(shard, epoch) {
             self.table.end(shard, Duration::ZERO).await;
             service.abandon();
+            self.table.counts.dropped();
             tracing::warn!(%shard, epoch, "shard dropped");
         }
     }
