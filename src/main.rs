@@ -1,5 +1,7 @@
 //! The command line of tidewatch.
 
+mod cluster_command;
+
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -9,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, value_parser};
+use cluster_command::ClusterCommand;
 use demo::Demo;
 use evaluator::Backoff;
-use log_store::Replication;
 use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
@@ -122,58 +124,6 @@ struct RestoreArguments {
     checkpoint: Option<String>,
 }
 
-#[derive(Subcommand)]
-enum ClusterCommand {
-    /// Makes the tables of a cluster in a log store, or finds them made
-    Init(InitArguments),
-    /// Prints nodes, shards, their owners and their sizes
-    Status(StoreArguments),
-    /// Makes the data directory of a stopped server a shard of the configured cluster; keys and tokens go on working
-    Import(ImportArguments),
-    /// Makes a shard of the configured cluster the data directory of a server; all nodes are stopped before
-    Export(ExportArguments),
-}
-
-#[derive(Args)]
-struct ImportArguments {
-    #[command(flatten)]
-    flags: Flags,
-    /// Number of the shard, which must have no account; default: the first such one
-    #[arg(long, value_name = "N")]
-    shard: Option<u16>,
-}
-
-#[derive(Args)]
-struct ExportArguments {
-    #[command(flatten)]
-    flags: Flags,
-    /// Number of the shard
-    #[arg(long, value_name = "N")]
-    shard: u16,
-}
-
-#[derive(Args)]
-struct StoreArguments {
-    #[command(flatten)]
-    flags: Flags,
-    /// PostgreSQL URL of the log store (cluster.log)
-    #[arg(long, value_name = "URL")]
-    log: Option<String>,
-}
-
-#[derive(Args)]
-struct InitArguments {
-    #[command(flatten)]
-    store: StoreArguments,
-    /// Number of shards; fixed from then on, and the most nodes that can share the work
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
-    shards: u16,
-    /// Commits reach a second disk below the database, as in managed and distributed ones; without this, the database
-    /// must have synchronous_standby_names
-    #[arg(long)]
-    replicated_storage: bool,
-}
-
 #[derive(Args)]
 struct EvaluateArguments {
     /// Address of the service
@@ -222,10 +172,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => run_check(arguments),
         Command::Backup(arguments) => run_backup(arguments),
         Command::Restore(arguments) => run_restore(arguments),
-        Command::Cluster(ClusterCommand::Init(arguments)) => run_cluster_init(&arguments),
-        Command::Cluster(ClusterCommand::Status(arguments)) => run_cluster_status(&arguments),
-        Command::Cluster(ClusterCommand::Import(arguments)) => run_cluster_import(arguments),
-        Command::Cluster(ClusterCommand::Export(arguments)) => run_cluster_export(&arguments),
+        Command::Cluster(command) => command.run(),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
@@ -405,68 +352,6 @@ fn print_damages(damages: &[String]) {
         );
         damages.iter().for_each(|damage| println!("  {damage}"));
     }
-}
-
-fn run_cluster_init(arguments: &InitArguments) -> Outcome {
-    let replication = match arguments.replicated_storage {
-        true => Replication::Storage,
-        false => Replication::Standbys,
-    };
-    startup::cluster::init(&log_url(&arguments.store)?, arguments.shards, replication)?;
-    println!(
-        "the log store has the tables of a cluster of {} shards",
-        arguments.shards
-    );
-    Ok(ExitCode::SUCCESS)
-}
-
-fn run_cluster_status(arguments: &StoreArguments) -> Outcome {
-    print!("{}", startup::cluster::status(&log_url(arguments)?)?);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn run_cluster_import(arguments: ImportArguments) -> Outcome {
-    let config = Arc::new(load(&arguments.flags)?);
-    config.cluster.check_set()?;
-    let importing = startup::cluster::import(Arc::clone(&config), arguments.shard);
-    let imported = actix_web::rt::System::new()
-        .block_on(importing)
-        .map_err(|error| error.to_string())?;
-    println!(
-        "{} is shard {} of the cluster: {} accounts, {} keys, {} files, up to record {}",
-        config.storage.data_dir.display(),
-        imported.shard,
-        imported.accounts,
-        imported.keys,
-        imported.files,
-        imported.covered
-    );
-    Ok(ExitCode::SUCCESS)
-}
-
-fn run_cluster_export(arguments: &ExportArguments) -> Outcome {
-    let config = load(&arguments.flags)?;
-    config.cluster.check_set()?;
-    let data_dir = &config.storage.data_dir;
-    let exported = startup::cluster::export(&config.cluster, arguments.shard, data_dir);
-    let exported = exported.map_err(|error| error.to_string())?;
-    println!(
-        "shard {} is in {}: up to record {}, {} of them from the log store",
-        arguments.shard,
-        data_dir.display(),
-        exported.last,
-        exported.records
-    );
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The URL of the log store, from the command line or the configuration.
-fn log_url(arguments: &StoreArguments) -> Result<String, Box<dyn Error>> {
-    let configured = match &arguments.log {
-        Some(url) => Some(url.clone()),
-        None => load(&arguments.flags)?.cluster.log,
-    };
-    Ok(configured.ok_or("no log store is given: use --log, or set cluster.log")?)
 }
 
 fn run_demo(arguments: DemoArguments) -> Outcome {

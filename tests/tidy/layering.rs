@@ -91,6 +91,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "catalog",
             "checkpoint",
             "clock",
+            "cluster",
             "config",
             "delivery",
             "error",
@@ -111,6 +112,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
         "http",
         &[
             "catalog",
+            "checkpoint",
             "clock",
             "config",
             "error",
@@ -161,6 +163,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("check", ALL),
     ("startup", ALL),
     ("main", ALL),
+    ("cluster_command", ALL),
     ("lib", ALL),
 ];
 

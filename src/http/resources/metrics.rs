@@ -15,7 +15,7 @@ use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
 use crate::http::server::process;
 use crate::metrics::Exposition;
-use crate::service::{Figures, PublishFigures};
+use crate::service::{ClusterFigures, Figures, PublishFigures};
 
 /// Writes metrics without labels, a row each: kind, name, value, help.
 macro_rules! metrics {
