@@ -350,3 +350,6 @@ impl Membership {
         is_open
     }
 }
+
+#[cfg(test)]
+mod tests;
