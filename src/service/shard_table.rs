@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use log_store::Shard;
@@ -19,6 +20,9 @@ use crate::error::ServiceError;
 /// Requests that use a shard at the same time; above it they wait.
 const USERS_MAX: u32 = 1 << 20;
 
+/// How often a request that waits for an owner has the tables read.
+const NEWS_PERIOD: Duration = Duration::from_millis(50);
+
 /// `Retry-After` of a request whose shard has no owner. A node that died is replaced after its lease.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
@@ -26,6 +30,8 @@ const RETRY_AFTER_SECONDS: u32 = 2;
 pub struct ShardTable {
     shards: Vec<RwLock<Entry>>,
     lease: Mutex<Lease>,
+    /// Grows each time that the node is removed from the cluster.
+    life: AtomicU64,
     clock: Arc<dyn Clock>,
     /// Notified when a shard may be served where it was not before.
     changed: Notify,
@@ -57,6 +63,7 @@ impl ShardTable {
         ShardTable {
             shards: (0..shards).map(|_| RwLock::default()).collect(),
             lease: Mutex::new(Lease::new(lease)),
+            life: AtomicU64::new(0),
             clock,
             changed: Notify::new(),
             stale: Notify::new(),
@@ -86,9 +93,19 @@ impl ShardTable {
         self.changed.notify_waiters();
     }
 
-    /// The node was removed from the cluster, and begins again with another lease.
+    /// The node was removed from the cluster, and begins another life with a new lease. Nothing of the life before is served
+    /// any more, also not what is still being opened.
     pub fn lost(&self, lease: Duration) {
+        self.life.fetch_add(1, Ordering::SeqCst);
         *self.lease.lock() = Lease::new(lease);
+        for entry in &self.shards {
+            entry.write().served = None;
+        }
+    }
+
+    /// The number of the node's present life.
+    pub fn life(&self) -> u64 {
+        self.life.load(Ordering::SeqCst)
     }
 
     /// Whether the lease holds, so that what is served here may be answered.
@@ -127,12 +144,27 @@ impl ShardTable {
         self.changed.notify_waiters();
     }
 
-    /// Begins to serve a shard.
-    pub fn serve(&self, shard: Shard, service: Arc<Service>) {
-        if let Some(entry) = self.shards.get(usize::from(shard.0)) {
-            let users = Arc::new(Semaphore::new(USERS_MAX as usize));
-            entry.write().served = Some(Served { service, users });
+    /// Begins to serve a shard that was claimed in this life of the node. `false` if that is over.
+    pub fn serve(&self, shard: Shard, service: Arc<Service>, life: u64) -> bool {
+        let Some(entry) = self.shards.get(usize::from(shard.0)) else {
+            return false;
+        };
+        let users = Arc::new(Semaphore::new(USERS_MAX as usize));
+        let mut entry = entry.write();
+        // Looked at under the lock that ends what is served.
+        let is_alive = self.life() == life;
+        if is_alive {
+            entry.served = Some(Served { service, users });
+            drop(entry);
             self.changed.notify_waiters();
+        }
+        is_alive
+    }
+
+    /// Ends serving a shard at once: another node owns it.
+    pub fn stop(&self, shard: Shard) {
+        if let Some(entry) = self.shards.get(usize::from(shard.0)) {
+            entry.write().served = None;
         }
     }
 
@@ -186,8 +218,16 @@ impl ShardTable {
                 Some(location) => return Ok(location),
                 None => {}
             }
-            if timeout_at(until.into(), changed).await.is_err() {
+            let now = Instant::now();
+            if now >= until {
                 return Err(nobody());
+            }
+            // Somebody waits, so the tables are read more often than the lease demands.
+            if timeout_at((now + NEWS_PERIOD).min(until).into(), changed)
+                .await
+                .is_err()
+            {
+                self.ask_for_news();
             }
         }
     }

@@ -20,6 +20,7 @@ use super::membership::{Order, Report, Reports};
 use crate::catalog::Command;
 use crate::checkpoint::{self, Layout, StoredHome};
 use crate::error::ServiceError;
+use crate::http;
 use crate::journal::{Journal, StoredShard};
 use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions};
 use crate::service::{Directory, Service, ShardPlace, ShardTable};
@@ -79,7 +80,10 @@ impl Keeper {
         rt::spawn(async move {
             while let Some(order) = orders.recv().await {
                 match order {
-                    Order::Open(shard, claimed) => drop(rt::spawn(Rc::clone(&keeper).open(shard, claimed))),
+                    Order::Open(shard, claimed, life) => {
+                        rt::spawn(Rc::clone(&keeper).open(shard, claimed, life));
+                    }
+                    Order::Tell(address) => drop(rt::spawn(Rc::clone(&keeper).tell(address))),
                     Order::HandOver(shard, epoch) => keeper.hand_over(shard, epoch),
                     Order::Drop(shard, epoch) => keeper.forget(shard, epoch).await,
                 }
@@ -99,7 +103,15 @@ impl Keeper {
         }
     }
 
-    async fn open(self: Rc<Self>, shard: Shard, claimed: Claimed) {
+    /// Tells another node that a shard is free for it. It would find out by itself, a little later.
+    async fn tell(self: Rc<Self>, address: String) {
+        let secret = self.opener.config.cluster.secret.as_deref().unwrap_or_default();
+        if let Err(error) = http::tell_news(&address, secret).await {
+            tracing::debug!(address, %error, "another node was not told that a shard is free for it");
+        }
+    }
+
+    async fn open(self: Rc<Self>, shard: Shard, claimed: Claimed, life: u64) {
         let (began, epoch) = (Instant::now(), claimed.epoch);
         let kept = Kept {
             epoch,
@@ -109,14 +121,15 @@ impl Keeper {
         match self.try_open(shard, claimed).await {
             Ok(service) => {
                 let service = Arc::new(service);
-                let is_wanted = self.is_at(shard, epoch);
-                if !is_wanted {
+                let is_served =
+                    self.is_at(shard, epoch) && self.table.serve(shard, Arc::clone(&service), life);
+                if !is_served {
                     service.abandon();
+                    self.remove(shard, epoch);
                     return;
                 }
                 tracing::info!(%shard, epoch, took = ?began.elapsed(), "shard opened");
                 self.table.counts.opened(began.elapsed());
-                self.table.serve(shard, Arc::clone(&service));
                 self.set(shard, epoch, State::Open(service));
             }
             Err(error) => {

@@ -52,9 +52,10 @@ impl Member {
 
     fn given(&mut self) -> Vec<String> {
         let order = |order| match order {
-            Order::Open(shard, claimed) => format!("open {shard} at {}", claimed.epoch),
+            Order::Open(shard, claimed, _) => format!("open {shard} at {}", claimed.epoch),
             Order::HandOver(shard, epoch) => format!("hand over {shard} at {epoch}"),
             Order::Drop(shard, epoch) => format!("drop {shard} at {epoch}"),
+            Order::Tell(address) => format!("tell {address}"),
         };
         std::iter::from_fn(|| self.orders.try_recv().ok())
             .map(order)
