@@ -293,8 +293,9 @@ impl Node {
         sum
     }
 
-    /// Whether there is no account yet.
+    /// Whether there is no account yet. A cluster is made by an operator, who needs no telling, and would have to ask all
+    /// nodes.
     pub fn has_no_account(&self) -> bool {
-        self.shards().iter().all(|shard| shard.has_no_account())
+        self.only_shard().is_some_and(|shard| shard.has_no_account())
     }
 }

@@ -183,7 +183,10 @@ impl Keeper {
         let copy = move || -> Result<Layout, Failure> {
             let disk = StdDisk;
             for name in list_existing(&disk, &dir)? {
-                disk.remove_dir_all(&dir.join(name))?;
+                // What is still being written there, by an opening that was dropped, is removed the next time.
+                if let Err(error) = disk.remove_dir_all(&dir.join(name)) {
+                    tracing::debug!(%error, "an old copy of a shard could not be removed yet");
+                }
             }
             disk.create_dir_all(&own)?;
             let layout = Layout::of(&own);
