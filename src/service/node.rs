@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use log_store::Shard;
+use log_store::{Epoch, Shard};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::OwnedSemaphorePermit;
@@ -70,6 +70,8 @@ pub struct Owner {
     pub shard: Shard,
     /// Where other nodes reach the owner.
     pub address: Arc<str>,
+    /// The epoch under which it owns the shard: a node that restarts has the same address.
+    pub epoch: Epoch,
 }
 
 impl ShardService {

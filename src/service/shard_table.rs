@@ -46,8 +46,8 @@ pub struct ShardTable {
 #[derive(Default)]
 struct Entry {
     served: Option<Served>,
-    /// The address of the node that owns the shard, if it is another one.
-    owner: Option<Arc<str>>,
+    /// The node that owns the shard, if it is another one.
+    owner: Option<Owner>,
 }
 
 /// A shard that this node serves.
@@ -133,7 +133,7 @@ impl ShardTable {
     }
 
     /// Notes which other node owns a shard.
-    pub fn owned_by(&self, shard: Shard, owner: Option<Arc<str>>) {
+    pub fn owned_by(&self, shard: Shard, owner: Option<Owner>) {
         let Some(entry) = self.shards.get(usize::from(shard.0)) else {
             return;
         };
@@ -188,10 +188,7 @@ impl ShardTable {
                     user,
                 )))
             }
-            (None, Some(address)) => Some(Location::At(Owner {
-                shard,
-                address: Arc::clone(address),
-            })),
+            (None, Some(owner)) => Some(Location::At(owner.clone())),
             _ => None,
         }
     }
@@ -250,7 +247,7 @@ impl ShardTable {
         loop {
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if entry.read().owner.as_ref() != Some(&owner.address) {
+            if entry.read().owner.as_ref() != Some(owner) {
                 return;
             }
             changed.await;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::cluster::{Lease, Ownership, Step, Tables, heir};
-use crate::service::ShardTable;
+use crate::service::{Owner, ShardTable};
 
 /// Shortest time between two rounds, however often somebody asks for news.
 const ROUND_PAUSE: Duration = Duration::from_millis(20);
@@ -236,7 +236,14 @@ impl Membership {
         for row in &round.shards {
             let owner = row.node.filter(|node| Some(*node) != me);
             let address = owner.and_then(|node| addresses.get(&node).copied());
-            self.table.owned_by(row.shard, address.map(Arc::from));
+            // One at this node's own address is what it was before it restarted.
+            let address = address.filter(|address| *address != self.address);
+            let owner = address.map(|address| Owner {
+                shard: row.shard,
+                address: address.into(),
+                epoch: row.epoch,
+            });
+            self.table.owned_by(row.shard, owner);
         }
     }
 
