@@ -278,3 +278,79 @@ fn nobody() -> ServiceError {
     let message = "the organization's shard is being taken over by another node; send it again in a moment";
     ServiceError::unavailable(message, RETRY_AFTER_SECONDS)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::join;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use log_store::Epoch;
+
+    const SHARD: Shard = Shard(1);
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn table() -> ShardTable {
+        ShardTable::new(2, Duration::from_secs(3), Arc::new(ManualClock::new(0)))
+    }
+
+    fn owner(epoch: Epoch) -> Owner {
+        Owner {
+            shard: SHARD,
+            address: "10.0.0.1:7946".into(),
+            epoch,
+        }
+    }
+
+    fn epoch_of(located: Result<Location<ShardService>, ServiceError>) -> Option<Epoch> {
+        match located.unwrap() {
+            Location::At(owner) => Some(owner.epoch),
+            Location::Here(_) => None,
+        }
+    }
+
+    /// Regression: a request that had been refused by a node waited for one at another address, until its time was over.
+    #[actix::test]
+    async fn a_node_that_restarts_at_the_same_address_is_another_owner() {
+        let table = table();
+        table.owned_by(SHARD, Some(owner(1)));
+        let until = Instant::now() + SOON;
+        assert_eq!(epoch_of(table.locate(SHARD, None, until).await), Some(1));
+        let before = owner(1);
+        let takes_over = async {
+            yield_now().await;
+            table.owned_by(SHARD, None);
+            yield_now().await;
+            table.owned_by(SHARD, Some(owner(3)));
+        };
+        let located = table.locate(SHARD, Some(&before), until);
+        let ((), located, ()) = join!(takes_over, located, table.moved(&before));
+        assert_eq!(epoch_of(located), Some(3));
+    }
+
+    #[actix::test]
+    async fn a_shard_without_an_owner_is_refused_in_time_and_so_is_one_that_is_not_there() {
+        let table = table();
+        for shard in [SHARD, Shard(2)] {
+            let refused = table.locate(shard, None, Instant::now()).await.err().unwrap();
+            assert_eq!(refused.retry_after_seconds, Some(RETRY_AFTER_SECONDS));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_over_holds_again_only_in_another_life() {
+        let clock = Arc::new(ManualClock::new(0));
+        let lease = Duration::from_secs(3);
+        let table = ShardTable::new(2, lease, Arc::clone(&clock) as _);
+        assert!(table.readiness().is_err());
+        table.renewed(table.now());
+        assert_eq!(table.readiness(), Ok(()));
+        table.set_weakness(Some("one disk only".to_owned()));
+        assert_eq!(table.readiness(), Err("one disk only".to_owned()));
+        let life = table.life();
+        table.lost(lease);
+        assert!(!table.holds_lease());
+        assert_ne!(table.life(), life);
+    }
+}
