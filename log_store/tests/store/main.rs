@@ -10,6 +10,7 @@ mod directory;
 mod durability;
 mod growth;
 mod hosts;
+mod import;
 mod init;
 mod members;
 #[path = "../../../tests/log/postgres.rs"]
