@@ -1,10 +1,12 @@
-//! The cluster's directory of accounts: lookups on a thread of their own, with a connection of their own.
+//! The cluster's directory of accounts: lookups on threads of their own, with connections of their own.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
 use log_store::{CredentialHash, Shard, StoreError};
-use tokio::sync::oneshot;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::catalog::KeyHash;
 use crate::error::ServiceError;
@@ -15,24 +17,47 @@ use crate::service::{Directory, Lookup};
 /// `Retry-After` of a request that needs the directory while the log store does not answer.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
-/// Lookups at the same time.
-const THREADS: usize = 1;
+/// Lookups of one kind that wait; above it requests are refused. Anybody can cause one, with a key that does not exist.
+const WAITING_MAX: usize = 256;
 
-/// The directory in the log store.
+/// Keys of imported servers whose shard is remembered: it never changes.
+const KNOWN_KEYS_MAX: usize = 100_000;
+
+/// The directory in the log store. Log-ins do not wait behind keys.
 pub(super) struct StoredDirectory {
+    addresses: Desk,
+    keys: Desk,
+    known_keys: Arc<Mutex<HashMap<CredentialHash, Shard>>>,
+}
+
+/// A way to the store, with a thread.
+struct Desk {
     workers: Workers,
-    store: Arc<parking_lot::Mutex<Box<dyn log_store::Directory>>>,
+    store: Arc<Mutex<Box<dyn log_store::Directory>>>,
+    waiting: Arc<Semaphore>,
 }
 
 impl StoredDirectory {
-    /// Starts the thread over this way to the store.
+    /// Starts the threads over these two ways to the store.
     ///
     /// # Errors
-    /// The thread could not be started.
-    pub(super) fn start(store: Box<dyn log_store::Directory>) -> io::Result<Self> {
+    /// A thread could not be started.
+    pub(super) fn start(stores: [Box<dyn log_store::Directory>; 2]) -> io::Result<Self> {
+        let [addresses, keys] = stores.map(Desk::start);
         Ok(StoredDirectory {
-            workers: Workers::start("directory lookup", THREADS, || ())?,
-            store: Arc::new(parking_lot::Mutex::new(store)),
+            addresses: addresses?,
+            keys: keys?,
+            known_keys: Arc::default(),
+        })
+    }
+}
+
+impl Desk {
+    fn start(store: Box<dyn log_store::Directory>) -> io::Result<Self> {
+        Ok(Desk {
+            workers: Workers::start("directory lookup", 1, || ())?,
+            store: Arc::new(Mutex::new(store)),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
         })
     }
 
@@ -40,9 +65,14 @@ impl StoredDirectory {
         &self,
         question: impl FnOnce(&mut dyn log_store::Directory) -> Result<T, StoreError> + Send + 'static,
     ) -> Lookup<T> {
+        let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else {
+            let message = "too many requests wait for the directory of accounts; send it again in a moment";
+            return Box::pin(async move { Err(ServiceError::unavailable(message, RETRY_AFTER_SECONDS)) });
+        };
         let store = Arc::clone(&self.store);
         let (reply, answer) = oneshot::channel();
         self.workers.run(move || {
+            let _place = place;
             // Nobody waits for the answer to a request that was dropped.
             if !reply.is_closed() {
                 let _ = reply.send(question(&mut **store.lock()));
@@ -61,16 +91,64 @@ impl StoredDirectory {
 impl Directory for StoredDirectory {
     fn shard_of_email(&self, email: &str) -> Lookup<Option<Shard>> {
         let email = email.to_owned();
-        self.ask(move |store| Ok(store.find(&email)?.map(|place| place.shard)))
+        self.addresses
+            .ask(move |store| Ok(store.find(&email)?.map(|place| place.shard)))
     }
 
     fn take_email(&self, email: &str, shard: Shard, organization: ObjectId) -> Lookup<Shard> {
         let (email, organization) = (email.to_owned(), organization.to_string());
-        self.ask(move |store| Ok(store.take(&email, shard, &organization)?.shard))
+        self.addresses
+            .ask(move |store| Ok(store.take(&email, shard, &organization)?.shard))
     }
 
     fn shard_of_key(&self, hash: KeyHash) -> Lookup<Option<Shard>> {
         let hash: CredentialHash = hash.0;
-        self.ask(move |store| store.find_credential(&hash))
+        let known = self.known_keys.lock().get(&hash).copied();
+        if known.is_some() {
+            return Box::pin(async move { Ok(known) });
+        }
+        let known_keys = Arc::clone(&self.known_keys);
+        self.keys.ask(move |store| {
+            let found = store.find_credential(&hash)?;
+            if let Some(shard) = found {
+                let mut known = known_keys.lock();
+                if known.len() >= KNOWN_KEYS_MAX {
+                    known.clear();
+                }
+                known.insert(hash, shard);
+            }
+            Ok(found)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use log_store::sim::SimStore;
+
+    use super::*;
+    use crate::catalog::Bytes;
+    use crate::error::ErrorKind;
+
+    const HASH: CredentialHash = [7; 32];
+
+    #[actix::test]
+    async fn a_key_is_looked_up_once_and_too_many_lookups_are_refused() {
+        let store = SimStore::new(4);
+        let way = || Box::new(store.clone()) as Box<dyn log_store::Directory>;
+        log_store::Directory::add_credentials(&mut store.clone(), &[(HASH, Shard(3))]).unwrap();
+        let directory = StoredDirectory::start([way(), way()]).unwrap();
+        let find = |hash| directory.shard_of_key(Bytes(hash));
+        assert_eq!(find([8; 32]).await.unwrap(), None);
+        assert_eq!(find(HASH).await.unwrap(), Some(Shard(3)));
+        // While the thread is held up, places run out; a key that is known needs none.
+        let held = directory.keys.store.lock();
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| find([8; 32])).collect();
+        let refused = find([8; 32]).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        assert_eq!(find(HASH).await.unwrap(), Some(Shard(3)));
+        assert_eq!(directory.shard_of_email("ada@example.com").await.unwrap(), None);
+        drop(held);
+        assert_eq!(waiting.remove(0).await.unwrap(), None);
     }
 }

@@ -59,7 +59,8 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     let connect = |timeouts| Postgres::new(&url, timeouts).map_err(of_store);
     let shards = shard_count(connect(Timeouts::default())?).await?;
     let table = Arc::new(ShardTable::new(shards, config.lease, Arc::clone(&opener.clock)));
-    let directory = StoredDirectory::start(Box::new(connect(Timeouts::default())?));
+    let ways = [connect(Timeouts::default())?, connect(Timeouts::default())?];
+    let directory = StoredDirectory::start(ways.map(|way| Box::new(way) as _));
     let directory = Arc::new(directory.map_err(ServiceError::internal)?);
     let (orders, ordered) = unbounded_channel();
     let rounds = connect(Timeouts::of_membership(config.lease))?;
