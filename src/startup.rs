@@ -250,12 +250,16 @@ impl Running {
         if let Some(inside) = self.inside {
             inside.stop().await;
         }
-        for shard in self.node.shards() {
-            close(&shard).await.map_err(StartupError::Close)?;
-        }
         match self.kind {
-            Kind::One(Some(publishing)) => remote::stop(publishing).await,
-            Kind::One(None) => {}
+            Kind::One(publishing) => {
+                for shard in self.node.shards() {
+                    close(&shard).await.map_err(StartupError::Close)?;
+                }
+                if let Some(publishing) = publishing {
+                    remote::stop(publishing).await;
+                }
+            }
+            // What could not be handed over is in the log store, and others should have it soon.
             Kind::Cluster(member) => member.end().await,
         }
         tracing::info!("stopped");

@@ -74,6 +74,15 @@ impl Layout {
         disk.sync_dir(&self.data_dir)
     }
 
+    /// Takes that back.
+    ///
+    /// # Errors
+    /// A disk error.
+    pub fn unmark_moved(&self, disk: &dyn Disk) -> io::Result<()> {
+        disk.remove(&self.moved_path())?;
+        disk.sync_dir(&self.data_dir)
+    }
+
     /// Fails if a marker says that the contents must not be used.
     pub(super) fn refuse_marked(&self, disk: &dyn Disk) -> Result<(), OpenError> {
         let markers: [(PathBuf, fn(PathBuf) -> OpenError); 2] = [

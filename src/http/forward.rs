@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::SizedStream;
 use actix_web::http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use actix_web::http::uri::PathAndQuery;
 use actix_web::http::{Method, StatusCode};
 use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
-use awc::error::SendRequestError;
+use awc::error::{ConnectError, SendRequestError};
 use awc::{Client, ClientResponse, Connector};
 use futures_util::future::{Either, select};
 use serde_json::Value;
@@ -43,6 +43,8 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
 const ASKED_BYTES_MAX: usize = 16 << 20;
 
+/// The routes that give the first answer again for an idempotency key.
+const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A worker's connections to other nodes.
@@ -199,7 +201,7 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
             }
             Attempt::Moved => Some(&owner),
             Attempt::Failed(error) => {
-                let may_repeat = matches!(error, SendRequestError::Connect(_)) || is_repeatable(&request);
+                let may_repeat = is_unsent(&error) || is_repeatable(&request);
                 if !may_repeat || Instant::now() + PAUSE >= until {
                     cluster.table.counts.unanswered();
                     return Err(unanswered(&owner, &error));
@@ -210,6 +212,9 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
         };
         owner = match cluster.table.locate(owner.shard, refused, until).await? {
             Location::At(owner) => owner,
+            Location::Here(_) if outgoing.is_too_large => {
+                return Err(ServiceError::payload_too_large(BATCH_BODY_BYTES_MAX));
+            }
             Location::Here(_) => {
                 let arrived = Arrived::again(&request, outgoing.body, until).await?;
                 return Ok(Forwarded::Here(arrived));
@@ -252,15 +257,20 @@ async fn attempt(
 }
 
 /// Whether a request may be sent again although an owner may have carried it out: it changes nothing, or its idempotency key
-/// makes the second one harmless.
+/// makes the second one harmless, on the routes that know such keys.
 fn is_repeatable(request: &HttpRequest) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
-        || request.headers().contains_key(&IDEMPOTENCY_KEY)
+        || INGESTS.contains(&request.path()) && request.headers().contains_key(&IDEMPOTENCY_KEY)
+}
+
+/// Whether nothing was sent. The library also calls it a failure to connect if a connection ends before the answer.
+fn is_unsent(error: &SendRequestError) -> bool {
+    matches!(error, SendRequestError::Connect(cause) if !matches!(cause, ConnectError::Disconnected))
 }
 
 /// Headers that belong to one connection (RFC 9110, 7.6.1).
 fn is_of_hop(name: &HeaderName) -> bool {
-    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name) || name == "keep-alive"
+    [CONNECTION, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name) || name == "keep-alive"
 }
 
 fn respond(answer: ClientResponse) -> HttpResponse {

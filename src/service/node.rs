@@ -161,6 +161,10 @@ impl Node {
         (0..shards).map(Shard)
     }
 
+    fn has(&self, shard: Shard) -> bool {
+        self.cluster().is_none_or(|cluster| shard.0 < cluster.table.len())
+    }
+
     /// Where an API key is known.
     ///
     /// # Errors
@@ -174,6 +178,7 @@ impl Node {
             Some(shard) => Some(shard),
             None => self.shard_of(hash_of(key)).await?,
         };
+        let shard = shard.filter(|shard| self.has(*shard));
         self.locate(shard.ok_or_else(unknown_key)?, until).await
     }
 
@@ -190,6 +195,7 @@ impl Node {
             (Some(shard), _) => Some(shard),
             (None, user_id) => self.shard_of(hash_of(user_id.to_string().as_bytes())).await?,
         };
+        let shard = shard.filter(|shard| self.has(*shard));
         self.locate(shard.ok_or_else(invalid_token)?, until).await
     }
 

@@ -168,13 +168,18 @@ impl ShardTable {
         }
     }
 
-    /// Ends serving a shard: new requests wait for its next owner, and those that use it get at most `within` to end.
-    /// Returns its service, if it was served.
-    pub async fn end(&self, shard: Shard, within: Duration) -> Option<Arc<Service>> {
-        let served = self.shards.get(usize::from(shard.0))?.write().served.take()?;
-        // After this time, what they have not done yet is refused by the log.
-        let _ = tokio::time::timeout(within, served.users.acquire_many(USERS_MAX)).await;
-        Some(served.service)
+    /// Ends serving a shard by this service: new requests wait for its next owner, and those that use it get at most
+    /// `within` to end.
+    pub async fn end(&self, shard: Shard, service: &Arc<Service>, within: Duration) {
+        let Some(entry) = self.shards.get(usize::from(shard.0)) else {
+            return;
+        };
+        let is_this = |served: &mut Served| Arc::ptr_eq(&served.service, service);
+        let ended = entry.write().served.take_if(is_this);
+        if let Some(served) = ended {
+            // After this time, what they have not done yet is refused by the log.
+            let _ = tokio::time::timeout(within, served.users.acquire_many(USERS_MAX)).await;
+        }
     }
 
     /// Where a shard is served now. `None` if it is between two owners.

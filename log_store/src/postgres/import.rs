@@ -1,11 +1,16 @@
 //! A shard that comes from elsewhere: a server on one machine joins a cluster.
 
+use std::time::Duration;
+
 use tokio_postgres::types::ToSql;
 
-use super::Postgres;
 use super::connection::Connection;
+use super::{Postgres, durability};
 use crate::directory::{CREDENTIALS_BATCH, CredentialHash};
 use crate::{Epoch, Sequence, Shard, StoreError};
+
+/// An import writes a row for each account and key.
+const IMPORT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Addresses that a refusal names.
 const NAMED_MAX: i64 = 10;
@@ -63,7 +68,25 @@ impl Postgres {
     /// The store fails, the shard has accounts, or another shard has one of the addresses. Then nothing is changed, unless
     /// the store became unavailable during the commit: the shard's root tells.
     pub fn import(&mut self, import: &Import<'_>) -> Result<(), StoreError> {
-        self.change(async |connection| replace(connection, import).await)
+        self.ask_within(IMPORT_TIME_MAX, async |connection| {
+            durability::check(connection).await?;
+            replace(connection, import).await
+        })
+    }
+
+    /// The root of a shard, after whatever is being committed to its row.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn root_of(&mut self, shard: Shard) -> Result<Option<String>, StoreError> {
+        self.ask_within(IMPORT_TIME_MAX, async |connection| {
+            let select = "SELECT root FROM shard WHERE id = $1 FOR UPDATE";
+            let row = connection
+                .client
+                .query_one(select, &[&i32::from(shard.0)])
+                .await?;
+            Ok(row.get(0))
+        })
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::Arrived;
 use crate::error::ServiceError;
-use crate::http::{auth, inside};
+use crate::http::{auth, inside, shape};
+use crate::journal::THE_SHARD;
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
 use crate::service::{Access, Caller, Location, Node, ShardService};
@@ -134,6 +135,7 @@ impl Credential for NewUser {
         arrived: Arrived,
         node: &Data<Node>,
     ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+        check_signup_open(&node.config)?;
         locate_email(arrived, node).await
     }
 
@@ -154,8 +156,12 @@ async fn locate_email(
         return Ok((Location::Here(shard), arrived));
     }
     let (email, arrived) = arrived.member("email", BODY_BYTES_MAX).await?;
-    let email = email.unwrap_or_default().trim().to_lowercase();
-    Ok((node.locate_email(&email, arrived.until).await?, arrived))
+    let location = match email.and_then(|text| shape::email(&text).ok()) {
+        Some(email) => node.locate_email(&email, arrived.until).await?,
+        // No account has it: any shard says what is wrong.
+        None => node.locate(THE_SHARD, arrived.until).await?,
+    };
+    Ok((location, arrived))
 }
 
 /// Whoever runs the server.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use disk::{Disk, StdDisk};
-use log_store::{Import, LogStore, Postgres, Shard, StoreError, Timeouts};
+use log_store::{Import, Postgres, Shard, StoreError, Timeouts};
 
 use super::Failure;
 use crate::catalog::Catalog;
@@ -133,20 +133,28 @@ fn upload(
         addresses: &accounts.addresses,
         credentials: &accounts.credentials,
     };
-    match store.import(&import) {
-        // The answer to the commit may have been lost.
-        Err(StoreError::Unavailable(error)) => {
-            let rows = store.shards()?;
-            let is_done = rows
-                .iter()
-                .any(|row| row.shard == shard && row.root.as_deref() == Some(&root));
-            if !is_done {
-                return Err(StoreError::Unavailable(error).into());
-            }
-        }
-        done => done?,
-    }
+    // Before the commit: from then on there must be no second owner, whatever happens here.
     layout.mark_moved(&StdDisk)?;
+    let outcome = match store.import(&import) {
+        // The answer to the commit may have been lost.
+        Err(StoreError::Unavailable(error)) => match store.root_of(shard) {
+            Ok(now) if now.as_deref() == Some(&root) => Ok(()),
+            Ok(_) => Err(StoreError::Unavailable(error)),
+            Err(_) => {
+                return Err(format!(
+                    "whether {} is shard {shard} now is not known ({error}). If `tidewatch cluster status` shows the root \
+                     {root} for that shard, it is; otherwise remove the file MOVED in the directory, and try again",
+                    layout.data_dir.display()
+                )
+                .into());
+            }
+        },
+        outcome => outcome,
+    };
+    if let Err(refused) = outcome {
+        layout.unmark_moved(&StdDisk)?;
+        return Err(refused.into());
+    }
     Ok(Imported {
         shard,
         accounts: accounts.addresses.len(),

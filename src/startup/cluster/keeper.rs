@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::Failure;
 use super::membership::{Order, Report, Reports};
 use crate::catalog::Command;
-use crate::checkpoint::{self, Layout, StoredHome};
+use crate::checkpoint::{self, Layout, Rooms, StoredHome};
 use crate::error::ServiceError;
 use crate::http;
 use crate::journal::{Journal, StoredShard};
@@ -162,6 +163,13 @@ impl Keeper {
         let opener = &self.opener;
         let (pools, clock) = (Arc::clone(&opener.pools), Arc::clone(&opener.clock));
         let rooms = checkpoint::start_stored(&opener.config, pools, clock, home, log).await?;
+        let checkpointer = rooms.checkpointer.clone();
+        let served = self.serve(rooms, shard, ordinals).await;
+        served.inspect_err(|_| checkpointer.abandon())
+    }
+
+    /// Starts the service of a shard that has recovered.
+    async fn serve(&self, rooms: Rooms, shard: Shard, ordinals: Range<u32>) -> Result<Service, Failure> {
         if rooms.catalog.read(|catalog| catalog.last_bucket_ordinal()) < ordinals.start {
             let begun = rooms.journal.commit(Command::BucketOrdinalsBegun {
                 first: ordinals.start,
@@ -172,7 +180,7 @@ impl Keeper {
             shard,
             directory: Arc::clone(&self.directory),
         };
-        opener.serve(rooms, Some(place)).await.map_err(cause_of)
+        self.opener.serve(rooms, Some(place)).await.map_err(cause_of)
     }
 
     /// Copies the shard's last checkpoint into a directory of its own. What earlier openings have left is removed.
@@ -182,7 +190,9 @@ impl Keeper {
         let (objects, root) = (Arc::clone(&self.objects), claimed.root.clone());
         let copy = move || -> Result<Layout, Failure> {
             let disk = StdDisk;
-            for name in list_existing(&disk, &dir)? {
+            let own_name = own.file_name().map(ToOwned::to_owned);
+            let earlier = list_existing(&disk, &dir)?.into_iter();
+            for name in earlier.filter(|name| Some(name) < own_name.as_ref()) {
                 // What is still being written there, by an opening that was dropped, is removed the next time.
                 if let Err(error) = disk.remove_dir_all(&dir.join(name)) {
                     tracing::debug!(%error, "an old copy of a shard could not be removed yet");
@@ -196,6 +206,9 @@ impl Keeper {
             Ok(layout)
         };
         let _place = self.fetches.acquire().await?;
+        if !self.is_at(shard, claimed.epoch) {
+            return Err("it was dropped before it was opened".into());
+        }
         rt::task::spawn_blocking(copy).await?
     }
 
@@ -222,7 +235,8 @@ impl Keeper {
                 tracing::warn!(%shard, %error, "a shard is handed over without a checkpoint: the next owner replays its log");
             }
             let paused = Instant::now();
-            keeper.table.end(shard, REQUESTS_WITHIN).await;
+            // Another opening of the shard may be served by now, if this one was dropped meanwhile.
+            keeper.table.end(shard, &service, REQUESTS_WITHIN).await;
             flush_key_touches(&service).await;
             save_calls(&service).await;
             if let Err(error) = service.checkpointer.hand_over().await {
@@ -239,7 +253,7 @@ impl Keeper {
     /// Drops a shard that somebody else owns, or that is about to be opened again.
     async fn forget(&self, shard: Shard, epoch: Epoch) {
         if let Some(State::Open(service)) = self.remove(shard, epoch) {
-            self.table.end(shard, Duration::ZERO).await;
+            self.table.end(shard, &service, Duration::ZERO).await;
             service.abandon();
             self.table.counts.dropped();
             tracing::warn!(%shard, epoch, "shard dropped");

@@ -207,7 +207,12 @@ impl Membership {
         let Some(joined) = &mut self.joined else {
             return Ok(());
         };
+        let period = Lease::new(self.lease).period();
         for step in joined.ownership.observe(&tables, &self.open) {
+            // The node must renew in between. What is left is found again in the next round.
+            if self.table.now() > sent_at + period {
+                break;
+            }
             self.take(step)?;
         }
         Ok(())
@@ -299,6 +304,12 @@ impl Membership {
                 }
             }
             Step::Release { shard, epoch } => {
+                if self.is_leaving {
+                    // All at once: one that takes long must not keep the others.
+                    for (shard, epoch) in &self.open {
+                        self.order(Order::HandOver(*shard, *epoch));
+                    }
+                }
                 if self.open.get(&shard) == Some(&epoch) {
                     self.order(Order::HandOver(shard, epoch));
                 } else {
