@@ -20,6 +20,7 @@ mod restore;
 mod root;
 mod sweep;
 mod synchronous;
+mod take_over;
 
 pub use background::Publishing;
 pub use checkpoints::{Checkpoint, Choice, checkpoints};
@@ -29,6 +30,7 @@ pub use publisher::{Published, Publisher, PublisherOptions};
 pub use restore::{fetch, restore, verify};
 pub use root::Root;
 pub use synchronous::PublishAndWait;
+pub use take_over::{TakenOver, take_over};
 
 #[cfg(test)]
 pub(crate) use restore::restore_to;

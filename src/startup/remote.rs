@@ -36,6 +36,7 @@ pub(super) fn start(
         clock: Arc::clone(clock),
         shard: THE_SHARD,
         epochs: Epochs::Taken,
+        taken_over: None,
     };
     let started = Publishing::start(options, config.storage.remote_period);
     started

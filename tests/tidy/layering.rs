@@ -94,6 +94,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "config",
             "delivery",
             "error",
+            "extents",
             "ids",
             "ingest",
             "journal",
@@ -114,6 +115,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "error",
+            "extents",
             "ids",
             "ingest",
             "limits",
@@ -141,6 +143,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
+    ("extents", &["clock", "pools"]),
     // `backup` and `check` for pinned files, their verification, and empty directories.
     (
         "remote",
@@ -151,6 +154,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "checked_file",
             "checkpoint",
             "clock",
+            "extents",
             "priority",
             "random",
             "sealed_file",

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt;
+use disk::StdDisk;
 use log_store::{Postgres, StoreError, Timeouts};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
@@ -20,6 +21,7 @@ use super::StartupError;
 use super::opener::Opener;
 use crate::config::ClusterConfig;
 use crate::error::ServiceError;
+use crate::extents::{CacheOptions, ExtentCache};
 use crate::journal::{Journal, StoredLog};
 use crate::service::{Cluster, Node, ShardTable};
 use directory::StoredDirectory;
@@ -27,6 +29,9 @@ use keeper::{FETCHES_MAX, Keeper};
 use membership::{Membership, Report, Reports};
 
 pub use operate::{init, status};
+
+/// The file of the block cache in the data directory.
+const EXTENTS: &str = "extents";
 
 /// Pause before a log store that does not answer is tried again.
 const CONNECT_PAUSE: Duration = Duration::from_secs(1);
@@ -64,11 +69,22 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         orders,
     );
     let log = StoredLog::new(Box::new(connect(Timeouts::default())?));
+    let objects = open_objects(config)?;
+    let data_dir = &opener.config.storage.data_dir;
+    let cached = CacheOptions {
+        store: Arc::clone(&objects),
+        disk: Arc::new(StdDisk),
+        clock: Arc::clone(&opener.clock),
+        bytes_max: config.disk_cache_bytes_max,
+    };
+    let extents = ExtentCache::create(&data_dir.join(EXTENTS), cached).map_err(ServiceError::internal)?;
+    let figures = extents.figures();
     let keeper = Keeper {
         opener: Arc::clone(opener),
         journal: Journal::start(log).map_err(ServiceError::internal)?,
         store: Mutex::new(Box::new(connect(Timeouts::default())?)),
-        objects: open_objects(config)?,
+        objects,
+        extents,
         table: Arc::clone(&table),
         directory: Arc::clone(&directory) as _,
         reports: reports.clone(),
@@ -82,6 +98,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         table,
         directory,
         secret: config.secret.as_deref().unwrap_or_default().into(),
+        extents: figures,
     };
     Ok((opener.node_of(cluster), Member { reports }))
 }
