@@ -47,6 +47,7 @@ mod server;
 mod sonic;
 mod storage;
 mod table;
+mod take_over;
 mod wide;
 
 use std::error::Error;
@@ -95,6 +96,7 @@ const EXPERIMENTS: &[Experiment] = &[
     owed::OWED,
     log_store::LOG_STORE,
     log_tables::LOG_TABLES,
+    take_over::TAKE_OVER,
 ];
 
 fn main() -> Outcome<()> {

@@ -70,6 +70,9 @@ pub(super) struct Source {
     pub(super) bytes: u64,
 }
 
+/// Says how many extents to download from one on, of which so many are read now.
+pub(super) type Ahead<'a> = &'a dyn Fn(u64, u64) -> u64;
+
 /// Where an extent is.
 enum Place {
     Slot(u64),
@@ -138,8 +141,7 @@ impl ExtentCache {
         }
     }
 
-    /// Reads a range of a file. With `again`, what the cache holds of it is replaced by what the object store has. `ahead`
-    /// says how many extents to download from a given one on.
+    /// Reads a range of a file. With `again`, what the cache holds of it is replaced by what the object store has.
     ///
     /// # Errors
     /// The object store fails, or is too slow; the message names the object.
@@ -148,7 +150,7 @@ impl ExtentCache {
         source: &Source,
         range: Range<u64>,
         again: bool,
-        ahead: &dyn Fn(u64) -> u64,
+        ahead: Ahead<'_>,
     ) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
         let mut at = range.start;
@@ -199,7 +201,7 @@ impl Inner {
         part: &Part<'_>,
         wanted: u64,
         again: bool,
-        ahead: &dyn Fn(u64) -> u64,
+        ahead: Ahead<'_>,
         bytes: &mut Vec<u8>,
     ) -> Result<(), String> {
         let mut place = self.find(part, wanted, again, ahead)?;
@@ -250,7 +252,7 @@ impl Inner {
         part: &Part<'_>,
         wanted: u64,
         again: bool,
-        ahead: &dyn Fn(u64) -> u64,
+        ahead: Ahead<'_>,
     ) -> Result<Place, String> {
         let extent = part.extent();
         let mut state = self.state.lock();
@@ -271,7 +273,7 @@ impl Inner {
             let object = &part.source.object;
             return Err(format!("the object store does not serve {object} at the moment"));
         }
-        let count_max = wanted.max(ahead(part.index)).min(LOAD_EXTENTS_MAX);
+        let count_max = ahead(part.index, wanted).clamp(1, LOAD_EXTENTS_MAX);
         let extents = part.source.bytes.div_ceil(EXTENT_BYTES);
         let behind = (part.index + count_max).min(extents);
         let is_missing = |index: &u64| {
@@ -290,14 +292,14 @@ impl Inner {
         let (object, file_bytes) = (Arc::clone(&part.source.object), part.source.bytes);
         self.workers.run(move || {
             let end = (indexes.end * EXTENT_BYTES).min(file_bytes);
-            inner.load(&object, &under_way, end);
-            inner.keep(extent.file, indexes, &under_way);
+            let loaded = inner.load(&object, &under_way, end);
+            inner.end(extent.file, indexes, &under_way, loaded);
         });
         Ok(Place::Load(load))
     }
 
-    /// Downloads extents, and hands them to the readers that wait.
-    fn load(&self, object: &str, load: &Load, end: u64) {
+    /// Downloads extents.
+    fn load(&self, object: &str, load: &Load, end: u64) -> Result<Bytes, String> {
         count(&self.figures.requests, 1);
         let loaded = self.store.get_range(object, load.start..end);
         match &loaded {
@@ -311,27 +313,35 @@ impl Inner {
                 }
             }
         }
-        load.end(loaded.map_err(|error| error.to_string()));
+        loaded.map_err(|error| error.to_string())
     }
 
-    /// Writes downloaded extents to slots. A reader finds them in the download until they are there.
-    fn keep(&self, file: u64, indexes: Range<u64>, load: &Load) {
-        let outcome = load.wait(Duration::ZERO);
-        for index in indexes {
-            let extent = Extent { file, index };
-            let from = index * EXTENT_BYTES - load.start;
-            let kept = match &outcome {
-                Some(Ok(bytes)) => self.write(bytes, from),
-                _ => None,
-            };
-            let mut state = self.state.lock();
-            if let Some(slot) = kept {
-                state.slots.fill(slot, extent);
-            }
-            state.loading.remove(&extent);
-            self.note_held(&state);
-        }
+    /// Hands the outcome to the readers that wait, and writes downloaded extents to slots. A reader finds them in the
+    /// download until they are there.
+    fn end(&self, file: u64, indexes: Range<u64>, load: &Load, loaded: Result<Bytes, String>) {
         self.state.lock().loads -= 1;
+        let extents = indexes.map(|index| Extent { file, index });
+        match loaded {
+            Ok(bytes) => {
+                load.end(Ok(bytes.clone()));
+                for extent in extents {
+                    let kept = self.write(&bytes, extent.index * EXTENT_BYTES - load.start);
+                    let mut state = self.state.lock();
+                    if let Some(slot) = kept {
+                        state.slots.fill(slot, extent);
+                    }
+                    state.loading.remove(&extent);
+                    self.note_held(&state);
+                }
+            }
+            Err(error) => {
+                // First, so that whoever tries again makes a request of its own.
+                let mut state = self.state.lock();
+                extents.for_each(|extent| drop(state.loading.remove(&extent)));
+                drop(state);
+                load.end(Err(error));
+            }
+        }
     }
 
     /// Writes an extent, which begins at `from` in these bytes, to a slot.

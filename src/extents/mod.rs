@@ -13,6 +13,7 @@ mod remote_file;
 mod slots;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 pub use cache::{CacheOptions, ExtentCache};
 pub use remote_file::RemoteFile;
@@ -30,6 +31,9 @@ pub struct ExtentFigures {
     loaded_bytes: AtomicU64,
     held_bytes: AtomicU64,
     bytes_max: AtomicU64,
+    take_over_requests: AtomicU64,
+    take_over_bytes: AtomicU64,
+    take_over_ns: AtomicU64,
 }
 
 /// A reading of [`ExtentFigures`].
@@ -49,6 +53,12 @@ pub struct ExtentStats {
     pub held_bytes: u64,
     /// Limit of these.
     pub bytes_max: u64,
+    /// Requests to the object store to take over shards, before they are opened.
+    pub take_over_requests: u64,
+    /// Bytes of the responses.
+    pub take_over_bytes: u64,
+    /// Time that reading and writing what they returned took, in nanoseconds.
+    pub take_over_ns: u64,
 }
 
 impl ExtentFigures {
@@ -63,7 +73,21 @@ impl ExtentFigures {
             loaded_bytes: read(&self.loaded_bytes),
             held_bytes: read(&self.held_bytes),
             bytes_max: read(&self.bytes_max),
+            take_over_requests: read(&self.take_over_requests),
+            take_over_bytes: read(&self.take_over_bytes),
+            take_over_ns: read(&self.take_over_ns),
         }
+    }
+
+    /// Counts a request that was made to take over a shard.
+    pub fn took_over(&self, bytes: u64) {
+        count(&self.take_over_requests, 1);
+        count(&self.take_over_bytes, bytes);
+    }
+
+    /// Counts the time of a take-over.
+    pub fn took_over_within(&self, took: Duration) {
+        count(&self.take_over_ns, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 

@@ -50,26 +50,25 @@ impl RemoteFile {
                 expected,
             });
         }
-        let ahead = |index| self.extents_ahead(index);
+        let ahead = |index, wanted| self.extents_ahead(index, wanted);
         let range = range.start as u64..range.end as u64;
         let read = self.cache.read(&self.source, range, again, &ahead);
         read.map(Cow::Owned).map_err(EngineError::Unavailable)
     }
 
-    /// How many extents to download from this one on. A reader that goes on where the last download ended reads blocks in
-    /// their order, and gets twice as many each time.
-    fn extents_ahead(&self, index: u64) -> u64 {
+    /// How many extents to download from this one on, of which so many are `wanted` now. A reader that goes on where the
+    /// last download ended reads blocks in their order, and gets twice as many each time.
+    fn extents_ahead(&self, index: u64, wanted: u64) -> u64 {
         let is_next = self.behind.load(Ordering::Relaxed) == index;
         let last = self.last.load(Ordering::Relaxed);
-        let count = match is_next {
-            true => (2 * last).clamp(1, LOAD_EXTENTS_MAX),
-            false => 1,
-        };
-        self.last.store(count, Ordering::Relaxed);
-        self.behind.store(index + count, Ordering::Relaxed);
+        let more = if is_next { 2 * last } else { 1 };
         // Those of the footer are not needed.
         let blocks_end = (self.tail_start as u64).div_ceil(EXTENT_BYTES);
-        count.min(blocks_end.saturating_sub(index)).max(1)
+        let more = more.min(blocks_end.saturating_sub(index));
+        let count = more.max(wanted).min(LOAD_EXTENTS_MAX);
+        self.last.store(count, Ordering::Relaxed);
+        self.behind.store(index + count, Ordering::Relaxed);
+        count
     }
 }
 

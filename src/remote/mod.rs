@@ -9,6 +9,7 @@
 
 mod background;
 mod checkpoints;
+mod counted;
 mod epoch;
 mod error;
 mod held;
@@ -38,5 +39,7 @@ pub(crate) use restore::restore_to;
 /// The shard of a server on one machine.
 pub const THE_SHARD: u16 = 0;
 
+#[cfg(test)]
+mod take_over_tests;
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,14 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use disk::{Bytes, Disk};
 use engine::footer_start;
 use objects::{ObjectError, ObjectStore};
 
 use super::checkpoints::{Checkpoint, read};
+use super::counted::Counted;
 use super::error::RemoteError;
 use super::names::ShardNames;
 use super::restore::{Failed, check_names, copy_files, read_all};
@@ -45,6 +47,11 @@ pub fn take_over(
     layout: &Layout,
     cache: &ExtentCache,
 ) -> Result<TakenOver, RemoteError> {
+    let (began, figures) = (Instant::now(), cache.figures());
+    let store: &dyn ObjectStore = &Counted {
+        store,
+        figures: Arc::clone(&figures),
+    };
     let name = root.parse();
     let name =
         name.map_err(|()| RemoteError::DamagedRoot(root.to_owned(), "it is not a root's name".to_owned()))?;
@@ -88,6 +95,7 @@ pub fn take_over(
     })?;
     let root = checkpoint.root;
     root.manifest.write(disk, &layout.data_dir)?;
+    figures.took_over_within(began.elapsed());
     Ok(TakenOver {
         root,
         segments: elsewhere,

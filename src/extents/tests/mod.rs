@@ -109,8 +109,9 @@ fn many_readers_of_a_small_cache_get_the_objects_bytes() {
         }
     });
     let stats = world.stats();
-    assert!(stats.hits > 100 && stats.misses > 100, "both happen: {stats:?}");
+    assert!(stats.hits > 20 && stats.misses > 100, "both happen: {stats:?}");
     assert!(stats.loaded_bytes > 50 * EXTENT_BYTES, "evicted extents are loaded again");
+    until_kept(&world, 5);
     drop(files);
     assert_eq!(world.stats().held_bytes, 0, "closed files leave");
 }

@@ -204,6 +204,12 @@ fn write_extents(extents: &ExtentStats, text: &mut Exposition) {
             "Such requests that failed, or were not made because others had just failed.";
         counter "tidewatch_disk_cache_loaded_bytes_total" = extents.loaded_bytes,
             "Bytes of blocks read from the object store.";
+        counter "tidewatch_take_over_requests_total" = extents.take_over_requests,
+            "Requests to the object store to take over shards.";
+        counter "tidewatch_take_over_bytes_total" = extents.take_over_bytes,
+            "Bytes read from the object store to take over shards.";
+        counter "tidewatch_take_over_seconds_total" = seconds(extents.take_over_ns),
+            "Seconds spent in copying what shards that are taken over need; recovery follows.";
         gauge "tidewatch_disk_cache_bytes" = extents.held_bytes, "Bytes in the disk cache.";
         gauge "tidewatch_disk_cache_bytes_max" = extents.bytes_max,
             "Limit of those bytes; above it the least recently used are evicted.";
