@@ -53,7 +53,8 @@ pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
 pub use segment::{
-    Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter, footer_start, salvage,
+    FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
+    footer_start, salvage,
 };
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, View};

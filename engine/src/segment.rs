@@ -15,8 +15,8 @@ use crate::content::{SharedBytes, Tail};
 use crate::entry::BlockEntry;
 use crate::error::DamagedBlock;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
-pub use table::{SegmentRow, footer_start};
 pub(crate) use table::bucket_at;
+pub use table::{FooterStart, SegmentRow, footer_start};
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;
 

@@ -83,7 +83,13 @@ const CACHE_BYTES: u64 = 4 << 20;
 /// A disk error, or damage. Nothing has been changed then, except that a torn tail of the log has been truncated.
 pub fn open(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let mut log = LocalShard::new(Arc::clone(disk), layout.log_dir(), LogOptions::default());
-    open_with(disk, layout, &mut log, Cache::new(CACHE_BYTES), &HeldElsewhere::new())
+    open_with(
+        disk,
+        layout,
+        &mut log,
+        Cache::new(CACHE_BYTES),
+        &HeldElsewhere::new(),
+    )
 }
 
 /// Like `open`, with any log, for a caller that appends to it and serves queries. Segments may be `elsewhere`.

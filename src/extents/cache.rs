@@ -277,14 +277,19 @@ impl Inner {
         let extents = part.source.bytes.div_ceil(EXTENT_BYTES);
         let behind = (part.index + count_max).min(extents);
         let is_missing = |index: &u64| {
-            let extent = Extent { index: *index, ..extent };
+            let extent = Extent {
+                index: *index,
+                ..extent
+            };
             !state.slots.contains(extent) && !state.loading.contains_key(&extent)
         };
         let more = (part.index + 1..behind).take_while(is_missing).count() as u64;
         let load = Arc::new(Load::new(part.index * EXTENT_BYTES));
         let indexes = part.index..part.index + 1 + more;
         for index in indexes.clone() {
-            state.loading.insert(Extent { index, ..extent }, Arc::clone(&load));
+            state
+                .loading
+                .insert(Extent { index, ..extent }, Arc::clone(&load));
         }
         state.loads += 1;
         drop(state);

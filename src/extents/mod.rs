@@ -87,7 +87,10 @@ impl ExtentFigures {
 
     /// Counts the time of a take-over.
     pub fn took_over_within(&self, took: Duration) {
-        count(&self.take_over_ns, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        count(
+            &self.take_over_ns,
+            u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+        );
     }
 }
 

@@ -122,7 +122,10 @@ impl Slots {
 
     /// Forgets the extents of a file that nobody reads any more.
     pub(super) fn forget_file(&mut self, file: u64) {
-        let all = Extent { file, index: 0 }..=Extent { file, index: u64::MAX };
+        let all = Extent { file, index: 0 }..=Extent {
+            file,
+            index: u64::MAX,
+        };
         let extents: Vec<Extent> = self.held.range(all).map(|(extent, _)| *extent).collect();
         extents.into_iter().for_each(|extent| self.forget(extent));
     }

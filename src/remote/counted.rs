@@ -15,7 +15,8 @@ pub(super) struct Counted<'a> {
 
 impl Counted<'_> {
     fn count(&self, read: Result<Bytes, ObjectError>) -> Result<Bytes, ObjectError> {
-        self.figures.took_over(read.as_ref().map_or(0, |bytes| bytes.len() as u64));
+        self.figures
+            .took_over(read.as_ref().map_or(0, |bytes| bytes.len() as u64));
         read
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use disk::{Bytes, Disk};
-use engine::footer_start;
+use engine::{FooterStart, footer_start};
 use objects::{ObjectError, ObjectStore};
 
 use super::checkpoints::{Checkpoint, read};
@@ -112,20 +112,20 @@ fn copy_footer(
 ) -> Result<Arc<dyn Bytes>, Failed> {
     let failed = |error| Failed::Disk(RemoteError::Write(path.to_owned(), error));
     let len = usize::try_from(file.bytes).map_err(|_| damaged(file, "it is too large for this machine"))?;
-    let starts = |end: &[u8]| {
-        let found = footer_start(end, len).map_err(|error| damaged(file, &error.to_string()));
-        found.map(|start| start as u64)
-    };
     let mut end_start = file.bytes.saturating_sub(FIRST_BYTES);
     let mut end = read_range(store, file, end_start, file.bytes)?.to_vec();
-    let mut start = starts(&end)?;
-    if start < end_start {
-        // The table may have ended before the bytes that were read. With it, the start of the entries is known.
-        let mut table = read_range(store, file, start, end_start)?.to_vec();
-        table.extend_from_slice(&end);
-        (end, end_start) = (table, start);
-        start = starts(&end)?;
-    }
+    let start = loop {
+        match footer_start(&end, len).map_err(|error| damaged(file, &error.to_string()))? {
+            FooterStart::At(start) => break start as u64,
+            FooterStart::Unknown(from) if (from as u64) < end_start => {
+                // The table, which has some 40 bytes for each bucket.
+                let mut longer = read_range(store, file, from as u64, end_start)?.to_vec();
+                longer.extend_from_slice(&end);
+                (end, end_start) = (longer, from as u64);
+            }
+            FooterStart::Unknown(_) => return Err(damaged(file, "its table is incomplete")),
+        }
+    };
     let mut out = FileWriter::new(disk.create(path).map_err(failed)?);
     let mut at = start;
     while at < end_start {

@@ -12,8 +12,8 @@ use engine::query::{GroupQuery, Page, ScanQuery, Selection, group, scan};
 use engine::rows::RowsWriter;
 use engine::{Cache, EngineError, SegmentFile, SegmentWriter, SeriesSnapshot, Store, Unit};
 use fastrand::Rng;
-use objects::sim::{Fault, SimObjects};
 use objects::Bytes;
+use objects::sim::{Fault, SimObjects};
 
 use super::{Epochs, Published, Publisher, PublisherOptions, TakenOver, fetch, take_over};
 use crate::checkpoint::tests::seed;
@@ -93,11 +93,7 @@ fn publish(publisher: &mut Publisher, manifest: &Manifest) -> Published {
 impl World {
     /// Segments of one node, published.
     fn new(segments: u64, slots: u64) -> (World, String) {
-        let (objects, clock, disk) = (
-            SimObjects::default(),
-            Arc::new(ManualClock::new(0)),
-            new_disk(),
-        );
+        let (objects, clock, disk) = (SimObjects::default(), Arc::new(ManualClock::new(0)), new_disk());
         (1..=segments).for_each(|id| write(&disk, id));
         let options = CacheOptions {
             store: Arc::new(objects.clone()),
@@ -218,17 +214,20 @@ fn queries_answer_as_on_full_copies() {
     });
     let stats = world.stats();
     assert!(stats.held_bytes <= 3 * EXTENT_BYTES, "{stats:?}");
-    assert!(stats.requests > 20, "extents were evicted and read again: {stats:?}");
+    assert!(
+        stats.requests > 20,
+        "extents were evicted and read again: {stats:?}"
+    );
 }
 
 #[test]
 fn an_object_store_that_fails_costs_single_queries() {
     const SEGMENTS: u64 = 2;
     let first = seed();
-    let (world, root) = World::new(SEGMENTS, 3);
+    let (world, root) = World::new(SEGMENTS, 1);
     let (full, taken) = (copied(&world, &root), world.take_over(&root).1);
     let store = opened(&taken);
-    world.objects.fail_at_random(first, 5);
+    world.objects.fail_at_random(first, 3);
     let mut rng = Rng::with_seed(first);
     let (mut failed, mut answered) = (0, 0);
     for _ in 0..150 {
@@ -260,24 +259,79 @@ fn cost(segments: u64) -> (u64, u64, u64) {
     assert_eq!(store.segment_bytes() > 0, segments > 0);
     let stats = world.stats();
     assert_eq!(stats.requests, 0, "no block is read before a query needs it");
-    (stats.take_over_bytes, stats.take_over_requests, taken.root.bytes())
+    (
+        stats.take_over_bytes,
+        stats.take_over_requests,
+        taken.root.bytes(),
+    )
 }
 
 #[test]
 fn a_take_over_reads_footers_and_no_blocks() {
     let ((bytes, requests, sealed), (tenfold, tenfold_requests, tenfold_sealed)) = (cost(1), cost(10));
-    println!("{bytes} B in {requests} requests of {sealed} B; {tenfold} B in {tenfold_requests} of {tenfold_sealed} B");
+    println!(
+        "{bytes} B in {requests} requests of {sealed} B; {tenfold} B in {tenfold_requests} of {tenfold_sealed} B"
+    );
     assert!(tenfold_sealed >= 10 * sealed - 1_000);
     // The root, and the end of each segment.
     assert_eq!((requests, tenfold_requests), (2, 11));
     assert!(tenfold <= 11 * (64 << 10) + 20_000, "{tenfold} bytes");
 }
 
+/// A footer that is longer than what is read at first.
+#[test]
+fn a_long_footer_is_copied_whole() {
+    let (mut world, _) = World::new(1, 3);
+    let record = |sources: u32| {
+        let mut rows = RowsWriter::new();
+        for source in 0..sources {
+            rows.begin(source);
+            rows.number(0, f64::from(source), 0);
+            rows.commit(SECOND_NS);
+        }
+        let mut record = Vec::new();
+        rows.encode(&mut record);
+        record
+    };
+    let (few, many) = (record(1), record(5_000));
+    let written = write_segment(&world.disk, &layout().segments_dir(), 2, |out: &mut dyn Write| {
+        let mut segment = SegmentWriter::new(out)?;
+        for bucket in [BUCKET, 7].into_iter().chain(1_000..3_000) {
+            let mut store = Store::new();
+            let rows = if bucket == 7 { &many } else { &few };
+            store.apply(rows, 1).map_err(std::io::Error::other)?;
+            segment.begin_bucket(bucket);
+            if let Some(checkpoint) = store.begin_checkpoint() {
+                checkpoint.write(&mut segment)?;
+            }
+        }
+        segment.finish()
+    });
+    assert!(written.unwrap().footer_bytes() > 300_000);
+    world.manifest.segments.push(2);
+    let published = publish(&mut publisher(&world, &world.disk, 2, None), &world.manifest);
+    let (_, taken) = world.take_over(&published.root.to_string());
+    let file = SegmentFile::open(2, Arc::clone(&taken.segments[&2].content)).unwrap();
+    assert_eq!(file.parts().count(), 2_002);
+    assert!(file.parts().all(|part| file.part(part.bucket).is_ok()));
+    assert!(
+        world
+            .disk
+            .files()
+            .keys()
+            .all(|path| !path.to_string_lossy().contains("footer"))
+    );
+    assert_eq!(world.stats().requests, 0);
+}
+
 #[test]
 fn what_the_object_store_has_is_not_uploaded_again() {
     let (mut world, root) = World::new(3, 3);
     let (disk, taken) = world.take_over(&root);
-    assert!(layout().segments_dir().list(&disk).unwrap().ids.is_empty(), "no segment is here");
+    assert!(
+        layout().segments_dir().list(&disk).unwrap().ids.is_empty(),
+        "no segment is here"
+    );
     let mut publisher = publisher(&world, &disk, 2, Some(taken.root));
     write(&disk, 4);
     world.manifest.segments.push(4);
@@ -318,7 +372,10 @@ fn a_damaged_block_is_damage_and_says_where() {
             metadata: None,
             stop: &|| false,
         };
-        let selection = [Selection { series: &series, fields: None }];
+        let selection = [Selection {
+            series: &series,
+            fields: None,
+        }];
         scan(&selection, &all).err()
     });
     let damaged: Vec<EngineError> = damaged.collect();

@@ -11,7 +11,9 @@ use crate::content::SharedBytes;
 
 /// Length of the block at the beginning of these bytes; `None` if they do not begin with a valid directory.
 pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
-    Directory::read(bytes, bytes.len()).ok().map(|directory| directory.block_bytes)
+    Directory::read(bytes, bytes.len())
+        .ok()
+        .map(|directory| directory.block_bytes)
 }
 
 /// Recovers the block at this range of a file as rows of the source. It is encoded again, so that it has rollups and a

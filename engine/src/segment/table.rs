@@ -135,20 +135,35 @@ impl Trailer {
     }
 }
 
-/// Where the footer of a segment file of `len` bytes starts, given its last bytes. They must include the trailer; if they
-/// do not include the table, the result is where the table starts, and the caller asks again with the bytes from there.
+/// What the last bytes of a segment file say of its footer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FooterStart {
+    /// It starts at this offset.
+    At(usize),
+    /// The bytes from this offset on say where it starts.
+    Unknown(usize),
+}
+
+/// Where the footer of a segment file of `len` bytes starts, given its last bytes, which must include the trailer. Table and
+/// entries are not verified: [`crate::SegmentFile::open`] does that.
 ///
 /// # Errors
 /// [`EngineError::Corrupt`] if they are not the end of a segment file of the current version.
-pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<usize, EngineError> {
+pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<FooterStart, EngineError> {
     let tail = Tail::new(last_bytes, len);
     let at = Trailer::read(tail)?.at;
-    if at < tail.start() || at + TRAILER_BYTES == len {
-        return Ok(at);
+    if at + TRAILER_BYTES == len {
+        // No buckets.
+        return Ok(FooterStart::At(at));
     }
-    let first = tail.get(at..at + ROW_BYTES).map(SegmentRow::decode).transpose()?;
-    let start = first.map(|row| row.entries.start).filter(|start| *start <= at);
-    start.ok_or_else(|| corrupt(at, "entries before the table"))
+    let Some(first) = tail.get(at..at + ROW_BYTES) else {
+        return Ok(FooterStart::Unknown(at));
+    };
+    let start = SegmentRow::decode(first)?.entries.start;
+    match start <= at {
+        true => Ok(FooterStart::At(start)),
+        false => Err(corrupt(at, "entries before the table")),
+    }
 }
 
 impl Table {

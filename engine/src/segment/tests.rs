@@ -181,6 +181,28 @@ fn a_footer_has_less_than_four_gibibytes() {
     assert!(old_footer_start(100, 93).is_err(), "nor one longer than the file");
 }
 
+/// However few of the last bytes are known, they lead to the start of the footer.
+#[test]
+fn the_last_bytes_say_where_the_footer_starts() {
+    let bytes = of_three();
+    let footer = opened(bytes.clone()).unwrap().table.footer();
+    let mut unknown = 0;
+    for start in 0..=bytes.len() - TRAILER_BYTES {
+        match footer_start(&bytes[start..], bytes.len()).unwrap() {
+            FooterStart::At(at) => assert_eq!(at, footer.start),
+            FooterStart::Unknown(from) => {
+                assert!(from < start, "more bytes are needed");
+                let found = footer_start(&bytes[from..], bytes.len());
+                assert_eq!(found, Ok(FooterStart::At(footer.start)));
+                unknown += 1;
+            }
+        }
+    }
+    assert!(unknown > ROW_BYTES, "also without the whole table");
+    assert!(footer_start(&bytes[bytes.len() - TRAILER_BYTES + 1..], bytes.len()).is_err());
+    assert!(footer_start(&bytes[..bytes.len() - 1], bytes.len() - 1).is_err());
+}
+
 /// If the footer is lost, the heads identify all blocks: following them ends after the last block.
 #[test]
 fn every_block_is_found_from_the_block_heads_alone() {

@@ -97,7 +97,13 @@ impl RunningRooms {
         clock: Arc<ManualClock>,
     ) -> Result<Self, OpenError> {
         let mut log = LocalShard::new(Arc::clone(&disk), layout().log_dir(), log);
-        let opened = open_with(&disk, &layout(), &mut log, Cache::new(1 << 20), &HeldElsewhere::new())?;
+        let opened = open_with(
+            &disk,
+            &layout(),
+            &mut log,
+            Cache::new(1 << 20),
+            &HeldElsewhere::new(),
+        )?;
         let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
         let (rooms, _, task) = assemble(opened, &journal, THE_SHARD, home(disk, clock));
         Ok(RunningRooms::of(rooms, task))

@@ -110,7 +110,10 @@ fn many_readers_of_a_small_cache_get_the_objects_bytes() {
     });
     let stats = world.stats();
     assert!(stats.hits > 20 && stats.misses > 100, "both happen: {stats:?}");
-    assert!(stats.loaded_bytes > 50 * EXTENT_BYTES, "evicted extents are loaded again");
+    assert!(
+        stats.loaded_bytes > 50 * EXTENT_BYTES,
+        "evicted extents are loaded again"
+    );
     until_kept(&world, 5);
     drop(files);
     assert_eq!(world.stats().held_bytes, 0, "closed files leave");
@@ -131,7 +134,10 @@ fn an_object_store_that_fails_is_an_error_of_that_read_only() {
             Ok(read) => assert_eq!(*read, bytes[range]),
             Err(error) => {
                 assert!(is_unavailable(&error), "{error:?}");
-                assert!(error.to_string().contains("object"), "it names the object: {error}");
+                assert!(
+                    error.to_string().contains("object"),
+                    "it names the object: {error}"
+                );
                 failed += 1;
                 world.clock.advance(2 * SECOND_NS);
             }
@@ -152,7 +158,10 @@ fn no_request_is_made_right_after_one_that_failed() {
     let before = world.gets();
     assert!(is_unavailable(&file.read(0..5).unwrap_err()));
     assert_eq!(world.gets(), before, "it fails without waiting");
-    assert_eq!(*file.read(bytes.len() - 5..bytes.len()).unwrap(), bytes[bytes.len() - 5..]);
+    assert_eq!(
+        *file.read(bytes.len() - 5..bytes.len()).unwrap(),
+        bytes[bytes.len() - 5..]
+    );
     world.clock.advance(2 * SECOND_NS);
     assert_eq!(*file.read(0..5).unwrap(), bytes[..5]);
 }
@@ -164,7 +173,10 @@ fn a_missing_object_does_not_stop_reads_of_others() {
     let (bytes, file) = world.file("object", 3 * EXTENT);
     world.objects.damage("gone", None);
     let error = gone.read(0..5).unwrap_err();
-    assert!(is_unavailable(&error) && error.to_string().contains("gone"), "{error}");
+    assert!(
+        is_unavailable(&error) && error.to_string().contains("gone"),
+        "{error}"
+    );
     assert_eq!(*file.read(0..5).unwrap(), bytes[..5]);
 }
 
@@ -179,11 +191,19 @@ fn what_is_read_again_comes_from_the_object() {
     let len = Disk::len(&world.disk, Path::new(PATH)).unwrap() as usize;
     let mut cached = world.disk.open(Path::new(PATH)).unwrap();
     cached.write_all_at(0, &vec![0xa5; len]).unwrap();
-    assert_eq!(*file.read(range.clone()).unwrap(), [0xa5; 20], "the test damages what is read");
+    assert_eq!(
+        *file.read(range.clone()).unwrap(),
+        [0xa5; 20],
+        "the test damages what is read"
+    );
     let again = file.read_again(range.clone()).unwrap();
     assert_eq!(again.as_deref(), Some(&bytes[range.clone()]));
     until_kept(&world, 2);
-    assert_eq!(*file.read(range.clone()).unwrap(), bytes[range], "the cache is corrected");
+    assert_eq!(
+        *file.read(range.clone()).unwrap(),
+        bytes[range],
+        "the cache is corrected"
+    );
 }
 
 /// What is read in order is downloaded in few requests, what is read here and there in small ones.
@@ -215,7 +235,9 @@ fn readers_of_an_extent_share_its_request() {
     thread::scope(|scope| {
         for reader in 0..8 {
             let (bytes, file) = (&bytes, &file);
-            scope.spawn(move || assert_eq!(*file.read(reader..reader + 9).unwrap(), bytes[reader..reader + 9]));
+            scope.spawn(move || {
+                assert_eq!(*file.read(reader..reader + 9).unwrap(), bytes[reader..reader + 9])
+            });
         }
         // All of them wait for the one request.
         while world.stats().misses < 8 {
@@ -277,7 +299,11 @@ fn an_extent_that_is_held_does_not_give_way() {
     slots.fill(slot, extent(3));
     slots.forget(extent(0));
     slots.forget_file(1);
-    assert_eq!((slots.len(), slots.hold(extent(0))), (1, Some(held)), "two readers hold it");
+    assert_eq!(
+        (slots.len(), slots.hold(extent(0))),
+        (1, Some(held)),
+        "two readers hold it"
+    );
     slots.put_down(extent(0));
     assert_eq!((slots.take().is_some(), slots.take().is_some()), (true, true));
     assert_eq!(slots.take(), None, "the last slot is held");
