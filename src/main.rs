@@ -1,22 +1,27 @@
 //! The command line of tidewatch.
 
+mod cluster_command;
+
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, value_parser};
+use cluster_command::ClusterCommand;
 use demo::Demo;
 use evaluator::Backoff;
-use log_store::Replication;
+use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, ConfigError, Flags};
+use tidewatch::remote::{self, Checkpoint, Choice, RemoteError, THE_SHARD};
 use tidewatch::startup::{self, StartupError, StopSignals};
+use tidewatch::timestamp::format_timestamp_ns;
 use tokio_util::sync::CancellationToken;
 
 /// Requests allocate on one thread and free on another, and merges allocate by the megabyte. With both, glibc's
@@ -55,7 +60,7 @@ enum Command {
     Check(CheckArguments),
     /// Copies a data directory, whose server may be running; everything acknowledged before is in the copy
     Backup(BackupArguments),
-    /// Restores a backup into an empty data directory, and verifies every checksum
+    /// Restores a backup, or a checkpoint in an object store, into an empty data directory; verifies every checksum
     Restore(RestoreArguments),
     /// Makes and shows a cluster: several nodes on one log store
     #[command(subcommand)]
@@ -102,42 +107,21 @@ struct BackupArguments {
 struct RestoreArguments {
     #[command(flatten)]
     flags: Flags,
-    /// The backup: a directory or an archive
-    #[arg(long, value_name = "BACKUP")]
-    from: PathBuf,
-    /// Only reads the backup and verifies its checksums
+    /// The backup, a directory or an archive; or the URL of an object store, as in storage.remote
+    #[arg(long, value_name = "BACKUP|URL")]
+    from: String,
+    /// Only reads and verifies the checksums
     #[arg(long, conflicts_with_all = ["config", "data_dir"])]
     verify: bool,
-}
-
-#[derive(Subcommand)]
-enum ClusterCommand {
-    /// Makes the tables of a cluster in a log store, or finds them made
-    Init(InitArguments),
-    /// Prints nodes, shards, their owners and their sizes
-    Status(StoreArguments),
-}
-
-#[derive(Args)]
-struct StoreArguments {
-    #[command(flatten)]
-    flags: Flags,
-    /// PostgreSQL URL of the log store (cluster.log)
-    #[arg(long, value_name = "URL")]
-    log: Option<String>,
-}
-
-#[derive(Args)]
-struct InitArguments {
-    #[command(flatten)]
-    store: StoreArguments,
-    /// Number of shards; fixed from then on, and the most nodes that can share the work
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=4096))]
-    shards: u16,
-    /// Commits reach a second disk below the database, as in managed and distributed ones; without this, the database
-    /// must have synchronous_standby_names
-    #[arg(long)]
-    replicated_storage: bool,
+    /// Only prints the checkpoints in the object store, newest first
+    #[arg(long, conflicts_with_all = ["config", "data_dir", "verify", "at", "checkpoint"])]
+    list: bool,
+    /// The newest checkpoint of the object store that was taken by this time, such as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", conflicts_with = "checkpoint")]
+    at: Option<jiff::Timestamp>,
+    /// The checkpoint of the object store with this name
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
 }
 
 #[derive(Args)]
@@ -188,8 +172,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => run_check(arguments),
         Command::Backup(arguments) => run_backup(arguments),
         Command::Restore(arguments) => run_restore(arguments),
-        Command::Cluster(ClusterCommand::Init(arguments)) => run_cluster_init(&arguments),
-        Command::Cluster(ClusterCommand::Status(arguments)) => run_cluster_status(&arguments),
+        Command::Cluster(command) => command.run(),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
@@ -272,17 +255,24 @@ fn run_backup(arguments: BackupArguments) -> Outcome {
 }
 
 fn run_restore(arguments: RestoreArguments) -> Outcome {
-    let started = Instant::now();
+    if Location::is_url(&arguments.from) {
+        return run_remote_restore(&arguments);
+    }
+    if arguments.list || arguments.at.is_some() || arguments.checkpoint.is_some() {
+        let message = "--list, --at and --checkpoint are for an object store: give its URL with --from";
+        return Err(message.into());
+    }
+    let (started, from) = (Instant::now(), Path::new(&arguments.from));
     let (read, outcome) = if arguments.verify {
-        (backup::verify(&arguments.from)?, "whole".to_owned())
+        (backup::verify(from)?, "whole".to_owned())
     } else {
         let data_dir = load(&arguments.flags)?.storage.data_dir;
-        let restored = backup::restore(&arguments.from, &data_dir)?;
+        let restored = backup::restore(from, &data_dir)?;
         (restored, format!("restored to {}", data_dir.display()))
     };
     println!(
         "{}, taken at {}: {} files, {} bytes, up to record {}, in {:.2?}: {outcome}",
-        arguments.from.display(),
+        from.display(),
         read.created_at,
         read.files.len(),
         read.bytes(),
@@ -291,6 +281,66 @@ fn run_restore(arguments: RestoreArguments) -> Outcome {
     );
     print_damages(&read.damages);
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_remote_restore(arguments: &RestoreArguments) -> Outcome {
+    let (started, url) = (Instant::now(), &arguments.from);
+    let store = objects::open(url, environment())?;
+    if arguments.list {
+        return list_checkpoints(&*store, url);
+    }
+    let choice = match (&arguments.checkpoint, arguments.at) {
+        (Some(name), _) => Choice::Named(name.parse().map_err(|()| {
+            format!("{name:?} is not a name of a checkpoint; --list prints those that there are")
+        })?),
+        (None, Some(at)) => Choice::At(i64::try_from(at.as_nanosecond())?),
+        (None, None) => Choice::Newest,
+    };
+    let (read, outcome) = if arguments.verify {
+        (
+            remote::verify(&*store, url, THE_SHARD, choice)?,
+            "whole".to_owned(),
+        )
+    } else {
+        let data_dir = load(&arguments.flags)?.storage.data_dir;
+        let restored = remote::restore(&*store, url, THE_SHARD, choice, &data_dir)?;
+        (restored, format!("restored to {}", data_dir.display()))
+    };
+    println!(
+        "{url}: {}, in {:.2?}: {outcome}",
+        describe(&read),
+        started.elapsed()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the checkpoints, those that do not read included. Fails if there is none.
+fn list_checkpoints(store: &dyn ObjectStore, url: &str) -> Outcome {
+    let mut found = false;
+    for checkpoint in remote::checkpoints(store, THE_SHARD)? {
+        found = true;
+        match checkpoint {
+            Ok(checkpoint) => println!("{}", describe(&checkpoint)),
+            Err(error @ (RemoteError::DamagedRoot(..) | RemoteError::Version(..))) => println!("{error}"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match found {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(RemoteError::Empty(url.to_owned()).into()),
+    }
+}
+
+fn describe(checkpoint: &Checkpoint) -> String {
+    let root = &checkpoint.root;
+    format!(
+        "checkpoint {}, taken at {}: {} files, {} bytes, up to record {}",
+        checkpoint.name,
+        format_timestamp_ns(root.at_ns).as_str(),
+        root.files.len(),
+        root.bytes(),
+        root.manifest.newest_covered()
+    )
 }
 
 /// Reports damage of the files before they were backed up.
@@ -302,33 +352,6 @@ fn print_damages(damages: &[String]) {
         );
         damages.iter().for_each(|damage| println!("  {damage}"));
     }
-}
-
-fn run_cluster_init(arguments: &InitArguments) -> Outcome {
-    let replication = match arguments.replicated_storage {
-        true => Replication::Storage,
-        false => Replication::Standbys,
-    };
-    startup::cluster::init(&log_url(&arguments.store)?, arguments.shards, replication)?;
-    println!(
-        "the log store has the tables of a cluster of {} shards",
-        arguments.shards
-    );
-    Ok(ExitCode::SUCCESS)
-}
-
-fn run_cluster_status(arguments: &StoreArguments) -> Outcome {
-    print!("{}", startup::cluster::status(&log_url(arguments)?)?);
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The URL of the log store, from the command line or the configuration.
-fn log_url(arguments: &StoreArguments) -> Result<String, Box<dyn Error>> {
-    let configured = match &arguments.log {
-        Some(url) => Some(url.clone()),
-        None => load(&arguments.flags)?.cluster.log,
-    };
-    Ok(configured.ok_or("no log store is given: use --log, or set cluster.log")?)
 }
 
 fn run_demo(arguments: DemoArguments) -> Outcome {
@@ -380,8 +403,11 @@ fn listen_for_signals() -> Result<StopSignals, String> {
 }
 
 fn load(flags: &Flags) -> Result<Config, ConfigError> {
-    // Names and values that are not Unicode cannot be config keys.
-    let environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    config::load(flags, environment)
+    config::load(flags, environment())
+}
+
+/// The environment, except for names and values that are not Unicode, which cannot be config keys.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }

@@ -38,6 +38,7 @@ mod points;
 )]
 #[path = "../../tests/support/postgres.rs"]
 mod postgres;
+mod publishing;
 mod querying;
 mod restart;
 mod rules;
@@ -97,6 +98,7 @@ const EXPERIMENTS: &[Experiment] = &[
     log_store::LOG_STORE,
     log_tables::LOG_TABLES,
     take_over::TAKE_OVER,
+    publishing::PUBLISHING,
 ];
 
 fn main() -> Outcome<()> {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub use directory::{CREDENTIALS_BATCH, CredentialHash, Directory, NAME_BYTES_MAX, Place};
 pub use error::{AppendError, ReplayError, StoreError};
-pub use postgres::{Postgres, Timeouts};
+pub use postgres::{Import, Postgres, Timeouts};
 
 /// Sequence number of a record in its shard's log. The first record is 1; 0 means "before the first".
 pub type Sequence = u64;

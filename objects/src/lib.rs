@@ -92,8 +92,7 @@ pub trait ObjectStore: Send + Sync {
 
 /// Refuses a name that would not mean the same in every store.
 fn check_name(name: &str) -> Result<(), ObjectError> {
-    let is_part =
-        |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(|byte| is_name_byte(byte));
+    let is_part = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(is_name_byte);
     match name.len() <= NAME_BYTES_MAX && name.split('/').all(is_part) {
         true => Ok(()),
         false => Err(ObjectError::Name(name.to_owned())),

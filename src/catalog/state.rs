@@ -109,6 +109,16 @@ impl Catalog {
         self.users.get(self.user_by_email.get(email)?)
     }
 
+    /// All users.
+    pub fn users(&self) -> impl Iterator<Item = &Arc<User>> {
+        self.users.values()
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &Arc<Key>> {
+        self.keys.iter().map(|(_, key)| key)
+    }
+
     /// The key with this SHA-256.
     pub fn key_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<Key>> {
         self.key_by_hash.get(&Bytes(*hash))

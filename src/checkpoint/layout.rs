@@ -60,13 +60,34 @@ impl Layout {
         self.data_dir.join("RESTORING")
     }
 
-    pub(super) fn refuse_restoring(&self, disk: &dyn Disk) -> Result<(), OpenError> {
-        let path = self.restoring_path();
-        match disk.exists(&path) {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(OpenError::Restoring(path)),
-            Err(error) => Err(OpenError::Io(path, error)),
+    /// A file that exists once the directory's contents are a shard of a cluster, where they go on.
+    fn moved_path(&self) -> PathBuf {
+        self.data_dir.join("MOVED")
+    }
+
+    /// Sees to it that no server starts on the directory any more.
+    ///
+    /// # Errors
+    /// A disk error.
+    pub fn mark_moved(&self, disk: &dyn Disk) -> io::Result<()> {
+        disk.create(&self.moved_path())?.sync_data()?;
+        disk.sync_dir(&self.data_dir)
+    }
+
+    /// Fails if a marker says that the contents must not be used.
+    pub(super) fn refuse_marked(&self, disk: &dyn Disk) -> Result<(), OpenError> {
+        let markers: [(PathBuf, fn(PathBuf) -> OpenError); 2] = [
+            (self.restoring_path(), OpenError::Restoring),
+            (self.moved_path(), OpenError::Moved),
+        ];
+        for (path, refusal) in markers {
+            match disk.exists(&path) {
+                Ok(false) => {}
+                Ok(true) => return Err(refusal(path)),
+                Err(error) => return Err(OpenError::Io(path, error)),
+            }
         }
+        Ok(())
     }
 
     /// Whether there is a segment or a run file.

@@ -101,7 +101,7 @@ pub(super) fn open_with(
     elsewhere: &HeldElsewhere,
 ) -> Result<Opened, OpenError> {
     let started = Instant::now();
-    layout.refuse_restoring(&**disk)?;
+    layout.refuse_marked(&**disk)?;
     let found = read_manifest(&**disk, layout)?;
     let has_manifest = found.is_some();
     let manifest = found.unwrap_or_default();

@@ -16,6 +16,12 @@ pub enum OpenError {
     /// A restore was not completed: the marker file at this path exists.
     #[error("{0} marks an unfinished restore; empty this directory, the marker included, and restore again")]
     Restoring(PathBuf),
+    /// The contents were imported into a cluster: the marker file at this path exists.
+    #[error(
+        "{0} says that the contents of this directory are a shard of a cluster, where they go on; to go back to what they \
+         were at the import, remove it"
+    )]
+    Moved(PathBuf),
     /// The file at this path is of format 1 and was not converted.
     #[error("{0} was written by an older program; start a server on the directory, which converts it")]
     Format1(PathBuf),

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::manifest::Manifest;
@@ -49,6 +49,30 @@ pub struct PublishFigures {
     pub files: AtomicU64,
     /// Last record that the last published checkpoint covers.
     pub covered: AtomicU64,
-    /// When the last one was published, in monotonic nanoseconds; 0 before the first.
+    /// When everything that the last checkpoint covers was published, in monotonic nanoseconds; 0 before the first.
     pub published_at_ns: AtomicI64,
+}
+
+impl PublishFigures {
+    /// The sum over two shards of a node. The age is that of the one that was published longer ago.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let sum = |own: &AtomicU64, more: &AtomicU64| {
+            AtomicU64::new(own.load(Ordering::Relaxed) + more.load(Ordering::Relaxed))
+        };
+        let at_ns = |figures: &Self| figures.published_at_ns.load(Ordering::Relaxed);
+        PublishFigures {
+            published: sum(&self.published, &other.published),
+            failures: sum(&self.failures, &other.failures),
+            uploads: sum(&self.uploads, &other.uploads),
+            upload_bytes: sum(&self.upload_bytes, &other.upload_bytes),
+            deleted: sum(&self.deleted, &other.deleted),
+            files: sum(&self.files, &other.files),
+            covered: sum(&self.covered, &other.covered),
+            published_at_ns: AtomicI64::new(match (at_ns(self), at_ns(other)) {
+                (0, at_ns) | (at_ns, 0) => at_ns,
+                (own_ns, other_ns) => own_ns.min(other_ns),
+            }),
+        }
+    }
 }

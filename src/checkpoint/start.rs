@@ -233,7 +233,7 @@ fn open_converted(
     cache: Cache,
     elsewhere: &HeldElsewhere,
 ) -> Result<Opened, OpenError> {
-    layout.refuse_restoring(&**disk)?;
+    layout.refuse_marked(&**disk)?;
     convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
     open_with(disk, layout, log, cache, elsewhere)
 }

@@ -8,7 +8,7 @@ mod ownership;
 mod rendezvous;
 
 pub use lease::Lease;
-pub use ownership::{Ownership, Step, Tables};
+pub use ownership::{Ownership, Step, Tables, heir};
 
 #[cfg(test)]
 mod tests;

@@ -221,6 +221,11 @@ impl Ownership {
     }
 }
 
+/// The node that should take a shard when it is free.
+pub fn heir(shard: Shard, nodes: &[Node]) -> Option<&Node> {
+    favourite(shard, nodes.iter().filter(|node| !node.leaving))
+}
+
 /// The nodes that take shards.
 fn candidates(tables: &Tables) -> impl Iterator<Item = &Node> {
     tables.nodes.iter().filter(|node| !node.leaving)

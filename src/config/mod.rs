@@ -313,6 +313,17 @@ impl Config {
 }
 
 impl ClusterConfig {
+    /// Checks that a cluster is configured.
+    ///
+    /// # Errors
+    /// The message for the operator.
+    pub fn check_set(&self) -> Result<(), &'static str> {
+        match (&self.log, &self.objects) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err("no cluster is configured: set cluster.log and cluster.objects, and cluster.secret"),
+        }
+    }
+
     fn check(&self, storage: &StorageConfig) -> Result<(), String> {
         if self.log.is_none() {
             return Ok(());

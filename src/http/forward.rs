@@ -36,6 +36,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// `Retry-After` of a request whose owner did not answer.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
+/// Time for telling a node something.
+const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for another node's part of an answer.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
@@ -46,6 +48,17 @@ static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A worker's connections to other nodes.
 pub struct Forwarder {
     client: Client,
+}
+
+/// Tells the node at this address that the tables have changed.
+///
+/// # Errors
+/// The node does not answer. It reads the tables by itself, a little later.
+pub async fn tell_news(address: &str, secret: &str) -> Result<(), SendRequestError> {
+    let url = format!("http://{address}{}", inside::NEWS_PATH);
+    let told = Client::default().post(url).timeout(TELL_TIMEOUT);
+    let told = told.insert_header((inside::SECRET.clone(), secret)).send().await;
+    told.map(drop)
 }
 
 /// The outcome of passing a request on.
@@ -180,11 +193,15 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
     };
     loop {
         let refused = match attempt(forwarder, cluster, &owner, &outgoing).await {
-            Attempt::Answered(answer) => return Ok(Forwarded::Answered(respond(answer))),
+            Attempt::Answered(answer) => {
+                cluster.table.counts.forwarded();
+                return Ok(Forwarded::Answered(respond(answer)));
+            }
             Attempt::Moved => Some(&owner),
             Attempt::Failed(error) => {
                 let may_repeat = matches!(error, SendRequestError::Connect(_)) || is_repeatable(&request);
                 if !may_repeat || Instant::now() + PAUSE >= until {
+                    cluster.table.counts.unanswered();
                     return Err(unanswered(&owner, &error));
                 }
                 sleep(PAUSE).await;

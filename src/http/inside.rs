@@ -67,6 +67,17 @@ pub fn not_here() -> HttpResponse {
         .finish()
 }
 
+/// The path at which a node is told that the tables have changed.
+pub const NEWS_PATH: &str = "/cluster/news";
+
+/// Has the tables read soon.
+pub async fn news(node: Data<Node>) -> HttpResponse {
+    if let Some(cluster) = node.cluster() {
+        cluster.table.ask_for_news();
+    }
+    HttpResponse::NoContent().finish()
+}
+
 /// Takes only requests with the cluster's secret.
 pub async fn admit<B: MessageBody + 'static>(
     node: Data<Node>,

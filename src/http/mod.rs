@@ -21,6 +21,7 @@ mod shape;
 mod table;
 mod write;
 
+pub use forward::tell_news;
 pub use resources::query_body::read_query;
 pub use server::{Server, Tls, TlsError, start_recovering};
 pub use shape::email;

@@ -15,6 +15,7 @@ use super::error::RemoteError;
 use super::offer::Offer;
 use super::publisher::{Publisher, PublisherOptions};
 use crate::checkpoint::{Layout, Manifest, Publish, PublishFigures};
+use crate::clock::Clock;
 use crate::priority;
 
 /// Time between two roots, so that a day has a bounded number of them.
@@ -41,6 +42,8 @@ struct Shared {
 struct State {
     /// The newest manifest that is not published.
     offer: Option<Offer>,
+    /// Whether an attempt is under way.
+    busy: bool,
     /// Whether the server stops: the last offer is tried once.
     stops: bool,
     ended: bool,
@@ -50,6 +53,7 @@ struct State {
 struct Offers {
     disk: Arc<dyn Disk>,
     layout: Layout,
+    clock: Arc<dyn Clock>,
     period: Duration,
     stored: Arc<Mutex<BTreeSet<String>>>,
     figures: Arc<PublishFigures>,
@@ -98,6 +102,7 @@ impl Publishing {
     /// The operating system cannot start a thread.
     pub fn start(options: PublisherOptions, period: Duration) -> io::Result<(Self, Box<dyn Publish>)> {
         let (disk, layout) = (Arc::clone(&options.disk), options.layout.clone());
+        let clock = Arc::clone(&options.clock);
         let publisher = Publisher::new(options);
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -107,6 +112,7 @@ impl Publishing {
         let offers = Offers {
             disk,
             layout,
+            clock,
             period,
             stored: publisher.stored(),
             figures: publisher.figures(),
@@ -174,6 +180,7 @@ impl Shared {
                     self.state.lock().offer.get_or_insert(offer);
                 }
             }
+            self.state.lock().busy = false;
             if is_last {
                 return;
             }
@@ -189,7 +196,9 @@ impl Shared {
         let mut state = self.state.lock();
         loop {
             if state.stops || (state.offer.is_some() && Instant::now() >= due) {
-                return state.offer.take().map(|offer| (offer, state.stops));
+                let offer = state.offer.take();
+                state.busy = offer.is_some();
+                return offer.map(|offer| (offer, state.stops));
             }
             match &state.offer {
                 Some(_) => drop(self.changed.wait_until(&mut state, due)),
@@ -219,10 +228,16 @@ impl Publish for Offers {
         }
     }
 
-    /// Only tries again what failed on this machine.
+    /// Does not wait. Tries again what failed on this machine, and notes if nothing is newer than what is published.
     fn before_trim(&mut self) -> Result<Option<String>, Box<dyn Error + Send + Sync>> {
         if let Some(manifest) = self.failed.take() {
             self.offer(&manifest);
+        }
+        let state = self.shared.state.lock();
+        let waits = state.busy || state.offer.is_some() || self.failed.is_some();
+        if !waits && self.figures.published.load(Ordering::Relaxed) > 0 {
+            let now_ns = self.clock.monotonic_ns().max(1);
+            self.figures.published_at_ns.store(now_ns, Ordering::Relaxed);
         }
         Ok(None)
     }

@@ -1,10 +1,12 @@
 //! Collects the statistics of all rooms for `/metrics`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Service;
 use crate::bucket::BucketsLoad;
 use crate::checkpoint::CheckpointStats;
+pub use crate::checkpoint::PublishFigures;
 use crate::delivery::DeliveryStats;
 use crate::extents::ExtentStats;
 use crate::journal::JournalStats;
@@ -16,6 +18,8 @@ use crate::query_pool::QueryPoolStats;
 pub struct Figures {
     /// Whether the server accepts writes.
     pub ready: bool,
+    /// The monotonic time.
+    pub monotonic_ns: i64,
     /// Ingested points.
     pub ingest: IngestFigures,
     /// Load of the buckets' actors.
@@ -95,6 +99,11 @@ impl Figures {
         add!(own, more; checkpoints, failures, merges, nanoseconds, segments);
         (own.disk_syncs, own.unreadable_pages) = (more.disk_syncs, more.unreadable_pages);
         add!(own.recovery, more.recovery; catalog, footers, replay);
+        own.published = match (own.published.take(), more.published.clone()) {
+            (Some(own), Some(more)) => Some(Arc::new(own.plus(&more))),
+            (own, more) => own.or(more),
+        };
+        self.monotonic_ns = other.monotonic_ns;
         add!(self.ledger, other.ledger; runs, entries, bytes);
         let (own, more) = (&mut self.deliveries, &other.deliveries);
         add!(own, more; attempts_delivered, attempts_refused, attempts_unanswered, dropped, pending, in_flight);
@@ -118,6 +127,7 @@ impl Service {
         let (waiting, waiting_max) = self.alerts.waiting();
         Figures {
             ready: self.readiness().is_ok(),
+            monotonic_ns: self.clock.monotonic_ns(),
             ingest,
             buckets: self.buckets.load(),
             journal: self.decisions.journal_stats(),

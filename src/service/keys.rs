@@ -183,7 +183,7 @@ pub(super) fn shard_of_key(key: &[u8]) -> Option<Shard> {
 const KEY_CHARS: usize = 43;
 
 /// The hash under which a key is stored.
-pub(super) fn hash_of(text: &[u8]) -> KeyHash {
+pub fn hash_of(text: &[u8]) -> KeyHash {
     Bytes(Sha256::digest(text).into())
 }
 

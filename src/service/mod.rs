@@ -10,6 +10,7 @@ pub mod accounts;
 mod allowance;
 pub mod analytics;
 pub mod buckets;
+mod cluster_counts;
 pub mod data;
 mod decision;
 mod directory;
@@ -53,8 +54,9 @@ use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 
-pub use figures::{Figures, IngestFigures};
+pub use figures::{Figures, IngestFigures, PublishFigures};
 
+pub use cluster_counts::ClusterFigures;
 pub use directory::{Directory, Lookup};
 pub use node::{Cluster, Location, Node, Owner, ShardService};
 pub use resources::Resources;

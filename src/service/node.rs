@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use log_store::Shard;
+use log_store::{Epoch, Shard};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::OwnedSemaphorePermit;
@@ -73,6 +73,8 @@ pub struct Owner {
     pub shard: Shard,
     /// Where other nodes reach the owner.
     pub address: Arc<str>,
+    /// The epoch under which it owns the shard: a node that restarts has the same address.
+    pub epoch: Epoch,
 }
 
 impl ShardService {
@@ -299,8 +301,9 @@ impl Node {
         sum
     }
 
-    /// Whether there is no account yet.
+    /// Whether there is no account yet. A cluster is made by an operator, who needs no telling, and would have to ask all
+    /// nodes.
     pub fn has_no_account(&self) -> bool {
-        self.shards().iter().all(|shard| shard.has_no_account())
+        self.only_shard().is_some_and(|shard| shard.has_no_account())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use log_store::Shard;
@@ -10,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout_at;
 
 use super::Service;
+use super::cluster_counts::{ClusterCounts, ClusterFigures};
 use super::node::{Location, Owner, ShardService};
 use crate::clock::Clock;
 use crate::cluster::Lease;
@@ -18,6 +20,9 @@ use crate::error::ServiceError;
 /// Requests that use a shard at the same time; above it they wait.
 const USERS_MAX: u32 = 1 << 20;
 
+/// How often a request that waits for an owner has the tables read.
+const NEWS_PERIOD: Duration = Duration::from_millis(50);
+
 /// `Retry-After` of a request whose shard has no owner. A node that died is replaced after its lease.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
@@ -25,6 +30,8 @@ const RETRY_AFTER_SECONDS: u32 = 2;
 pub struct ShardTable {
     shards: Vec<RwLock<Entry>>,
     lease: Mutex<Lease>,
+    /// Grows each time that the node is removed from the cluster.
+    life: AtomicU64,
     clock: Arc<dyn Clock>,
     /// Notified when a shard may be served where it was not before.
     changed: Notify,
@@ -32,13 +39,15 @@ pub struct ShardTable {
     stale: Notify,
     /// Why the log store takes no writes although it answers.
     weakness: Mutex<Option<String>>,
+    /// What has happened to shards and requests here.
+    pub counts: ClusterCounts,
 }
 
 #[derive(Default)]
 struct Entry {
     served: Option<Served>,
-    /// The address of the node that owns the shard, if it is another one.
-    owner: Option<Arc<str>>,
+    /// The node that owns the shard, if it is another one.
+    owner: Option<Owner>,
 }
 
 /// A shard that this node serves.
@@ -54,10 +63,12 @@ impl ShardTable {
         ShardTable {
             shards: (0..shards).map(|_| RwLock::default()).collect(),
             lease: Mutex::new(Lease::new(lease)),
+            life: AtomicU64::new(0),
             clock,
             changed: Notify::new(),
             stale: Notify::new(),
             weakness: Mutex::default(),
+            counts: ClusterCounts::default(),
         }
     }
 
@@ -82,9 +93,19 @@ impl ShardTable {
         self.changed.notify_waiters();
     }
 
-    /// The node was removed from the cluster, and begins again with another lease.
+    /// The node was removed from the cluster, and begins another life with a new lease. Nothing of the life before is served
+    /// any more, also not what is still being opened.
     pub fn lost(&self, lease: Duration) {
+        self.life.fetch_add(1, Ordering::SeqCst);
         *self.lease.lock() = Lease::new(lease);
+        for entry in &self.shards {
+            entry.write().served = None;
+        }
+    }
+
+    /// The number of the node's present life.
+    pub fn life(&self) -> u64 {
+        self.life.load(Ordering::SeqCst)
     }
 
     /// Whether the lease holds, so that what is served here may be answered.
@@ -112,7 +133,7 @@ impl ShardTable {
     }
 
     /// Notes which other node owns a shard.
-    pub fn owned_by(&self, shard: Shard, owner: Option<Arc<str>>) {
+    pub fn owned_by(&self, shard: Shard, owner: Option<Owner>) {
         let Some(entry) = self.shards.get(usize::from(shard.0)) else {
             return;
         };
@@ -123,12 +144,27 @@ impl ShardTable {
         self.changed.notify_waiters();
     }
 
-    /// Begins to serve a shard.
-    pub fn serve(&self, shard: Shard, service: Arc<Service>) {
-        if let Some(entry) = self.shards.get(usize::from(shard.0)) {
-            let users = Arc::new(Semaphore::new(USERS_MAX as usize));
-            entry.write().served = Some(Served { service, users });
+    /// Begins to serve a shard that was claimed in this life of the node. `false` if that is over.
+    pub fn serve(&self, shard: Shard, service: Arc<Service>, life: u64) -> bool {
+        let Some(entry) = self.shards.get(usize::from(shard.0)) else {
+            return false;
+        };
+        let users = Arc::new(Semaphore::new(USERS_MAX as usize));
+        let mut entry = entry.write();
+        // Looked at under the lock that ends what is served.
+        let is_alive = self.life() == life;
+        if is_alive {
+            entry.served = Some(Served { service, users });
+            drop(entry);
             self.changed.notify_waiters();
+        }
+        is_alive
+    }
+
+    /// Ends serving a shard at once: another node owns it.
+    pub fn stop(&self, shard: Shard) {
+        if let Some(entry) = self.shards.get(usize::from(shard.0)) {
+            entry.write().served = None;
         }
     }
 
@@ -152,10 +188,7 @@ impl ShardTable {
                     user,
                 )))
             }
-            (None, Some(address)) => Some(Location::At(Owner {
-                shard,
-                address: Arc::clone(address),
-            })),
+            (None, Some(owner)) => Some(Location::At(owner.clone())),
             _ => None,
         }
     }
@@ -182,8 +215,16 @@ impl ShardTable {
                 Some(location) => return Ok(location),
                 None => {}
             }
-            if timeout_at(until.into(), changed).await.is_err() {
+            let now = Instant::now();
+            if now >= until {
                 return Err(nobody());
+            }
+            // Somebody waits, so the tables are read more often than the lease demands.
+            if timeout_at((now + NEWS_PERIOD).min(until).into(), changed)
+                .await
+                .is_err()
+            {
+                self.ask_for_news();
             }
         }
     }
@@ -206,10 +247,20 @@ impl ShardTable {
         loop {
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if entry.read().owner.as_ref() != Some(&owner.address) {
+            if entry.read().owner.as_ref() != Some(owner) {
                 return;
             }
             changed.await;
+        }
+    }
+
+    /// The counters and the present state.
+    pub fn figures(&self) -> ClusterFigures {
+        ClusterFigures {
+            shards: u64::from(self.len()),
+            served: self.served().len() as u64,
+            holds_lease: self.holds_lease(),
+            ..self.counts.figures()
         }
     }
 
@@ -226,4 +277,80 @@ impl ShardTable {
 fn nobody() -> ServiceError {
     let message = "the organization's shard is being taken over by another node; send it again in a moment";
     ServiceError::unavailable(message, RETRY_AFTER_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::join;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use log_store::Epoch;
+
+    const SHARD: Shard = Shard(1);
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn table() -> ShardTable {
+        ShardTable::new(2, Duration::from_secs(3), Arc::new(ManualClock::new(0)))
+    }
+
+    fn owner(epoch: Epoch) -> Owner {
+        Owner {
+            shard: SHARD,
+            address: "10.0.0.1:7946".into(),
+            epoch,
+        }
+    }
+
+    fn epoch_of(located: Result<Location<ShardService>, ServiceError>) -> Option<Epoch> {
+        match located.unwrap() {
+            Location::At(owner) => Some(owner.epoch),
+            Location::Here(_) => None,
+        }
+    }
+
+    /// Regression: a request that had been refused by a node waited for one at another address, until its time was over.
+    #[actix::test]
+    async fn a_node_that_restarts_at_the_same_address_is_another_owner() {
+        let table = table();
+        table.owned_by(SHARD, Some(owner(1)));
+        let until = Instant::now() + SOON;
+        assert_eq!(epoch_of(table.locate(SHARD, None, until).await), Some(1));
+        let before = owner(1);
+        let takes_over = async {
+            yield_now().await;
+            table.owned_by(SHARD, None);
+            yield_now().await;
+            table.owned_by(SHARD, Some(owner(3)));
+        };
+        let located = table.locate(SHARD, Some(&before), until);
+        let ((), located, ()) = join!(takes_over, located, table.moved(&before));
+        assert_eq!(epoch_of(located), Some(3));
+    }
+
+    #[actix::test]
+    async fn a_shard_without_an_owner_is_refused_in_time_and_so_is_one_that_is_not_there() {
+        let table = table();
+        for shard in [SHARD, Shard(2)] {
+            let refused = table.locate(shard, None, Instant::now()).await.err().unwrap();
+            assert_eq!(refused.retry_after_seconds, Some(RETRY_AFTER_SECONDS));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_over_holds_again_only_in_another_life() {
+        let clock = Arc::new(ManualClock::new(0));
+        let lease = Duration::from_secs(3);
+        let table = ShardTable::new(2, lease, Arc::clone(&clock) as _);
+        assert!(table.readiness().is_err());
+        table.renewed(table.now());
+        assert_eq!(table.readiness(), Ok(()));
+        table.set_weakness(Some("one disk only".to_owned()));
+        assert_eq!(table.readiness(), Err("one disk only".to_owned()));
+        let life = table.life();
+        table.lost(lease);
+        assert!(!table.holds_lease());
+        assert_ne!(table.life(), life);
+    }
 }

@@ -15,14 +15,14 @@ use crate::remote::{Epochs, PublisherOptions, Publishing, THE_SHARD};
 /// start publishes it.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
+/// The handle of the thread that publishes, and what gives it the checkpoints.
+type Started = (Publishing, Box<dyn Publish>);
+
 /// Starts publishing, if there is a URL. The object store need not be reachable.
 ///
 /// # Errors
 /// The URL is invalid, or the operating system cannot start a thread.
-pub(super) fn start(
-    config: &Config,
-    clock: &Arc<dyn Clock>,
-) -> Result<Option<(Publishing, Box<dyn Publish>)>, StartupError> {
+pub(super) fn start(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Started>, StartupError> {
     let Some(url) = &config.storage.remote else {
         return Ok(None);
     };

@@ -91,6 +91,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "catalog",
             "checkpoint",
             "clock",
+            "cluster",
             "config",
             "delivery",
             "error",
@@ -112,6 +113,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
         "http",
         &[
             "catalog",
+            "checkpoint",
             "clock",
             "config",
             "error",
@@ -165,6 +167,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("check", ALL),
     ("startup", ALL),
     ("main", ALL),
+    ("cluster_command", ALL),
     ("lib", ALL),
 ];
 

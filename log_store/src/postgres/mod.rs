@@ -9,6 +9,7 @@ mod connection;
 mod directory;
 mod durability;
 mod executor;
+mod import;
 mod members;
 mod owners;
 mod parameters;
@@ -28,6 +29,7 @@ use crate::{
 use address::Address;
 use connection::Connection;
 use executor::Executor;
+pub use import::Import;
 use members::Known;
 use trim::Swept;
 

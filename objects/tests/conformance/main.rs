@@ -1,4 +1,8 @@
 //! One set of tests over all sides of the port: memory, a local directory, and an S3 server in this process.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report, its place is the message"
+)]
 
 mod contract;
 mod s3_server;

@@ -21,6 +21,7 @@ mod model;
 mod omitted_syncs;
 mod order;
 mod pace;
+mod published;
 mod record;
 mod rot;
 mod set_apart;

@@ -2,6 +2,9 @@
 //! outcomes), never names or IDs of users: the output has the same few hundred lines for ten users and for ten
 //! thousand.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::Data;
@@ -13,7 +16,7 @@ use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
 use crate::http::server::process;
 use crate::metrics::Exposition;
-use crate::service::Figures;
+use crate::service::{ClusterFigures, Figures, PublishFigures};
 
 /// Writes metrics without labels, a row each: kind, name, value, help.
 macro_rules! metrics {
@@ -59,6 +62,9 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
         }
     }
     write(&call.service.figures().await, &mut text);
+    if let Some(cluster) = call.service.cluster() {
+        write_cluster(&cluster.table.figures(), &mut text);
+    }
     let mut response = HttpResponse::Ok();
     response.insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE));
     response.insert_header((CACHE_CONTROL, "no-store"));
@@ -78,6 +84,29 @@ fn write(figures: &Figures, text: &mut Exposition) {
         write_extents(extents, text);
     }
     write_alerts(figures, text);
+}
+
+fn write_cluster(figures: &ClusterFigures, text: &mut Exposition) {
+    metrics! {
+        text:
+        gauge "tidewatch_cluster_shards" = figures.shards, "Shards of the cluster.";
+        gauge "tidewatch_cluster_shards_served" = figures.served, "Shards that this node serves.";
+        gauge "tidewatch_cluster_lease" = u8::from(figures.holds_lease),
+            "1 while this node's lease holds, 0 while it must not answer.";
+        counter "tidewatch_cluster_shards_opened_total" = figures.opened, "Shards that this node has opened.";
+        counter "tidewatch_cluster_opening_seconds_total" = seconds(figures.opening_ns),
+            "Seconds from the claim of a shard until it was served.";
+        counter "tidewatch_cluster_shards_handed_over_total" = figures.handed_over,
+            "Shards that this node has handed over.";
+        counter "tidewatch_cluster_hand_over_pause_seconds_total" = seconds(figures.paused_ns),
+            "Seconds in which this node had ended serving a shard and not released it.";
+        counter "tidewatch_cluster_epochs_lost_total" = figures.dropped,
+            "Shards dropped because another node took them, or because their log had to be read again.";
+        counter "tidewatch_cluster_requests_forwarded_total" = figures.forwarded,
+            "Requests that another node has answered.";
+        counter "tidewatch_cluster_requests_unanswered_total" = figures.unanswered,
+            "Requests whose shard's owner did not answer in time; they got 503.";
+    }
 }
 
 fn write_ingest(figures: &Figures, text: &mut Exposition) {
@@ -168,6 +197,40 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         gauge "tidewatch_ledger_files" = ledger.runs,
             "Files of histories, deliveries, stored idempotent responses and the catalog.";
         gauge "tidewatch_ledger_bytes" = ledger.bytes, "Bytes of those files.";
+    }
+    if let Some(published) = &checkpoints.published {
+        write_published(published, figures.monotonic_ns, text);
+    }
+}
+
+fn write_published(published: &PublishFigures, now_ns: i64, text: &mut Exposition) {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let mut by_outcome = text.counters(
+        "tidewatch_remote_publishes_total",
+        "Checkpoints published to the object store, by outcome.",
+    );
+    by_outcome.sample(&[("outcome", "done")], read(&published.published));
+    by_outcome.sample(&[("outcome", "failed")], read(&published.failures));
+    metrics! {
+        text:
+        counter "tidewatch_remote_uploads_total" = read(&published.uploads),
+            "Objects stored in the object store.";
+        counter "tidewatch_remote_upload_bytes_total" = read(&published.upload_bytes), "Bytes of those objects.";
+        counter "tidewatch_remote_deletions_total" = read(&published.deleted),
+            "Objects deleted from the object store because no kept checkpoint needs them.";
+        gauge "tidewatch_remote_files" = read(&published.files),
+            "Files that the last published checkpoint consists of.";
+        gauge "tidewatch_remote_covered_record" = read(&published.covered),
+            "Last record of the log that is in the last published checkpoint.";
+    }
+    // Before the first one there is no age.
+    let at_ns = published.published_at_ns.load(Ordering::Relaxed);
+    if at_ns > 0 {
+        text.gauge(
+            "tidewatch_remote_age_seconds",
+            "Seconds since the object store had everything that the last checkpoint covers.",
+            Duration::from_nanos(now_ns.abs_diff(at_ns)).as_secs_f64(),
+        );
     }
 }
 

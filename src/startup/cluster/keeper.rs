@@ -15,11 +15,13 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::Failure;
 use super::membership::{Order, Report, Reports};
 use crate::catalog::Command;
 use crate::checkpoint::{self, Layout, StoredHome};
 use crate::error::ServiceError;
 use crate::extents::ExtentCache;
+use crate::http;
 use crate::journal::{Journal, StoredShard};
 use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions, TakenOver};
 use crate::service::{Directory, Service, ShardPlace, ShardTable};
@@ -67,9 +69,6 @@ enum State {
     HandingOver,
 }
 
-/// Why a shard could not be opened.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 impl Keeper {
     /// Follows orders for as long as the process lives.
     pub(super) fn start(self, mut orders: UnboundedReceiver<Order>) {
@@ -84,7 +83,10 @@ impl Keeper {
         rt::spawn(async move {
             while let Some(order) = orders.recv().await {
                 match order {
-                    Order::Open(shard, claimed) => drop(rt::spawn(Rc::clone(&keeper).open(shard, claimed))),
+                    Order::Open(shard, claimed, life) => {
+                        rt::spawn(Rc::clone(&keeper).open(shard, claimed, life));
+                    }
+                    Order::Tell(address) => drop(rt::spawn(Rc::clone(&keeper).tell(address))),
                     Order::HandOver(shard, epoch) => keeper.hand_over(shard, epoch),
                     Order::Drop(shard, epoch) => keeper.forget(shard, epoch).await,
                 }
@@ -104,7 +106,15 @@ impl Keeper {
         }
     }
 
-    async fn open(self: Rc<Self>, shard: Shard, claimed: Claimed) {
+    /// Tells another node that a shard is free for it. It would find out by itself, a little later.
+    async fn tell(self: Rc<Self>, address: String) {
+        let secret = self.opener.config.cluster.secret.as_deref().unwrap_or_default();
+        if let Err(error) = http::tell_news(&address, secret).await {
+            tracing::debug!(address, %error, "another node was not told that a shard is free for it");
+        }
+    }
+
+    async fn open(self: Rc<Self>, shard: Shard, claimed: Claimed, life: u64) {
         let (began, epoch) = (Instant::now(), claimed.epoch);
         let kept = Kept {
             epoch,
@@ -114,13 +124,15 @@ impl Keeper {
         match self.try_open(shard, claimed).await {
             Ok(service) => {
                 let service = Arc::new(service);
-                let is_wanted = self.is_at(shard, epoch);
-                if !is_wanted {
+                let is_served =
+                    self.is_at(shard, epoch) && self.table.serve(shard, Arc::clone(&service), life);
+                if !is_served {
                     service.abandon();
+                    self.remove(shard, epoch);
                     return;
                 }
                 tracing::info!(%shard, epoch, took = ?began.elapsed(), "shard opened");
-                self.table.serve(shard, Arc::clone(&service));
+                self.table.counts.opened(began.elapsed());
                 self.set(shard, epoch, State::Open(service));
             }
             Err(error) => {
@@ -183,7 +195,10 @@ impl Keeper {
         let copy = move || -> Result<_, Failure> {
             let disk = StdDisk;
             for name in list_existing(&disk, &dir)? {
-                disk.remove_dir_all(&dir.join(name))?;
+                // What is still being written there, by an opening that was dropped, is removed the next time.
+                if let Err(error) = disk.remove_dir_all(&dir.join(name)) {
+                    tracing::debug!(%error, "an old copy of a shard could not be removed yet");
+                }
             }
             disk.create_dir_all(&own)?;
             let layout = Layout::of(&own);
@@ -227,6 +242,7 @@ impl Keeper {
             }
             drop(service);
             keeper.remove(shard, epoch);
+            keeper.table.counts.handed_over(paused.elapsed());
             tracing::info!(%shard, epoch, took = ?began.elapsed(), paused = ?paused.elapsed(), "shard handed over");
             keeper.reports.send(Report::Closed(shard, epoch));
         });
@@ -237,6 +253,7 @@ impl Keeper {
         if let Some(State::Open(service)) = self.remove(shard, epoch) {
             self.table.end(shard, Duration::ZERO).await;
             service.abandon();
+            self.table.counts.dropped();
             tracing::warn!(%shard, epoch, "shard dropped");
         }
     }

@@ -7,24 +7,26 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use log_store::{Claimed, Epoch, LogStore, NodeId, Round, Shard, StoreError};
+use log_store::{Claimed, Epoch, LogStore, Node, NodeId, Round, Shard, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::cluster::{Lease, Ownership, Step, Tables};
-use crate::service::ShardTable;
+use crate::cluster::{Lease, Ownership, Step, Tables, heir};
+use crate::service::{Owner, ShardTable};
 
 /// Shortest time between two rounds, however often somebody asks for news.
 const ROUND_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the keeper of the shards is told to do.
 pub(super) enum Order {
-    /// Open a shard that was claimed.
-    Open(Shard, Claimed),
+    /// Open a shard that was claimed in this life of the node.
+    Open(Shard, Claimed, u64),
     /// Hand a shard over: end serving it, and say so.
     HandOver(Shard, Epoch),
     /// Drop a shard that has another owner, or whose log must be read again.
     Drop(Shard, Epoch),
+    /// Tell the node at this address that a shard is free for it.
+    Tell(String),
 }
 
 /// What the membership is told.
@@ -68,6 +70,8 @@ pub(super) struct Membership {
     joined: Option<Joined>,
     /// Own shards: open, being opened or being handed over.
     open: BTreeMap<Shard, Epoch>,
+    /// All nodes, as the last round has shown them.
+    nodes: Vec<Node>,
     /// Shards to release, whose release is not confirmed.
     closed: BTreeMap<Shard, Epoch>,
     is_leaving: bool,
@@ -104,6 +108,7 @@ impl Membership {
             reports,
             joined: None,
             open: BTreeMap::new(),
+            nodes: Vec::new(),
             closed: BTreeMap::new(),
             is_leaving: false,
             left: None,
@@ -192,6 +197,7 @@ impl Membership {
         self.table.set_weakness(round.weakness.clone());
         self.note_owners(&round);
         self.drop_lost(&round);
+        self.nodes.clone_from(&round.nodes);
         self.release_closed();
         let tables = Tables {
             nodes: round.nodes,
@@ -230,7 +236,14 @@ impl Membership {
         for row in &round.shards {
             let owner = row.node.filter(|node| Some(*node) != me);
             let address = owner.and_then(|node| addresses.get(&node).copied());
-            self.table.owned_by(row.shard, address.map(Arc::from));
+            // One at this node's own address is what it was before it restarted.
+            let address = address.filter(|address| *address != self.address);
+            let owner = address.map(|address| Owner {
+                shard: row.shard,
+                address: address.into(),
+                epoch: row.epoch,
+            });
+            self.table.owned_by(row.shard, owner);
         }
     }
 
@@ -240,22 +253,29 @@ impl Membership {
             let epoch = self.open.get(&row.shard).copied();
             if let Some(epoch) = epoch.filter(|epoch| *epoch < row.epoch) {
                 self.open.remove(&row.shard);
+                self.table.stop(row.shard);
                 self.order(Order::Drop(row.shard, epoch));
             }
         }
     }
 
-    /// Releases what is closed. A release whose answer is lost is repeated: it names its epoch.
+    /// Releases what is closed, and tells the node that should take it. A release whose answer is lost is repeated: it
+    /// names its epoch.
     fn release_closed(&mut self) {
-        let store = &mut self.store;
-        self.closed
-            .retain(|shard, epoch| match store.release(*shard, *epoch) {
-                Ok(_) => false,
+        for (shard, epoch) in std::mem::take(&mut self.closed) {
+            match self.store.release(shard, epoch) {
+                Ok(_) => {
+                    let heir = heir(shard, &self.nodes).map(|heir| heir.address.clone());
+                    let heir = heir.filter(|address| *address != self.address);
+                    heir.into_iter()
+                        .for_each(|address| self.order(Order::Tell(address)));
+                }
                 Err(error) => {
                     tracing::debug!(%shard, %error, "a shard could not be released yet");
-                    true
+                    self.closed.insert(shard, epoch);
                 }
-            });
+            }
+        }
     }
 
     fn take(&mut self, step: Step) -> Result<(), StoreError> {
@@ -275,7 +295,7 @@ impl Membership {
                     if let Some(epoch) = self.open.insert(shard, claimed.epoch) {
                         self.order(Order::Drop(shard, epoch));
                     }
-                    self.order(Order::Open(shard, claimed));
+                    self.order(Order::Open(shard, claimed, self.table.life()));
                 }
             }
             Step::Release { shard, epoch } => {
@@ -350,3 +370,6 @@ impl Membership {
         is_open
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
 //! Starts a node of a cluster: its connections, its membership, and what keeps its shards.
 
 mod directory;
+mod export;
+mod import;
 mod keeper;
 mod membership;
 mod operate;
@@ -28,10 +30,15 @@ use directory::StoredDirectory;
 use keeper::{FETCHES_MAX, Keeper};
 use membership::{Membership, Report, Reports};
 
+pub use export::{Exported, export};
+pub use import::{Imported, import};
 pub use operate::{init, status};
 
 /// The file of the block cache in the data directory.
 const EXTENTS: &str = "extents";
+
+/// Why an operation failed, for the operator.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Pause before a log store that does not answer is tried again.
 const CONNECT_PAUSE: Duration = Duration::from_secs(1);

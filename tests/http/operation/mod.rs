@@ -15,5 +15,6 @@ pub mod logged_server;
 pub mod metrics;
 mod recovery;
 mod refusals;
+mod remote;
 mod set_apart;
 mod tls;

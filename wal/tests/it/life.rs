@@ -327,3 +327,28 @@ fn a_delayed_sync_that_fails_poisons_the_log() {
         "it is not tried again"
     );
 }
+
+/// The owner of a state without its log begins one behind it.
+#[test]
+fn a_log_begins_at_a_later_record() {
+    let disk = SimDisk::new(1);
+    wal::begin(&disk, dir(), 42).expect("begun");
+    let again = wal::begin(&disk, dir(), 42);
+    assert!(matches!(again, Err(LogError::Io { .. })), "{again:?}");
+    let disk = disk.crash(Crash::KINDS[1]);
+    assert!(wal::check(&disk, dir()).expect("check").damages.is_empty());
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let (mut log, recovery, records) = try_open(Arc::clone(&port), OPTIONS, 41).expect("open");
+    assert_eq!((recovery.last_sequence, records.len()), (41, 0));
+    assert_eq!(commit(&mut log, &[b"next"]), 42);
+    drop(log);
+    let (_, recovery, records) = try_open(Arc::clone(&port), OPTIONS, 41).expect("open");
+    assert_eq!(
+        (recovery.last_sequence, records),
+        (42, vec![(42, b"next".to_vec())])
+    );
+    // An owner that needs more than the log has is refused.
+    for from in [40, 43] {
+        assert!(try_open(Arc::clone(&port), OPTIONS, from).is_err(), "{from}");
+    }
+}

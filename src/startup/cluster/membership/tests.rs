@@ -1,0 +1,173 @@
+//! A membership over a store in memory, a round at a time.
+
+use log_store::sim::SimStore;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+use crate::clock::{ManualClock, SECOND_NS};
+
+const SHARDS: u16 = 4;
+const LEASE: Duration = Duration::from_secs(3);
+
+struct Member {
+    membership: Membership,
+    reports: Reports,
+    orders: UnboundedReceiver<Order>,
+    clock: Arc<ManualClock>,
+}
+
+impl Member {
+    fn new(store: &SimStore, address: &str) -> Self {
+        let clock = Arc::new(ManualClock::new(0));
+        let table = ShardTable::new(SHARDS, LEASE, Arc::clone(&clock) as _);
+        let (sender, orders) = unbounded_channel();
+        let (membership, reports) = Membership::new(
+            Box::new(store.clone()),
+            address.to_owned(),
+            LEASE,
+            Arc::new(table),
+            sender,
+        );
+        Member {
+            membership,
+            reports,
+            orders,
+            clock,
+        }
+    }
+
+    /// A round, half a second after the one before. Returns the orders that it has given.
+    fn round(&mut self) -> Vec<String> {
+        self.clock.advance(SECOND_NS / 2);
+        self.membership.round().unwrap();
+        self.membership.say_what_is_left();
+        self.given()
+    }
+
+    /// Takes what was reported.
+    fn listen(&mut self) -> Vec<String> {
+        self.membership.listen(Instant::now());
+        self.given()
+    }
+
+    fn given(&mut self) -> Vec<String> {
+        let order = |order| match order {
+            Order::Open(shard, claimed, _) => format!("open {shard} at {}", claimed.epoch),
+            Order::HandOver(shard, epoch) => format!("hand over {shard} at {epoch}"),
+            Order::Drop(shard, epoch) => format!("drop {shard} at {epoch}"),
+            Order::Tell(address) => format!("tell {address}"),
+        };
+        std::iter::from_fn(|| self.orders.try_recv().ok())
+            .map(order)
+            .collect()
+    }
+
+    fn owns(&self) -> Vec<u16> {
+        self.membership.open.keys().map(|shard| shard.0).collect()
+    }
+}
+
+#[test]
+fn the_first_node_claims_everything_and_holds_its_lease() {
+    let mut member = Member::new(&SimStore::new(SHARDS), "a:1");
+    assert!(!member.membership.table.holds_lease());
+    let opened: Vec<String> = (0..SHARDS).map(|shard| format!("open {shard} at 1")).collect();
+    assert_eq!(member.round(), opened);
+    assert!(member.membership.table.holds_lease());
+    assert_eq!(member.round(), Vec::<String>::new(), "nothing is claimed twice");
+}
+
+#[test]
+fn a_shard_that_does_not_open_is_released_and_left_to_others_for_a_while() {
+    let store = SimStore::new(SHARDS);
+    let mut member = Member::new(&store, "a:1");
+    member.round();
+    member.reports.send(Report::NotOpened(Shard(2), 1));
+    assert_eq!(member.listen(), Vec::<String>::new());
+    assert_eq!(member.owns(), [0, 1, 3]);
+    for _ in 0..60 {
+        assert_eq!(member.round(), Vec::<String>::new());
+    }
+    let row = store.clone().shards().unwrap().swap_remove(2);
+    assert_eq!(row.node, None);
+    let later: Vec<String> = (0..80).flat_map(|_| member.round()).collect();
+    assert_eq!(later, [format!("open 2 at {}", row.epoch + 1)]);
+}
+
+#[test]
+fn a_shard_whose_log_is_broken_is_dropped_and_claimed_again() {
+    let mut member = Member::new(&SimStore::new(SHARDS), "a:1");
+    member.round();
+    member.reports.send(Report::Broken(Shard(1), 1));
+    assert_eq!(member.listen(), ["drop 1 at 1"]);
+    assert_eq!(member.round(), ["open 1 at 2"]);
+    member.reports.send(Report::Broken(Shard(1), 1));
+    assert_eq!(
+        member.listen(),
+        Vec::<String>::new(),
+        "that was the opening before"
+    );
+}
+
+#[test]
+fn a_node_that_was_removed_drops_everything_and_joins_as_another_one() {
+    let mut store = SimStore::new(SHARDS);
+    let mut member = Member::new(&store, "a:1");
+    member.round();
+    let node = store.nodes().unwrap().swap_remove(0);
+    assert!(store.remove(node.id, node.beat).unwrap());
+    let dropped: Vec<String> = (0..SHARDS).map(|shard| format!("drop {shard} at 1")).collect();
+    assert_eq!(member.round(), dropped);
+    assert!(
+        !member.membership.table.holds_lease(),
+        "what it had is not answered any more"
+    );
+    let opened: Vec<String> = (0..SHARDS).map(|shard| format!("open {shard} at 2")).collect();
+    assert_eq!(member.round(), opened);
+    assert_ne!(store.nodes().unwrap()[0].id, node.id);
+}
+
+#[test]
+fn a_node_that_leaves_hands_everything_over_and_goes_on_seeing_the_others() {
+    let store = SimStore::new(SHARDS);
+    let mut member = Member::new(&store, "a:1");
+    member.round();
+    let (done, mut left) = oneshot::channel();
+    member.reports.send(Report::Leave(done));
+    member.listen();
+    for _ in 0..SHARDS {
+        let order = member.round();
+        let [order] = order.as_slice() else {
+            panic!("{order:?}")
+        };
+        assert!(order.starts_with("hand over"), "{order}");
+        assert!(left.try_recv().is_err());
+        let shard = Shard(order.split(' ').nth(2).unwrap().parse().unwrap());
+        member.reports.send(Report::Closed(shard, 1));
+        member.listen();
+    }
+    member.round();
+    assert_eq!(left.try_recv(), Ok(()));
+    let mut other = Member::new(&store, "b:1");
+    // A node that has just come waits for its turn after the one that should have a shard, which is leaving.
+    let mut opened = Vec::new();
+    for _ in 0..20 {
+        opened.extend(other.round());
+        assert_eq!(member.round(), Vec::<String>::new());
+    }
+    assert_eq!(opened.len(), usize::from(SHARDS), "{opened:?}");
+    let location = member.membership.table.look(Shard(0));
+    let is_there = matches!(location, Some(crate::service::Location::At(owner)) if &*owner.address == "b:1");
+    assert!(is_there, "it passes requests on");
+}
+
+#[test]
+fn a_node_that_could_not_renew_answers_nothing_until_it_does() {
+    let mut member = Member::new(&SimStore::new(SHARDS), "a:1");
+    member.round();
+    member.clock.advance(LEASE.as_nanos() as i64);
+    assert!(!member.membership.table.holds_lease());
+    assert_eq!(member.round(), Vec::<String>::new());
+    assert!(member.membership.table.holds_lease());
+    assert_eq!(member.owns().len(), usize::from(SHARDS));
+}
