@@ -12,7 +12,7 @@
 //! - [`cluster`]: which node should own which shard
 //! - [`ledger`]: rule histories, finished deliveries, idempotency answers, catalog objects
 //! - [`checkpoint`]: recovery and checkpoints; [`check`]: verify and repair; [`backup`]: copies of a running server
-//! - [`remote`]: checkpoints in an object store
+//! - [`remote`]: checkpoints in an object store; [`extents`]: a local cache of their blocks
 //! - [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large ones written once
 //! - [`metrics`]: counters without locks, and the Prometheus text format
 //! - [`error`], [`limits`], [`ids`], [`clock`], [`timestamp`], [`random`], [`priority`], [`open_files`]: shared by all rooms
@@ -29,6 +29,7 @@ pub mod cluster;
 pub mod config;
 pub mod delivery;
 pub mod error;
+pub mod extents;
 pub mod http;
 pub mod ids;
 pub mod ingest;

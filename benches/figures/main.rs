@@ -48,6 +48,7 @@ mod server;
 mod sonic;
 mod storage;
 mod table;
+mod take_over;
 mod wide;
 
 use std::error::Error;
@@ -96,6 +97,7 @@ const EXPERIMENTS: &[Experiment] = &[
     owed::OWED,
     log_store::LOG_STORE,
     log_tables::LOG_TABLES,
+    take_over::TAKE_OVER,
     publishing::PUBLISHING,
 ];
 

@@ -88,9 +88,21 @@ impl Server {
             ready_after: Duration::ZERO,
         };
         server.address = wait_for_address(&addresses)?;
-        Connection::open(server.address)?.send_ok(&request("GET", "/ready", "x-of: bench", b""))?;
+        server.wait_until_ready(started)?;
         server.ready_after = started.elapsed();
         Ok(server)
+    }
+
+    /// A node of a cluster listens before its shards are open.
+    fn wait_until_ready(&self, started: Instant) -> Outcome<()> {
+        let ready = request("GET", "/ready", "x-of: bench", b"");
+        while Connection::open(self.address)?.send(&ready)?.0 != 200 {
+            if started.elapsed() > START_WITHIN {
+                return Err("the server does not become ready".into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     /// CPU time so far in seconds, of all threads, in user and kernel mode.

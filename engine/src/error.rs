@@ -1,5 +1,5 @@
-//! Errors of the engine. It does no I/O, so an error is damage in its input, or a query that was stopped or exceeded
-//! its memory budget.
+//! Errors of the engine. It does no I/O, so an error is damage in its input, input that cannot be had now, or a query
+//! that was stopped or exceeded its memory budget.
 
 use std::fmt;
 
@@ -21,6 +21,9 @@ pub enum EngineError {
     /// A block of a segment file, or its footer entry, cannot be read.
     #[error("{0}")]
     Damaged(Box<DamagedBlock>),
+    /// Bytes that are not on this machine cannot be had now. A later attempt may succeed.
+    #[error("{0}")]
+    Unavailable(String),
     /// The caller's `stop` function returned true (deadline passed or client disconnected).
     #[error("the query was stopped before it ended")]
     Stopped,

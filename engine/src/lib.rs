@@ -22,6 +22,7 @@ mod choose;
 mod codec;
 mod column;
 mod columns;
+mod content;
 mod decimal;
 mod entry;
 mod error;
@@ -40,17 +41,21 @@ mod zone;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
-pub use block::{BLOCK_ROWS_MAX, FieldKind, SharedBytes};
+pub use block::{BLOCK_ROWS_MAX, FieldKind};
 pub use cache::Cache;
 pub use calendar::Unit;
 pub use checkpoint::Checkpoint;
 pub use choose::{SegmentUse, choose_merge};
 pub use column::{Column, FieldColumn, Texts, Values};
 pub use columns::Columns;
+pub use content::{Content, SharedBytes};
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
-pub use segment::{Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter, salvage};
+pub use segment::{
+    FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
+    footer_start, salvage,
+};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, View};
 pub use step::{Length, Step};

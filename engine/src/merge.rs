@@ -76,7 +76,12 @@ impl Merge {
                 let alone = overlapping == 1 && first.first_ns >= cutoff_ns && !cut;
                 if alone && !is_small(first)? {
                     rewrite.finish(segment)?;
-                    segment.push(&first.block_uncached()?)?;
+                    let block = first.block_uncached()?;
+                    if !block.is_here() {
+                        // What is copied may come from a cache, and takes the place of the original.
+                        BlockReader::new(&block)?.compare_checksums()?;
+                    }
+                    segment.push(&block)?;
                 } else {
                     rewrite.blocks.extend(group.iter().map(|(entry, _)| *entry));
                 }
@@ -88,7 +93,7 @@ impl Merge {
 }
 
 fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
-    Ok(entry.rows < SMALL_BLOCK_ROWS && entry.block_uncached()?.bytes().len() < SMALL_BLOCK_BYTES)
+    Ok(entry.rows < SMALL_BLOCK_ROWS && entry.block_uncached()?.place().len() < SMALL_BLOCK_BYTES)
 }
 
 /// Number of blocks, from the first on, that overlap in time, directly or through each other.

@@ -9,13 +9,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::EngineError;
-use crate::block::{Block, BlockId, BlockSummary, SharedBytes};
+use crate::block::{Block, BlockId, BlockSummary};
 use crate::bytes::Reader;
+use crate::content::{SharedBytes, Tail};
 use crate::entry::BlockEntry;
 use crate::error::DamagedBlock;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
-pub use table::SegmentRow;
 pub(crate) use table::bucket_at;
+pub use table::{FooterStart, SegmentRow, footer_start};
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;
 
@@ -68,7 +69,7 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes are not a complete segment of the current version.
     pub fn open(id: u64, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
-        let table = Table::find((*home).as_ref())?;
+        let table = Table::find(Tail::of(&*home))?;
         Ok(Self::new(id, home, table))
     }
 
@@ -77,12 +78,12 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes are not a complete segment of these versions.
     pub fn open_of_bucket(id: u64, bucket: u32, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
-        let table = Table::of_bucket(bucket, (*home).as_ref())?;
+        let table = Table::of_bucket(bucket, &home.read(0..home.len())?)?;
         Ok(Self::new(id, home, table))
     }
 
     fn new(id: u64, home: SharedBytes, table: Table) -> Arc<Self> {
-        let rows = table.rows((*home).as_ref()).map(|row| row.rows).sum();
+        let rows = table.rows(Tail::of(&*home)).map(|row| row.rows).sum();
         Arc::new(SegmentFile {
             id,
             number: BlockId::next_home(),
@@ -99,7 +100,7 @@ impl SegmentFile {
 
     /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
-        self.all().len() as u64
+        self.home.len() as u64
     }
 
     /// Number of rows in all its blocks.
@@ -114,7 +115,7 @@ impl SegmentFile {
 
     /// The buckets that have blocks in the file, in order of their ordinals.
     pub fn parts(&self) -> impl Iterator<Item = SegmentRow> + '_ {
-        self.table.rows(self.all())
+        self.table.rows(self.tail())
     }
 
     /// Reads the entries of a bucket; `None` if the file contains nothing of it.
@@ -122,13 +123,14 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] if they are damaged. The parts of other buckets may still be readable.
     pub fn part(self: &Arc<Self>, bucket: u32) -> Result<Option<SegmentPart>, EngineError> {
-        let Some(row) = self.table.find_bucket(self.all(), bucket)? else {
+        let Some(row) = self.table.find_bucket(self.tail(), bucket)? else {
             return Ok(None);
         };
         let corrupt = |expected| EngineError::corrupt(WHAT, row.entries.start, expected);
         let footer = self.table.footer();
         let start = row.entries.start.checked_sub(footer.start);
-        let entries = self.all()[..footer.end].get(row.entries.clone());
+        let entries = self.tail().get(row.entries.clone());
+        let entries = entries.filter(|_| row.entries.end <= footer.end);
         let (Some(start), Some(entries)) = (start, entries) else {
             return Err(corrupt("entries within the footer"));
         };
@@ -172,7 +174,7 @@ impl SegmentFile {
         let place = block.place();
         let start = place.start - self.table.head_bytes();
         let head = writer::head(bucket, block.summary.source, place.len() as u32);
-        if self.all()[start..place.start] == head[..place.start - start] {
+        if *self.home.read(start..place.start)? == head[..place.start - start] {
             return Ok(());
         }
         let expected = "bucket, source and length before a block";
@@ -200,7 +202,7 @@ impl SegmentFile {
             EngineError::Damaged(Box::new(DamagedBlock {
                 segment: self.id,
                 offset: offset as u64,
-                bucket: self.table.rows(self.all()).find(row).map(|row| row.bucket),
+                bucket: self.table.rows(self.tail()).find(row).map(|row| row.bucket),
                 source: None,
                 fault,
             }))
@@ -208,7 +210,8 @@ impl SegmentFile {
     }
 
     fn decode_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
-        let mut reader = Reader::new(&self.all()[self.table.footer()], WHAT);
+        let footer = self.tail().get(self.table.footer()).unwrap_or_default();
+        let mut reader = Reader::new(footer, WHAT);
         reader.take(at as usize)?;
         let entry = reader.rest();
         let summary = Arc::new(BlockSummary::decode(&mut reader)?);
@@ -229,8 +232,8 @@ impl SegmentFile {
         }
     }
 
-    fn all(&self) -> &[u8] {
-        (*self.home).as_ref()
+    fn tail(&self) -> Tail<'_> {
+        Tail::of(&*self.home)
     }
 }
 

@@ -112,7 +112,7 @@ pub struct Sealed {
 impl Sealed {
     /// Approximate memory of its rows, and of its blocks, in bytes.
     pub(crate) fn memory_bytes(&self) -> (usize, usize) {
-        let blocks = self.blocks.iter().map(|block| block.bytes().len());
+        let blocks = self.blocks.iter().map(|block| block.place().len());
         (memory_of(&self.runs), blocks.sum())
     }
 }
@@ -201,7 +201,7 @@ impl Series {
     pub(crate) fn unsaved_bytes(&self) -> usize {
         let chunks = self.chunks().map(|chunk| chunk.memory_bytes());
         let blocks = self.blocks.iter().filter_map(BlockEntry::unsaved);
-        chunks.sum::<usize>() + blocks.map(|block| block.bytes().len()).sum::<usize>()
+        chunks.sum::<usize>() + blocks.map(|block| block.place().len()).sum::<usize>()
     }
 
     fn insert(&mut self, blocks: Vec<BlockEntry>) {

@@ -78,7 +78,7 @@ impl SegmentPart {
                 first_sequence: block.summary.first_sequence,
                 last_sequence: block.summary.last_sequence,
                 offset: block.place().start as u64,
-                bytes: block.bytes().len() as u64,
+                bytes: block.place().len() as u64,
                 fault: check(&block)
                     .and_then(|()| self.file.check_head(self.bucket, &block))
                     .err()

@@ -36,7 +36,7 @@ pub use open_error::OpenError;
 pub use pools::{PoolOptions, Pools};
 pub use publish::{Publish, PublishFigures};
 pub(crate) use restoring::Restoring;
-pub use segments::{SegmentError, shared, write_segment};
+pub use segments::{HeldElsewhere, SegmentElsewhere, SegmentError, shared, write_segment};
 #[cfg(test)]
 pub(crate) use start::start_local;
 pub use start::{Rooms, StoredHome, start, start_pools, start_stored};

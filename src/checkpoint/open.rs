@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::manifest::Manifest;
 use super::open_error::OpenError;
 use super::sealing::Sealing;
-use super::segments::Segments;
+use super::segments::{HeldElsewhere, Segments};
 use crate::bucket::{BucketState, CarriedDir, CarriedFile};
 use crate::catalog::{Catalog, CatalogLoader, Frozen, ObjectKey, Stream};
 use crate::journal::{IngestView, LocalShard, Record, RecordError, ReplayError, Replayed, ShardLog, Tail};
@@ -83,15 +83,22 @@ const CACHE_BYTES: u64 = 4 << 20;
 /// A disk error, or damage. Nothing has been changed then, except that a torn tail of the log has been truncated.
 pub fn open(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let mut log = LocalShard::new(Arc::clone(disk), layout.log_dir(), LogOptions::default());
-    open_with(disk, layout, &mut log, Cache::new(CACHE_BYTES))
+    open_with(
+        disk,
+        layout,
+        &mut log,
+        Cache::new(CACHE_BYTES),
+        &HeldElsewhere::new(),
+    )
 }
 
-/// Like `open`, with any log, for a caller that appends to it and serves queries.
+/// Like `open`, with any log, for a caller that appends to it and serves queries. Segments may be `elsewhere`.
 pub(super) fn open_with(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     log: &mut dyn ShardLog,
     cache: Cache,
+    elsewhere: &HeldElsewhere,
 ) -> Result<Opened, OpenError> {
     let started = Instant::now();
     layout.refuse_marked(&**disk)?;
@@ -106,7 +113,8 @@ pub(super) fn open_with(
     }
     let catalog_read_at = Instant::now();
     let (data_dir, named) = (&layout.data_dir, &manifest.segments);
-    let segments = Segments::open(Arc::clone(disk), data_dir, named, manifest.next_segment)?;
+    let next = manifest.next_segment;
+    let segments = Segments::open(Arc::clone(disk), data_dir, named, next, elsewhere)?;
     let holders = holders(&segments);
     let files_open_at = Instant::now();
     let sealing = Sealing::start(SEALING_BYTES_MAX);
@@ -307,7 +315,7 @@ impl Replay<'_> {
             let part = segment.part(ordinal).map_err(|error| {
                 format!(
                     "{}: {error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole",
-                    self.segments.files.dir.file_path(segment.id()).display()
+                    self.segments.places()(segment.id()).display()
                 )
             })?;
             part.into_iter().for_each(|part| state.store.add_segment(part));

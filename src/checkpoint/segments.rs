@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::{Bytes, Disk};
-use engine::SegmentFile;
+use engine::{SegmentFile, SharedBytes};
 
 use crate::sealed_file::{self, SealedDir, SealedFiles};
 
@@ -15,6 +15,17 @@ use crate::sealed_file::{self, SealedDir, SealedFiles};
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: {1}")]
 pub struct SegmentError(PathBuf, Box<dyn Error + Send + Sync>);
+
+/// A segment that is not a file of the data directory.
+pub struct SegmentElsewhere {
+    /// Its bytes.
+    pub content: SharedBytes,
+    /// Where they are, for messages.
+    pub name: String,
+}
+
+/// The segments that are not files of the data directory, by number.
+pub type HeldElsewhere = BTreeMap<u64, SegmentElsewhere>;
 
 /// The directory of the segments of a data directory.
 pub fn segments_dir(data_dir: &Path) -> SealedDir {
@@ -63,10 +74,12 @@ pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
 pub struct Segments {
     pub(super) files: SealedFiles,
     pub(super) open: BTreeMap<u64, Arc<SegmentFile>>,
+    /// Where the segments are that are not files of the directory.
+    names: BTreeMap<u64, String>,
 }
 
 impl Segments {
-    /// Opens the segments that a manifest names. Changes nothing on disk.
+    /// Opens the segments that a manifest names, in the directory or `elsewhere`. Changes nothing on disk.
     ///
     /// # Errors
     /// A segment does not open.
@@ -75,13 +88,24 @@ impl Segments {
         data_dir: &Path,
         named: &[u64],
         next: u64,
+        elsewhere: &HeldElsewhere,
     ) -> Result<Self, SegmentError> {
         let dir = segments_dir(data_dir);
-        let opened = named.iter().map(|id| Ok((*id, open_segment(&*disk, &dir, *id)?)));
+        let open = |id: u64| match elsewhere.get(&id) {
+            Some(SegmentElsewhere { content, name }) => SegmentFile::open(id, Arc::clone(content))
+                .map_err(|error| SegmentError(name.into(), error.into())),
+            None => open_segment(&*disk, &dir, id),
+        };
+        let opened = named.iter().map(|id| Ok((*id, open(*id)?)));
         let open = opened.collect::<Result<_, _>>()?;
         let files = SealedFiles::list(disk, dir.clone(), named, next)
             .map_err(|error| SegmentError(dir.path().to_owned(), error.into()))?;
-        Ok(Segments { files, open })
+        let names = elsewhere.iter().map(|(id, held)| (*id, held.name.clone()));
+        Ok(Segments {
+            files,
+            open,
+            names: names.collect(),
+        })
     }
 
     /// Writes a new segment, see [`write_segment`].
@@ -106,6 +130,15 @@ impl Segments {
             Some((segment.id(), part.rows))
         };
         self.open.values().filter_map(of_bucket).collect()
+    }
+
+    /// Says where a segment is, for messages: its path, or the name of its object.
+    pub fn places(&self) -> impl Fn(u64) -> PathBuf + Send + Sync + use<> {
+        let (dir, names) = (self.files.dir.clone(), self.names.clone());
+        move |id| match names.get(&id) {
+            Some(name) => name.into(),
+            None => dir.file_path(id),
+        }
     }
 
     /// Adds a segment that was written.

@@ -20,6 +20,7 @@ use super::open::{Opened, Recovered, open_with};
 use super::open_error::OpenError;
 use super::pools::{PoolOptions, Pools};
 use super::publish::Publish;
+use super::segments::HeldElsewhere;
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
@@ -154,7 +155,7 @@ pub(crate) async fn start_local(home: Home, sync: SyncPolicy) -> Result<Rooms, O
         home.layout.log_dir(),
         home.options.log(sync),
     );
-    let (opened, log) = recover(&home, log).await?;
+    let (opened, log) = recover(&home, HeldElsewhere::new(), log).await?;
     let log = log
         .into_log()
         .ok_or_else(|| failed(io::Error::other("BUG: the log was not opened")))?;
@@ -166,12 +167,14 @@ pub(crate) async fn start_local(home: Home, sync: SyncPolicy) -> Result<Rooms, O
 pub struct StoredHome {
     /// The shard.
     pub shard: Shard,
-    /// The directory with its last checkpoint.
+    /// The directory with its last checkpoint, except for `elsewhere`.
     pub layout: Layout,
     /// Writes the logs of all shards of the node.
     pub journal: Arc<Journal>,
     /// Where checkpoints are kept.
     pub publish: Box<dyn Publish>,
+    /// The segments of that checkpoint that are not in the directory.
+    pub elsewhere: HeldElsewhere,
 }
 
 /// Recovers a shard whose log is in a log store, and starts its rooms.
@@ -193,12 +196,16 @@ pub async fn start_stored(
         options: RoomsOptions::of(config),
         publish: Some(stored.publish),
     };
-    let (opened, _) = recover(&home, log).await?;
+    let (opened, _) = recover(&home, stored.elsewhere, log).await?;
     Ok(start_opened(opened, &stored.journal, stored.shard, home))
 }
 
 /// Recovers a shard on a thread of its own, when there is a place for it. Returns its log, too, to be written to.
-async fn recover<L: ShardLog + Send + 'static>(home: &Home, mut log: L) -> Result<(Opened, L), OpenError> {
+async fn recover<L: ShardLog + Send + 'static>(
+    home: &Home,
+    elsewhere: HeldElsewhere,
+    mut log: L,
+) -> Result<(Opened, L), OpenError> {
     let failed = |error| OpenError::Io(home.layout.data_dir.clone(), error);
     let place = home.pools.recoveries.acquire().await;
     let place = place.map_err(|_| failed(io::Error::other("BUG: the places of recoveries are gone")))?;
@@ -209,7 +216,7 @@ async fn recover<L: ShardLog + Send + 'static>(home: &Home, mut log: L) -> Resul
         .name("recovery".to_owned())
         .spawn(move || {
             // Sending fails only when the process is about to end and nobody waits.
-            let opened = open_converted(&disk, &layout, &mut log, cache);
+            let opened = open_converted(&disk, &layout, &mut log, cache, &elsewhere);
             let _ = done.send(opened.map(|opened| (opened, log)));
         })
         .map_err(failed)?;
@@ -224,10 +231,11 @@ fn open_converted(
     layout: &Layout,
     log: &mut dyn ShardLog,
     cache: Cache,
+    elsewhere: &HeldElsewhere,
 ) -> Result<Opened, OpenError> {
     layout.refuse_marked(&**disk)?;
     convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
-    open_with(disk, layout, log, cache)
+    open_with(disk, layout, log, cache, elsewhere)
 }
 
 /// Starts the rooms of a shard that was recovered, whose log the journal writes.
@@ -278,7 +286,7 @@ pub(super) fn assemble(
         usage.set(*ordinal, opened.segments.rows_of(*ordinal));
     }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
-    let segments_dir = opened.segments.files.dir.clone();
+    let segment_place = opened.segments.places();
     let dependencies = Dependencies {
         journal: journal.clone(),
         catalog: catalog.clone(),
@@ -287,7 +295,7 @@ pub(super) fn assemble(
         ledger: opened.ledger.ledger().clone(),
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
-        damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.file_path(id)),
+        damaged: DamagedBlocks::new(catalog.clone(), segment_place),
     };
     let mut set_apart = SetApart::default();
     set_apart.buckets.extend(opened.set_apart.keys());

@@ -243,6 +243,8 @@ pub struct ClusterConfig {
     pub secret: Option<String>,
     #[serde(rename = "lease_seconds", deserialize_with = "integer_seconds::<_, 2, 60>")]
     pub lease: Duration,
+    #[serde(deserialize_with = "integer::<_, _, MIB, { 1_024 * TIB }>")]
+    pub disk_cache_bytes_max: u64,
 }
 
 /// The secrets are left out.
@@ -255,6 +257,7 @@ impl std::fmt::Debug for ClusterConfig {
             .field("address", &self.address)
             .field("secret", &self.secret.as_ref().map(|_| "<secret>"))
             .field("lease", &self.lease)
+            .field("disk_cache_bytes_max", &self.disk_cache_bytes_max)
             .finish()
     }
 }

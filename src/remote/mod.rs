@@ -9,6 +9,7 @@
 
 mod background;
 mod checkpoints;
+mod counted;
 mod epoch;
 mod error;
 mod held;
@@ -20,6 +21,7 @@ mod restore;
 mod root;
 mod sweep;
 mod synchronous;
+mod take_over;
 
 pub use background::Publishing;
 pub use checkpoints::{Checkpoint, Choice, checkpoints};
@@ -29,6 +31,7 @@ pub use publisher::{Published, Publisher, PublisherOptions};
 pub use restore::{fetch, restore, verify};
 pub use root::Root;
 pub use synchronous::PublishAndWait;
+pub use take_over::{TakenOver, take_over};
 
 #[cfg(test)]
 pub(crate) use restore::restore_to;
@@ -36,5 +39,7 @@ pub(crate) use restore::restore_to;
 /// The shard of a server on one machine.
 pub const THE_SHARD: u16 = 0;
 
+#[cfg(test)]
+mod take_over_tests;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,9 @@ pub struct PublisherOptions {
     pub shard: u16,
     /// Where the epoch comes from.
     pub epochs: Epochs,
+    /// What the data directory was made of: its objects have the content of all files, also of those that are not in the
+    /// directory.
+    pub taken_over: Option<Root>,
 }
 
 /// A published checkpoint, and what it cost.
@@ -65,11 +68,15 @@ pub struct Publisher {
 
 impl Publisher {
     /// Nothing is reached before the first checkpoint is published.
-    pub fn new(options: PublisherOptions) -> Self {
+    pub fn new(mut options: PublisherOptions) -> Self {
+        let mut kept = KeptFiles::default();
+        if let Some(root) = options.taken_over.take() {
+            kept.published(&root);
+        }
         Publisher {
             names: ShardNames(options.shard),
             numbers: None,
-            kept: KeptFiles::default(),
+            kept,
             sweeper: Sweeper::default(),
             figures: Arc::default(),
             options,

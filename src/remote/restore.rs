@@ -82,7 +82,7 @@ pub fn fetch(
 }
 
 /// Copies the files of a checkpoint into a directory, and makes them durable.
-fn copy_files(
+pub(super) fn copy_files(
     store: &dyn ObjectStore,
     checkpoint: &Checkpoint,
     disk: &dyn Disk,
@@ -142,7 +142,7 @@ fn begin_log(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> Result<()
 }
 
 /// A root names exactly the files of its manifest, so no path leads outside of the directory.
-fn check_names(checkpoint: &Checkpoint, layout: &Layout) -> Result<(), RemoteError> {
+pub(super) fn check_names(checkpoint: &Checkpoint, layout: &Layout) -> Result<(), RemoteError> {
     let Root { manifest, files, .. } = &checkpoint.root;
     let expected = manifest.files(layout);
     let named: BTreeSet<_> = files
@@ -159,7 +159,7 @@ fn check_names(checkpoint: &Checkpoint, layout: &Layout) -> Result<(), RemoteErr
 }
 
 /// Why a file was not restored.
-enum Failed {
+pub(super) enum Failed {
     /// Its object is damaged or missing. The others are read nevertheless, so that all faults are reported.
     Fault(String),
     Store(ObjectError),
@@ -167,7 +167,7 @@ enum Failed {
 }
 
 /// Reads the objects of all files.
-fn read_all(
+pub(super) fn read_all(
     checkpoint: &Checkpoint,
     read: &mut dyn FnMut(&FileEntry) -> Result<(), Failed>,
 ) -> Result<(), RemoteError> {

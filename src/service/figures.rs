@@ -8,6 +8,7 @@ use crate::bucket::BucketsLoad;
 use crate::checkpoint::CheckpointStats;
 pub use crate::checkpoint::PublishFigures;
 use crate::delivery::DeliveryStats;
+use crate::extents::ExtentStats;
 use crate::journal::JournalStats;
 use crate::ledger::LedgerStats;
 use crate::query_pool::QueryPoolStats;
@@ -33,6 +34,8 @@ pub struct Figures {
     pub rules_due: Option<u64>,
     /// Queued changes and polls of rules, and the queue's capacity.
     pub rules_waiting: (u64, u64),
+    /// The cache of blocks from the object store, in a cluster.
+    pub extents: Option<ExtentStats>,
 }
 
 /// Ingestion statistics since start.
@@ -134,6 +137,7 @@ impl Service {
             deliveries: self.deliveries.stats(),
             rules_due: self.alerts.due_count().await.ok().map(|due| due as u64),
             rules_waiting: (waiting as u64, waiting_max as u64),
+            extents: None,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::catalog::KeyHash;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ServiceError;
+use crate::extents::ExtentFigures;
 use crate::journal::THE_SHARD;
 
 /// The process, as endpoints see it.
@@ -46,6 +47,8 @@ pub struct Cluster {
     pub directory: Arc<dyn Directory>,
     /// What nodes send each other to be known as such.
     pub secret: Arc<str>,
+    /// What the cache of blocks from the object store does.
+    pub extents: Arc<ExtentFigures>,
 }
 
 /// The service of a shard, while a request uses it.
@@ -296,6 +299,9 @@ impl Node {
         };
         for shard in self.shards() {
             sum.add(&shard.figures().await);
+        }
+        if let Shards::Cluster(cluster) = &self.shards {
+            sum.extents = Some(cluster.extents.read());
         }
         sum.ready = self.readiness().is_ok();
         sum

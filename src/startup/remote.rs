@@ -36,6 +36,7 @@ pub(super) fn start(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<St
         clock: Arc::clone(clock),
         shard: THE_SHARD,
         epochs: Epochs::Taken,
+        taken_over: None,
     };
     let started = Publishing::start(options, config.storage.remote_period);
     started

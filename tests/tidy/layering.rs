@@ -95,6 +95,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "config",
             "delivery",
             "error",
+            "extents",
             "ids",
             "ingest",
             "journal",
@@ -116,6 +117,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "error",
+            "extents",
             "ids",
             "ingest",
             "limits",
@@ -143,6 +145,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
+    ("extents", &["clock", "pools"]),
     // `backup` and `check` for pinned files, their verification, and empty directories.
     (
         "remote",
@@ -153,6 +156,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "checked_file",
             "checkpoint",
             "clock",
+            "extents",
             "priority",
             "random",
             "sealed_file",

@@ -8,11 +8,13 @@ mod recover;
 mod summary;
 mod write;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::EngineError;
+use crate::content::{SharedBytes, Tail};
 use crate::error::DamagedBlock;
 use crate::segment::{FooterEntry, bucket_at};
 pub(crate) use level::KeptCells;
@@ -31,9 +33,6 @@ pub(crate) const BLOCK_TEXT_BYTES: usize = 4 << 20;
 
 /// Version byte at the beginning of every block.
 const BLOCK_VERSION: u8 = 1;
-
-/// Read-only bytes that contain a block: a heap buffer or a mapped file.
-pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A block with its summary, which is known without reading the block. Cheap to clone.
 #[derive(Clone)]
@@ -104,7 +103,7 @@ impl Block {
         EngineError::Damaged(Box::new(DamagedBlock {
             segment,
             offset: self.place.start as u64,
-            bucket: bucket_at((*self.home).as_ref(), self.place.start),
+            bucket: bucket_at(Tail::of(&*self.home), self.place.start),
             source: Some(self.summary.source),
             fault,
         }))
@@ -119,9 +118,31 @@ impl Block {
         self.place.clone()
     }
 
+    /// Whether no byte of the block has to come from another machine.
+    pub(crate) fn is_here(&self) -> bool {
+        Tail::of(&*self.home).start() <= self.place.start
+    }
+
     /// The encoded block.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &(*self.home).as_ref()[self.place()]
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] if it cannot be had now.
+    pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>, EngineError> {
+        self.home.read(self.place())
+    }
+
+    /// Bytes of the encoded block.
+    fn read(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>, EngineError> {
+        self.home.read(self.range_of(range))
+    }
+
+    /// The same after a damage, see [`crate::Content::read_again`].
+    fn read_again(&self, range: Range<usize>) -> Result<Option<Cow<'_, [u8]>>, EngineError> {
+        self.home.read_again(self.range_of(range))
+    }
+
+    fn range_of(&self, range: Range<usize>) -> Range<usize> {
+        self.place.start + range.start..self.place.start + range.end
     }
 }
 

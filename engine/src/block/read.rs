@@ -1,5 +1,7 @@
 //! Reads the sections of a block. Each is verified and decoded only when it is needed.
 
+use std::borrow::Cow;
+
 use super::{BLOCK_VERSION, Block, FieldKind, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -10,6 +12,9 @@ use crate::column::{Column, FieldColumn, Values};
 use crate::columns::Columns;
 use crate::rollup::{self, LEVELS};
 use crate::times::Times;
+
+/// Bytes that are read at first of a block that is not here: more than most directories have.
+const FIRST_BYTES: usize = 4 << 10;
 
 /// Type of a section; the numbers are those of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +49,31 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, EngineError> {
+    /// Reads the directory of a block. For a block that is not here, only the beginning is read.
+    fn of(block: &Block) -> Result<Self, EngineError> {
+        let len = block.place().len();
+        let first = block.read(0..len.min(FIRST_BYTES))?;
+        match Self::bytes(&first).min(len) {
+            whole if whole > first.len() => Self::read(&block.read(0..whole)?, len),
+            _ => Self::read(&first, len),
+        }
+    }
+
+    /// Reads the directory again, after a damage; `None` if the block's bytes are not a copy of anything.
+    fn of_original(block: &Block) -> Result<Option<Self>, EngineError> {
+        let len = block.place().len();
+        let bytes = block.read_again(0..len)?;
+        bytes.map(|bytes| Self::read(&bytes, len)).transpose()
+    }
+
+    /// Length of the directory at the beginning of these bytes, as far as they say.
+    fn bytes(first: &[u8]) -> usize {
+        let header_len = Reader::new(first, "block").le_u32().unwrap_or(0);
+        (header_len as usize).saturating_add(8)
+    }
+
+    /// Decodes the directory at the beginning of these bytes, which belong to a block of `block_len` bytes.
+    pub(super) fn read(bytes: &[u8], block_len: usize) -> Result<Self, EngineError> {
         let mut outer = Reader::new(bytes, "block");
         let header_len = outer.le_u32()? as usize;
         let checksum = outer.le_u32()?;
@@ -52,7 +81,8 @@ impl Directory {
         if crc32fast::hash(header) != checksum {
             return Err(outer.corrupt("a directory with the checksum written before it"));
         }
-        let body_bytes = outer.rest().len();
+        let header_bytes = bytes.len() - outer.rest().len();
+        let body_bytes = block_len.saturating_sub(header_bytes);
         let mut reader = Reader::new(header, "block directory");
         if reader.byte()? != BLOCK_VERSION {
             return Err(reader.corrupt("block version 1"));
@@ -77,7 +107,6 @@ impl Directory {
             });
             start = end;
         }
-        let header_bytes = bytes.len() - body_bytes;
         Ok(Directory {
             rows,
             sections,
@@ -99,7 +128,13 @@ impl BlockReader {
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes are not a block of a known version.
     pub fn new(block: &Block) -> Result<Self, EngineError> {
-        let directory = block.located(Directory::read(block.bytes()))?;
+        let directory = match Directory::of(block) {
+            Err(error @ EngineError::Corrupt { .. }) => {
+                Directory::of_original(block).and_then(|original| original.ok_or(error))
+            }
+            read => read,
+        };
+        let directory = block.located(directory)?;
         if directory.rows != block.summary.rows as usize {
             let expected = "as many rows as the footer says";
             return block.located(Err(EngineError::corrupt("block directory", 0, expected)));
@@ -118,23 +153,28 @@ impl BlockReader {
         sections.try_for_each(|section| self.compare(section).map(drop))
     }
 
-    fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&[u8]>, EngineError> {
+    fn section(&self, kind: SectionKind, of: u32) -> Result<Option<Cow<'_, [u8]>>, EngineError> {
         let is_it = |section: &&Section| section.kind == kind as u8 && section.of == of;
         let section = self.directory.sections.iter().find(is_it);
         section.map(|section| self.compare(section)).transpose()
     }
 
-    fn compare(&self, section: &Section) -> Result<&[u8], EngineError> {
-        let body = &self.block.bytes()[self.directory.header_bytes..];
-        let bytes = &body[section.start..section.start + section.len];
-        if crc32fast::hash(bytes) != section.checksum {
-            let expected = "a section with the checksum of the directory";
-            return Err(self.corrupt(section.start, expected));
+    fn compare(&self, section: &Section) -> Result<Cow<'_, [u8]>, EngineError> {
+        let start = self.directory.header_bytes + section.start;
+        let range = start..start + section.len;
+        let is_sound = |bytes: &[u8]| crc32fast::hash(bytes) == section.checksum;
+        let bytes = self.block.read(range.clone())?;
+        if is_sound(&bytes) {
+            return Ok(bytes);
         }
-        Ok(bytes)
+        let original = self.block.read_again(range)?;
+        original.filter(|bytes| is_sound(bytes)).ok_or_else(|| {
+            let expected = "a section with the checksum of the directory";
+            self.corrupt(section.start, expected)
+        })
     }
 
-    fn required(&self, kind: SectionKind) -> Result<&[u8], EngineError> {
+    fn required(&self, kind: SectionKind) -> Result<Cow<'_, [u8]>, EngineError> {
         let section = self.section(kind, 0)?;
         section.ok_or_else(|| self.corrupt(0, "timestamps and sequences"))
     }
@@ -147,13 +187,13 @@ impl BlockReader {
     /// The timestamps in ascending order, one per row.
     pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
-        self.block.located(decode_integers(bytes, self.rows()))
+        self.block.located(decode_integers(&bytes, self.rows()))
     }
 
     /// The timestamps; evenly spaced ones are not expanded.
     pub(crate) fn times(&self) -> Result<Times<'static>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
-        if let Some((first_ns, step_ns)) = self.block.located(even(bytes))?
+        if let Some((first_ns, step_ns)) = self.block.located(even(&bytes))?
             && step_ns >= 0
             && let Ok(steps) = i64::try_from(self.rows().saturating_sub(1))
             && let Some(span_ns) = step_ns.checked_mul(steps)
@@ -166,28 +206,28 @@ impl BlockReader {
                 rows,
             });
         }
-        let listed = self.block.located(decode_integers(bytes, self.rows()))?;
+        let listed = self.block.located(decode_integers(&bytes, self.rows()))?;
         Ok(Times::Listed(listed.into()))
     }
 
     /// The sequences, one per row.
     pub fn sequences(&self) -> Result<Vec<u64>, EngineError> {
         let bytes = self.required(SectionKind::Sequences)?;
-        let sequences = self.block.located(decode_integers(bytes, self.rows()))?;
+        let sequences = self.block.located(decode_integers(&bytes, self.rows()))?;
         Ok(sequences.into_iter().map(|sequence| sequence as u64).collect())
     }
 
     /// The values of a field; `None` if no row has one.
     pub fn field(&self, field: u16) -> Result<Option<Column>, EngineError> {
         let section = self.section(SectionKind::Field, u32::from(field))?;
-        let column = section.map(|bytes| decode_column(bytes, self.rows()));
+        let column = section.map(|bytes| decode_column(&bytes, self.rows()));
         self.block.located(column.transpose())
     }
 
     /// The metadata texts; `None` if no row has any.
     pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
-        let column = section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows())?)));
+        let column = section.map(|bytes| Ok(Box::new(decode_column(&bytes, self.rows())?)));
         self.block.located(column.transpose())
     }
 
@@ -215,7 +255,7 @@ impl BlockReader {
     /// Start times of a rollup level's cells; `None` if the level is not stored.
     pub(crate) fn rollup_starts_ns(&self, level: usize) -> Result<Option<Vec<i64>>, EngineError> {
         let section = self.section(SectionKind::RollupStarts, level as u32)?;
-        let starts_ns = section.map(|bytes| self.decode_starts(bytes, level));
+        let starts_ns = section.map(|bytes| self.decode_starts(&bytes, level));
         self.block.located(starts_ns.transpose())
     }
 
@@ -237,7 +277,7 @@ impl BlockReader {
         let Some(bytes) = self.section(SectionKind::RollupRows, level as u32)? else {
             return Ok(None);
         };
-        let rows = self.block.located(decode_integers(bytes, cells))?;
+        let rows = self.block.located(decode_integers(&bytes, cells))?;
         Ok(Some(rows.into_iter().map(|rows| rows as u64).collect()))
     }
 
@@ -258,7 +298,7 @@ impl BlockReader {
         let carries = self.section(SectionKind::RollupCarries, of)?;
         let is_number = summary.kind == FieldKind::Number;
         self.block
-            .located(rollup::decode(bytes, carries, cells, is_number))
+            .located(rollup::decode(&bytes, carries.as_deref(), cells, is_number))
     }
 }
 

@@ -4,15 +4,16 @@
 use std::ops::Range;
 
 use super::read::{Directory, SectionKind};
-use super::{
-    BLOCK_ROWS_MAX, Block, BlockReader, BlockSummary, FieldKind, FieldSummary, SharedBytes, encode_block,
-};
+use super::{BLOCK_ROWS_MAX, Block, BlockReader, BlockSummary, FieldKind, FieldSummary, encode_block};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
+use crate::content::SharedBytes;
 
 /// Length of the block at the beginning of these bytes; `None` if they do not begin with a valid directory.
 pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
-    Directory::read(bytes).ok().map(|directory| directory.block_bytes)
+    Directory::read(bytes, bytes.len())
+        .ok()
+        .map(|directory| directory.block_bytes)
 }
 
 /// Recovers the block at this range of a file as rows of the source. It is encoded again, so that it has rollups and a
@@ -22,8 +23,8 @@ pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
 /// [`EngineError::Corrupt`] if a row cannot be read.
 pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> Result<Block, EngineError> {
     let corrupt = |expected| EngineError::corrupt("block", place.start, expected);
-    let bytes = (**home).as_ref().get(place.clone());
-    let directory = Directory::read(bytes.ok_or_else(|| corrupt("a block within the file"))?)?;
+    let bytes = home.read(place.clone())?;
+    let directory = Directory::read(&bytes, bytes.len())?;
     let rows = u32::try_from(directory.rows).ok();
     let rows = rows.filter(|rows| (1..=BLOCK_ROWS_MAX).contains(&(*rows as usize)));
     let of_fields = directory
@@ -48,7 +49,7 @@ pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> R
         last_sequence: 0,
         fields: fields.into_boxed_slice(),
     };
-    let block = Block::new(summary, home.clone(), place.clone());
+    let block = Block::new(summary, SharedBytes::clone(home), place.clone());
     let columns = BlockReader::new(&block)?.columns()?;
     if !columns.is_sorted() {
         return Err(corrupt("rows in order of time and sequence"));

@@ -67,8 +67,8 @@ fn fields_out_of_order_are_damage() {
             fields: fields.map(Clone::clone).into(),
             ..BlockSummary::clone(&block.summary)
         };
-        let home: SharedBytes = Arc::new(block.bytes().to_vec());
-        let block = Block::new(summary, home, 0..block.bytes().len());
+        let home: SharedBytes = Arc::new(block.bytes().unwrap().to_vec());
+        let block = Block::new(summary, home, 0..block.place().len());
         assert!(BlockReader::new(&block).unwrap().columns().is_err());
     }
 }
@@ -133,7 +133,7 @@ fn a_block_round_trips() {
 #[test]
 fn a_flipped_bit_is_detected_when_its_section_is_read() {
     let original = columns(300);
-    let whole = encode_block(7, &original).bytes().to_vec();
+    let whole = encode_block(7, &original).bytes().unwrap().to_vec();
     let summary = encode_block(7, &original).summary;
     for byte in 0..whole.len() {
         let mut flipped = whole.clone();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::table::{HEAD_BYTES, MAGIC, SegmentRow};
 use super::{SegmentFile, SegmentPart, SegmentWriter, WHAT};
-use crate::block::{Block, BlockSummary, SharedBytes, own_length, recover};
+use crate::block::{Block, BlockSummary, own_length, recover};
 use crate::bytes::Reader;
+use crate::content::{SharedBytes, Tail};
 use crate::merge::MergeError;
 use crate::verify::verify_block;
 
@@ -65,11 +66,12 @@ pub fn salvage(
 ) -> Result<Salvaged, MergeError> {
     let mut salvaged = Salvaged::default();
     let mut segment = SegmentWriter::new(out)?;
-    let bytes = (**home).as_ref();
+    let all = home.read(0..home.len())?;
+    let bytes = &*all;
     match SegmentFile::open(0, Arc::clone(home)) {
         Ok(file) => {
             let mut at = MAGIC.len();
-            for row in file.table.rows(bytes) {
+            for row in file.table.rows(Tail::of(&**home)) {
                 let blocks = at..at + row.block_bytes as usize;
                 at = blocks.end;
                 if keeps(row.bucket) {
@@ -107,7 +109,7 @@ impl Salvaged {
             out.begin_bucket(row.bucket);
             return self.write_entries(home, &part, out);
         }
-        self.find((**home).as_ref(), blocks);
+        self.find(&home.read(0..home.len())?, blocks);
         // The bucket is known from the table, which has a checksum.
         for found in &mut self.blocks {
             found.block.bucket = row.bucket;

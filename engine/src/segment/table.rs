@@ -6,6 +6,7 @@ use super::WHAT;
 use crate::EngineError;
 use crate::block::BlockSummary;
 use crate::bytes::Reader;
+use crate::content::Tail;
 
 pub(super) const MAGIC: &[u8; 8] = b"TWSEGM03";
 /// Magic of version 2, which contains one bucket without naming it.
@@ -106,32 +107,84 @@ enum Home {
     Bucket(SegmentRow),
 }
 
-impl Table {
-    /// Finds and verifies the table at the end of a file.
-    pub(super) fn find(bytes: &[u8]) -> Result<Self, EngineError> {
-        if bytes.len() < MAGIC.len() + TRAILER_BYTES || !bytes.starts_with(MAGIC) {
-            return Err(corrupt(0, "a segment file of version 3"));
-        }
-        let trailer_start = bytes.len() - TRAILER_BYTES;
-        let mut trailer = Reader::new(&bytes[trailer_start..], "segment trailer");
+/// The end of a file of version 3.
+struct Trailer {
+    /// Offset of the table.
+    at: usize,
+    checksum: u32,
+}
+
+impl Trailer {
+    fn read(tail: Tail<'_>) -> Result<Self, EngineError> {
+        let start = tail.len().saturating_sub(TRAILER_BYTES);
+        let bytes = tail.get(start..tail.len());
+        let bytes = bytes.ok_or_else(|| corrupt(start, "a whole trailer"))?;
+        let mut trailer = Reader::new(bytes, "segment trailer");
         let at = trailer.le_u64()?;
         let count = trailer.le_u32()? as usize;
         let checksum = trailer.le_u32()?;
         if trailer.rest() != END_MAGIC {
-            return Err(corrupt(trailer_start, "the end of a segment file"));
+            return Err(corrupt(start, "the end of a segment file"));
         }
         let table_bytes = count.checked_mul(ROW_BYTES);
         let at = table_bytes
-            .and_then(|len| trailer_start.checked_sub(len))
-            .filter(|start| *start as u64 == at && *start >= MAGIC.len())
-            .ok_or_else(|| corrupt(trailer_start, "a table within the file"))?;
-        if crc32fast::hash(&bytes[at..trailer_start]) != checksum {
+            .and_then(|len| start.checked_sub(len))
+            .filter(|table| *table as u64 == at && *table >= MAGIC.len())
+            .ok_or_else(|| corrupt(start, "a table within the file"))?;
+        Ok(Trailer { at, checksum })
+    }
+}
+
+/// What the last bytes of a segment file say of its footer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FooterStart {
+    /// It starts at this offset.
+    At(usize),
+    /// The bytes from this offset on say where it starts.
+    Unknown(usize),
+}
+
+/// Where the footer of a segment file of `len` bytes starts, given its last bytes, which must include the trailer. Table and
+/// entries are not verified: [`crate::SegmentFile::open`] does that.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] if they are not the end of a segment file of the current version.
+pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<FooterStart, EngineError> {
+    let tail = Tail::new(last_bytes, len);
+    let at = Trailer::read(tail)?.at;
+    if at + TRAILER_BYTES == len {
+        // No buckets.
+        return Ok(FooterStart::At(at));
+    }
+    let Some(first) = tail.get(at..at + ROW_BYTES) else {
+        return Ok(FooterStart::Unknown(at));
+    };
+    let start = SegmentRow::decode(first)?.entries.start;
+    match start <= at {
+        true => Ok(FooterStart::At(start)),
+        false => Err(corrupt(at, "entries before the table")),
+    }
+}
+
+impl Table {
+    /// Finds and verifies the table at the end of a file of version 3. The magic at its beginning is read if it is here:
+    /// the table has a checksum.
+    pub(super) fn find(tail: Tail<'_>) -> Result<Self, EngineError> {
+        let begins = tail.get(0..MAGIC.len());
+        if tail.len() < MAGIC.len() + TRAILER_BYTES || begins.is_some_and(|magic| magic != MAGIC) {
+            return Err(corrupt(0, "a segment file of version 3"));
+        }
+        let Trailer { at, checksum } = Trailer::read(tail)?;
+        let trailer_start = tail.len() - TRAILER_BYTES;
+        let table = tail.get(at..trailer_start);
+        let table = table.ok_or_else(|| corrupt(at, "the whole table"))?;
+        if crc32fast::hash(table) != checksum {
             return Err(corrupt(at, "a table with the checksum of the trailer"));
         }
-        let rows = bytes[at..trailer_start].chunks_exact(ROW_BYTES);
+        let rows = table.chunks_exact(ROW_BYTES);
         let rows = rows.flat_map(SegmentRow::decode);
         let footer_start = rows.clone().next().map_or(at, |first| first.entries.start);
-        let mut buckets: Vec<u32> = Vec::with_capacity(count);
+        let mut buckets: Vec<u32> = Vec::with_capacity(table.len() / ROW_BYTES);
         let (mut behind, mut blocks_end) = (footer_start, Some(MAGIC.len() as u64));
         for row in rows {
             if buckets.last().is_some_and(|last| *last >= row.bucket) {
@@ -153,6 +206,9 @@ impl Table {
         if (at - footer_start) as u64 > FOOTER_BYTES_MAX {
             return Err(corrupt(at, "a footer of less than 4 GiB"));
         }
+        if footer_start < tail.start() {
+            return Err(corrupt(footer_start, "the whole footer"));
+        }
         Ok(Table {
             footer: footer_start..at,
             buckets: buckets.into_boxed_slice(),
@@ -173,7 +229,7 @@ impl Table {
         if trailer.rest() != END_MAGIC {
             return Err(corrupt(trailer_start, "the end of a segment file"));
         }
-        let start = footer_start(trailer_start, footer_len)?;
+        let start = old_footer_start(trailer_start, footer_len)?;
         let footer = &bytes[start..trailer_start];
         if crc32fast::hash(footer) != checksum {
             return Err(corrupt(start, "a footer with the checksum of the trailer"));
@@ -217,33 +273,36 @@ impl Table {
         }
     }
 
-    pub(super) fn rows<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = SegmentRow> + 'a {
-        (0..self.buckets.len()).filter_map(move |number| self.row(bytes, number))
+    pub(super) fn rows<'a>(&'a self, tail: Tail<'a>) -> impl Iterator<Item = SegmentRow> + 'a {
+        (0..self.buckets.len()).filter_map(move |number| self.row(tail, number))
     }
 
     /// The row of a bucket. It may have been damaged since the file was opened.
-    pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Result<Option<SegmentRow>, EngineError> {
+    pub(super) fn find_bucket(&self, tail: Tail<'_>, bucket: u32) -> Result<Option<SegmentRow>, EngineError> {
         let Ok(number) = self.buckets.binary_search(&bucket) else {
             return Ok(None);
         };
-        let row = self.row(bytes, number).filter(|row| row.bucket == bucket);
+        let row = self.row(tail, number).filter(|row| row.bucket == bucket);
         let expected = "the table as it was when the file was opened";
         row.map(Some).ok_or_else(|| corrupt(self.footer.end, expected))
     }
 
-    fn row(&self, bytes: &[u8], number: usize) -> Option<SegmentRow> {
+    fn row(&self, tail: Tail<'_>, number: usize) -> Option<SegmentRow> {
         match &self.home {
-            Home::File(at) => SegmentRow::decode(bytes.get(at + number * ROW_BYTES..)?).ok(),
+            Home::File(at) => {
+                let start = at + number * ROW_BYTES;
+                SegmentRow::decode(tail.get(start..start + ROW_BYTES)?).ok()
+            }
             Home::Bucket(row) => Some(row.clone()),
         }
     }
 }
 
 /// The bucket whose block is at this offset of a file of the current version; `None` if it cannot be determined.
-pub(crate) fn bucket_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let table = Table::find(bytes).ok()?;
+pub(crate) fn bucket_at(tail: Tail<'_>, offset: usize) -> Option<u32> {
+    let table = Table::find(tail).ok()?;
     let mut end = MAGIC.len() as u64;
-    let mut rows = table.rows(bytes);
+    let mut rows = table.rows(tail);
     let of_bucket = rows.find(|row| {
         end += row.block_bytes;
         (offset as u64) < end
@@ -255,8 +314,8 @@ fn corrupt(offset: usize, expected: &'static str) -> EngineError {
     EngineError::corrupt("segment", offset, expected)
 }
 
-/// Start of a footer of this length.
-pub(super) fn footer_start(trailer_start: usize, footer_len: u64) -> Result<usize, EngineError> {
+/// Start of a footer of this length, in versions 1 and 2.
+pub(super) fn old_footer_start(trailer_start: usize, footer_len: u64) -> Result<usize, EngineError> {
     if footer_len > (trailer_start - MAGIC.len()) as u64 {
         return Err(corrupt(trailer_start, "a footer within the file"));
     }

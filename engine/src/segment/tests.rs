@@ -6,7 +6,7 @@ mod salvage;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::table::{FOOTER_BYTES_MAX, HEAD_BYTES, ROW_BYTES, TRAILER_BYTES, footer_start};
+use super::table::{FOOTER_BYTES_MAX, HEAD_BYTES, ROW_BYTES, TRAILER_BYTES, old_footer_start};
 use super::writer::check_footer_len;
 use super::*;
 use crate::block::BlockReader;
@@ -174,11 +174,33 @@ fn a_footer_has_less_than_four_gibibytes() {
     assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     let trailer_start = 1 << 40;
     assert_eq!(
-        footer_start(trailer_start, most),
+        old_footer_start(trailer_start, most),
         Ok(trailer_start - most as usize)
     );
-    assert!(footer_start(trailer_start, most + 1).is_err());
-    assert!(footer_start(100, 93).is_err(), "nor one longer than the file");
+    assert!(old_footer_start(trailer_start, most + 1).is_err());
+    assert!(old_footer_start(100, 93).is_err(), "nor one longer than the file");
+}
+
+/// However few of the last bytes are known, they lead to the start of the footer.
+#[test]
+fn the_last_bytes_say_where_the_footer_starts() {
+    let bytes = of_three();
+    let footer = opened(bytes.clone()).unwrap().table.footer();
+    let mut unknown = 0;
+    for start in 0..=bytes.len() - TRAILER_BYTES {
+        match footer_start(&bytes[start..], bytes.len()).unwrap() {
+            FooterStart::At(at) => assert_eq!(at, footer.start),
+            FooterStart::Unknown(from) => {
+                assert!(from < start, "more bytes are needed");
+                let found = footer_start(&bytes[from..], bytes.len());
+                assert_eq!(found, Ok(FooterStart::At(footer.start)));
+                unknown += 1;
+            }
+        }
+    }
+    assert!(unknown > ROW_BYTES, "also without the whole table");
+    assert!(footer_start(&bytes[bytes.len() - TRAILER_BYTES + 1..], bytes.len()).is_err());
+    assert!(footer_start(&bytes[..bytes.len() - 1], bytes.len() - 1).is_err());
 }
 
 /// If the footer is lost, the heads identify all blocks: following them ends after the last block.
@@ -251,7 +273,7 @@ fn with_rows(bytes: &[u8], rows: &[SegmentRow]) -> Vec<u8> {
 fn an_inconsistent_table_is_refused() {
     let bytes = of_three();
     let file = opened(bytes.clone()).unwrap();
-    let rows: Vec<SegmentRow> = file.table.rows(&bytes).collect();
+    let rows: Vec<SegmentRow> = file.table.rows(Tail::new(&bytes, bytes.len())).collect();
     assert_eq!(with_rows(&bytes, &rows), bytes);
     let refused = |what: &str, change: &dyn Fn(&mut Vec<SegmentRow>)| {
         let mut rows = rows.clone();

@@ -77,10 +77,10 @@ impl<'a> SegmentWriter<'a> {
         let Some(row) = &mut self.bucket else {
             return Err(io::Error::other("a block of no bucket, or of one out of order"));
         };
-        let bytes = block.bytes();
+        let bytes = block.bytes().map_err(io::Error::other)?;
         let len = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         self.out.write_all(&head(row.bucket, block.summary.source, len))?;
-        self.out.write_all(bytes)?;
+        self.out.write_all(&bytes)?;
         block.summary.encode(&mut self.footer);
         put_varint(&mut self.footer, self.offset + HEAD_BYTES as u64);
         put_varint(&mut self.footer, bytes.len() as u64);

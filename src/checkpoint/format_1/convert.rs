@@ -16,7 +16,7 @@ use crate::catalog::{Frozen, FrozenTail, Snapshot};
 use crate::checkpoint::data_dir::DataDir;
 use crate::checkpoint::layout::{Layout, at, message};
 use crate::checkpoint::manifest::{BucketMark, Manifest};
-use crate::checkpoint::segments::Segments;
+use crate::checkpoint::segments::{HeldElsewhere, Segments};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, encode_answer};
 
 /// Segments of the buckets are combined up to this size.
@@ -102,7 +102,13 @@ impl<'a, 'd> Conversion<'a, 'd> {
             }
         };
         let disk = || Arc::clone(&dir.disk);
-        let opened = Segments::open(disk(), dir.path(), &manifest.segments, manifest.next_segment);
+        let opened = Segments::open(
+            disk(),
+            dir.path(),
+            &manifest.segments,
+            manifest.next_segment,
+            &HeldElsewhere::new(),
+        );
         let ledger = LedgerFiles::open(disk(), dir.path(), &manifest.runs);
         Ok(Conversion {
             dir,

@@ -18,7 +18,7 @@ use crate::checkpoint::merging::Merged;
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::{Home, RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
-use crate::checkpoint::{CheckpointError, Layout, OpenError, PoolOptions, Pools};
+use crate::checkpoint::{CheckpointError, HeldElsewhere, Layout, OpenError, PoolOptions, Pools};
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -97,7 +97,13 @@ impl RunningRooms {
         clock: Arc<ManualClock>,
     ) -> Result<Self, OpenError> {
         let mut log = LocalShard::new(Arc::clone(&disk), layout().log_dir(), log);
-        let opened = open_with(&disk, &layout(), &mut log, Cache::new(1 << 20))?;
+        let opened = open_with(
+            &disk,
+            &layout(),
+            &mut log,
+            Cache::new(1 << 20),
+            &HeldElsewhere::new(),
+        )?;
         let journal = Journal::start(log.into_log().expect("it was replayed")).expect("a thread starts");
         let (rooms, _, task) = assemble(opened, &journal, THE_SHARD, home(disk, clock));
         Ok(RunningRooms::of(rooms, task))

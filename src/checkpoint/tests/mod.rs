@@ -30,7 +30,7 @@ mod storm;
 mod world;
 
 /// The seed of this run, printed so that a failure can be repeated.
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let seed = std::env::var("TIDEWATCH_SEED")
         .ok()
         .and_then(|text| text.parse().ok())

@@ -13,6 +13,7 @@ use log_store::{LogStore, NodeId};
 
 use super::seed;
 use super::world::{Failure, RunningRooms, World, home, in_system, layout};
+use crate::checkpoint::HeldElsewhere;
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
@@ -52,7 +53,13 @@ impl Node {
         let claimed = self.store.claim(THE_SHARD, self.id).unwrap().unwrap();
         let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
         let mut log = StoredShard::new(Box::new(self.store.clone()), THE_SHARD, claimed);
-        let opened = open_with(&disk, &layout(), &mut log, Cache::new(1 << 20));
+        let opened = open_with(
+            &disk,
+            &layout(),
+            &mut log,
+            Cache::new(1 << 20),
+            &HeldElsewhere::new(),
+        );
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
         let now_ns = world.clock.now_ns();
         world.model.lock().check(&opened, now_ns);

@@ -10,6 +10,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::Data;
 
 use crate::error::ServiceError;
+use crate::extents::ExtentStats;
 use crate::http::endpoint::{Anyone, Call, Endpoint, get};
 use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
@@ -79,6 +80,9 @@ fn write(figures: &Figures, text: &mut Exposition) {
     write_ingest(figures, text);
     write_log(figures, text);
     write_queries(figures, text);
+    if let Some(extents) = &figures.extents {
+        write_extents(extents, text);
+    }
     write_alerts(figures, text);
 }
 
@@ -247,6 +251,31 @@ fn write_queries(figures: &Figures, text: &mut Exposition) {
         gauge "tidewatch_query_queue_length" = queries.waiting, "Queries queued for a thread.";
         gauge "tidewatch_query_queue_length_max" = queries.waiting_max,
             "Limit of queued queries; queries above it get 503.";
+    }
+}
+
+fn write_extents(extents: &ExtentStats, text: &mut Exposition) {
+    metrics! {
+        text:
+        counter "tidewatch_disk_cache_hits_total" = extents.hits,
+            "Reads of blocks in the object store that the disk cache served, counted in parts of 256 KiB.";
+        counter "tidewatch_disk_cache_misses_total" = extents.misses,
+            "Such reads that waited for the object store.";
+        counter "tidewatch_disk_cache_requests_total" = extents.requests,
+            "Requests to the object store for blocks.";
+        counter "tidewatch_disk_cache_failures_total" = extents.failures,
+            "Such requests that failed, or were not made because others had just failed.";
+        counter "tidewatch_disk_cache_loaded_bytes_total" = extents.loaded_bytes,
+            "Bytes of blocks read from the object store.";
+        counter "tidewatch_take_over_requests_total" = extents.take_over_requests,
+            "Requests to the object store to take over shards.";
+        counter "tidewatch_take_over_bytes_total" = extents.take_over_bytes,
+            "Bytes read from the object store to take over shards.";
+        counter "tidewatch_take_over_seconds_total" = seconds(extents.take_over_ns),
+            "Seconds spent in copying what shards that are taken over need; recovery follows.";
+        gauge "tidewatch_disk_cache_bytes" = extents.held_bytes, "Bytes in the disk cache.";
+        gauge "tidewatch_disk_cache_bytes_max" = extents.bytes_max,
+            "Limit of those bytes; above it the least recently used are evicted.";
     }
 }
 

@@ -342,6 +342,11 @@ impl From<EngineError> for ServiceError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Stopped => took_too_long(),
+            EngineError::Unavailable(_) => Self::unavailable(
+                "points cannot be read from the object store at the moment; try again",
+                1,
+            )
+            .caused_by(error),
             EngineError::OverBudget { bytes_max } => Self::validation(format!(
                 "the query would hold more than {bytes_max} bytes of memory (query.memory_bytes_max); ask for a \
                  shorter range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields \

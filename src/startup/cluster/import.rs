@@ -122,6 +122,7 @@ fn upload(
         clock: Arc::new(SystemClock),
         shard: shard.0,
         epochs: Epochs::Given(epoch),
+        taken_over: None,
     });
     let offer = publisher.offer(manifest)?;
     let published = publisher.publish(&offer, &|| true)?;

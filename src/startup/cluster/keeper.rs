@@ -21,9 +21,10 @@ use super::membership::{Order, Report, Reports};
 use crate::catalog::Command;
 use crate::checkpoint::{self, Layout, Rooms, StoredHome};
 use crate::error::ServiceError;
+use crate::extents::ExtentCache;
 use crate::http;
 use crate::journal::{Journal, StoredShard};
-use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions};
+use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions, TakenOver};
 use crate::service::{Directory, Service, ShardPlace, ShardTable};
 use crate::startup::opener::Opener;
 use crate::startup::{DELIVERIES_STOP_WITHIN, flush_key_touches, save_calls};
@@ -47,6 +48,8 @@ pub(super) struct Keeper {
     /// Makes connections to the log store.
     pub(super) store: Mutex<Box<dyn LogStore>>,
     pub(super) objects: Arc<dyn ObjectStore>,
+    /// Keeps blocks of segments that are in the object store only.
+    pub(super) extents: ExtentCache,
     pub(super) table: Arc<ShardTable>,
     pub(super) directory: Arc<dyn Directory>,
     pub(super) reports: Reports,
@@ -142,7 +145,8 @@ impl Keeper {
     }
 
     async fn try_open(&self, shard: Shard, claimed: Claimed) -> Result<Service, Failure> {
-        let layout = self.fetch(shard, &claimed).await?;
+        let (layout, taken_over) = self.take_over(shard, &claimed).await?;
+        let (root, elsewhere) = taken_over.map(|it| (it.root, it.segments)).unzip();
         let (epoch, ordinals) = (claimed.epoch, claimed.ordinals.clone());
         let log = StoredShard::new(self.store.lock().another()?, shard, claimed);
         let publisher = Publisher::new(PublisherOptions {
@@ -152,6 +156,7 @@ impl Keeper {
             clock: Arc::clone(&self.opener.clock),
             shard: shard.0,
             epochs: Epochs::Given(epoch),
+            taken_over: root,
         });
         let period = self.opener.config.storage.remote_period;
         let home = StoredHome {
@@ -159,6 +164,7 @@ impl Keeper {
             layout,
             journal: Arc::clone(&self.journal),
             publish: Box::new(PublishAndWait::new(publisher, period)),
+            elsewhere: elsewhere.unwrap_or_default(),
         };
         let opener = &self.opener;
         let (pools, clock) = (Arc::clone(&opener.pools), Arc::clone(&opener.clock));
@@ -183,12 +189,18 @@ impl Keeper {
         self.opener.serve(rooms, Some(place)).await.map_err(cause_of)
     }
 
-    /// Copies the shard's last checkpoint into a directory of its own. What earlier openings have left is removed.
-    async fn fetch(&self, shard: Shard, claimed: &Claimed) -> Result<Layout, Failure> {
+    /// Copies what is needed of the shard's last checkpoint into a directory of its own. What earlier openings have left is
+    /// removed.
+    async fn take_over(
+        &self,
+        shard: Shard,
+        claimed: &Claimed,
+    ) -> Result<(Layout, Option<TakenOver>), Failure> {
         let dir = shard_dir(&self.opener.config.storage.data_dir, shard);
         let own = dir.join(format!("{:020}", claimed.epoch));
         let (objects, root) = (Arc::clone(&self.objects), claimed.root.clone());
-        let copy = move || -> Result<Layout, Failure> {
+        let extents = self.extents.clone();
+        let copy = move || -> Result<_, Failure> {
             let disk = StdDisk;
             let own_name = own.file_name().map(ToOwned::to_owned);
             let earlier = list_existing(&disk, &dir)?.into_iter();
@@ -200,10 +212,10 @@ impl Keeper {
             }
             disk.create_dir_all(&own)?;
             let layout = Layout::of(&own);
-            if let Some(root) = root {
-                remote::fetch(&*objects, shard.0, &root, &disk, &layout)?;
-            }
-            Ok(layout)
+            let taken_over = root
+                .map(|root| remote::take_over(&*objects, shard.0, &root, &disk, &layout, &extents))
+                .transpose()?;
+            Ok((layout, taken_over))
         };
         let _place = self.fetches.acquire().await?;
         if !self.is_at(shard, claimed.epoch) {

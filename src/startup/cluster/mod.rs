@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt;
+use disk::StdDisk;
 use log_store::{Postgres, StoreError, Timeouts};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
@@ -22,6 +23,7 @@ use super::StartupError;
 use super::opener::Opener;
 use crate::config::ClusterConfig;
 use crate::error::ServiceError;
+use crate::extents::{CacheOptions, ExtentCache};
 use crate::journal::{Journal, StoredLog};
 use crate::service::{Cluster, Node, ShardTable};
 use directory::StoredDirectory;
@@ -31,6 +33,9 @@ use membership::{Membership, Report, Reports};
 pub use export::{Exported, export};
 pub use import::{Imported, import};
 pub use operate::{init, status};
+
+/// The file of the block cache in the data directory.
+const EXTENTS: &str = "extents";
 
 /// Why an operation failed, for the operator.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -72,11 +77,22 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         orders,
     );
     let log = StoredLog::new(Box::new(connect(Timeouts::default())?));
+    let objects = open_objects(config)?;
+    let data_dir = &opener.config.storage.data_dir;
+    let cached = CacheOptions {
+        store: Arc::clone(&objects),
+        disk: Arc::new(StdDisk),
+        clock: Arc::clone(&opener.clock),
+        bytes_max: config.disk_cache_bytes_max,
+    };
+    let extents = ExtentCache::create(&data_dir.join(EXTENTS), cached).map_err(ServiceError::internal)?;
+    let figures = extents.figures();
     let keeper = Keeper {
         opener: Arc::clone(opener),
         journal: Journal::start(log).map_err(ServiceError::internal)?,
         store: Mutex::new(Box::new(connect(Timeouts::default())?)),
-        objects: open_objects(config)?,
+        objects,
+        extents,
         table: Arc::clone(&table),
         directory: Arc::clone(&directory) as _,
         reports: reports.clone(),
@@ -90,6 +106,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         table,
         directory,
         secret: config.secret.as_deref().unwrap_or_default().into(),
+        extents: figures,
     };
     Ok((opener.node_of(cluster), Member { reports }))
 }

@@ -25,6 +25,7 @@ use super::hooked_disk::HookedDisk;
 use super::model::Model;
 use super::world::{Failure, RunningRooms, World, home, in_system, layout};
 use super::{exhaustive, seed};
+use crate::checkpoint::HeldElsewhere;
 use crate::checkpoint::open::open_with;
 use crate::checkpoint::start::assemble;
 use crate::clock::Clock;
@@ -114,7 +115,13 @@ impl Scenario {
         let left_out = OmittingDisk::new(Arc::new(hooked_disk), self.disk.clone(), class, left_out);
         let port: Arc<dyn Disk> = Arc::new(left_out.clone());
         let mut log = LocalShard::new(Arc::clone(&port), layout().log_dir(), LOG);
-        let opened = open_with(&port, &layout(), &mut log, Cache::new(1 << 20));
+        let opened = open_with(
+            &port,
+            &layout(),
+            &mut log,
+            Cache::new(1 << 20),
+            &HeldElsewhere::new(),
+        );
         let opened = opened.unwrap_or_else(|error| panic!("{error}"));
         self.world.model.lock().settle(&opened, self.world.clock.now_ns());
         self.cut_power();

@@ -37,6 +37,7 @@ fn publisher_options(
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         shard: THE_SHARD,
         epochs: Epochs::Taken,
+        taken_over: None,
     }
 }
 
