@@ -85,16 +85,16 @@ impl Layout {
 
     /// Fails if a marker says that the contents must not be used.
     pub(super) fn refuse_marked(&self, disk: &dyn Disk) -> Result<(), OpenError> {
-        let markers: [(PathBuf, fn(PathBuf) -> OpenError); 2] = [
-            (self.restoring_path(), OpenError::Restoring),
-            (self.moved_path(), OpenError::Moved),
-        ];
-        for (path, refusal) in markers {
-            match disk.exists(&path) {
-                Ok(false) => {}
-                Ok(true) => return Err(refusal(path)),
-                Err(error) => return Err(OpenError::Io(path, error)),
-            }
+        let exists = |path: &Path| {
+            let exists = disk.exists(path);
+            exists.map_err(|error| OpenError::Io(path.to_owned(), error))
+        };
+        let (restoring, moved) = (self.restoring_path(), self.moved_path());
+        if exists(&restoring)? {
+            return Err(OpenError::Restoring(restoring));
+        }
+        if exists(&moved)? {
+            return Err(OpenError::Moved(moved));
         }
         Ok(())
     }

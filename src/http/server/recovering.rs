@@ -26,7 +26,7 @@ const RETRY_AFTER_SECONDS: u32 = 5;
 /// Time for requests in flight when recovery ends; a silent client may delay the start by this much.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Serves until it is stopped. Later connections wait in the queue for [`super::start`].
+/// Serves until it is stopped. Later connections wait in the queue for [`super::Server::start`].
 pub fn start_recovering(
     config: &ServerConfig,
     listener: &Listener,

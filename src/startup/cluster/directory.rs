@@ -142,13 +142,16 @@ mod tests {
         assert_eq!(find([8; 32]).await.unwrap(), None);
         assert_eq!(find(HASH).await.unwrap(), Some(Shard(3)));
         // While the thread is held up, places run out; a key that is known needs none.
-        let held = directory.keys.store.lock();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        directory.keys.workers.run(move || {
+            let _ = held.recv();
+        });
         let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| find([8; 32])).collect();
         let refused = find([8; 32]).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         assert_eq!(find(HASH).await.unwrap(), Some(Shard(3)));
         assert_eq!(directory.shard_of_email("ada@example.com").await.unwrap(), None);
-        drop(held);
+        drop(release);
         assert_eq!(waiting.remove(0).await.unwrap(), None);
     }
 }
