@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::checker::{Fault, check};
+use crate::checker::{Fault, Kind, check};
 use crate::client::{Client, Request};
 use crate::load::{Load, RECEIVER_PATH};
 use crate::receiver::Received;
@@ -16,21 +16,28 @@ use crate::tenant::{Tenant, rows};
 /// Most keys and rules of an organization.
 const LISTED_MAX: usize = 1_000;
 
-/// All faults of a load that has ended. `within` is how long each request is tried again.
-pub fn audit(load: &Load, clients: &[Client], within: Duration) -> Vec<Fault> {
+/// All faults of a load that has ended, organization by organization. `within` is how long each request is tried again.
+pub fn audit<'a>(
+    load: &'a Load,
+    clients: &'a [Client],
+    within: Duration,
+) -> impl Iterator<Item = Fault> + 'a {
     let audit = Audit {
         load,
         clients,
         within,
     };
-    let found = load.tenants.iter().flat_map(|tenant| {
+    load.tenants.iter().flat_map(move |tenant| {
         let mut history = audit.recorded(tenant);
-        if let Err(unanswered) = audit.complete(tenant, &mut history) {
-            history.unexpected.push(unanswered);
+        match audit.complete(tenant, &mut history) {
+            Ok(()) => check(&history),
+            // The rest would be missing, too.
+            Err(unanswered) => vec![Fault {
+                kind: Kind::Unexpected,
+                what: unanswered,
+            }],
         }
-        check(&history)
-    });
-    found.collect()
+    })
 }
 
 struct Audit<'a> {

@@ -20,7 +20,9 @@ pub enum Mode {
     /// Nothing arrives, in either direction, and no connection ends. What was sent arrives when the link is mended, as on a
     /// network that loses packets for a while.
     Hold,
-    /// The same for the connections on which nodes renew their leases.
+    /// The same for what clients send only; answers arrive.
+    HoldRequests,
+    /// As `Hold`, for the connections on which nodes renew their leases.
     HoldRenewals,
     /// What the client sends with these bytes at its begin is answered with the second ones, and the connection ends.
     Answer(&'static [u8], &'static [u8]),
@@ -33,6 +35,8 @@ struct State {
     changes: Vec<(&'static [u8], &'static [u8])>,
     /// How often something was changed.
     changed: u64,
+    /// Parts of what clients send, other than renewals of leases, that wait for the link to be mended.
+    held: usize,
     /// Both ends of the open connections.
     open: HashMap<u64, [TcpStream; 2]>,
 }
@@ -63,6 +67,7 @@ impl Link {
             target,
             changes: Vec::new(),
             changed: 0,
+            held: 0,
             open: HashMap::new(),
         };
         let link = Link {
@@ -107,6 +112,11 @@ impl Link {
     /// How often something was changed.
     pub fn changed(&self) -> u64 {
         self.shared.0.lock().unwrap().changed
+    }
+
+    /// How much of what clients have sent waits for the link to be mended, renewals of leases left out.
+    pub fn held(&self) -> usize {
+        self.shared.0.lock().unwrap().held
     }
 
     fn join(&self, number: u64, client: TcpStream) {
@@ -190,19 +200,28 @@ impl Link {
         let mut state = state.lock().unwrap();
         loop {
             match state.mode {
-                Mode::Hold => state = changed.wait(state).unwrap(),
-                Mode::HoldRenewals if direction.renews() => state = changed.wait(state).unwrap(),
+                Mode::Hold => {}
+                Mode::HoldRequests if direction.is_request => {}
+                Mode::HoldRenewals if direction.renews() => {}
                 Mode::Delay(time) if began.elapsed() < time => {
                     let left = time.saturating_sub(began.elapsed());
                     state = changed.wait_timeout(state, left).unwrap().0;
+                    continue;
                 }
                 Mode::Answer(begin, answer) if direction.is_request && bytes.starts_with(begin) => {
                     return Some(answer);
                 }
-                Mode::Pass | Mode::Cut | Mode::Delay(_) | Mode::HoldRenewals | Mode::Answer(..) => {
-                    return None;
-                }
+                Mode::Pass
+                | Mode::Cut
+                | Mode::Delay(_)
+                | Mode::HoldRequests
+                | Mode::HoldRenewals
+                | Mode::Answer(..) => return None,
             }
+            let counts = usize::from(direction.is_request && !bytes.is_empty() && !direction.renews());
+            state.held += counts;
+            state = changed.wait(state).unwrap();
+            state.held -= counts;
         }
     }
 }

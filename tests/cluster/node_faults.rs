@@ -4,14 +4,14 @@ use rustix::process::Signal;
 
 use crate::link::Mode;
 use crate::load::Load;
-use crate::round::{hold_for, rounds, run_rounds, wait_for_all, wait_for_count, wait_for_more};
+use crate::round::{Said, hold_for, rounds, run_rounds, wait_for_all, wait_for_count, wait_for_more};
 use crate::turn::in_shared_world;
 use crate::world::{LEASE, NODES, World};
 
 /// Requests to wait for while most clients wait for an answer that does not come.
 const DIRECT: u64 = 6;
 
-fn run(test: &str, fault: impl FnMut(&mut World, &Load, &mut fastrand::Rng) -> String) {
+fn run<S: Into<Said>>(test: &str, fault: impl FnMut(&mut World, &Load, &mut fastrand::Rng) -> S) {
     in_shared_world(|world| run_rounds(test, world, rounds(), fault));
 }
 
@@ -64,7 +64,7 @@ fn frozen_for_three_leases() {
 fn cut_off_from_the_database() {
     run("cut off from the database", |world, load, random| {
         let (node, shards) = victim(world, load, random);
-        let mode = [Mode::Cut, Mode::Hold][random.usize(..2)];
+        let mode = [Mode::Cut, Mode::Hold, Mode::HoldRequests][random.usize(..3)];
         // Some cuts are shorter than the lease.
         let time = LEASE * random.u32(1..=6) / 2;
         let since = load.now();

@@ -50,7 +50,10 @@ fn objects(world: &World) -> usize {
 /// Requests that were refused because the log is full.
 fn refused(load: &Load, since: u64) -> usize {
     let calls = load.calls.lock().unwrap();
-    let is_refusal = |call: &&Call| call.span.began >= since && call.status == Some(503);
+    let is_refusal = |call: &&Call| {
+        let is_full = call.text.contains("the log is waiting for a checkpoint");
+        call.span.began >= since && call.status == Some(503) && is_full
+    };
     calls.iter().filter(is_refusal).count()
 }
 

@@ -14,6 +14,11 @@ fn replace_owner(world: &World, load: &Load, random: &mut fastrand::Rng, mode: M
     let epochs = world.epochs(&shards);
     let since = load.now();
     world.nodes[node].to_database.set(mode);
+    if mode == Mode::HoldRequests {
+        until("an append is on its way", || {
+            (world.nodes[node].to_database.held() > 0).then_some(())
+        });
+    }
     until("others have claimed every shard of the node", || {
         let is_claimed = |shard: &u16| world.owners().get(shard).is_some_and(|owner| *owner != node);
         let has_grown = world.epochs(&shards) >= epochs + shards.len() as u64;
@@ -39,7 +44,7 @@ fn replace_owner(world: &World, load: &Load, random: &mut fastrand::Rng, mode: M
 fn an_append_that_arrives_after_the_next_owner_s_is_refused() {
     in_shared_world(|world| {
         run_rounds("appends of an old owner", world, 1, |world, load, random| {
-            replace_owner(world, load, random, Mode::Hold)
+            replace_owner(world, load, random, Mode::HoldRequests)
         });
     });
 }

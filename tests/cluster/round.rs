@@ -9,7 +9,7 @@ use crate::checker::Fault;
 use crate::client::Client;
 use crate::load::{CLIENTS, Call, Load, Stop};
 use crate::waiting::{until, until_within};
-use crate::world::World;
+use crate::world::{LEASE, World};
 
 /// Acknowledged requests before the fault, and after it.
 const WARM: u64 = 60;
@@ -19,6 +19,32 @@ pub const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const GOES_ON_WITHIN: Duration = Duration::from_secs(60);
 /// Faults that a failure shows.
 const SHOWN_MAX: usize = 12;
+
+/// What a round has to say.
+pub struct Said {
+    pub text: String,
+    /// Time until shards that had lost their node answered again.
+    pub back: Option<Duration>,
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Said { text, back: None }
+    }
+}
+
+impl Said {
+    /// After a takeover.
+    pub fn back_after(back: Duration) -> Self {
+        Said {
+            text: format!(
+                "answered again after {:.2} s (lease {LEASE:?})",
+                back.as_secs_f64()
+            ),
+            back: Some(back),
+        }
+    }
+}
 
 /// The seed of a test, which is printed.
 pub fn seed(test: &str) -> u64 {
@@ -112,7 +138,7 @@ pub fn auditors(world: &World) -> Vec<Client> {
 
 /// Audits a load that has ended.
 pub fn audited(world: &World, load: &Load) -> Vec<Fault> {
-    audit(load, &auditors(world), ANSWERED_WITHIN)
+    audit(load, &auditors(world), ANSWERED_WITHIN).collect()
 }
 
 #[track_caller]
@@ -132,19 +158,21 @@ pub fn assert_none(faults: &[Fault], context: &str) {
 
 /// Rounds of a fault, each with new organizations; at the end, those of all rounds are audited again. Prints what each round
 /// has to say.
-pub fn run_rounds(
+pub fn run_rounds<S: Into<Said>>(
     test: &str,
     world: &mut World,
     rounds: u64,
-    mut fault: impl FnMut(&mut World, &Load, &mut fastrand::Rng) -> String,
+    mut fault: impl FnMut(&mut World, &Load, &mut fastrand::Rng) -> S,
 ) {
     let seed = seed(test);
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut loads = Vec::new();
+    let (mut loads, mut backs) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let began = Instant::now();
         let load = Load::new(world);
         let (load, said) = load_with(world, &mut random, load, &mut fault);
+        let Said { text, back } = said.into();
+        backs.extend(back);
         let context = format!("{test}, round {round}, CLUSTER_SEED={seed}");
         world.settle();
         assert_none(&audited(world, &load), &context);
@@ -154,7 +182,7 @@ pub fn run_rounds(
             "nothing is written under an old epoch ({context})"
         );
         println!(
-            "{test}: round {} of {rounds}: {said}; {} requests acknowledged, {} of them on being repeated, {:.1} s",
+            "{test}: round {} of {rounds}: {text}; {} requests acknowledged, {} of them on being repeated, {:.1} s",
             round + 1,
             load.acknowledged.load(Ordering::SeqCst),
             load.replayed.load(Ordering::SeqCst),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::link::Mode;
 use crate::load::{Load, RECEIVER_PATH};
 use crate::node_faults::victim;
-use crate::round::{run_rounds, wait_for_all, wait_for_more};
+use crate::round::{Said, run_rounds, wait_for_all, wait_for_more};
 use crate::turn::{in_own_world, in_shared_world};
 use crate::world::{NODES, Plan, SHARDS, World};
 
@@ -31,7 +31,7 @@ fn all_nodes_killed_at_once() {
             wait_for_more(load, "the load goes on");
             // The audit looks for what is owed for each rule.
             load.receiver.wait(RECEIVER_PATH, 1);
-            format!("all answered again after {:.2} s", back.as_secs_f64())
+            Said::back_after(back)
         });
     });
 }
@@ -78,7 +78,7 @@ fn the_primary_of_the_database_is_killed_and_a_standby_promoted() {
             }
             let back = wait_for_all(load, since, &all_shards(load));
             wait_for_more(load, "the load goes on");
-            format!("all answered again after {:.2} s", back.as_secs_f64())
+            Said::back_after(back)
         });
     });
 }
