@@ -22,11 +22,11 @@ const WITHIN: Duration = Duration::from_secs(6);
 /// Checkpoints are rare, so that the log is read after a kill.
 fn without_checkpoints() -> Plan {
     Plan {
-        has_s3: false,
         settings: vec![
             ("storage.checkpoint_bytes", "67108864"),
             ("storage.remote_period_seconds", "3600"),
         ],
+        ..Plan::default()
     }
 }
 

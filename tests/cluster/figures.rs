@@ -1,12 +1,11 @@
-//! What passing a request on costs, against the same request at its owner. The way between nodes leads through a proxy, so
-//! the figures are an upper bound; `make bench` measures without one.
+//! What passing a request on costs, against the same request at its owner. `make bench` measures it in a release build.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::load::Load;
 use crate::tenant::Tenant;
-use crate::turn::in_shared_world;
+use crate::turn::DIRECT;
 use crate::world::{NODES, World};
 
 /// Requests of each kind.
@@ -16,7 +15,7 @@ const TICKS_A_SECOND: f64 = 100.0;
 
 #[test]
 fn a_request_that_is_passed_on_against_one_at_its_owner() {
-    in_shared_world(|world| {
+    DIRECT.run(|world| {
         world.settle();
         let load = Load::new(world);
         let tenant = &load.tenants[0];

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::load::{Call, Load};
 use crate::node_faults::victim;
 use crate::record::Verdict;
-use crate::round::{run_rounds, wait_for_more};
-use crate::turn::in_shared_world;
+use crate::round::{rounds, run_rounds, wait_for_more};
+use crate::turn::DIRECT;
 use crate::world::NODES;
 
 /// Evaluators that post a verdict for the same rule at the same time.
@@ -42,8 +42,8 @@ fn latencies(load: &Load, since: u64) -> (Duration, Duration) {
 
 #[test]
 fn each_node_is_stopped_in_turn_and_no_client_sees_an_error() {
-    in_shared_world(|world| {
-        run_rounds("SIGTERM", world, 1, |world, load, _| {
+    DIRECT.run(|world| {
+        run_rounds("SIGTERM", world, rounds(), |world, load, _| {
             let mut said = Vec::new();
             for node in 0..NODES {
                 let (since, shards) = (load.now(), world.shards_of(node).len());
@@ -71,7 +71,7 @@ fn each_node_is_stopped_in_turn_and_no_client_sees_an_error() {
 
 #[test]
 fn verdicts_on_both_sides_of_a_hand_over_count_once() {
-    in_shared_world(|world| {
+    DIRECT.run(|world| {
         run_rounds("verdicts", world, 1, |world, load, random| {
             let (node, shards) = victim(world, load, random);
             let (is_over, made) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -5,14 +5,14 @@ use rustix::process::Signal;
 use crate::link::Mode;
 use crate::load::Load;
 use crate::round::{Said, hold_for, rounds, run_rounds, wait_for_all, wait_for_count, wait_for_more};
-use crate::turn::in_shared_world;
+use crate::turn::SHARED;
 use crate::world::{LEASE, NODES, World};
 
 /// Requests to wait for while most clients wait for an answer that does not come.
 const DIRECT: u64 = 6;
 
 fn run<S: Into<Said>>(test: &str, fault: impl FnMut(&mut World, &Load, &mut fastrand::Rng) -> S) {
-    in_shared_world(|world| run_rounds(test, world, rounds(), fault));
+    SHARED.run(|world| run_rounds(test, world, rounds(), fault));
 }
 
 /// A node that owns shards of the load, and all its shards.

@@ -27,6 +27,7 @@ fn plan() -> Plan {
     Plan {
         has_s3: true,
         settings: vec![("wal.tail_bytes_max", "1048576")],
+        ..Plan::default()
     }
 }
 

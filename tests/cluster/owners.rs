@@ -4,7 +4,7 @@ use crate::link::Mode;
 use crate::load::Load;
 use crate::node_faults::victim;
 use crate::round::{run_rounds, wait_for_all, wait_for_line, wait_for_more};
-use crate::turn::in_shared_world;
+use crate::turn::SHARED;
 use crate::waiting::until;
 use crate::world::World;
 
@@ -42,7 +42,7 @@ fn replace_owner(world: &World, load: &Load, random: &mut fastrand::Rng, mode: M
 /// The owner's appends are on their way while others take over, and arrive when the next owners have written.
 #[test]
 fn an_append_that_arrives_after_the_next_owner_s_is_refused() {
-    in_shared_world(|world| {
+    SHARED.run(|world| {
         run_rounds("appends of an old owner", world, 1, |world, load, random| {
             replace_owner(world, load, random, Mode::HoldRequests)
         });
@@ -52,7 +52,7 @@ fn an_append_that_arrives_after_the_next_owner_s_is_refused() {
 /// The owner's renewals are delayed, and its appends are not.
 #[test]
 fn an_owner_that_cannot_renew_stops_although_its_appends_arrive() {
-    in_shared_world(|world| {
+    SHARED.run(|world| {
         run_rounds("renewals delayed", world, 1, |world, load, random| {
             replace_owner(world, load, random, Mode::HoldRenewals)
         });

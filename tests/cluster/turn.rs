@@ -6,26 +6,54 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::world::{Plan, World};
 
 static TURN: Mutex<()> = Mutex::new(());
-static SHARED: Mutex<Weak<Mutex<World>>> = Mutex::new(Weak::new());
-
-fn shared() -> Option<Arc<Mutex<World>>> {
-    let world = SHARED.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-    // A test that fails leaves its world in any state.
-    world.filter(|world| !world.is_poisoned())
+/// A world that tests share.
+pub struct Shared {
+    world: Mutex<Weak<Mutex<World>>>,
+    is_direct: bool,
 }
 
-/// Runs a test in the world that tests share.
-pub fn in_shared_world(test: impl FnOnce(&mut World)) {
-    // Kept while this test waits for its turn.
-    let waiting = shared();
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let world = waiting.filter(|world| !world.is_poisoned()).or_else(shared);
-    let world = world.unwrap_or_else(|| {
-        let world = Arc::new(Mutex::new(World::start(&Plan::default())));
-        *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&world);
-        world
-    });
-    test(&mut world.lock().unwrap_or_else(PoisonError::into_inner));
+/// The world of most tests.
+pub static SHARED: Shared = Shared::new(false);
+/// One whose nodes reach each other without proxies.
+pub static DIRECT: Shared = Shared::new(true);
+
+impl Shared {
+    const fn new(is_direct: bool) -> Self {
+        Shared {
+            world: Mutex::new(Weak::new()),
+            is_direct,
+        }
+    }
+
+    fn present(&self) -> Option<Arc<Mutex<World>>> {
+        let world = self
+            .world
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade();
+        // A test that fails leaves its world in any state.
+        world.filter(|world| !world.is_poisoned())
+    }
+
+    /// Runs a test in this world.
+    pub fn run(&self, test: impl FnOnce(&mut World)) {
+        // Kept while this test waits for its turn.
+        let waiting = self.present();
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let world = waiting
+            .filter(|world| !world.is_poisoned())
+            .or_else(|| self.present());
+        let world = world.unwrap_or_else(|| {
+            let plan = Plan {
+                is_direct: self.is_direct,
+                ..Plan::default()
+            };
+            let world = Arc::new(Mutex::new(World::start(&plan)));
+            *self.world.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&world);
+            world
+        });
+        test(&mut world.lock().unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// Runs a test in a world of its own.

@@ -6,12 +6,12 @@ use crate::link::Mode;
 use crate::load::{Load, RECEIVER_PATH};
 use crate::node_faults::victim;
 use crate::round::{Said, run_rounds, wait_for_all, wait_for_more};
-use crate::turn::{in_own_world, in_shared_world};
+use crate::turn::{SHARED, in_own_world};
 use crate::world::{NODES, Plan, SHARDS, World};
 
 #[test]
 fn all_nodes_killed_at_once() {
-    in_shared_world(|world| {
+    SHARED.run(|world| {
         run_rounds("all nodes killed", world, 1, |world, load, random| {
             let since = load.now();
             for node in 0..NODES {
@@ -38,7 +38,7 @@ fn all_nodes_killed_at_once() {
 
 #[test]
 fn the_data_directory_of_a_node_is_erased() {
-    in_shared_world(|world| {
+    SHARED.run(|world| {
         run_rounds("data directory erased", world, 1, |world, load, random| {
             let (node, _) = victim(world, load, random);
             world.nodes[node].server.kill();

@@ -36,8 +36,10 @@ pub struct Node {
     /// The client of the load, which is less patient than the server's own.
     pub client: Client,
     pub to_database: Link,
-    /// The way of other nodes to this one.
+    /// The way of other nodes to this one, unless they are connected directly.
     pub from_nodes: Link,
+    /// The port at which other nodes reach this one.
+    port: u16,
     /// The way to the S3 server, if there is one.
     pub to_objects: Option<Link>,
 }
@@ -52,6 +54,9 @@ pub enum Objects {
 #[derive(Clone, Default)]
 pub struct Plan {
     pub has_s3: bool,
+    /// Nodes reach each other without a proxy, so that a node that has stopped refuses connections. A proxy accepts them
+    /// first.
+    pub is_direct: bool,
     /// Further settings of the nodes.
     pub settings: Vec<(&'static str, &'static str)>,
 }
@@ -112,10 +117,11 @@ impl World {
         let to_database = Link::to(primary.port);
         let inside = free_port();
         let from_nodes = Link::to(inside);
+        let port = if plan.is_direct { inside } else { from_nodes.port };
         let mut setup = Setup::unlimited()
             .set("cluster.log", &primary.url(&self.database, to_database.port))
             .set("cluster.listen", &format!("127.0.0.1:{inside}"))
-            .set("cluster.address", &format!("127.0.0.1:{}", from_nodes.port))
+            .set("cluster.address", &format!("127.0.0.1:{port}"))
             .set("cluster.secret", "a secret of the tests")
             .set("cluster.lease_seconds", &LEASE.as_secs().to_string())
             .set("webhooks.allow_private_networks", "true")
@@ -152,6 +158,7 @@ impl World {
             client,
             to_database,
             from_nodes,
+            port,
             to_objects,
         }
     }
@@ -186,7 +193,7 @@ impl World {
         let owner = |row: &str| {
             let (shard, address) = row.split_once('|')?;
             let port: u16 = address.rsplit(':').next()?.parse().ok()?;
-            let node = self.nodes.iter().position(|node| node.from_nodes.port == port)?;
+            let node = self.nodes.iter().position(|node| node.port == port)?;
             Some((shard.parse().ok()?, node))
         };
         rows.lines().filter_map(owner).collect()
