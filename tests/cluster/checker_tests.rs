@@ -111,6 +111,12 @@ fn rows_are_in_order_and_ids_stay() {
     let after = span(50, 60);
     assert_kinds(&points(&[read(&[1, 0], after)]), &[Kind::Disordered]);
     assert_kinds(&points(&[read(&[8, 9, 10, 0, 1], after)]), &[Kind::Disordered]);
+    // By their times, whoever came first.
+    let mut history = points(&[read(&[8, 9, 10, 0, 1], after)]);
+    for write in &mut history.writes {
+        write.span = span(0, 45);
+    }
+    assert_kinds(&history, &[Kind::Disordered]);
     let mut history = points(&[read(&[0, 1], after), read(&[0, 1], span(70, 80))]);
     history.reads[0].rows[0].id = "another".to_owned();
     assert_kinds(&history, &[Kind::Changed]);
@@ -194,6 +200,23 @@ fn one_verdict_counts() {
 }
 
 #[test]
+fn a_rule_is_there_once() {
+    let mut history = rule(&[], &[]);
+    for (creation, listed, expected) in [
+        (Outcome::Acknowledged, 1, &[][..]),
+        (Outcome::Acknowledged, 0, &[Kind::Lost]),
+        (Outcome::Acknowledged, 2, &[Kind::Doubled]),
+        (Outcome::Unknown, 0, &[]),
+        (Outcome::Unknown, 1, &[]),
+        (Outcome::Unknown, 2, &[Kind::Doubled]),
+    ] {
+        history.rules[0].creation = creation;
+        history.rules[0].listed = listed;
+        assert_kinds(&history, expected);
+    }
+}
+
+#[test]
 fn a_trigger_is_told_under_one_id() {
     let accepted = [Verdict::Accepted("met".to_owned())];
     let mut history = rule(&accepted, &["met"]);
@@ -204,8 +227,8 @@ fn a_trigger_is_told_under_one_id() {
     let mut history = rule(&accepted, &["met"]);
     history.rules[0].triggers = 0;
     assert_kinds(&history, &[Kind::Lost]);
-    history.rules[0].listed = 0;
-    assert_kinds(&history, &[Kind::Lost]);
+    history.rules[0].triggers = 2;
+    assert_kinds(&history, &[Kind::Doubled]);
 }
 
 #[test]
