@@ -204,7 +204,7 @@ fn check_key(key: &KeyLife, faults: &mut Vec<Fault>) {
 
 fn check_rule(rule: &RuleLife, faults: &mut Vec<Fault>) {
     let name = &rule.name;
-    match (rule.listed, rule.creation) {
+    match (rule.listed, rule.creation.1) {
         (0, Outcome::Acknowledged) => {
             faults.push(fault(Kind::Lost, format!("rule {name}")));
             return;
@@ -215,7 +215,7 @@ fn check_rule(rule: &RuleLife, faults: &mut Vec<Fault>) {
     let accepted = rule
         .verdicts
         .iter()
-        .filter(|verdict| matches!(verdict, Verdict::Accepted(_)));
+        .filter(|(_, verdict)| matches!(verdict, Verdict::Accepted(_)));
     if accepted.count() > 1 || rule.history.len() > 1 {
         let what = format!(
             "verdicts of rule {name}: {:?}, recorded {:?}",
@@ -223,7 +223,7 @@ fn check_rule(rule: &RuleLife, faults: &mut Vec<Fault>) {
         );
         faults.push(fault(Kind::Doubled, what));
     }
-    for verdict in &rule.verdicts {
+    for (_, verdict) in &rule.verdicts {
         let answered = match verdict {
             Verdict::Accepted(outcome) | Verdict::Refused(Some(outcome)) => outcome,
             Verdict::Refused(None) => {
@@ -245,6 +245,7 @@ fn check_rule(rule: &RuleLife, faults: &mut Vec<Fault>) {
     if rule.verdicts.is_empty() && !rule.history.is_empty() {
         faults.push(fault(Kind::Unsent, format!("verdict of rule {name}")));
     }
+    check_due(rule, faults);
     let triggers = rule.history.iter().filter(|outcome| *outcome == "met").count();
     let found = (rule.triggers, rule.deliveries.len());
     if found < (triggers, triggers) {
@@ -258,5 +259,32 @@ fn check_rule(rule: &RuleLife, faults: &mut Vec<Fault>) {
             Kind::Doubled,
             format!("trigger or delivery of rule {name}: {found:?}"),
         ));
+    }
+}
+
+/// A rule is due from its creation to its verdict.
+fn check_due(rule: &RuleLife, faults: &mut Vec<Fault>) {
+    let name = &rule.name;
+    let (created, creation) = rule.creation;
+    for (listed, is_due) in &rule.due {
+        let is_created = creation == Outcome::Acknowledged && created.is_before(*listed);
+        let mut verdicts = rule.verdicts.iter();
+        let may_be_judged = verdicts.any(|(posted, _)| posted.began <= listed.ended);
+        if !is_due && is_created && !may_be_judged {
+            faults.push(fault(
+                Kind::Stale,
+                format!("rule {name} is not due in {listed:?}"),
+            ));
+        }
+        let mut verdicts = rule.verdicts.iter();
+        let is_judged = verdicts.any(|(posted, verdict)| {
+            matches!(verdict, Verdict::Accepted(_) | Verdict::Refused(Some(_))) && posted.is_before(*listed)
+        });
+        if *is_due && is_judged {
+            faults.push(fault(
+                Kind::Stale,
+                format!("rule {name} is still due in {listed:?}"),
+            ));
+        }
     }
 }

@@ -164,8 +164,12 @@ fn rule(verdicts: &[Verdict], history: &[&str]) -> History {
     let met = history.iter().filter(|outcome| **outcome == "met").count();
     let rule = RuleLife {
         name: "rule".to_owned(),
-        creation: Outcome::Acknowledged,
-        verdicts: verdicts.to_vec(),
+        creation: (span(0, 10), Outcome::Acknowledged),
+        verdicts: verdicts
+            .iter()
+            .map(|verdict| (span(20, 30), verdict.clone()))
+            .collect(),
+        due: Vec::new(),
         listed: 1,
         history: history.iter().map(|outcome| (*outcome).to_owned()).collect(),
         triggers: met,
@@ -210,8 +214,28 @@ fn a_rule_is_there_once() {
         (Outcome::Unknown, 1, &[]),
         (Outcome::Unknown, 2, &[Kind::Doubled]),
     ] {
-        history.rules[0].creation = creation;
+        history.rules[0].creation.1 = creation;
         history.rules[0].listed = listed;
+        assert_kinds(&history, expected);
+    }
+}
+
+#[test]
+fn a_rule_is_due_from_its_creation_to_its_verdict() {
+    let accepted = Verdict::Accepted("not_met".to_owned());
+    for (verdict, at, is_due, expected) in [
+        (&accepted, span(11, 19), true, &[][..]),
+        (&accepted, span(11, 19), false, &[Kind::Stale]),
+        (&accepted, span(10, 19), false, &[]),
+        (&accepted, span(11, 20), false, &[]),
+        (&accepted, span(30, 40), true, &[]),
+        (&accepted, span(31, 40), false, &[]),
+        (&accepted, span(31, 40), true, &[Kind::Stale]),
+        (&Verdict::Unknown, span(31, 40), true, &[]),
+        (&Verdict::Unknown, span(31, 40), false, &[]),
+    ] {
+        let mut history = rule(std::slice::from_ref(verdict), &["not_met"]);
+        history.rules[0].due.push((at, is_due));
         assert_kinds(&history, expected);
     }
 }

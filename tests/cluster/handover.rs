@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::load::{Call, Load};
 use crate::node_faults::victim;
-use crate::record::Verdict;
+use crate::record::{Span, Verdict};
 use crate::round::{rounds, run_rounds, wait_for_more};
 use crate::turn::DIRECT;
 use crate::world::NODES;
@@ -106,7 +106,7 @@ fn post_together(load: &Load, shards: &[u16], random: &mut fastrand::Rng) {
     let Some((index, id)) = load.make_rule(tenant, 0, random) else {
         return;
     };
-    let verdicts: Vec<Verdict> = thread::scope(|scope| {
+    let verdicts: Vec<(Span, Verdict)> = thread::scope(|scope| {
         let post = |_| {
             let (mut random, id) = (random.fork(), &id);
             scope.spawn(move || load.post_verdict(tenant, id, &mut random))

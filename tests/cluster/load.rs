@@ -327,8 +327,11 @@ impl Load {
         }
     }
 
-    /// Makes a rule, or posts a verdict for one.
+    /// Makes a rule, posts a verdict for one, or lists those that are due.
     fn use_rule(&self, tenant: &Tenant, random: &mut fastrand::Rng) {
+        if random.u8(..3) == 0 {
+            return self.list_due(tenant, random);
+        }
         let (count, chosen) = {
             let mut rules = tenant.rules.lock().unwrap();
             let count = rules.len();
@@ -374,17 +377,24 @@ impl Load {
         let mut rule = Rule {
             id: None,
             name,
-            creation: Outcome::Unknown,
+            creation: (
+                Span {
+                    began: self.now(),
+                    ended: u64::MAX,
+                },
+                Outcome::Unknown,
+            ),
             verdicts: Vec::new(),
+            due: Vec::new(),
             to_post: verdicts,
         };
-        let (_, answer) = self.send(tenant, random, |client| {
+        let (span, answer) = self.send(tenant, random, |client| {
             client.post("/api/alerts").key(&tenant.bucket.admin).json(&body)
         });
         match answer {
             Some(answer) if answer.status == 201 => {
                 rule.id = Some(text(&answer.json(), "/alertRule/_id"));
-                rule.creation = Outcome::Acknowledged;
+                rule.creation = (span, Outcome::Acknowledged);
             }
             Some(answer) => unexpected(tenant, &answer),
             None => {}
@@ -395,29 +405,54 @@ impl Load {
         Some((rules.len() - 1, id?))
     }
 
+    /// Lists the rules that are due.
+    fn list_due(&self, tenant: &Tenant, random: &mut fastrand::Rng) {
+        let (span, answer) = self.send(tenant, random, |client| {
+            client
+                .get("/api/evaluations/due?limit=1000")
+                .key(&tenant.evaluator)
+        });
+        match answer {
+            Some(answer) if answer.status == 200 => {
+                let listed = answer.json();
+                let is_listed = |id: &String| {
+                    let mut listed = listed["evaluations"].as_array().into_iter().flatten();
+                    listed.any(|due| due["ruleId"] == id.as_str())
+                };
+                for rule in tenant.rules.lock().unwrap().iter_mut() {
+                    let listed = rule.id.as_ref().map(is_listed);
+                    rule.due.extend(listed.map(|is_listed| (span, is_listed)));
+                }
+            }
+            Some(answer) => unexpected(tenant, &answer),
+            None => {}
+        }
+    }
+
     /// Posts a verdict through any node.
-    pub fn post_verdict(&self, tenant: &Tenant, rule: &str, random: &mut fastrand::Rng) -> Verdict {
+    pub fn post_verdict(&self, tenant: &Tenant, rule: &str, random: &mut fastrand::Rng) -> (Span, Verdict) {
         let outcome = ["met", "not_met"][random.usize(..2)];
         let path = format!("/api/evaluations/{rule}/verdict");
         let body = json!({"outcome": outcome, "evidence": {"currentValue": 1}});
-        let (_, answer) = self.send(tenant, random, |client| {
+        let (span, answer) = self.send(tenant, random, |client| {
             client.post(&path).key(&tenant.evaluator).json(&body)
         });
         let Some(answer) = answer else {
-            return Verdict::Unknown;
+            return (span, Verdict::Unknown);
         };
         let recorded = |answer: &Answer| {
             let body: Value = answer.json();
             body["evaluation"]["outcome"].as_str().map(str::to_owned)
         };
-        match answer.status {
+        let verdict = match answer.status {
             200 => Verdict::Accepted(recorded(&answer).unwrap_or_default()),
             409 => Verdict::Refused(recorded(&answer)),
             _ => {
                 unexpected(tenant, &answer);
                 Verdict::Unknown
             }
-        }
+        };
+        (span, verdict)
     }
 }
 

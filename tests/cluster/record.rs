@@ -79,8 +79,10 @@ pub struct KeyLife {
 #[derive(Clone, Debug)]
 pub struct RuleLife {
     pub name: String,
-    pub creation: Outcome,
-    pub verdicts: Vec<Verdict>,
+    pub creation: (Span, Outcome),
+    pub verdicts: Vec<(Span, Verdict)>,
+    /// Lists of due rules, and whether it was in them.
+    pub due: Vec<(Span, bool)>,
     /// How often the audit has found it.
     pub listed: usize,
     /// The outcomes of the verdicts in its history.

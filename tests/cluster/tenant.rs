@@ -41,8 +41,9 @@ pub struct Rule {
     /// Its id, if its creation was acknowledged.
     pub id: Option<String>,
     pub name: String,
-    pub creation: Outcome,
-    pub verdicts: Vec<Verdict>,
+    pub creation: (Span, Outcome),
+    pub verdicts: Vec<(Span, Verdict)>,
+    pub due: Vec<(Span, bool)>,
     /// Verdicts that clients of the load are still to post.
     pub to_post: usize,
 }
@@ -53,6 +54,7 @@ impl Rule {
             name: self.name.clone(),
             creation: self.creation,
             verdicts: self.verdicts.clone(),
+            due: self.due.clone(),
             listed: 0,
             history: Vec::new(),
             triggers: 0,
