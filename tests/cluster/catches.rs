@@ -11,6 +11,7 @@ use crate::checker::Kind;
 use crate::link::Mode;
 use crate::load::Load;
 use crate::node_faults::victim;
+use crate::owners::break_until_replaced;
 use crate::round::{hold_for, load_with, seed, wait_for_all, wait_for_more};
 use crate::turn::in_own_world;
 use crate::waiting::until;
@@ -87,16 +88,9 @@ fn a_fence_that_is_switched_off() {
                 "the statement of an append is the one that is changed"
             );
             let (node, shards) = victim(world, load, random);
-            let since = load.now();
             // What it appends next arrives later.
-            let link = world.nodes[node].to_database.clone();
-            link.set(Mode::HoldRequests);
-            until("an append is on its way", || (link.held() > 0).then_some(()));
-            until("others have claimed every shard of the node", || {
-                world.shards_of(node).is_empty().then_some(())
-            });
-            wait_for_all(load, since, &shards);
-            link.set(Mode::Pass);
+            break_until_replaced(world, load, (node, &shards), Mode::HoldRequests);
+            world.nodes[node].to_database.set(Mode::Pass);
             until("the old owner has written", || {
                 (world.late_rows() > 0).then_some(())
             });

@@ -8,23 +8,27 @@ use crate::turn::SHARED;
 use crate::waiting::until;
 use crate::world::World;
 
-/// Breaks a node's link to the database until others own all its shards and serve them, and mends it.
-fn replace_owner(world: &World, load: &Load, random: &mut fastrand::Rng, mode: Mode) -> String {
-    let (node, shards) = victim(world, load, random);
-    let epochs = world.epochs(&shards);
-    let since = load.now();
-    world.nodes[node].to_database.set(mode);
+/// Breaks a node's link to the database until others own all its shards, and have served each organization.
+pub fn break_until_replaced(world: &World, load: &Load, (node, shards): (usize, &[u16]), mode: Mode) {
+    let epochs = world.epochs(shards);
+    let link = &world.nodes[node].to_database;
+    link.set(mode);
     if mode == Mode::HoldRequests {
-        until("an append is on its way", || {
-            (world.nodes[node].to_database.held() > 0).then_some(())
-        });
+        until("an append is on its way", || (link.held() > 0).then_some(()));
     }
     until("others have claimed every shard of the node", || {
-        let is_claimed = |shard: &u16| world.owners().get(shard).is_some_and(|owner| *owner != node);
-        let has_grown = world.epochs(&shards) >= epochs + shards.len() as u64;
+        let owners = world.owners();
+        let is_claimed = |shard: &u16| owners.get(shard).is_some_and(|owner| *owner != node);
+        let has_grown = world.epochs(shards) >= epochs + shards.len() as u64;
         (has_grown && shards.iter().all(is_claimed)).then_some(())
     });
-    wait_for_all(load, since, &shards);
+    wait_for_all(load, load.now(), shards);
+}
+
+/// Replaces an owner that goes on, and mends its link to the database.
+fn replace_owner(world: &World, load: &Load, random: &mut fastrand::Rng, mode: Mode) -> String {
+    let (node, shards) = victim(world, load, random);
+    break_until_replaced(world, load, (node, &shards), mode);
     // What the node has sent under its old epochs arrives now.
     world.nodes[node].to_database.set(Mode::Pass);
     wait_for_line(world, node, "this node was removed from the cluster");
