@@ -2,7 +2,7 @@
 //! answered is compared with what is there.
 //!
 //! `CLUSTER_SEED` repeats the choices of a run, whose seed is printed; `CLUSTER_ROUNDS` sets the number of rounds of each
-//! fault of a node (1). `make cluster-faults` runs 100 of each.
+//! fault of a node and of SIGTERM (1). `make cluster-faults` runs 100 of each.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
