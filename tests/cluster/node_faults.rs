@@ -36,10 +36,7 @@ fn killed() {
         let back = wait_for_all(load, since, &shards);
         world.launch(node);
         wait_for_more(load, "the load goes on");
-        format!(
-            "its shards answered again after {:.2} s (lease {LEASE:?})",
-            back.as_secs_f64()
-        )
+        Said::back_after(back)
     });
 }
 
@@ -53,10 +50,7 @@ fn frozen_for_three_leases() {
         let back = wait_for_all(load, since, &shards);
         world.signal(node, Signal::CONT);
         wait_for_more(load, "the load goes on");
-        format!(
-            "its shards answered again after {:.2} s (lease {LEASE:?})",
-            back.as_secs_f64()
-        )
+        Said::back_after(back)
     });
 }
 
