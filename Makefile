@@ -5,6 +5,7 @@
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
+# make cluster-faults kills, freezes, cuts off and stops nodes of a cluster, CLUSTER_ROUNDS (100) times each; an hour
 # make fuzz          FUZZ_RUNS (1000000) inputs through each fuzz target, or those in FUZZ_TARGETS
 # make package       builds a release and writes a tarball and a Debian package of it to target/package
 # make package-test  installs the Debian package into a scratch directory, starts and purges it; `make test` does so too
@@ -15,7 +16,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis power siege storm fuzz package package-test browser lint bench
+.PHONY: run demo test schemathesis power siege storm cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -49,6 +50,11 @@ siege:
 
 storm:
 	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture
+
+# `make test` runs one round of each, and the faults of databases and object stores, which need no repetition.
+cluster-faults:
+	tests/needs postgresql
+	CLUSTER_ROUNDS=$(or $(CLUSTER_ROUNDS),100) $(CARGO) test --test cluster --locked -- node_faults handover --nocapture
 
 # What is kept of the inputs, fuzz/corpus, is what `make test` replays; what else is found gathers beside the binaries.
 # An input that fails is written to fuzz/corpus as <kind>-<digest>.

@@ -20,13 +20,18 @@ pub struct Client {
 
 impl Client {
     pub fn new() -> Self {
+        Self::with_timeout(TIMEOUT)
+    }
+
+    /// A client that gives a request up after this time.
+    pub fn with_timeout(timeout: Duration) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .allow_non_standard_methods(true)
             .proxy(None)
             .max_redirects(0)
             .max_idle_connections_per_host(32)
-            .timeout_global(Some(TIMEOUT))
+            .timeout_global(Some(timeout))
             .build();
         Self {
             agent: config.into(),

@@ -35,8 +35,13 @@ impl Setup {
             .set("operator.token", OPERATOR_TOKEN)
     }
 
-    pub fn set(mut self, key: &str, value: &str) -> Self {
-        self.variables.push((variable(key), value.to_owned()));
+    pub fn set(self, key: &str, value: &str) -> Self {
+        self.environment(&variable(key), value)
+    }
+
+    /// Sets a variable of the environment that is not a key of the configuration.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 }
