@@ -109,11 +109,18 @@ fn many_readers_of_a_small_cache_get_the_objects_bytes() {
         }
     });
     let stats = world.stats();
-    assert!(stats.hits > 20 && stats.misses > 100, "both happen: {stats:?}");
+    assert!(stats.misses > 100, "the cache is too small for all: {stats:?}");
     assert!(
         stats.loaded_bytes > 50 * EXTENT_BYTES,
         "evicted extents are loaded again"
     );
+    until_kept(&world, 5);
+    // How often readers find what others have loaded depends on how they are scheduled; alone, one finds its own.
+    let is_found = |_| {
+        assert_eq!(*files[0].1.read(0..100).unwrap(), files[0].0[..100]);
+        world.stats().hits > stats.hits
+    };
+    assert!((0..10_000).any(is_found), "what was read is found again");
     until_kept(&world, 5);
     drop(files);
     assert_eq!(world.stats().held_bytes, 0, "closed files leave");
