@@ -202,16 +202,16 @@ impl Node {
         self.locate(shard.ok_or_else(invalid_token)?, until).await
     }
 
-    /// Where the account of an email address is, or would be.
+    /// Where the account of an email address is, or would be; without an address, a shard that can tell so.
     ///
     /// # Errors
     /// 503 if the directory does not answer, or the shard is not served by then.
     pub async fn locate_email(
         &self,
-        email: &str,
+        email: Option<&str>,
         until: Instant,
     ) -> Result<Location<ShardService>, ServiceError> {
-        let Some(cluster) = self.cluster() else {
+        let (Some(cluster), Some(email)) = (self.cluster(), email) else {
             return self.locate(THE_SHARD, until).await;
         };
         let taken = cluster.directory.shard_of_email(email).await?;

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::Arrived;
 use crate::error::ServiceError;
 use crate::http::{auth, inside, shape};
-use crate::journal::THE_SHARD;
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
 use crate::service::{Access, Caller, Location, Node, ShardService};
@@ -156,11 +155,8 @@ async fn locate_email(
         return Ok((Location::Here(shard), arrived));
     }
     let (email, arrived) = arrived.member("email", BODY_BYTES_MAX).await?;
-    let location = match email.and_then(|text| shape::email(&text).ok()) {
-        Some(email) => node.locate_email(&email, arrived.until).await?,
-        // No account has it: any shard says what is wrong.
-        None => node.locate(THE_SHARD, arrived.until).await?,
-    };
+    let email = email.and_then(|text| shape::email(&text).ok());
+    let location = node.locate_email(email.as_deref(), arrived.until).await?;
     Ok((location, arrived))
 }
 
