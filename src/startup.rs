@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use futures_util::future::{Either, select};
 use listener::{Listener, RunningServer};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::checkpoint;
 use crate::clock::Clock;
@@ -59,6 +61,8 @@ pub struct Running {
     tls: Option<Tls>,
     node: Data<Node>,
     kind: Kind,
+    /// Notified when a node of a cluster has lost its data directory and must stop.
+    directory_gone: Arc<Notify>,
     /// The threads that the shards run on.
     _opener: Arc<Opener>,
     /// Held to the end: no other process may open the directory before the last byte is written.
@@ -108,6 +112,9 @@ pub enum StartupError {
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A node of a cluster has lost its data directory while it ran.
+    #[error("the data directory was removed or replaced; the next start fetches what it needs")]
+    DirectoryGone,
     /// The operating system cannot deliver signals.
     #[error("cannot listen for signals: {0}")]
     Signals(std::io::Error),
@@ -128,11 +135,27 @@ fn with_cause(error: &ServiceError) -> String {
 pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
     let signals = StopSignals::listen().map_err(StartupError::Signals)?;
     let reloads = signal(SignalKind::hangup()).map_err(StartupError::Signals)?;
-    let running = start(config, clock).await?;
+    let mut received = pin!(signals.received());
+    // A start may wait for the log store of a cluster for as long as that does not answer.
+    let running = match select(&mut received, pin!(start(config, clock))).await {
+        Either::Left((received, _)) => {
+            tracing::info!(signal = received, "stopped before the start was complete");
+            return Ok(());
+        }
+        Either::Right((started, _)) => started?,
+    };
     reload_at_signals(reloads, running.tls.clone());
-    let received = signals.received().await;
-    tracing::info!(signal = received, "stopping: finishing requests in flight");
-    running.stop().await
+    let gone = Arc::clone(&running.directory_gone);
+    match select(received, pin!(gone.notified())).await {
+        Either::Left((received, _)) => {
+            tracing::info!(signal = received, "stopping: finishing requests in flight");
+            running.stop().await
+        }
+        Either::Right(_) => {
+            running.stop().await?;
+            Err(StartupError::DirectoryGone)
+        }
+    }
 }
 
 /// Locks the directory, binds, recovers, and only then serves. If recovery takes more than a moment, the server
@@ -179,7 +202,9 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let (node, kind) = started?;
     let node = Data::new(node);
     let lock = Arc::new(lock);
-    watch_directory(&lock, node.clone()).map_err(ServiceError::internal)?;
+    let directory_gone = Arc::new(Notify::new());
+    let gone = Arc::clone(&directory_gone);
+    watch_directory(&lock, node.clone(), gone).map_err(ServiceError::internal)?;
     let http = http::Server::new(node.clone());
     let server = http.start(&listener, tls.as_ref()).map_err(bind_error)?;
     let inside = inside.map(|listener| http.start_inside(&listener)).transpose();
@@ -198,6 +223,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         tls,
         node,
         kind,
+        directory_gone,
         _opener: opener,
         _lock: lock,
     })
@@ -268,9 +294,10 @@ impl Running {
 }
 
 /// Checks every second whether the locked directory is still the one at its path. If it were not, points would be
-/// acknowledged that no restart finds, and a checkpoint would write into whatever replaced it. Runs on a thread of its
-/// own, because a disk may be slow to respond.
-fn watch_directory(lock: &Arc<DirectoryLock>, node: Data<Node>) -> std::io::Result<()> {
+/// acknowledged that no restart finds, and a checkpoint would write into whatever replaced it. A node of a cluster has
+/// only copies there, so it stops, and other nodes take its shards. Runs on a thread of its own, because a disk may be
+/// slow to respond.
+fn watch_directory(lock: &Arc<DirectoryLock>, node: Data<Node>, gone: Arc<Notify>) -> std::io::Result<()> {
     let lock = Arc::downgrade(lock);
     let watch = move || {
         loop {
@@ -278,6 +305,14 @@ fn watch_directory(lock: &Arc<DirectoryLock>, node: Data<Node>) -> std::io::Resu
             // The server has stopped.
             let Some(lock) = lock.upgrade() else { return };
             if !lock.is_in_place() {
+                if node.cluster().is_some() {
+                    tracing::error!(
+                        data_dir = %node.config.storage.data_dir.display(),
+                        "the data directory was removed or replaced: this node hands its shards over and stops"
+                    );
+                    gone.notify_one();
+                    return;
+                }
                 tracing::error!(
                     data_dir = %node.config.storage.data_dir.display(),
                     "the data directory was removed or replaced: nothing is stored any more; put it back and restart"

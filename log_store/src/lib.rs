@@ -160,6 +160,15 @@ pub struct InitOptions {
     pub replication: Replication,
 }
 
+/// A cluster, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Random: no other cluster has it.
+    pub identity: String,
+    /// Number of shards.
+    pub shards: u16,
+}
+
 /// Maximum number of shards.
 pub const SHARDS_MAX: u16 = 4_096;
 

@@ -25,6 +25,7 @@ use serde_json::Value;
 use super::body::{self, Body};
 use super::endpoint::Arrived;
 use super::inside;
+use super::server::request_context::id_of;
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::service::{Cluster, Location, Node, Owner};
@@ -119,6 +120,9 @@ impl Forwarder {
             .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()));
         if let Some(client) = request.peer_addr() {
             sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
+        }
+        if let Some(id) = id_of(request) {
+            sent = sent.insert_header((inside::REQUEST_ID.clone(), id.to_string()));
         }
         if outgoing.is_too_large {
             sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));

@@ -14,6 +14,7 @@ use actix_web::{Error, HttpResponse};
 use log_store::Shard;
 use subtle::ConstantTimeEq;
 
+use super::server::request_id::RequestId;
 use crate::service::Node;
 
 /// The cluster's secret.
@@ -22,6 +23,8 @@ pub static SECRET: HeaderName = HeaderName::from_static("x-tidewatch-secret");
 pub static SHARD: HeaderName = HeaderName::from_static("x-tidewatch-shard");
 /// The address of the client, for limits per address.
 pub static CLIENT: HeaderName = HeaderName::from_static("x-tidewatch-client");
+/// The id of the client's request.
+pub static REQUEST_ID: HeaderName = HeaderName::from_static("x-tidewatch-request-id");
 /// Says that the body was larger than any route takes, and is left out.
 pub static TOO_LARGE: HeaderName = HeaderName::from_static("x-tidewatch-too-large");
 /// Says that the node does not serve the shard, and has not looked at the request.
@@ -50,6 +53,15 @@ pub fn client_of(request: &HttpRequest) -> Option<IpAddr> {
     request.peer_addr().map(|peer| peer.ip())
 }
 
+/// The id that the node at which the request arrived has given it.
+pub fn request_id_of(request: &HttpRequest) -> Option<RequestId> {
+    let named = request
+        .headers()
+        .get(&REQUEST_ID)
+        .filter(|_| is_inside(request))?;
+    RequestId::parse(named.to_str().ok()?)
+}
+
 /// Whether a body was left out because it is larger than any route takes.
 pub fn is_too_large(request: &HttpRequest) -> bool {
     is_inside(request) && request.headers().contains_key(&TOO_LARGE)
@@ -57,7 +69,7 @@ pub fn is_too_large(request: &HttpRequest) -> bool {
 
 /// Whether a header means something only between nodes; those of clients are not passed on.
 pub fn is_reserved(name: &HeaderName) -> bool {
-    [&SECRET, &SHARD, &CLIENT, &TOO_LARGE, &NOT_HERE].contains(&name)
+    [&SECRET, &SHARD, &CLIENT, &REQUEST_ID, &TOO_LARGE, &NOT_HERE].contains(&name)
 }
 
 /// The answer of a node that does not serve the shard.

@@ -240,15 +240,27 @@ impl Node {
         }
     }
 
-    /// Whether this node accepts writes.
+    /// Whether this node accepts writes. In a cluster it also passes on those of other shards, so that it is ready while one
+    /// of its own shards accepts writes, or it has none.
     ///
     /// # Errors
     /// The reason why it does not.
     pub fn readiness(&self) -> Result<(), String> {
-        if let Some(cluster) = self.cluster() {
-            cluster.table.readiness()?;
+        let shards = self.shards();
+        match &self.shards {
+            Shards::One(_) => shards.iter().try_for_each(|shard| shard.readiness()),
+            Shards::Cluster(cluster) => {
+                cluster.table.readiness()?;
+                let mut refusal = Ok(());
+                for shard in shards {
+                    match shard.readiness() {
+                        Ok(()) => return Ok(()),
+                        why => refusal = why,
+                    }
+                }
+                refusal
+            }
         }
-        self.shards().iter().try_for_each(|shard| shard.readiness())
     }
 
     /// Whether the operator routes exist.

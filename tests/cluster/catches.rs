@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 use crate::audit::audit;
 use crate::checker::Kind;
 use crate::link::Mode;
-use crate::load::Load;
+use crate::load::{Call, Load};
 use crate::node_faults::victim;
 use crate::owners::break_until_replaced;
 use crate::round::{hold_for, load_with, seed, wait_for_all, wait_for_more};
+use crate::tenant::Tenant;
 use crate::turn::in_own_world;
 use crate::waiting::until;
 use crate::world::{NODES, Node, Plan, World};
@@ -90,6 +91,20 @@ fn a_fence_that_is_switched_off() {
             let (node, shards) = victim(world, load, random);
             // What it appends next arrives later.
             break_until_replaced(world, load, (node, &shards), Mode::HoldRequests);
+            let since = load.now();
+            until("the next owners have acknowledged points", || {
+                let calls = load.calls.lock().unwrap();
+                let has_points = |tenant: &Tenant| {
+                    let is_ingest = |call: &Call| call.status == Some(201) && call.span.began > since;
+                    calls
+                        .iter()
+                        .any(|call| call.shard == tenant.shard && is_ingest(call))
+                };
+                let mut tenants = load.tenants.iter();
+                tenants
+                    .all(|tenant| !shards.contains(&tenant.shard) || has_points(tenant))
+                    .then_some(())
+            });
             world.nodes[node].to_database.set(Mode::Pass);
             until("the old owner has written", || {
                 (world.late_rows() > 0).then_some(())

@@ -143,9 +143,14 @@ fn a_database_without_tables_says_what_to_do() {
     assert!(error.to_string().contains("tidewatch cluster init"), "{error}");
     store(&url).init(4, OPTIONS).unwrap();
     store(&url).init(4, OPTIONS).unwrap();
-    assert_eq!(store(&url).shard_count().unwrap(), 4);
+    let made = store(&url).cluster().unwrap();
+    assert_eq!(made.shards, 4);
     let error = store(&url).init(5, OPTIONS).unwrap_err();
     assert!(error.to_string().contains("4 shards"), "{error}");
+    assert_eq!(store(&url).cluster().unwrap(), made);
+    let other = postgres.url(&postgres.database(), postgres.port);
+    store(&other).init(4, OPTIONS).unwrap();
+    assert_ne!(store(&other).cluster().unwrap().identity, made.identity);
 }
 
 #[test]

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use crate::row::check_root;
 use crate::{
-    AppendError, Claimed, Each, Epoch, Group, InitOptions, LogStore, Node, NodeId, Outcome, ReplayError,
-    Replayed, Round, Sequence, Shard, ShardRow, StoreError, TailSize,
+    AppendError, Claimed, Cluster, Each, Epoch, Group, InitOptions, LogStore, Node, NodeId, Outcome,
+    ReplayError, Replayed, Round, Sequence, Shard, ShardRow, StoreError, TailSize,
 };
 use address::Address;
 use connection::Connection;
@@ -109,12 +109,12 @@ impl Postgres {
         self.ask(async |connection| tables::create(connection, shards, options).await)
     }
 
-    /// The number of shards.
+    /// What was made.
     ///
     /// # Errors
     /// The store fails, or has no tables of this program's format.
-    pub fn shard_count(&mut self) -> Result<u16, StoreError> {
-        self.ask(async |connection| tables::shard_count(connection).await)
+    pub fn cluster(&mut self) -> Result<Cluster, StoreError> {
+        self.ask(async |connection| tables::cluster(connection).await)
     }
 
     /// Runs one statement or transaction. A connection on which anything failed is not used again: what it still carries

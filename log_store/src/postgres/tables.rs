@@ -5,7 +5,7 @@ use tokio_postgres::GenericClient;
 use super::connection::Connection;
 use super::durability;
 use crate::error::StoreError;
-use crate::{InitOptions, Replication, SHARDS_MAX, Shard, ordinals};
+use crate::{Cluster, InitOptions, Replication, SHARDS_MAX, Shard, ordinals};
 
 /// The schema that holds all tables.
 pub(super) const SCHEMA: &str = "tidewatch";
@@ -16,6 +16,7 @@ const FORMAT: i32 = 1;
 const CREATE_CLUSTER: &str = "
 CREATE TABLE IF NOT EXISTS cluster (
     id integer PRIMARY KEY CHECK (id = 1),
+    identity text NOT NULL,
     format integer NOT NULL,
     shards integer NOT NULL,
     replication text NOT NULL
@@ -90,15 +91,16 @@ pub(super) async fn create(
         .batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
         .await?;
     transaction.batch_execute(CREATE_CLUSTER).await?;
-    let made =
-        "INSERT INTO cluster (id, format, shards, replication) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING";
+    let made = "INSERT INTO cluster (id, identity, format, shards, replication)
+                VALUES (1, gen_random_uuid()::text, $1, $2, $3) ON CONFLICT DO NOTHING";
     transaction
         .execute(made, &[&FORMAT, &i32::from(shards), &replication])
         .await?;
-    let (made_for, replicated) = read(&transaction).await?;
-    if made_for != shards {
+    let (made, replicated) = read(&transaction).await?;
+    if made.shards != shards {
         return Err(StoreError::Tables(format!(
-            "the database has tables of a cluster with {made_for} shards; their number cannot be changed"
+            "the database has tables of a cluster with {} shards; their number cannot be changed",
+            made.shards
         )));
     }
     if replicated != replication {
@@ -138,18 +140,21 @@ fn name(replication: Replication) -> &'static str {
     }
 }
 
-/// The number of shards that the tables were made for.
-pub(super) async fn shard_count(connection: &mut Connection) -> Result<u16, StoreError> {
+/// The cluster that the tables were made for.
+pub(super) async fn cluster(connection: &mut Connection) -> Result<Cluster, StoreError> {
     Ok(read(&connection.client).await?.0)
 }
 
-async fn read(client: &impl GenericClient) -> Result<(u16, String), StoreError> {
+async fn read(client: &impl GenericClient) -> Result<(Cluster, String), StoreError> {
     let row = client
-        .query_one("SELECT format, shards, replication FROM cluster", &[])
+        .query_one("SELECT format, shards, replication, identity FROM cluster", &[])
         .await?;
     let (format, shards): (i32, i32) = (row.get(0), row.get(1));
     match u16::try_from(shards) {
-        Ok(shards) if format == FORMAT => Ok((shards, row.get(2))),
+        Ok(shards) if format == FORMAT => {
+            let identity = row.get(3);
+            Ok((Cluster { identity, shards }, row.get(2)))
+        }
         _ => Err(StoreError::Tables(format!(
             "the database has tables of format {format}; this program reads format {FORMAT}"
         ))),

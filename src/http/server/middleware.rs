@@ -54,10 +54,11 @@ pub async fn serve<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let context = RequestContext::of(&request);
     let record = Record {
-        id: RequestId::next(),
+        id: context.id,
         method: request.method().clone(),
-        context: RequestContext::of(&request),
+        context,
         shared,
         began: Instant::now(),
     };

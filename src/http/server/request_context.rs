@@ -7,6 +7,8 @@ use std::rc::Rc;
 use actix_web::dev::{Extensions, ServiceRequest};
 use actix_web::{HttpMessage, HttpRequest};
 
+use super::request_id::RequestId;
+use crate::http::inside;
 use crate::ids::ObjectId;
 use crate::service::quota::Quota;
 
@@ -14,8 +16,9 @@ use crate::service::quota::Quota;
 pub(in crate::http) type RouteNumber = u16;
 
 /// Shared by the middleware and the request's extensions.
-#[derive(Default)]
 pub(in crate::http) struct RequestContext {
+    /// Of the request, on all nodes that it passes.
+    pub id: RequestId,
     /// The caller's organization; `None` before authentication.
     pub organization: Cell<Option<ObjectId>>,
     /// The caller's quota; `None` on a plan without a limit.
@@ -27,7 +30,13 @@ pub(in crate::http) struct RequestContext {
 impl RequestContext {
     /// Stores a new context with the request.
     pub fn of(request: &ServiceRequest) -> Rc<Self> {
-        let context = Rc::<Self>::default();
+        let passed_on = inside::request_id_of(request.request());
+        let context = Rc::new(RequestContext {
+            id: passed_on.unwrap_or_else(RequestId::next),
+            organization: Cell::default(),
+            quota: Cell::default(),
+            route: Cell::default(),
+        });
         request.extensions_mut().insert(Rc::clone(&context));
         context
     }
@@ -39,6 +48,12 @@ pub(in crate::http) fn set_caller(request: &HttpRequest, organization: ObjectId,
         context.organization.set(Some(organization));
         context.quota.set(quota);
     }
+}
+
+/// The id of a request.
+pub(in crate::http) fn id_of(request: &HttpRequest) -> Option<RequestId> {
+    let extensions = request.extensions();
+    extensions.get::<Rc<RequestContext>>().map(|context| context.id)
 }
 
 /// Records the route of a request.

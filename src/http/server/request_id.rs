@@ -29,6 +29,15 @@ impl RequestId {
         }
     }
 
+    /// Reads what another node has written.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (process, number) = text.split_at_checked(16)?;
+        Some(Self {
+            process: u64::from_str_radix(process, 16).ok()?,
+            number: u64::from_str_radix(number, 16).ok()?,
+        })
+    }
+
     /// Sets the `X-Request-Id` header.
     pub fn write(self, headers: &mut HeaderMap) {
         // Always a valid header value: hexadecimal digits.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use disk::{Disk, StdDisk};
-use log_store::{LogStore, Postgres, Shard, ShardRow, Timeouts};
+use log_store::{LogStore, Node, Postgres, Shard, ShardRow, Timeouts};
 use wal::{Log, LogOptions, Sequence};
 
 use super::Failure;
@@ -36,8 +36,9 @@ pub fn export(config: &ClusterConfig, shard: u16, data_dir: &Path) -> Result<Exp
     let shard = Shard(shard);
     let url = config.log.as_deref().unwrap_or_default();
     let mut store = Postgres::new(url, Timeouts::default())?;
+    remove_dead_owner(&mut store, shard)?;
     let before = unowned(&mut store, shard)?;
-    let objects = super::open_objects(config)?;
+    let objects = super::open_objects(config, &store.cluster()?)?;
     let _lock = backup::take_empty(data_dir)?;
     let (disk, layout) = (StdDisk, Layout::of(data_dir));
     let mut copy = || -> Result<Exported, Failure> {
@@ -57,19 +58,39 @@ pub fn export(config: &ClusterConfig, shard: u16, data_dir: &Path) -> Result<Exp
     Ok(exported)
 }
 
+/// Removes the shard's owner if it does not renew its lease, as another node would: all nodes may have been killed.
+fn remove_dead_owner(store: &mut Postgres, shard: Shard) -> Result<(), Failure> {
+    let (row, Some(owner)) = owner(store, shard)? else {
+        return Ok(());
+    };
+    std::thread::sleep(owner.lease);
+    // Fails if the node has renewed it meanwhile.
+    if store.remove(owner.id, owner.beat)? {
+        // It may only be frozen: from now on it writes nothing more.
+        store.release(shard, row.epoch)?;
+    }
+    Ok(())
+}
+
 /// The row of a shard that no node owns.
 fn unowned(store: &mut Postgres, shard: Shard) -> Result<ShardRow, Failure> {
-    let (nodes, rows) = (store.nodes()?, store.shards()?);
-    let row = rows.into_iter().find(|row| row.shard == shard);
-    let row = row.ok_or_else(|| format!("the cluster has no shard {shard}"))?;
-    match nodes.iter().find(|node| Some(node.id) == row.node) {
-        None => Ok(row),
-        Some(owner) => Err(format!(
+    match owner(store, shard)? {
+        (row, None) => Ok(row),
+        (_, Some(owner)) => Err(format!(
             "the node at {} owns shard {shard}; stop all nodes before",
             owner.address
         )
         .into()),
     }
+}
+
+/// A shard, and the node that owns it.
+fn owner(store: &mut Postgres, shard: Shard) -> Result<(ShardRow, Option<Node>), Failure> {
+    let (nodes, rows) = (store.nodes()?, store.shards()?);
+    let row = rows.into_iter().find(|row| row.shard == shard);
+    let row = row.ok_or_else(|| format!("the cluster has no shard {shard}"))?;
+    let owner = nodes.into_iter().find(|node| Some(node.id) == row.node);
+    Ok((row, owner))
 }
 
 /// Writes the records behind the checkpoint to a new log.

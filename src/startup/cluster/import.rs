@@ -114,7 +114,7 @@ fn upload(
         }
     };
     let epoch = store.reserve_epoch(shard)?;
-    let objects = super::open_objects(&config.cluster)?;
+    let objects = super::open_objects(&config.cluster, &store.cluster()?)?;
     let mut publisher = Publisher::new(PublisherOptions {
         store: objects,
         disk: Arc::new(StdDisk),

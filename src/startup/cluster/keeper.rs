@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -197,7 +198,7 @@ impl Keeper {
         claimed: &Claimed,
     ) -> Result<(Layout, Option<TakenOver>), Failure> {
         let dir = shard_dir(&self.opener.config.storage.data_dir, shard);
-        let own = dir.join(format!("{:020}", claimed.epoch));
+        let own = copy_dir(&self.opener.config.storage.data_dir, shard, claimed.epoch);
         let (objects, root) = (Arc::clone(&self.objects), claimed.root.clone());
         let extents = self.extents.clone();
         let copy = move || -> Result<_, Failure> {
@@ -256,6 +257,7 @@ impl Keeper {
             }
             drop(service);
             keeper.remove(shard, epoch);
+            keeper.remove_copy(shard, epoch);
             keeper.table.counts.handed_over(paused.elapsed());
             tracing::info!(%shard, epoch, took = ?began.elapsed(), paused = ?paused.elapsed(), "shard handed over");
             keeper.reports.send(Report::Closed(shard, epoch));
@@ -267,9 +269,22 @@ impl Keeper {
         if let Some(State::Open(service)) = self.remove(shard, epoch) {
             self.table.end(shard, &service, Duration::ZERO).await;
             service.abandon();
+            drop(service);
+            self.remove_copy(shard, epoch);
             self.table.counts.dropped();
             tracing::warn!(%shard, epoch, "shard dropped");
         }
+    }
+
+    /// Removes what an opening has copied and written. What uses its files to the end keeps them; what is left of it is
+    /// removed with the next opening, or at the next start.
+    fn remove_copy(&self, shard: Shard, epoch: Epoch) {
+        let own = copy_dir(&self.opener.config.storage.data_dir, shard, epoch);
+        rt::task::spawn_blocking(move || {
+            if let Err(error) = StdDisk.remove_dir_all(&own) {
+                tracing::debug!(%error, "an old copy of a shard could not be removed yet");
+            }
+        });
     }
 
     fn is_at(&self, shard: Shard, epoch: Epoch) -> bool {
@@ -296,6 +311,20 @@ impl Keeper {
 /// The directory with the openings of a shard.
 fn shard_dir(data_dir: &Path, shard: Shard) -> PathBuf {
     data_dir.join(SHARDS).join(format!("{:05}", shard.0))
+}
+
+/// The directory with what one opening of a shard has copied and written.
+fn copy_dir(data_dir: &Path, shard: Shard, epoch: Epoch) -> PathBuf {
+    shard_dir(data_dir, shard).join(format!("{epoch:020}"))
+}
+
+/// Removes what earlier processes have copied and written: each opening has a directory of its own.
+pub(super) fn remove_copies(data_dir: &Path) -> io::Result<()> {
+    let copies = data_dir.join(SHARDS);
+    match StdDisk.exists(&copies)? {
+        true => StdDisk.remove_dir_all(&copies),
+        false => Ok(()),
+    }
 }
 
 fn cause_of(error: ServiceError) -> Failure {

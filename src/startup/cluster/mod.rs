@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use actix_web::rt;
 use disk::StdDisk;
-use log_store::{Postgres, StoreError, Timeouts};
+use log_store::{Cluster as Made, Postgres, StoreError, Timeouts};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::{Semaphore, oneshot};
@@ -62,8 +62,12 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     let config = &opener.config.cluster;
     let url = config.log.clone().unwrap_or_default();
     let connect = |timeouts| Postgres::new(&url, timeouts).map_err(of_store);
-    let shards = shard_count(connect(Timeouts::default())?).await?;
-    let table = Arc::new(ShardTable::new(shards, config.lease, Arc::clone(&opener.clock)));
+    let made = find_made(connect(Timeouts::default())?).await?;
+    let table = Arc::new(ShardTable::new(
+        made.shards,
+        config.lease,
+        Arc::clone(&opener.clock),
+    ));
     let ways = [connect(Timeouts::default())?, connect(Timeouts::default())?];
     let directory = StoredDirectory::start(ways.map(|way| Box::new(way) as _));
     let directory = Arc::new(directory.map_err(ServiceError::internal)?);
@@ -77,8 +81,9 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         orders,
     );
     let log = StoredLog::new(Box::new(connect(Timeouts::default())?));
-    let objects = open_objects(config)?;
+    let objects = open_objects(config, &made)?;
     let data_dir = &opener.config.storage.data_dir;
+    keeper::remove_copies(data_dir).map_err(ServiceError::internal)?;
     let cached = CacheOptions {
         store: Arc::clone(&objects),
         disk: Arc::new(StdDisk),
@@ -130,31 +135,38 @@ impl Member {
     }
 }
 
-/// Asks the log store for the number of shards, until it answers.
-async fn shard_count(store: Postgres) -> Result<u16, StartupError> {
+/// Asks the log store for what was made, until it answers.
+async fn find_made(store: Postgres) -> Result<Made, StartupError> {
     let mut store = store;
     loop {
         let asked = rt::task::spawn_blocking(move || {
-            let count = store.shard_count();
-            (store, count)
+            let made = store.cluster();
+            (store, made)
         });
-        let (back, count) = asked.await.map_err(ServiceError::internal)?;
+        let (back, made) = asked.await.map_err(ServiceError::internal)?;
         store = back;
-        match count {
+        match made {
             Err(StoreError::Unavailable(error)) => {
                 tracing::warn!(%error, "the log store does not answer; trying again");
                 rt::time::sleep(CONNECT_PAUSE).await;
             }
-            count => return count.map_err(of_store),
+            made => return made.map_err(of_store),
         }
     }
 }
 
-fn open_objects(config: &ClusterConfig) -> Result<Arc<dyn objects::ObjectStore>, StartupError> {
+/// Opens the object store. Below the configured prefix the cluster has one of its own, which no server on one machine and no
+/// cluster that was made before uses.
+fn open_objects(config: &ClusterConfig, made: &Made) -> Result<Arc<dyn objects::ObjectStore>, StartupError> {
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let url = config.objects.as_deref().unwrap_or_default();
-    objects::open(url, environment).map_err(|error| StartupError::Objects(error.into()))
+    // An error names what was configured.
+    let opened = objects::Location::parse(url).and_then(|_| {
+        let own = format!("{}/{}", url.trim_end_matches('/'), made.identity);
+        objects::open(&own, environment)
+    });
+    opened.map_err(|error| StartupError::Objects(error.into()))
 }
 
 /// Whoever finds the table old has it read again soon.
