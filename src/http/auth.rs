@@ -58,6 +58,18 @@ pub async fn locate(arrived: &Arrived, node: &Node) -> Result<Location<ShardServ
     }
 }
 
+/// Checks that the credential of a request is known here. The call does not count.
+///
+/// # Errors
+/// 400 for two credentials at once, 401 for none or one that is not known.
+pub fn check(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
+    match presented(request)? {
+        Presented::Key(key) => service.check_key(key),
+        Presented::Token(token) | Presented::Cookie(token) => service.check_token(token),
+        Presented::Nothing => Err(nothing()),
+    }
+}
+
 fn nothing() -> ServiceError {
     ServiceError::unauthorized(
         "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",

@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
+use actix_web::http::Method;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
@@ -19,7 +20,7 @@ use futures_util::StreamExt;
 
 use super::inside;
 use super::respond::Coding;
-use super::server::body_budget::{BodyBudget, Share};
+use super::server::body_budget::{BodyBudget, FREE_BYTES, Share};
 use crate::error::{ErrorKind, ServiceError};
 
 /// Compressed bodies above this are decompressed off the worker thread.
@@ -181,6 +182,12 @@ fn budget_of(request: &HttpRequest) -> Result<&Data<BodyBudget>, ServiceError> {
     request
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))
+}
+
+/// Whether the body may be larger than what costs nothing to hold.
+pub fn may_be_large(request: &HttpRequest) -> bool {
+    let has_body = !matches!(*request.method(), Method::GET | Method::HEAD);
+    has_body && stated_of(request).is_none_or(|stated| stated > FREE_BYTES)
 }
 
 /// The stated length of the body.

@@ -1,8 +1,8 @@
 //! Passes a request on to the node that owns its shard, in one hop.
 //!
-//! The body is read whole before anything is sent, within the limits of bodies: so that the request can be sent to the next
-//! owner if the shard is just being handed over, and a slow client holds resources of one node only. A request whose fate
-//! is unknown is sent again only if that is harmless.
+//! The body is read whole before it is sent, within the limits of bodies: so that the request can be sent to the next owner
+//! if the shard is just being handed over, and a slow client holds resources of one node only. Before a large body is read,
+//! the owner is asked whether it knows the caller. A request whose fate is unknown is sent again only if that is harmless.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -72,13 +72,56 @@ pub enum Forwarded {
     Here(Arrived),
 }
 
-/// A request that was read whole.
+/// What is sent to an owner for a client's request.
 struct Outgoing<'a> {
     request: &'a HttpRequest,
+    method: Method,
+    target: &'a str,
     body: Bytes,
     /// Whether the body was larger than any route takes, and is left out.
     is_too_large: bool,
+    /// Whether it may be sent again although an owner may have carried it out.
+    is_repeatable: bool,
     until: Instant,
+}
+
+impl<'a> Outgoing<'a> {
+    /// The client's request, whose body was read.
+    fn request(request: &'a HttpRequest, sent: Option<&Body>, until: Instant) -> Self {
+        Outgoing {
+            request,
+            // The answer to HEAD is that to GET, without the body, which the listener leaves out.
+            method: match *request.method() {
+                Method::HEAD => Method::GET,
+                ref method => method.clone(),
+            },
+            target: request.uri().path_and_query().map_or("/", PathAndQuery::as_str),
+            body: sent.map_or_else(Bytes::new, Body::bytes),
+            is_too_large: sent.is_none(),
+            is_repeatable: is_repeatable(request),
+            until,
+        }
+    }
+
+    /// The question whether the owner knows the client's credential.
+    fn question(request: &'a HttpRequest, until: Instant) -> Self {
+        Outgoing {
+            request,
+            method: Method::GET,
+            target: inside::CREDENTIAL_PATH,
+            body: Bytes::new(),
+            is_too_large: false,
+            is_repeatable: true,
+            until,
+        }
+    }
+}
+
+/// What became of a request that was sent.
+enum Delivered {
+    Answered(ClientResponse),
+    /// The shard is served here by now.
+    Here,
 }
 
 impl Forwarder {
@@ -98,16 +141,10 @@ impl Forwarder {
         outgoing: &Outgoing<'_>,
     ) -> Result<ClientResponse, SendRequestError> {
         let request = outgoing.request;
-        let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-        let url = format!("http://{}{target}", owner.address);
-        // The answer to HEAD is that to GET, without the body, which the listener leaves out.
-        let method = match *request.method() {
-            Method::HEAD => Method::GET,
-            ref method => method.clone(),
-        };
+        let url = format!("http://{}{}", owner.address, outgoing.target);
         let mut sent = self
             .client
-            .request(method, url)
+            .request(outgoing.method.clone(), url)
             .no_decompress()
             .timeout(outgoing.until.saturating_duration_since(Instant::now()));
         for (name, value) in request.headers() {
@@ -171,11 +208,17 @@ fn means<'a>(node: &'a Node, request: &'a HttpRequest) -> Result<(&'a Cluster, &
     means.ok_or_else(|| ServiceError::internal("BUG: a request has another owner without a cluster"))
 }
 
-/// Passes a request on to the owner of its shard, and to the next one if that is none any more.
+/// Passes a request on to the owner of its shard, and to the next one if that is none any more. `needs_credential`: whether
+/// the route refuses a caller without a known credential.
 ///
 /// # Errors
 /// 503 if no owner has answered in time, or what became of the request is not known. Errors of reading the body.
-pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<Forwarded, ServiceError> {
+pub async fn forward(
+    node: &Node,
+    mut owner: Owner,
+    arrived: Arrived,
+    needs_credential: bool,
+) -> Result<Forwarded, ServiceError> {
     if inside::is_inside(&arrived.request) {
         // One hop is all: the node that asked finds the owner.
         return Ok(Forwarded::Answered(inside::not_here()));
@@ -186,43 +229,65 @@ pub async fn forward(node: &Node, mut owner: Owner, arrived: Arrived) -> Result<
         until,
     } = arrived;
     let (cluster, forwarder) = means(node, &request)?;
+    if needs_credential && body::may_be_large(&request) {
+        let question = Outgoing::question(&request, until);
+        match deliver(forwarder, cluster, &mut owner, &question).await? {
+            Delivered::Answered(answer) if answer.status() == StatusCode::NO_CONTENT => {}
+            Delivered::Answered(refusal) => return Ok(Forwarded::Answered(respond(refusal))),
+            Delivered::Here => {
+                return Ok(Forwarded::Here(Arrived {
+                    request,
+                    payload,
+                    until,
+                }));
+            }
+        }
+    }
     let sent = match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
         // The owner says so, after it has checked who calls.
         Err(error) if error.kind == ErrorKind::PayloadTooLarge => None,
         sent => Some(sent?),
     };
-    let outgoing = Outgoing {
-        request: &request,
-        body: sent.as_ref().map_or_else(Bytes::new, Body::bytes),
-        is_too_large: sent.is_none(),
-        until,
-    };
+    let outgoing = Outgoing::request(&request, sent.as_ref(), until);
+    match deliver(forwarder, cluster, &mut owner, &outgoing).await? {
+        Delivered::Answered(answer) => {
+            cluster.table.counts.forwarded();
+            Ok(Forwarded::Answered(respond(answer)))
+        }
+        Delivered::Here if outgoing.is_too_large => {
+            Err(ServiceError::payload_too_large(BATCH_BODY_BYTES_MAX))
+        }
+        Delivered::Here => {
+            let arrived = Arrived::again(&request, outgoing.body, until).await?;
+            Ok(Forwarded::Here(arrived))
+        }
+    }
+}
+
+/// Sends something to the owner of a shard, and to the next one if that is none any more, until the request's time is over.
+async fn deliver(
+    forwarder: &Forwarder,
+    cluster: &Cluster,
+    owner: &mut Owner,
+    outgoing: &Outgoing<'_>,
+) -> Result<Delivered, ServiceError> {
     loop {
-        let refused = match attempt(forwarder, cluster, &owner, &outgoing).await {
-            Attempt::Answered(answer) => {
-                cluster.table.counts.forwarded();
-                return Ok(Forwarded::Answered(respond(answer)));
-            }
-            Attempt::Moved => Some(&owner),
+        let refused = match attempt(forwarder, cluster, owner, outgoing).await {
+            Attempt::Answered(answer) => return Ok(Delivered::Answered(answer)),
+            Attempt::Moved => Some(&*owner),
             Attempt::Failed(error) => {
-                let may_repeat = is_unsent(&error) || is_repeatable(&request);
-                if !may_repeat || Instant::now() + PAUSE >= until {
+                let may_repeat = is_unsent(&error) || outgoing.is_repeatable;
+                if !may_repeat || Instant::now() + PAUSE >= outgoing.until {
                     cluster.table.counts.unanswered();
-                    return Err(unanswered(&owner, &error));
+                    return Err(unanswered(owner, &error));
                 }
                 sleep(PAUSE).await;
                 None
             }
         };
-        owner = match cluster.table.locate(owner.shard, refused, until).await? {
+        *owner = match cluster.table.locate(owner.shard, refused, outgoing.until).await? {
             Location::At(owner) => owner,
-            Location::Here(_) if outgoing.is_too_large => {
-                return Err(ServiceError::payload_too_large(BATCH_BODY_BYTES_MAX));
-            }
-            Location::Here(_) => {
-                let arrived = Arrived::again(&request, outgoing.body, until).await?;
-                return Ok(Forwarded::Here(arrived));
-            }
+            Location::Here(_) => return Ok(Delivered::Here),
         };
     }
 }
@@ -242,7 +307,7 @@ async fn attempt(
     outgoing: &Outgoing<'_>,
 ) -> Attempt {
     let sending = pin!(forwarder.send(cluster, owner, outgoing));
-    let sent = match is_repeatable(outgoing.request) {
+    let sent = match outgoing.is_repeatable {
         // A node that is frozen answers nothing, and is replaced after its lease.
         true => match select(sending, pin!(cluster.table.moved(owner))).await {
             Either::Left((sent, _)) => sent,

@@ -2,6 +2,7 @@
 //! requests with the cluster's secret, and say which shard they are for.
 
 use std::net::IpAddr;
+use std::time::Instant;
 
 use actix_web::HttpRequest;
 use actix_web::body::{EitherBody, MessageBody};
@@ -14,8 +15,10 @@ use actix_web::{Error, HttpResponse};
 use log_store::Shard;
 use subtle::ConstantTimeEq;
 
+use super::auth;
 use super::server::request_id::RequestId;
-use crate::service::Node;
+use crate::error::ServiceError;
+use crate::service::{Location, Node};
 
 /// The cluster's secret.
 pub static SECRET: HeaderName = HeaderName::from_static("x-tidewatch-secret");
@@ -88,6 +91,24 @@ pub async fn news(node: Data<Node>) -> HttpResponse {
         cluster.table.ask_for_news();
     }
     HttpResponse::NoContent().finish()
+}
+
+/// The path at which a node asks whether a client's credential is known, before it reads a large body.
+pub const CREDENTIAL_PATH: &str = "/cluster/credential";
+
+/// Answers 204 if the credential is known.
+///
+/// # Errors
+/// As [`auth::check`], or nobody serves the shard.
+pub async fn credential(request: HttpRequest, node: Data<Node>) -> Result<HttpResponse, ServiceError> {
+    let Some(shard) = shard_of(&request) else {
+        return Ok(not_here());
+    };
+    match node.locate(shard, Instant::now()).await? {
+        Location::Here(service) => auth::check(&request, &service)?,
+        Location::At(_) => return Ok(not_here()),
+    }
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// Takes only requests with the cluster's secret.

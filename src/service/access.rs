@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::quota::Call;
-use super::tokens::Session;
+use super::tokens::{Claims, Session};
 use super::{Service, keys};
-use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source};
+use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source, User};
 use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
@@ -187,6 +187,27 @@ impl Service {
         })
     }
 
+    /// Checks that a key is known. The call does not count.
+    ///
+    /// # Errors
+    /// 401 when it is unknown or deleted.
+    pub fn check_key(&self, presented: &[u8]) -> Result<(), ServiceError> {
+        let hash = keys::hash_of(presented);
+        let is_known = self
+            .catalog
+            .read(|catalog| catalog.key_by_hash(&hash.0).is_some());
+        if is_known { Ok(()) } else { Err(unknown_key()) }
+    }
+
+    /// Checks that a bearer token is valid. The call does not count.
+    ///
+    /// # Errors
+    /// As [`Service::admit_token`].
+    pub fn check_token(&self, token: &str) -> Result<(), ServiceError> {
+        let claims = self.tokens.verify(token, self.now_ns())?;
+        self.catalog.read(|catalog| user_of(catalog, &claims).map(drop))
+    }
+
     /// Admits the caller of a bearer token. Using the dashboard does not use up the quota: a bearer's calls only count
     /// on routes that sensors use, such as ingestion.
     ///
@@ -197,13 +218,7 @@ impl Service {
         let claims = self.tokens.verify(token, now_ns)?;
         let session = claims.session();
         self.catalog.read(|catalog| {
-            let user = catalog
-                .user(claims.user_id)
-                .filter(|user| user.password_version == claims.password_version)
-                .filter(|user| !user.has_ended(session.id))
-                .ok_or_else(|| {
-                    ServiceError::unauthorized("the bearer token is no longer valid; sign in again")
-                })?;
+            let user = user_of(catalog, &claims)?;
             let caller = Caller {
                 organization_id: user.organization_id,
                 credential: Credential::Bearer {
@@ -219,6 +234,16 @@ impl Service {
         let call = self.count_call(catalog, caller.organization_id, is_counted, now_ns);
         Admission { caller, call }
     }
+}
+
+/// The user of a token, while its session lasts.
+fn user_of<'a>(catalog: &'a Catalog, claims: &Claims) -> Result<&'a User, ServiceError> {
+    catalog
+        .user(claims.user_id)
+        .filter(|user| user.password_version == claims.password_version)
+        .filter(|user| !user.has_ended(claims.session().id))
+        .map(|user| &**user)
+        .ok_or_else(|| ServiceError::unauthorized("the bearer token is no longer valid; sign in again"))
 }
 
 pub(super) fn unknown_key() -> ServiceError {

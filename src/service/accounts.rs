@@ -75,7 +75,7 @@ impl Service {
         let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
         let organization_id = self.next_id();
-        if let Some(ShardPlace { shard, directory }) = &self.place {
+        if let Some(ShardPlace { shard, directory, .. }) = &self.place {
             let taken = directory.take_email(&input.email, *shard, organization_id);
             if taken.await? != *shard {
                 return Err(email_taken());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use log_store::Shard;
 use sha2::{Digest, Sha256};
 
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
+use super::shard_name::{NAME_BYTES, ShardName};
 use super::{Caller, Credential, Service, bucket_for};
 use crate::catalog::{Bucket, Bytes, Catalog, Command, Key, KeyHash, KeyType, LastUse, text_bytes};
 use crate::error::ServiceError;
@@ -60,11 +60,8 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let bucket = bucket_id.map(|id| self.bucket(caller, id)).transpose()?;
         self.admit_one_more(caller.organization_id, Countable::Key, text_bytes::of_key(&name))?;
-        let text = key_text(
-            kind,
-            random::bytes()?,
-            self.place.as_ref().map(|place| place.shard),
-        );
+        let name_of_shard = self.place.as_ref().map(|place| place.name);
+        let text = key_text(kind, random::bytes()?, name_of_shard);
         let key = Key {
             id: self.next_id(),
             organization_id: caller.organization_id,
@@ -125,11 +122,11 @@ impl Service {
 /// How many characters of a key lists show.
 const SHOWN_CHARS: usize = 12;
 
-/// The text of a key. In a cluster its first 16 bits are the shard's number. 43 characters hold two bits more than the 32
-/// bytes: the last one is set if the key names a shard.
-fn key_text(kind: KeyType, mut random: [u8; 32], shard: Option<Shard>) -> String {
-    if let Some(shard) = shard {
-        random[..2].copy_from_slice(&shard.0.to_be_bytes());
+/// The text of a key. In a cluster its first bytes name the shard. 43 characters hold two bits more than the 32 bytes: the
+/// last one is set if the key names a shard.
+fn key_text(kind: KeyType, mut random: [u8; 32], shard: Option<ShardName>) -> String {
+    if let Some(name) = shard {
+        random[..NAME_BYTES].copy_from_slice(&name.to_bytes());
     }
     let mut text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(random));
     if shard.is_some()
@@ -167,7 +164,7 @@ fn after(last: char) -> char {
 }
 
 /// The shard that a key names; `None` for one that names none.
-pub(super) fn shard_of_key(key: &[u8]) -> Option<Shard> {
+pub(super) fn shard_of_key(key: &[u8]) -> Option<ShardName> {
     let random = KeyType::ALL
         .iter()
         .find_map(|kind| key.strip_prefix(kind.prefix().as_bytes()))?;
@@ -175,9 +172,12 @@ pub(super) fn shard_of_key(key: &[u8]) -> Option<Shard> {
     if random.len() != KEY_CHARS || !LAST.iter().any(|(_, marked)| *marked == last) {
         return None;
     }
-    let first = URL_SAFE_NO_PAD.decode(&random[..4]).ok()?;
-    Some(Shard(u16::from_be_bytes([*first.first()?, *first.get(1)?])))
+    let name = URL_SAFE_NO_PAD.decode(&random[..NAME_CHARS]).ok()?;
+    Some(ShardName::of_bytes(name.try_into().ok()?))
 }
+
+/// Characters of a shard's name in a key.
+const NAME_CHARS: usize = NAME_BYTES / 3 * 4;
 
 /// Characters of a key behind its prefix.
 const KEY_CHARS: usize = 43;
@@ -196,15 +196,24 @@ fn owner_of(catalog: &Catalog, caller: &Caller, bucket: Option<ObjectId>) -> Res
 
 #[cfg(test)]
 mod tests {
+    use log_store::Shard;
+
     use super::*;
+    use crate::service::shard_name::ClusterTag;
 
     #[test]
     fn a_key_of_a_cluster_names_its_shard_and_others_name_none() {
         for kind in KeyType::ALL {
             for (shard, byte) in [(0, 0), (1, 255), (63, 7), (4_095, 130), (u16::MAX, 64)] {
                 let random = [byte; 32];
-                let named = key_text(kind, random, Some(Shard(shard)));
-                assert_eq!(shard_of_key(named.as_bytes()), Some(Shard(shard)), "{named}");
+                let name = ShardName {
+                    cluster: ClusterTag::of("a cluster"),
+                    shard: Shard(shard),
+                };
+                let named = key_text(kind, random, Some(name));
+                assert_eq!(shard_of_key(named.as_bytes()), Some(name), "{named}");
+                assert_eq!(name.within(name.cluster), Some(Shard(shard)));
+                assert_eq!(name.within(ClusterTag::of("another")), None);
                 assert_eq!(named.len(), kind.prefix().len() + KEY_CHARS);
                 let plain = key_text(kind, random, None);
                 assert_eq!(shard_of_key(plain.as_bytes()), None, "{plain}");

@@ -28,6 +28,7 @@ pub mod quota;
 mod records;
 mod resources;
 pub mod rules;
+mod shard_name;
 mod shard_table;
 mod signup_limiter;
 mod sliding_window;
@@ -60,6 +61,7 @@ pub use cluster_counts::ClusterFigures;
 pub use directory::{Directory, Lookup};
 pub use node::{Cluster, Location, Node, Owner, ShardService};
 pub use resources::Resources;
+pub use shard_name::{ClusterTag, ShardName};
 pub use shard_table::ShardTable;
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
@@ -104,8 +106,10 @@ pub struct Service {
 
 /// A shard's place in a cluster.
 pub struct ShardPlace {
-    /// The shard, which keys and tokens name.
+    /// The shard.
     pub shard: Shard,
+    /// As keys and tokens name it.
+    pub name: ShardName,
     /// Where accounts are.
     pub directory: Arc<dyn Directory>,
 }
@@ -133,7 +137,7 @@ impl Service {
             checkpointer,
             recovered: _,
         } = rooms;
-        let shard = place.as_ref().map(|place| place.shard);
+        let name_of_shard = place.as_ref().map(|place| place.name);
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
@@ -149,7 +153,7 @@ impl Service {
             checkpointer,
             alerts,
             deliveries,
-            tokens: Tokens::new(&secret, shard)?,
+            tokens: Tokens::new(&secret, name_of_shard)?,
             unsaved_key_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
             decisions: Decisions::new(journal),

@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::access::unknown_key;
 use super::directory::Directory;
 use super::keys::{hash_of, shard_of_key};
+use super::shard_name::{ClusterTag, ShardName};
 use super::shard_table::ShardTable;
 use super::tokens::{invalid_token, named_in};
 use super::{Figures, Resources, Service};
@@ -43,6 +44,8 @@ enum Shards {
 pub struct Cluster {
     /// Where each shard is.
     pub table: Arc<ShardTable>,
+    /// Its name in keys and tokens.
+    pub tag: ClusterTag,
     /// Where accounts are.
     pub directory: Arc<dyn Directory>,
     /// What nodes send each other to be known as such.
@@ -177,7 +180,8 @@ impl Node {
         key: &[u8],
         until: Instant,
     ) -> Result<Location<ShardService>, ServiceError> {
-        let shard = match shard_of_key(key) {
+        let named = shard_of_key(key).and_then(|name| self.shard_within(name));
+        let shard = match named {
             Some(shard) => Some(shard),
             None => self.shard_of(hash_of(key)).await?,
         };
@@ -194,9 +198,10 @@ impl Node {
         token: &str,
         until: Instant,
     ) -> Result<Location<ShardService>, ServiceError> {
-        let shard = match named_in(token).ok_or_else(invalid_token)? {
-            (Some(shard), _) => Some(shard),
-            (None, user_id) => self.shard_of(hash_of(user_id.to_string().as_bytes())).await?,
+        let (name, user_id) = named_in(token).ok_or_else(invalid_token)?;
+        let shard = match name.and_then(|name| self.shard_within(name)) {
+            Some(shard) => Some(shard),
+            None => self.shard_of(hash_of(user_id.to_string().as_bytes())).await?,
         };
         let shard = shard.filter(|shard| self.has(*shard));
         self.locate(shard.ok_or_else(invalid_token)?, until).await
@@ -217,6 +222,11 @@ impl Node {
         let taken = cluster.directory.shard_of_email(email).await?;
         let shard = taken.unwrap_or_else(|| shard_for(email, cluster.table.len()));
         self.locate(shard, until).await
+    }
+
+    /// The shard that a credential names, if it was made in this cluster.
+    fn shard_within(&self, name: ShardName) -> Option<Shard> {
+        name.within(self.cluster()?.tag)
     }
 
     /// The shard of a credential that does not name it.

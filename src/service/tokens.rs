@@ -4,11 +4,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
-use log_store::Shard;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use super::shard_name::{NAME_BYTES, ShardName};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -24,7 +24,7 @@ const ALGORITHM: &str = "HS256";
 pub struct Tokens {
     mac: Hmac<Sha256>,
     /// Named in tokens, in a cluster.
-    shard: Option<Shard>,
+    shard: Option<ShardName>,
 }
 
 /// A new token.
@@ -83,9 +83,9 @@ pub struct Claims {
     sid: Option<u64>,
     /// When the session began.
     auth_time: Option<i64>,
-    /// The shard that issued the token, in a cluster.
+    /// The name of the shard that issued the token, in a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    shard: Option<u16>,
+    shard: Option<[u8; NAME_BYTES]>,
 }
 
 impl Claims {
@@ -102,7 +102,7 @@ impl Tokens {
     ///
     /// # Errors
     /// 500 for an invalid secret, which no secret of 32 bytes is.
-    pub fn new(secret: &[u8; 32], shard: Option<Shard>) -> Result<Self, ServiceError> {
+    pub fn new(secret: &[u8; 32], shard: Option<ShardName>) -> Result<Self, ServiceError> {
         let mac = Hmac::new_from_slice(secret).map_err(ServiceError::internal)?;
         Ok(Self { mac, shard })
     }
@@ -129,7 +129,7 @@ impl Tokens {
             password_version,
             sid: Some(session.id),
             auth_time: Some(session.began_seconds),
-            shard: self.shard.map(|shard| shard.0),
+            shard: self.shard.map(ShardName::to_bytes),
         };
         let claims = serde_json::to_vec(&claims).map_err(ServiceError::internal)?;
         let [header, claims] = [HEADER.as_bytes(), &claims].map(|part| URL_SAFE_NO_PAD.encode(part));
@@ -176,9 +176,9 @@ impl Tokens {
 }
 
 /// The shard and the user that a token names, whoever made it: says who can verify it, and nothing else.
-pub(super) fn named_in(token: &str) -> Option<(Option<Shard>, ObjectId)> {
+pub(super) fn named_in(token: &str) -> Option<(Option<ShardName>, ObjectId)> {
     let claims: Claims = decoded(token.split('.').nth(1)?)?;
-    Some((claims.shard.map(Shard), claims.user_id))
+    Some((claims.shard.map(ShardName::of_bytes), claims.user_id))
 }
 
 pub(super) fn invalid_token() -> ServiceError {

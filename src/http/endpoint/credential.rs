@@ -17,6 +17,8 @@ pub trait Credential: 'static {
     type Caller;
     /// What serves the call: the caller's shard, or the node.
     type Scope: 'static;
+    /// Whether a caller without a known credential is refused.
+    const IS_NEEDED: bool = true;
 
     /// Finds where the call is served, by the credential that it presents. Returns the request, too, whose body may have
     /// been read for that.
@@ -91,6 +93,7 @@ pub struct Anyone;
 impl Credential for Anyone {
     type Caller = ();
     type Scope = Data<Node>;
+    const IS_NEEDED: bool = false;
 
     async fn locate(
         arrived: Arrived,
@@ -110,6 +113,7 @@ pub struct Visitor;
 impl Credential for Visitor {
     type Caller = ();
     type Scope = ShardService;
+    const IS_NEEDED: bool = false;
 
     async fn locate(
         arrived: Arrived,
@@ -129,6 +133,7 @@ pub struct NewUser;
 impl Credential for NewUser {
     type Caller = ();
     type Scope = ShardService;
+    const IS_NEEDED: bool = false;
 
     async fn locate(
         arrived: Arrived,

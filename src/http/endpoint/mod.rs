@@ -104,7 +104,7 @@ impl Endpoint {
                         match C::locate(arrived, &node).await? {
                             (Location::Here(scope), arrived) => break (scope, arrived),
                             (Location::At(owner), elsewhere) => {
-                                match forward(&node, owner, elsewhere).await? {
+                                match forward(&node, owner, elsewhere, C::IS_NEEDED).await? {
                                     Forwarded::Answered(answer) => return Ok(answer),
                                     Forwarded::Here(here) => arrived = here,
                                 }

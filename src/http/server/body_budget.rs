@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::ServiceError;
 
 /// Bytes of a body that are not counted: small bodies, which are nearly all, never touch the shared counters.
-const FREE_BYTES: usize = 8 * 1_024;
+pub(in crate::http) const FREE_BYTES: usize = 8 * 1_024;
 /// Bytes that a body reserves at a time.
 const STEP_BYTES: usize = 64 * 1_024;
 /// The most that a body in progress counts for: large ones arrive over time.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use actix_cors::Cors;
 use actix_web::App;
 use actix_web::middleware::{Condition, from_fn};
-use actix_web::web::{Data, post};
+use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
 use crate::http::forward::Forwarder;
@@ -119,6 +119,7 @@ impl Server {
                 .wrap(from_fn(middleware::serve))
                 .wrap(from_fn(inside::admit))
                 .route(inside::NEWS_PATH, post().to(inside::news))
+                .route(inside::CREDENTIAL_PATH, get().to(inside::credential))
                 .configure(|routing| table::register(routing, &node))
         };
         listener.serve(router, options)

@@ -26,7 +26,7 @@ use crate::extents::ExtentCache;
 use crate::http;
 use crate::journal::{Journal, StoredShard};
 use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions, TakenOver};
-use crate::service::{Directory, Service, ShardPlace, ShardTable};
+use crate::service::{ClusterTag, Directory, Service, ShardName, ShardPlace, ShardTable};
 use crate::startup::opener::Opener;
 use crate::startup::{DELIVERIES_STOP_WITHIN, flush_key_touches, save_calls};
 
@@ -52,6 +52,7 @@ pub(super) struct Keeper {
     /// Keeps blocks of segments that are in the object store only.
     pub(super) extents: ExtentCache,
     pub(super) table: Arc<ShardTable>,
+    pub(super) tag: ClusterTag,
     pub(super) directory: Arc<dyn Directory>,
     pub(super) reports: Reports,
     /// Places for checkpoints that are being copied.
@@ -185,6 +186,10 @@ impl Keeper {
         }
         let place = ShardPlace {
             shard,
+            name: ShardName {
+                cluster: self.tag,
+                shard,
+            },
             directory: Arc::clone(&self.directory),
         };
         self.opener.serve(rooms, Some(place)).await.map_err(cause_of)

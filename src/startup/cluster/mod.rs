@@ -25,7 +25,7 @@ use crate::config::ClusterConfig;
 use crate::error::ServiceError;
 use crate::extents::{CacheOptions, ExtentCache};
 use crate::journal::{Journal, StoredLog};
-use crate::service::{Cluster, Node, ShardTable};
+use crate::service::{Cluster, ClusterTag, Node, ShardTable};
 use directory::StoredDirectory;
 use keeper::{FETCHES_MAX, Keeper};
 use membership::{Membership, Report, Reports};
@@ -99,6 +99,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         objects,
         extents,
         table: Arc::clone(&table),
+        tag: ClusterTag::of(&made.identity),
         directory: Arc::clone(&directory) as _,
         reports: reports.clone(),
         fetches: Semaphore::new(FETCHES_MAX),
@@ -109,6 +110,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     pass_on_news(Arc::clone(&table), reports.clone());
     let cluster = Cluster {
         table,
+        tag: ClusterTag::of(&made.identity),
         directory,
         secret: config.secret.as_deref().unwrap_or_default().into(),
         extents: figures,
