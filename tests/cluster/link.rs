@@ -186,8 +186,11 @@ impl Link {
     fn apply_changes(&self, bytes: &mut [u8]) {
         let mut state = self.shared.0.lock().unwrap();
         for (from, to) in state.changes.clone() {
-            while let Some(at) = bytes.windows(from.len()).position(|part| part == from) {
-                bytes[at..at + to.len()].copy_from_slice(to);
+            let mut rest = &mut *bytes;
+            while let Some(at) = rest.windows(from.len()).position(|part| part == from) {
+                let (changed, after) = rest[at..].split_at_mut(from.len());
+                changed.copy_from_slice(to);
+                rest = after;
                 state.changed += 1;
             }
         }

@@ -18,6 +18,7 @@ mod client;
 #[path = "../support/postgres.rs"]
 mod database;
 mod figures;
+mod forwarding;
 #[path = "../support/given.rs"]
 mod given;
 mod handover;

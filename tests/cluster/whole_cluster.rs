@@ -63,6 +63,28 @@ fn the_data_directory_of_a_node_is_erased() {
     });
 }
 
+/// Regression: a node whose directory was removed opened its shards again in a directory that it had not locked.
+#[test]
+fn the_data_directory_of_a_running_node_is_removed() {
+    SHARED.run(|world| {
+        run_rounds("data directory removed", world, 1, |world, load, random| {
+            let (node, shards) = victim(world, load, random);
+            let since = load.now();
+            std::fs::remove_dir_all(world.nodes[node].server.data_dir()).unwrap();
+            let ended = world.nodes[node].server.wait();
+            assert_eq!(
+                ended.code(),
+                Some(1),
+                "whoever starts it again sees that it has failed"
+            );
+            let back = wait_for_all(load, since, &shards);
+            world.launch(node);
+            wait_for_more(load, "the load goes on");
+            Said::back_after(back)
+        });
+    });
+}
+
 #[test]
 fn the_primary_of_the_database_is_killed_and_a_standby_promoted() {
     in_own_world(&Plan::default(), |world: &mut World| {

@@ -154,15 +154,21 @@ impl Server {
 
     /// Sends SIGTERM and waits for the process.
     pub fn stop(&mut self) -> ExitStatus {
+        let pid = Pid::from_raw(self.pid().cast_signed());
+        let sent = pid.map_or(Ok(()), |pid| kill_process(pid, Signal::TERM));
+        sent.unwrap_or_else(|error| panic!("cannot signal the server: {error}"));
+        self.wait()
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(&mut self) -> ExitStatus {
         let Some(mut running) = self.running.take() else {
             panic!("the server is not running")
         };
-        let pid = Pid::from_child(&running.child);
-        kill_process(pid, Signal::TERM).unwrap_or_else(|error| panic!("cannot signal the server: {error}"));
         wait_for_exit(&mut running.child, STOP_WITHIN).unwrap_or_else(|| {
             let _ = running.child.kill();
             panic!(
-                "contract 9: SIGTERM ends the server; it still ran {STOP_WITHIN:?} later\n{}",
+                "the server should have ended (contract 9: SIGTERM ends it); it still ran {STOP_WITHIN:?} later\n{}",
                 tail(&running.output_lines())
             )
         })

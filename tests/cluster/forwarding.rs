@@ -1,0 +1,163 @@
+//! Requests that arrive at a node which does not own the organization's shard.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::process::{Server, command, variable, wait_for_exit};
+use crate::tenant::Tenant;
+use crate::turn::SHARED;
+use crate::waiting::until;
+use crate::world::World;
+
+/// Time for an answer or for the end of a process, on two busy cores.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// A bucket of a new organization, and a node that does not own its shard.
+fn elsewhere(world: &World) -> (Tenant, usize) {
+    let tenant = Tenant::sign_up(world, &world.nodes[0].server.client);
+    let owner = until("the shard has an owner", || {
+        world.owners().get(&tenant.shard).copied()
+    });
+    let other = (0..world.nodes.len()).find(|node| *node != owner);
+    (tenant, other.unwrap())
+}
+
+fn client(world: &World, node: usize) -> &Client {
+    &world.nodes[node].server.client
+}
+
+/// Sends the head of a request with a body of this length, and none of the body. Returns what is answered.
+fn answer_to_head(server: &Server, headers: &str, length: usize) -> String {
+    let base = server.client.base();
+    let mut connection = TcpStream::connect(base.trim_start_matches("http://")).unwrap();
+    connection.set_read_timeout(Some(WITHIN)).unwrap();
+    write!(
+        connection,
+        "POST /api/data/batch HTTP/1.1\r\nhost: x\r\n{headers}content-length: {length}\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = [0; 4_096];
+    let read = connection.read(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+/// Regression: a node held a body of 10 MiB for anybody, and passed it on, before its owner refused the caller.
+#[test]
+fn a_large_body_is_read_for_known_callers_only() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let server = &world.nodes[node].server;
+        let admin = &tenant.bucket.admin;
+        // It names the shard, and no such key was ever made: the last character but one is another one.
+        let (rest, end) = admin.split_at(admin.len() - 2);
+        let swapped = if end.starts_with('A') { 'B' } else { 'A' };
+        let unknown = format!("{rest}{swapped}{}", &end[1..]);
+        let tokens = [
+            format!("x-api-key: {unknown}\r\n"),
+            "authorization: Bearer e30.e30.AAAA\r\n".to_owned(),
+            String::new(),
+        ];
+        for headers in tokens {
+            let answer = answer_to_head(server, &headers, 9 << 20);
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{headers:?}: {answer}");
+        }
+        let entries: Vec<Value> = (0..1_000)
+            .map(|number| tenant.points(number..number + 1, true, 0)["dataPoints"][0].clone())
+            .collect();
+        let batch = json!({"bucketId": tenant.bucket.id, "dataPoints": entries});
+        let large = client(world, node)
+            .post("/api/data/batch")
+            .key(admin)
+            .json(&batch)
+            .send();
+        assert_eq!(
+            large.expect(201, "any node takes any request")["insertedCount"],
+            1_000
+        );
+        let beyond = vec![b' '; 12 << 20];
+        let refused = client(world, node)
+            .post("/api/data/batch")
+            .key(admin)
+            .body(beyond)
+            .send();
+        refused.expect(413, "contract 10: beyond the limit of a body");
+    });
+}
+
+/// Regression: a forwarded error named another request in its body and in the owner's log than in its header.
+#[test]
+fn a_request_has_one_id_on_all_nodes() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let owner = world.owners()[&tenant.shard];
+        let path = format!("/api/buckets/{}", tenant.bucket.id);
+        // Counted, and not changed.
+        const NAMED: &[u8] = b"x-tidewatch-request-id: ";
+        let to_owner = &world.nodes[owner].from_nodes;
+        to_owner.change(NAMED, NAMED);
+        let before = to_owner.changed();
+        let answer = client(world, node).get(&path).key(&tenant.bucket.admin).send();
+        answer.expect(200, "any node takes any request");
+        assert!(to_owner.changed() > before, "the owner is told the id");
+        // As another node passes it on.
+        let inside = Client::new();
+        inside.point_at(&format!("http://127.0.0.1:{}", to_owner.port));
+        let id = "0123456789abcdef89abcdef";
+        let ask = || {
+            let request = inside.get(&path).key(&tenant.bucket.admin);
+            let request = request.header("x-tidewatch-shard", tenant.shard.to_string());
+            request.header("x-tidewatch-request-id", id)
+        };
+        let passed_on = ask().header("x-tidewatch-secret", "a secret of the tests").send();
+        assert_eq!(passed_on.header("x-request-id"), Some(id));
+        passed_on.expect(200, "the owner serves it");
+        assert_eq!(ask().send().status, 401, "only nodes have the secret");
+        // A client cannot choose it.
+        let forged = client(world, node).get(&path).key(&tenant.bucket.admin);
+        let forged = forged.header("x-tidewatch-request-id", id).send();
+        assert_ne!(forged.header("x-request-id"), Some(id));
+    });
+}
+
+/// Regression: SIGTERM had no effect while a node waited for its database.
+#[test]
+fn a_node_that_waits_for_its_database_stops() {
+    // It takes connections, and says nothing.
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    let root = TempDir::new().unwrap();
+    let port = database.local_addr().unwrap().port();
+    let mut child = command(root.path())
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(root.path().join("data"))
+        .env(
+            variable("cluster.log"),
+            format!("postgres://tidewatch@127.0.0.1:{port}/tidewatch"),
+        )
+        .env(
+            variable("cluster.objects"),
+            format!("file://{}", root.path().display()),
+        )
+        .env(variable("cluster.listen"), "127.0.0.1:0")
+        .env(variable("cluster.secret"), "a secret of the tests")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The node has connected, so that it listens for signals.
+    let _connection = database.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let status = wait_for_exit(&mut child, WITHIN);
+    let _ = child.kill();
+    assert_eq!(
+        status.and_then(|status| status.code()),
+        Some(0),
+        "contract 9: SIGTERM: exit 0"
+    );
+}
