@@ -93,9 +93,9 @@ fn a_cluster_is_made_where_commits_reach_two_disks() {
     let url = postgres.url(&postgres.database(), postgres.port);
     let refused = store(&url).init(4, BY_STANDBYS).unwrap_err().to_string();
     assert!(refused.contains("synchronous_standby_names"), "{refused}");
-    assert!(store(&url).shard_count().is_err(), "nothing was made");
+    assert!(store(&url).cluster().is_err(), "nothing was made");
     store(&url).init(4, OPTIONS).unwrap();
-    assert_eq!(store(&url).shard_count().unwrap(), 4);
+    assert_eq!(store(&url).cluster().unwrap().shards, 4);
     let refused = store(&url).init(4, BY_STANDBYS).unwrap_err().to_string();
     assert!(refused.contains("storage"), "{refused}");
 }

@@ -21,7 +21,7 @@ fn a_host_that_accepts_and_stays_silent_does_not_hide_the_next() {
     let port = postgres::shared().port;
     let hosts = format!("127.0.0.1:{hole},127.0.0.1:{second},127.0.0.1:{port}");
     let mut store = store(&format!("postgres://tidewatch@{hosts}/{database}"));
-    assert_eq!(store.shard_count().unwrap(), 2);
+    assert_eq!(store.cluster().unwrap().shards, 2);
     let ports = format!("{hole},{port}");
     let pairs = format!("host=127.0.0.1,127.0.0.1 port={ports} user=tidewatch dbname={database}");
     let mut by_pairs = Postgres::new(&pairs, Timeouts::default()).unwrap();

@@ -47,7 +47,7 @@ fn tables_that_do_not_fit_are_refused() {
     assert!(refused(&url, 4).contains("1 shards that"));
     postgres.sql(&database, "UPDATE tidewatch.cluster SET format = 2");
     assert!(refused(&url, 4).contains("format 2"));
-    let error = store(&url).shard_count().unwrap_err().to_string();
+    let error = store(&url).cluster().unwrap_err().to_string();
     assert!(error.contains("format 2"), "{error}");
     let empty = postgres.url(&postgres.database(), postgres.port);
     for shards in [0, SHARDS_MAX + 1] {

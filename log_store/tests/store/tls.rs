@@ -72,7 +72,7 @@ impl World {
             server.port, self.database
         );
         let mut store = Store::new(&url, Timeouts::default())?;
-        store.shard_count()?;
+        store.cluster()?;
         let sessions = "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                         WHERE application_name = 'tidewatch' ORDER BY backend_start DESC LIMIT 1";
         Ok(server.sql(&self.database, sessions) == "t")
@@ -112,11 +112,14 @@ fn a_server_without_encryption_is_refused_where_it_is_required() {
     let url = postgres.url(&postgres.database(), postgres.port);
     store(&url).init(1, OPTIONS).unwrap();
     for mode in ["require", "verify-full"] {
-        let refused = store(&format!("{url}?sslmode={mode}")).shard_count().unwrap_err();
+        let refused = store(&format!("{url}?sslmode={mode}")).cluster().unwrap_err();
         assert!(refused.to_string().contains("TLS"), "{refused}");
     }
     for mode in ["disable", "prefer"] {
-        assert_eq!(store(&format!("{url}?sslmode={mode}")).shard_count().unwrap(), 1);
+        assert_eq!(
+            store(&format!("{url}?sslmode={mode}")).cluster().unwrap().shards,
+            1
+        );
     }
 }
 
