@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::link::Mode;
 use crate::load::Load;
 use crate::node_faults::victim;
@@ -66,36 +68,25 @@ fn an_owner_that_cannot_renew_stops_although_its_appends_arrive() {
     });
 }
 
-/// The owners of all shards as a node shows them to the operator, if it shows as many nodes. A node is named by its place.
+/// ID and place of a node that the operator is shown.
+fn place<'a>(world: &World, shown: &'a Value) -> Option<(&'a str, usize)> {
+    let place = world.node_at(shown["address"].as_str()?)?;
+    Some((shown["id"].as_str()?, place))
+}
+
+/// The owners of all shards as a node shows them to the operator; `None` unless it shows this many nodes.
 fn shown_owners(world: &World, node: usize, nodes: usize) -> Option<BTreeMap<u16, usize>> {
     let request = world.nodes[node].server.client.get("/api/operator/cluster");
-    let cluster = request
-        .bearer(OPERATOR_TOKEN)
-        .send()
-        .expect(200, "the operator sees nodes and shards")["cluster"]
-        .take();
+    let answer = request.bearer(OPERATOR_TOKEN).send();
+    let cluster = answer.expect(200, "the operator sees nodes and shards")["cluster"].take();
     let shown = cluster["nodes"].as_array().unwrap();
-    let place = |shown: &serde_json::Value| {
-        let port = shown["address"].as_str()?.rsplit(':').next()?.parse().ok()?;
-        Some((
-            shown["id"].as_str()?,
-            world.nodes.iter().position(|node| node.port == port)?,
-        ))
-    };
-    let places: BTreeMap<&str, usize> = shown.iter().filter_map(place).collect();
-    let this = shown
-        .iter()
-        .filter(|shown| shown["isThis"] == true)
-        .filter_map(place);
-    assert_eq!(
-        this.map(|(_, place)| place).collect::<Vec<_>>(),
-        [node],
-        "{cluster}"
-    );
+    let this = shown.iter().find(|node| node["isThis"] == true).unwrap();
+    assert_eq!(place(world, this).unwrap().1, node, "{cluster}");
     assert_eq!(cluster["commitsReplicated"], true, "{cluster}");
     let shards = cluster["shards"].as_array().unwrap();
     assert_eq!(shards.len(), usize::from(SHARDS), "{cluster}");
-    let owner = |shard: &serde_json::Value| {
+    let places: BTreeMap<&str, usize> = shown.iter().filter_map(|node| place(world, node)).collect();
+    let owner = |shard: &Value| {
         let number = u16::try_from(shard["number"].as_u64()?).ok()?;
         Some((number, *places.get(shard["owner"].as_str()?)?))
     };

@@ -30,9 +30,7 @@ export function ShardTable({ cluster }: { cluster: Cluster }) {
         <TableFrame label="Shards" stacked>
           <thead>
             <tr>
-              <th scope="col" class="number">
-                Shard
-              </th>
+              <th scope="col">Shard</th>
               <th scope="col">Owner</th>
               <th scope="col" class="number">
                 Epoch
@@ -49,7 +47,7 @@ export function ShardTable({ cluster }: { cluster: Cluster }) {
           <tbody>
             {listing.shown.map((shard) => (
               <tr key={shard.number}>
-                <th scope="row" class="number">
+                <th scope="row">
                   <span class="phone-only">Shard </span>
                   {shard.number}
                 </th>

@@ -7,10 +7,10 @@ export function SignInFrame({ children }: { children: ComponentChildren }) {
   return (
     <div class="sign-in">
       <header class="sign-in-head">
-        <a class="brand" href="#/" aria-label="tidewatch: go to the overview">
+        <span class="brand">
           <Logo />
           <span>tidewatch</span>
-        </a>
+        </span>
         <Switches />
       </header>
       <main>{children}</main>

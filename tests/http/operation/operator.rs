@@ -82,12 +82,3 @@ fn the_shard_of_one_machine_shows_what_a_start_has_to_replay() {
         "{stopped}"
     );
 }
-
-#[test]
-fn without_an_operator_there_is_no_such_route() {
-    let server = Server::start_with(Setup::default());
-    for path in [PATH, "/api/operator/organizations"] {
-        let answer = server.client.get(path).bearer(OPERATOR_TOKEN).send();
-        assert_eq!(answer.status, 404, "{path}: {answer}");
-    }
-}
