@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
+use wal::Sequence;
 
 use super::merging::{MergeJob, Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};
@@ -104,6 +105,8 @@ pub struct CheckpointStats {
     pub nanoseconds: u64,
     /// Segment files in use now.
     pub segments: u64,
+    /// Last record that the last checkpoint covers.
+    pub covered: Sequence,
     /// Syncs of files and directories by the whole process.
     pub disk_syncs: u64,
     /// File pages that the disk failed to read.
@@ -230,6 +233,7 @@ impl Checkpointer {
     fn update_stats(&self, task: &Task) {
         let mut stats = self.shared.stats.lock();
         stats.segments = task.manifest.segments.len() as u64;
+        stats.covered = task.manifest.covered;
         stats.merges = task.merges;
     }
 

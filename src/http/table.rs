@@ -8,8 +8,8 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, buckets, changes, dashboard, data, evaluations, health, keys,
-    metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, buckets, changes, cluster, dashboard, data, evaluations,
+    health, keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -89,7 +89,7 @@ pub fn sections(operator: bool) -> Vec<Section> {
         sections.push(section(
             "operator",
             "For whoever runs the server. These routes are there when the server has an `operator.token`.",
-            vec![operator::endpoints()],
+            vec![operator::endpoints(), cluster::endpoints()],
         ));
     }
     sections.push(section(

@@ -151,7 +151,7 @@ impl Queue {
             shard,
             number: state.openings,
         };
-        let queue = ShardQueue::new(opening, tail.bytes, options, progress);
+        let queue = ShardQueue::new(opening, tail, options, progress);
         let size = Arc::clone(&queue.tail);
         let before = state.drain(shard);
         state.drop_controls(shard);

@@ -8,7 +8,7 @@ use log_store::Shard;
 
 use super::completion::Completion;
 use super::error::JournalError;
-use super::log::LogSizes;
+use super::log::{LogSizes, Tail};
 use super::writer::{JournalOptions, JournalStats};
 
 /// Records of a shard to commit together, with their completions.
@@ -69,15 +69,15 @@ impl TailSize {
 }
 
 impl ShardQueue {
-    /// The queue of a shard whose log has this size.
-    pub(super) fn new(
-        opening: Opening,
-        tail_bytes: u64,
-        options: JournalOptions,
-        progress: Progress,
-    ) -> Self {
+    /// The queue of a shard whose log has been replayed up to this tail.
+    pub(super) fn new(opening: Opening, tail: Tail, options: JournalOptions, progress: Progress) -> Self {
+        let sizes = LogSizes {
+            durable_sequence: tail.last,
+            tail_bytes: tail.bytes,
+            ..LogSizes::default()
+        };
         let tail = TailSize {
-            bytes: AtomicU64::new(tail_bytes),
+            bytes: AtomicU64::new(tail.bytes),
             bytes_max: options.tail_bytes_max,
         };
         ShardQueue {
@@ -90,7 +90,7 @@ impl ShardQueue {
             is_behind: false,
             refusal: None,
             probing: false,
-            sizes: LogSizes::default(),
+            sizes,
             tail: Arc::new(tail),
             progress,
         }
@@ -114,6 +114,7 @@ impl ShardQueue {
 
     pub(super) fn stats(&self) -> JournalStats {
         JournalStats {
+            durable_sequence: self.sizes.durable_sequence,
             tail_bytes: self.tail.bytes(),
             frames: self.sizes.frames,
             records: self.sizes.records,

@@ -50,6 +50,8 @@ pub struct JournalOptions {
 /// Statistics: counters since the start, and current sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalStats {
+    /// Sequence of the last record that is durable.
+    pub durable_sequence: Sequence,
     /// Size of the log files in bytes.
     pub tail_bytes: u64,
     /// Frames (groups) written.

@@ -11,6 +11,7 @@ mod allowance;
 pub mod analytics;
 pub mod buckets;
 mod cluster_counts;
+mod cluster_status;
 pub mod data;
 mod decision;
 mod directory;
@@ -57,7 +58,11 @@ use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures, PublishFigures};
 
+pub use crate::cluster::{NodeStatus, ShardStatus};
 pub use cluster_counts::ClusterFigures;
+pub use cluster_status::{
+    ClusterStatus, MachineStatus, PendingTails, Seen, ServerStatus, StatusReader, Tails,
+};
 pub use directory::{Directory, Lookup};
 pub use node::{Cluster, Location, Node, Owner, ShardService};
 pub use resources::Resources;

@@ -15,7 +15,7 @@ use super::keys::{hash_of, shard_of_key};
 use super::shard_name::{ClusterTag, ShardName};
 use super::shard_table::ShardTable;
 use super::tokens::{invalid_token, named_in};
-use super::{Figures, Resources, Service};
+use super::{Figures, Resources, ServerStatus, Service, StatusReader};
 use crate::catalog::KeyHash;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -52,6 +52,8 @@ pub struct Cluster {
     pub secret: Arc<str>,
     /// What the cache of blocks from the object store does.
     pub extents: Arc<ExtentFigures>,
+    /// Reads the status of nodes and shards.
+    pub status: StatusReader,
 }
 
 /// The service of a shard, while a request uses it.
@@ -327,6 +329,20 @@ impl Node {
         }
         sum.ready = self.readiness().is_ok();
         sum
+    }
+
+    /// What is known of the server's nodes and shards.
+    ///
+    /// # Errors
+    /// 503 in a cluster whose log store does not answer, or which the node has not joined yet.
+    pub async fn status(&self) -> Result<ServerStatus, ServiceError> {
+        Ok(match &self.shards {
+            Shards::One(shard) => ServerStatus::Machine(shard.machine_status()),
+            Shards::Cluster(cluster) => {
+                let status = cluster.status.read(&cluster.table, &*self.clock).await?;
+                ServerStatus::Cluster(status)
+            }
+        })
     }
 
     /// Whether there is no account yet. A cluster is made by an operator, who needs no telling, and would have to ask all

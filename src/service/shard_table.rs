@@ -12,6 +12,7 @@ use tokio::time::timeout_at;
 
 use super::Service;
 use super::cluster_counts::{ClusterCounts, ClusterFigures};
+use super::cluster_status::Seen;
 use super::node::{Location, Owner, ShardService};
 use crate::clock::Clock;
 use crate::cluster::Lease;
@@ -39,6 +40,8 @@ pub struct ShardTable {
     stale: Notify,
     /// Why the log store takes no writes although it answers.
     weakness: Mutex<Option<String>>,
+    /// What the last round of membership has shown.
+    seen: Mutex<Option<Arc<Seen>>>,
     /// What has happened to shards and requests here.
     pub counts: ClusterCounts,
 }
@@ -68,6 +71,7 @@ impl ShardTable {
             changed: Notify::new(),
             stale: Notify::new(),
             weakness: Mutex::default(),
+            seen: Mutex::default(),
             counts: ClusterCounts::default(),
         }
     }
@@ -116,6 +120,21 @@ impl ShardTable {
     /// Notes why the log store takes no writes although it answers.
     pub fn set_weakness(&self, weakness: Option<String>) {
         *self.weakness.lock() = weakness;
+    }
+
+    /// Why the log store takes no writes although it answers.
+    pub fn weakness(&self) -> Option<String> {
+        self.weakness.lock().clone()
+    }
+
+    /// Notes what a round of membership has shown.
+    pub fn set_seen(&self, seen: Seen) {
+        *self.seen.lock() = Some(Arc::new(seen));
+    }
+
+    /// What the last round of membership has shown; `None` before the first.
+    pub fn seen(&self) -> Option<Arc<Seen>> {
+        self.seen.lock().clone()
     }
 
     /// Whether the log store answers and takes writes.

@@ -1,12 +1,17 @@
 //! Two nodes that both think they own a shard: one of them cannot write.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use crate::link::Mode;
 use crate::load::Load;
 use crate::node_faults::victim;
+use crate::process::OPERATOR_TOKEN;
 use crate::round::{run_rounds, wait_for_all, wait_for_line, wait_for_more};
 use crate::turn::SHARED;
 use crate::waiting::until;
-use crate::world::World;
+use crate::world::{NODES, SHARDS, World};
 
 /// Breaks a node's link to the database until others own all its shards, and have served each organization.
 pub fn break_until_replaced(world: &World, load: &Load, (node, shards): (usize, &[u16]), mode: Mode) {
@@ -60,5 +65,53 @@ fn an_owner_that_cannot_renew_stops_although_its_appends_arrive() {
         run_rounds("renewals delayed", world, 1, |world, load, random| {
             replace_owner(world, load, random, Mode::HoldRenewals)
         });
+    });
+}
+
+/// ID and place of a node that the operator is shown.
+fn place<'a>(world: &World, shown: &'a Value) -> Option<(&'a str, usize)> {
+    let place = world.node_at(shown["address"].as_str()?)?;
+    Some((shown["id"].as_str()?, place))
+}
+
+/// The owners of all shards as a node shows them to the operator; `None` unless it shows this many nodes.
+fn shown_owners(world: &World, node: usize, nodes: usize) -> Option<BTreeMap<u16, usize>> {
+    let request = world.nodes[node].server.client.get("/api/operator/cluster");
+    let answer = request.bearer(OPERATOR_TOKEN).send();
+    let cluster = answer.expect(200, "the operator sees nodes and shards")["cluster"].take();
+    let shown = cluster["nodes"].as_array().unwrap();
+    let this = shown.iter().find(|node| node["isThis"] == true).unwrap();
+    assert_eq!(place(world, this).unwrap().1, node, "{cluster}");
+    assert_eq!(cluster["commitsReplicated"], true, "{cluster}");
+    let shards = cluster["shards"].as_array().unwrap();
+    assert_eq!(shards.len(), usize::from(SHARDS), "{cluster}");
+    let places: BTreeMap<&str, usize> = shown.iter().filter_map(|node| place(world, node)).collect();
+    let owner = |shard: &Value| {
+        let number = u16::try_from(shard["number"].as_u64()?).ok()?;
+        Some((number, *places.get(shard["owner"].as_str()?)?))
+    };
+    (shown.len() == nodes).then(|| shards.iter().filter_map(owner).collect())
+}
+
+#[test]
+fn every_node_shows_the_operator_the_owners_that_the_database_has() {
+    SHARED.run(|world| {
+        let agree = |world: &World, running: &[usize]| {
+            until("all nodes show the owners that the database has", || {
+                let owners = world.owners();
+                let is_shown =
+                    |node: &usize| shown_owners(world, *node, running.len()).as_ref() == Some(&owners);
+                (owners.len() == usize::from(SHARDS) && running.iter().all(is_shown)).then_some(())
+            });
+        };
+        let all: Vec<usize> = (0..NODES).collect();
+        agree(world, &all);
+        assert!(
+            world.nodes[0].server.stop().success(),
+            "contract 9: SIGTERM: exit 0"
+        );
+        agree(world, &all[1..]);
+        world.launch(0);
+        world.settle();
     });
 }

@@ -192,11 +192,15 @@ impl World {
         let rows = self.sql("SELECT shard.id, node.address FROM shard JOIN node ON node.id = shard.node");
         let owner = |row: &str| {
             let (shard, address) = row.split_once('|')?;
-            let port: u16 = address.rsplit(':').next()?.parse().ok()?;
-            let node = self.nodes.iter().position(|node| node.port == port)?;
-            Some((shard.parse().ok()?, node))
+            Some((shard.parse().ok()?, self.node_at(address)?))
         };
         rows.lines().filter_map(owner).collect()
+    }
+
+    /// The node that others reach at an address.
+    pub fn node_at(&self, address: &str) -> Option<usize> {
+        let port: u16 = address.rsplit(':').next()?.parse().ok()?;
+        self.nodes.iter().position(|node| node.port == port)
     }
 
     /// The shards of a node.

@@ -65,6 +65,7 @@ pub const OPERATOR_ROUTES: &[Route] = &[
         OPERATOR,
         200,
     ),
+    route("GET", "/api/operator/cluster", None, OPERATOR, 200),
 ];
 
 /// Public routes: they ignore credentials and succeed for every caller.

@@ -40,6 +40,8 @@ interface RequestOptions {
   unauthorizedIsAnswer?: boolean;
   /** Asks for a session: a refusal does not end one. */
   anonymous?: boolean;
+  /** A credential instead of the session's cookie, which is neither sent nor set; null for none at all. */
+  bearer?: string | null;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
@@ -64,9 +66,12 @@ export function onMutation(listener: () => void): void {
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await exchange(method, path, options);
   const body = await bodyOf<T>(response, options);
-  if (method !== "GET" && !READS.has(path) && !options.anonymous) mutated();
+  if (method !== "GET" && !READS.has(path) && isOfSession(options)) mutated();
   return body;
 }
+
+/** Whether the request speaks for who is logged in. */
+const isOfSession = ({ anonymous, bearer }: RequestOptions) => !anonymous && bearer === undefined;
 
 /** A body with the tag that names its version. */
 export interface Tagged<T> {
@@ -92,7 +97,9 @@ interface ExchangeOptions extends RequestOptions {
 
 async function exchange(method: Method, path: string, options: ExchangeOptions): Promise<Response> {
   const headers = new Headers({ Accept: "application/json", ...options.headers });
-  const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
+  const credentials = options.bearer === undefined ? "same-origin" : "omit";
+  const init: RequestInit = { method, headers, cache: "no-store", credentials };
+  if (typeof options.bearer === "string") headers.set("Authorization", `Bearer ${options.bearer}`);
   if (options.signal !== undefined) init.signal = options.signal;
   if (options.body !== undefined) {
     headers.set("Content-Type", "application/json");
@@ -116,7 +123,7 @@ async function bodyOf<T>(response: Response, options: RequestOptions): Promise<T
   const body = parsed(text);
   if (response.ok) return body as T;
   const error = errorOf(response, body);
-  if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) refused();
+  if (response.status === 401 && !options.unauthorizedIsAnswer && isOfSession(options)) refused();
   throw error;
 }
 

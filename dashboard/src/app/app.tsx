@@ -31,6 +31,9 @@ const IDLE_MS = 1500;
 /** Chart and explorer are a third of the script, and the login page needs none of it. */
 const explorer = () => import("../explorer/page").then((module) => module.ExplorerPage);
 
+/** For few of those who open the dashboard. */
+const operator = () => import("../pages/operator").then((module) => module.OperatorPage);
+
 export function App() {
   const current = useStore(session);
   const { path, search } = useRoute();
@@ -44,6 +47,8 @@ export function App() {
   useEffect(() => {
     if (charting && userId !== undefined) noteCharted(userId);
   }, [charting, userId]);
+  // Of the server, not of an organization: whoever is logged in, or nobody.
+  if (path[0] === "operator") return <Deferred load={operator} title="Operator" />;
   if (current === undefined) return null;
   if (current === null) return <SignInPage wanted={path[0] === "signup"} />;
   return (

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   formatAgo,
+  formatBytes,
   formatCompact,
   formatMoment,
   formatSpan,
@@ -9,6 +10,16 @@ import {
   formatValue,
   sentence,
 } from "./format";
+
+test.each([
+  [0, "0 B"],
+  [1023, "1,023 B"],
+  [1024, "1 KiB"],
+  [91250, "89.1 KiB"],
+  [1024 * 1024 - 1, "1 MiB"],
+  [1.5 * 1024 ** 3, "1.5 GiB"],
+  [3000 * 1024 ** 4, "3,000 TiB"],
+])("%s bytes are %s", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 
 test.each([
   [0, "0"],

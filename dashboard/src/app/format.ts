@@ -40,6 +40,16 @@ export function numberOf(text: string): number | null {
   return written && Number.isFinite(number) ? number : null;
 }
 
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** `0 B`, `89.1 KiB`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  let [value, unit] = [bytes, 0];
+  // What would be rounded to 1,024 of a unit is 1 of the next.
+  while (value >= 1023.95 && unit < BYTE_UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
+  return `${counts.format(Number(value.toFixed(1)))} ${BYTE_UNITS[unit]}`;
+}
+
 /** `3 sources`, `1 source`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;

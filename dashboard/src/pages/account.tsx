@@ -75,6 +75,9 @@ export function AccountPage() {
           </form>
         </Section>
       </div>
+      <p class="hint">
+        Do you run this server? <a href="#/operator">Operator</a>
+      </p>
     </Page>
   );
 }

@@ -111,7 +111,7 @@ function Plan({ organization: { plan } }: { organization: Organization }) {
         </div>
       </dl>
       <p class="hint">
-        Whoever runs this server changes plans, by the operator's routes of the <a href="/api/docs">API</a>. Looking at
+        Whoever runs this server changes plans, on the <a href="#/operator/organizations">operator's page</a>. Looking at
         the dashboard uses up no calls.
       </p>
     </Section>

@@ -4,13 +4,12 @@ import { logIn, signUp, signUpState } from "../api/accounts";
 import { useAction, useLoad } from "../app/load";
 import { go, useRoute } from "../app/route";
 import { beginSession, sessionNotice } from "../app/session";
-import { Switches } from "../app/shell";
 import { useStore } from "../app/store";
 import { setTitle } from "../app/title";
 import { Button } from "../parts/button";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { PasswordField } from "../parts/password";
-import { Logo } from "../parts/icon";
+import { SignInFrame } from "./sign-in-frame";
 
 const AT_FIELDS = ["email", "password", "name", "organizationName"];
 
@@ -54,110 +53,84 @@ function SignIn({ signingUp, open, first, refused }: SignInProps) {
   useEffect(() => form.current?.querySelector("input")?.focus(), [signingUp]);
 
   return (
-    <div class="sign-in">
-      <header class="sign-in-head">
-        <span class="brand">
-          <Logo />
-          <span>tidewatch</span>
-        </span>
-        <Switches />
-      </header>
-      <main>
-        <form
-          ref={form}
-          class="card sign-in-card"
-          aria-label={title}
-          onSubmit={(event) => {
-            event.preventDefault();
-            void run();
-          }}
-        >
-          <h1>{title}</h1>
-          {notice !== null && !signingUp && (
-            <p class="notice-box" role="status">
-              {notice}
-            </p>
-          )}
-          {signingUp && first && <p class="hint">This server has no accounts yet. Create the first one.</p>}
-          {refused && (
-            <p class="notice-box" role="status">
-              Sign-up is closed on this server. Whoever runs it can open it.
-            </p>
-          )}
-          {signingUp && (
-            <TextField
-              label="Your name"
-              value={name}
-              onInput={setName}
-              autocomplete="name"
-              required
-              fault={faultAt(error, "name")}
-            />
-          )}
+    <SignInFrame>
+      <form
+        ref={form}
+        class="card sign-in-card"
+        aria-label={title}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <h1>{title}</h1>
+        {notice !== null && !signingUp && (
+          <p class="notice-box" role="status">
+            {notice}
+          </p>
+        )}
+        {signingUp && first && <p class="hint">This server has no accounts yet. Create the first one.</p>}
+        {refused && (
+          <p class="notice-box" role="status">
+            Sign-up is closed on this server. Whoever runs it can open it.
+          </p>
+        )}
+        {signingUp && (
           <TextField
-            label="Email"
-            type="email"
-            value={email}
-            onInput={setEmail}
-            autocomplete="username"
+            label="Your name"
+            value={name}
+            onInput={setName}
+            autocomplete="name"
             required
-            fault={faultAt(error, "email")}
+            fault={faultAt(error, "name")}
           />
-          <PasswordField
-            label="Password"
-            value={password}
-            onInput={setPassword}
-            autocomplete={signingUp ? "new-password" : "current-password"}
-            required
-            hint={signingUp ? "10 to 128 characters" : undefined}
-            fault={faultAt(error, "password")}
+        )}
+        <TextField
+          label="Email"
+          type="email"
+          value={email}
+          onInput={setEmail}
+          autocomplete="username"
+          required
+          fault={faultAt(error, "email")}
+        />
+        <PasswordField
+          label="Password"
+          value={password}
+          onInput={setPassword}
+          autocomplete={signingUp ? "new-password" : "current-password"}
+          required
+          hint={signingUp ? "10 to 128 characters" : undefined}
+          fault={faultAt(error, "password")}
+        />
+        {signingUp && (
+          <TextField
+            label="Organization"
+            value={organizationName}
+            onInput={setOrganizationName}
+            autocomplete="organization"
+            hint="Optional; it can be renamed later"
+            fault={faultAt(error, "organizationName")}
           />
-          {signingUp && (
-            <TextField
-              label="Organization"
-              value={organizationName}
-              onInput={setOrganizationName}
-              autocomplete="organization"
-              hint="Optional; it can be renamed later"
-              fault={faultAt(error, "organizationName")}
-            />
-          )}
-          <ErrorBox error={error} shownAt={(at) => AT_FIELDS.includes(at)} />
-          <Button type="submit" look="primary" busy={running}>
-            {signingUp ? "Create account" : "Log in"}
-          </Button>
-          {signingUp && !first && (
-            <p class="hint">
-              Already have an account? <a href="#/login">Log in</a>
-            </p>
-          )}
-          {!signingUp && open && (
-            <p class="hint">
-              New here? <a href="#/signup">Create an account</a>
-            </p>
-          )}
-        </form>
-      </main>
-      <Tide />
-    </div>
-  );
-}
-
-/** A tide curve under a mark: what the service does, in one line. */
-function Tide() {
-  const points = Array.from({ length: 121 }, (_, x) => {
-    const t = x / 120;
-    const y =
-      60 -
-      26 * Math.sin(t * 4 * Math.PI - 0.8) * (0.75 + 0.25 * Math.sin(t * 2 * Math.PI)) -
-      6 * Math.sin(t * 9 * Math.PI);
-    return `${x * 10} ${y.toFixed(1)}`;
-  });
-  return (
-    <svg class="tide" viewBox="0 0 1200 120" preserveAspectRatio="none" aria-hidden="true">
-      <path class="tide-mark" d="M0 30H1200" />
-      <path class="tide-fill" d={`M0 120L${points.join("L")}L1200 120Z`} />
-      <path class="tide-line" d={`M${points.join("L")}`} />
-    </svg>
+        )}
+        <ErrorBox error={error} shownAt={(at) => AT_FIELDS.includes(at)} />
+        <Button type="submit" look="primary" busy={running}>
+          {signingUp ? "Create account" : "Log in"}
+        </Button>
+        {signingUp && !first && (
+          <p class="hint">
+            Already have an account? <a href="#/login">Log in</a>
+          </p>
+        )}
+        {!signingUp && open && (
+          <p class="hint">
+            New here? <a href="#/signup">Create an account</a>
+          </p>
+        )}
+      </form>
+      <p class="hint sign-in-foot">
+        Do you run this server? <a href="#/operator">Operator</a>
+      </p>
+    </SignInFrame>
   );
 }

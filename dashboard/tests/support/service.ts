@@ -12,7 +12,13 @@ export interface Service {
 
 const START_DEADLINE_MS = 20_000;
 
-export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): Promise<Service> {
+/** Of all services under test, but for one that has none. */
+export const OPERATOR_TOKEN = "operator-token-of-the-browser-tests";
+
+export async function startService(
+  plan: "Free" | "Enterprise" = "Enterprise",
+  operatorToken: string | null = OPERATOR_TOKEN,
+): Promise<Service> {
   const binary = process.env["TIDEWATCH_BIN"];
   if (binary === undefined) throw new Error("TIDEWATCH_BIN must name the server's binary");
   const dataDir = mkdtempSync(join(tmpdir(), "tidewatch-dashboard-"));
@@ -21,6 +27,7 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
       PATH: process.env["PATH"],
       TIDEWATCH_ACCOUNTS__DEFAULT_PLAN: plan,
       TIDEWATCH_WEBHOOKS__ALLOW_PRIVATE_NETWORKS: "true",
+      ...(operatorToken === null ? {} : { TIDEWATCH_OPERATOR__TOKEN: operatorToken }),
     },
   });
   return {

@@ -7,6 +7,7 @@ pub mod alerts;
 pub mod analytics;
 pub mod buckets;
 pub mod changes;
+pub mod cluster;
 pub mod dashboard;
 pub mod data;
 pub mod evaluation_body;

@@ -66,6 +66,7 @@ words! {
             [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed].map(DeliveryStatus::name);
         "Period" Period: Period::ALL.map(|period| period.name);
         "Health" HealthDoc: ["ok", "ready"];
+        "NodeState" NodeStateDoc: ["member", "leaving"];
         "EvaluationMode" Mode: ["external"];
     }
     read {
@@ -101,6 +102,8 @@ pub struct DeliveredEventDoc;
 pub struct DeliveryStatusDoc;
 /// How the server is.
 pub struct HealthDoc;
+/// Whether a node of a cluster is about to stop.
+pub struct NodeStateDoc;
 
 /// The type of a bucket's key.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::cluster::{Lease, Ownership, Step, Tables, heir};
-use crate::service::{Owner, ShardTable};
+use crate::service::{Owner, Seen, ShardTable};
 
 /// Shortest time between two rounds, however often somebody asks for news.
 const ROUND_PAUSE: Duration = Duration::from_millis(20);
@@ -199,14 +199,18 @@ impl Membership {
         self.drop_lost(&round);
         self.nodes.clone_from(&round.nodes);
         self.release_closed();
-        let tables = Tables {
+        let tables = Arc::new(Tables {
             nodes: round.nodes,
             shards: round.shards,
             read_at: self.table.now(),
-        };
+        });
         let Some(joined) = &mut self.joined else {
             return Ok(());
         };
+        self.table.set_seen(Seen {
+            me: joined.id,
+            tables: Arc::clone(&tables),
+        });
         let period = Lease::new(self.lease).period();
         for step in joined.ownership.observe(&tables, &self.open) {
             // The node must renew in between. What is left is found again in the next round.

@@ -6,6 +6,7 @@ mod import;
 mod keeper;
 mod membership;
 mod operate;
+mod tails;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,10 +26,11 @@ use crate::config::ClusterConfig;
 use crate::error::ServiceError;
 use crate::extents::{CacheOptions, ExtentCache};
 use crate::journal::{Journal, StoredLog};
-use crate::service::{Cluster, ClusterTag, Node, ShardTable};
+use crate::service::{Cluster, ClusterTag, Node, ShardTable, StatusReader};
 use directory::StoredDirectory;
 use keeper::{FETCHES_MAX, Keeper};
 use membership::{Membership, Report, Reports};
+use tails::StoredTails;
 
 pub use export::{Exported, export};
 pub use import::{Imported, import};
@@ -108,12 +110,14 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     keeper.start(ordered);
     membership.start().map_err(ServiceError::internal)?;
     pass_on_news(Arc::clone(&table), reports.clone());
+    let tails = StoredTails::start(Box::new(connect(Timeouts::default())?));
     let cluster = Cluster {
         table,
         tag: ClusterTag::of(&made.identity),
         directory,
         secret: config.secret.as_deref().unwrap_or_default().into(),
         extents: figures,
+        status: StatusReader::new(tails.map_err(ServiceError::internal)?),
     };
     Ok((opener.node_of(cluster), Member { reports }))
 }

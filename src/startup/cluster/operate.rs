@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use log_store::{InitOptions, LogStore, Postgres, Replication, StoreError, Timeouts};
 
+use crate::cluster::{NodeStatus, Status};
+
 /// Makes the tables of a cluster with this many shards, or finds them made.
 ///
 /// # Errors
@@ -20,11 +22,7 @@ pub fn init(url: &str, shards: u16, replication: Replication) -> Result<(), Stor
 /// The log store does not answer, or has no tables.
 pub fn status(url: &str) -> Result<String, StoreError> {
     let mut store = Postgres::new(url, Timeouts::default())?;
-    let (nodes, shards, tails) = (store.nodes()?, store.shards()?, store.tails()?);
-    let mut owned: BTreeMap<_, u64> = BTreeMap::new();
-    for node in shards.iter().filter_map(|row| row.node) {
-        *owned.entry(node).or_default() += 1;
-    }
+    let status = Status::of(&store.nodes()?, &store.shards()?, &store.tails()?);
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(
@@ -32,33 +30,33 @@ pub fn status(url: &str) -> Result<String, StoreError> {
         "{:<18}{:<28}{:>8}{:>8}  state",
         "node", "address", "shards", "lease"
     );
-    for node in &nodes {
+    for NodeStatus { node, shards } in &status.nodes {
         let state = if node.leaving { "leaving" } else { "member" };
-        let (id, shards) = (node.id.to_string(), owned.get(&node.id).copied().unwrap_or(0));
-        let lease = format!("{} s", node.lease.as_secs());
+        let (id, lease) = (node.id.to_string(), format!("{} s", node.lease.as_secs()));
         let _ = writeln!(text, "{id:<18}{:<28}{shards:>8}{lease:>8}  {state}", node.address);
     }
-    let addresses: BTreeMap<_, _> = nodes
+    let addresses: BTreeMap<_, _> = status
+        .nodes
         .iter()
-        .map(|node| (node.id, node.address.as_str()))
+        .map(|it| (it.node.id, it.node.address.as_str()))
         .collect();
     let _ = writeln!(
         text,
         "\n{:>5}{:>8}  {:<28}{:>14}{:>14}{:>14}  root",
         "shard", "epoch", "owner", "last", "covered", "tail bytes"
     );
-    for (row, tail) in shards.iter().zip(&tails) {
-        let owner = row.node.and_then(|node| addresses.get(&node).copied());
+    for shard in &status.shards {
+        let owner = shard.owner.and_then(|node| addresses.get(&node).copied());
         let _ = writeln!(
             text,
             "{:>5}{:>8}  {:<28}{:>14}{:>14}{:>14}  {}",
-            row.shard,
-            row.epoch,
+            shard.shard,
+            shard.epoch,
             owner.unwrap_or("-"),
-            tail.last.max(row.covered),
-            row.covered,
-            tail.bytes,
-            row.root.as_deref().unwrap_or("-")
+            shard.last,
+            shard.covered,
+            shard.tail_bytes,
+            shard.root.as_deref().unwrap_or("-")
         );
     }
     Ok(text)

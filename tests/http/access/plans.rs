@@ -279,12 +279,10 @@ fn without_an_operator_token_there_are_no_operator_routes() {
     let sentence = "contract 2: without operator.token in the config those routes are 404";
     let path = format!("/api/operator/organizations/{}", account.organization_id);
     for token in [OPERATOR_TOKEN, "", &account.token] {
-        server
-            .client
-            .get("/api/operator/organizations")
-            .bearer(token)
-            .send()
-            .refused(404, sentence);
+        for path in ["/api/operator/organizations", "/api/operator/cluster"] {
+            let answer = server.client.get(path).bearer(token).send();
+            answer.refused(404, sentence);
+        }
         let patch = server
             .client
             .request("PATCH", &path)

@@ -13,6 +13,7 @@ mod health;
 mod lifecycle;
 pub mod logged_server;
 pub mod metrics;
+mod operator;
 mod recovery;
 mod refusals;
 mod remote;
