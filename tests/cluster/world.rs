@@ -57,6 +57,8 @@ pub struct Plan {
     /// Nodes reach each other without a proxy, so that a node that has stopped refuses connections. A proxy accepts them
     /// first.
     pub is_direct: bool,
+    /// Nodes are killed when the thread that starts them ends, however it ends.
+    pub is_tied: bool,
     /// Further settings of the nodes.
     pub settings: Vec<(&'static str, &'static str)>,
 }
@@ -149,6 +151,7 @@ impl World {
         for (key, value) in &plan.settings {
             setup = setup.set(key, value);
         }
+        setup.is_tied = plan.is_tied;
         let server = Server::start_with(setup.clone());
         let client = Client::with_timeout(CLIENT_TIMEOUT);
         client.point_at(&server.client.base());
@@ -241,6 +244,11 @@ impl World {
         for node in &self.nodes {
             node.to_database.lead_to(promoted.port);
         }
+    }
+
+    /// The index of the database server that takes writes.
+    pub fn primary(&self) -> usize {
+        self.primary
     }
 
     fn url(&self) -> String {
