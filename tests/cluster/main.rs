@@ -24,6 +24,7 @@ mod handover;
 mod link;
 mod live;
 mod load;
+mod moving;
 mod node_faults;
 mod object_faults;
 #[path = "../../objects/tests/conformance/s3_server.rs"]

@@ -251,7 +251,8 @@ impl World {
         self.primary
     }
 
-    fn url(&self) -> String {
+    /// The address of the database, past the links.
+    pub fn url(&self) -> String {
         let primary = &self.databases[self.primary];
         primary.url(&self.database, primary.port)
     }
