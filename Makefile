@@ -5,6 +5,7 @@
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
+# make cluster       three nodes on a replicated database under load, on this machine: kill, freeze and cut off what you like
 # make cluster-faults kills, freezes, cuts off and stops nodes of a cluster, CLUSTER_ROUNDS (100) times each; an hour
 # make fuzz          FUZZ_RUNS (1000000) inputs through each fuzz target, or those in FUZZ_TARGETS
 # make package       builds a release and writes a tarball and a Debian package of it to target/package
@@ -16,7 +17,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis power siege storm cluster-faults fuzz package package-test browser lint bench
+.PHONY: run demo test schemathesis power siege storm cluster cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -50,6 +51,11 @@ siege:
 
 storm:
 	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture
+
+# A session of a test: keys come from the terminal, or the same letters from a pipe.
+cluster:
+	tests/needs postgresql
+	CLUSTER_SESSION=1 $(CARGO) test --release --test cluster --locked --quiet -- live::a_session --exact --nocapture
 
 # `make test` runs one round of each, and the faults of databases and object stores, which need no repetition.
 cluster-faults:

@@ -34,7 +34,7 @@ pub fn audit<'a>(
             // The rest would be missing, too.
             Err(unanswered) => vec![Fault {
                 kind: Kind::Unexpected,
-                what: unanswered,
+                what: format!("organization of {}: {unanswered}", tenant.email),
             }],
         }
     })

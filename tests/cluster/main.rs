@@ -2,7 +2,7 @@
 //! answered is compared with what is there.
 //!
 //! `CLUSTER_SEED` repeats the choices of a run, whose seed is printed; `CLUSTER_ROUNDS` sets the number of rounds of each
-//! fault of a node and of SIGTERM (1). `make cluster-faults` runs 100 of each.
+//! fault of a node and of SIGTERM (1). `make cluster-faults` runs 100 of each; with `make cluster`, a person chooses faults.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -23,7 +23,9 @@ mod forwarding;
 mod given;
 mod handover;
 mod link;
+mod live;
 mod load;
+mod moving;
 mod node_faults;
 mod object_faults;
 #[path = "../../objects/tests/conformance/s3_server.rs"]

@@ -15,6 +15,8 @@ use crate::world::World;
 const STEP_NS: i64 = 1_000_000;
 
 pub struct Tenant {
+    /// The address of its first user.
+    pub email: String,
     pub bucket: Bucket,
     pub source: String,
     /// A key that may post verdicts.
@@ -79,6 +81,7 @@ impl Tenant {
             account.email, account.organization_id
         ));
         Tenant {
+            email: account.email,
             source: bucket.source("gauge", &["number", "level"]),
             bucket,
             evaluator,

@@ -58,6 +58,11 @@ impl Shared {
 
 /// Runs a test in a world of its own.
 pub fn in_own_world(plan: &Plan, test: impl FnOnce(&mut World)) {
+    alone(|| test(&mut World::start(plan)));
+}
+
+/// Runs a test while no other has a cluster.
+pub fn alone(test: impl FnOnce()) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    test(&mut World::start(plan));
+    test();
 }

@@ -57,6 +57,8 @@ pub struct Plan {
     /// Nodes reach each other without a proxy, so that a node that has stopped refuses connections. A proxy accepts them
     /// first.
     pub is_direct: bool,
+    /// Nodes are killed when the thread that starts them ends, however it ends.
+    pub is_tied: bool,
     /// Further settings of the nodes.
     pub settings: Vec<(&'static str, &'static str)>,
 }
@@ -149,6 +151,7 @@ impl World {
         for (key, value) in &plan.settings {
             setup = setup.set(key, value);
         }
+        setup.is_tied = plan.is_tied;
         let server = Server::start_with(setup.clone());
         let client = Client::with_timeout(CLIENT_TIMEOUT);
         client.point_at(&server.client.base());
@@ -247,7 +250,13 @@ impl World {
         }
     }
 
-    fn url(&self) -> String {
+    /// The index of the database server that takes writes.
+    pub fn primary(&self) -> usize {
+        self.primary
+    }
+
+    /// The address of the database, past the links.
+    pub fn url(&self) -> String {
         let primary = &self.databases[self.primary];
         primary.url(&self.database, primary.port)
     }

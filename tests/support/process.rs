@@ -25,6 +25,8 @@ pub const OPERATOR_TOKEN: &str = "operator-token-of-the-tests";
 #[derive(Clone, Default)]
 pub struct Setup {
     variables: Vec<(String, String)>,
+    /// Whether the server is killed when the thread that launches it ends, even if this process is killed.
+    pub is_tied: bool,
 }
 
 impl Setup {
@@ -53,9 +55,22 @@ pub fn variable(key: &str) -> String {
 
 /// The binary as a command without settings from the environment of the tests.
 pub fn command(working_directory: &Path) -> Command {
-    let binary = std::env::var_os("SERVER_BINARY")
-        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tidewatch")), PathBuf::from);
-    let mut command = Command::new(binary);
+    without_settings(Command::new(binary()), working_directory)
+}
+
+/// The same, killed when the thread that starts it ends. The system does not do so by itself.
+fn tied_command(working_directory: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(binary());
+    without_settings(command, working_directory)
+}
+
+fn binary() -> PathBuf {
+    std::env::var_os("SERVER_BINARY")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tidewatch")), PathBuf::from)
+}
+
+fn without_settings(mut command: Command, working_directory: &Path) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TIDEWATCH_") {
             command.env_remove(name);
@@ -187,7 +202,11 @@ impl Server {
     }
 
     fn spawn(&self) -> (Running, Receiver<String>) {
-        let mut command = command(self.root.path());
+        let mut command = if self.setup.is_tied {
+            tied_command(self.root.path())
+        } else {
+            command(self.root.path())
+        };
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(self.data_dir());
