@@ -225,7 +225,7 @@ impl Load {
         }
         let body = json!({
             "bucketId": tenant.bucket.id, "limit": 10_000, "downsampling": false,
-            "startTime": tenant.timestamp(first), "endTime": tenant.timestamp(last),
+            "filters": {"startTime": tenant.timestamp(first), "endTime": tenant.timestamp(last)},
         });
         let (span, answer) = self.send(tenant, random, |client| {
             client

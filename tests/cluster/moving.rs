@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::given::{Account, Bucket, PASSWORD, point, text};
+use crate::objects_server::environment;
 use crate::process::{Server, Setup, command, run_to_end, variable};
 use crate::receiver::{Receiver, status};
 use crate::time::{SECOND, now_ns};
 use crate::turn::in_own_world;
 use crate::waiting::until_within;
-use crate::world::{NODES, Plan, World};
+use crate::world::{NODES, Objects, Plan, S3_URL, World};
 
 /// Time for an import or an export.
 const COMMAND_WITHIN: Duration = Duration::from_secs(120);
@@ -179,12 +180,16 @@ fn post(client: &Client, path: &str, token: Option<&str>, key: &str, body: &Valu
 
 /// Runs `tidewatch cluster import` or `export` on the directory of a server.
 fn cluster(world: &World, server: &Server, arguments: &[&str]) -> (ExitStatus, String) {
-    let objects = format!("file://{}", world.objects_dir().display());
+    let Objects::S3(objects) = &world.objects else {
+        panic!("these tests use an S3 server")
+    };
     let mut command = command(&std::env::temp_dir());
     command.arg("cluster").args(arguments);
     command.arg("--data-dir").arg(server.data_dir());
     command.env(variable("cluster.log"), world.url());
-    command.env(variable("cluster.objects"), objects);
+    command.env(variable("cluster.objects"), S3_URL);
+    command.envs(environment(objects.address, "key", "secret"));
+    command.env(variable("cluster.secret"), "a secret of the tests");
     run_to_end(&mut command, COMMAND_WITHIN)
 }
 
@@ -202,9 +207,16 @@ fn directory(world: &World) -> String {
         + &world.sql("SELECT email, shard FROM directory ORDER BY email")
 }
 
+fn with_s3() -> Plan {
+    Plan {
+        has_s3: true,
+        ..Plan::default()
+    }
+}
+
 #[test]
 fn a_server_moves_into_a_running_cluster_and_back() {
-    in_own_world(&Plan::default(), |world| {
+    in_own_world(&with_s3(), |world| {
         let may_arrive = Arc::new(AtomicBool::new(false));
         let may = Arc::clone(&may_arrive);
         let receiver =
@@ -271,7 +283,7 @@ fn a_server_moves_into_a_running_cluster_and_back() {
 
 #[test]
 fn an_import_that_is_refused_changes_nothing() {
-    in_own_world(&Plan::default(), |world| {
+    in_own_world(&with_s3(), |world| {
         let receiver = Receiver::answering(|_, _| status(200));
         let mut server = server();
         let house = House::build(&server.client, &receiver);
