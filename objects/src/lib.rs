@@ -21,7 +21,7 @@ use std::ops::Range;
 
 pub use bytes::Bytes;
 pub use error::{ObjectError, UrlError};
-pub use library::open;
+pub use library::{open, open_within};
 pub use location::Location;
 
 /// Longest name of an object in bytes, without the prefix of the store.

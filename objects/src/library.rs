@@ -39,17 +39,31 @@ pub fn open(
     url: &str,
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Arc<dyn ObjectStore>, UrlError> {
+    open_within(url, "", environment)
+}
+
+/// As [`open`], with names below `part` of the URL. A directory of the URL must exist, and the one of the part is made when
+/// it is first needed.
+///
+/// # Errors
+/// The URL or the variables are invalid.
+pub fn open_within(
+    url: &str,
+    part: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Result<Arc<dyn ObjectStore>, UrlError> {
+    let within = |prefix: Path| prefix.parts().chain(Path::from(part).parts()).collect();
     let failed = |cause: Cause| UrlError::Client(url.to_owned(), cause);
     let side = match Location::parse(url)? {
         Location::S3 { bucket, prefix } => {
             let client = s3(&bucket, environment).map_err(|error| failed(error.into()))?;
-            Side::S3(Arc::new(client), Path::from(prefix))
+            Side::S3(Arc::new(client), within(Path::from(prefix)))
         }
         Location::Directory(directory) => {
             let prefix = Path::from_absolute_path(&directory).map_err(|error| failed(error.into()))?;
             // Each object is durable when it is put: its bytes are synced, then its name.
             let client = LocalFileSystem::new().with_fsync(true);
-            Side::Directory(Arc::new(client), prefix, directory)
+            Side::Directory(Arc::new(client), within(prefix), directory)
         }
     };
     let runtime = Builder::new_current_thread().enable_all().build();

@@ -94,6 +94,26 @@ fn the_simulated_store_fails_as_told() {
     assert!(store.reused_names().is_empty());
 }
 
+/// Regression: a cluster's own part of a directory was not made, and nothing could be stored.
+#[test]
+fn a_part_of_a_directory_is_made_when_it_is_needed_and_the_directory_is_not() {
+    let root = tempfile::tempdir().unwrap();
+    let url = |directory: &str| format!("file://{}/{directory}", root.path().display());
+    std::fs::create_dir(root.path().join("there")).unwrap();
+    let own = objects::open_within(&url("there"), "own", []).unwrap();
+    assert!(own.list("files").unwrap().is_empty());
+    contract::check(&*own);
+    let whole = objects::open(&url("there"), []).unwrap();
+    assert!(!whole.list("own").unwrap().is_empty(), "they are below the part");
+    let unmounted = objects::open_within(&url("elsewhere"), "own", []).unwrap();
+    let refused = unmounted.put("files/1", Bytes::new(), Existing::Refuse);
+    assert!(
+        matches!(refused, Err(ObjectError::Unavailable(..))),
+        "{refused:?}"
+    );
+    assert!(!root.path().join("elsewhere").exists());
+}
+
 /// The S3 server of these tests is left out: unlike S3, it looks for the name first and writes afterwards.
 #[test]
 fn of_many_writers_of_one_name_one_wins() {

@@ -167,11 +167,7 @@ fn open_objects(config: &ClusterConfig, made: &Made) -> Result<Arc<dyn objects::
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let url = config.objects.as_deref().unwrap_or_default();
-    // An error names what was configured.
-    let opened = objects::Location::parse(url).and_then(|_| {
-        let own = format!("{}/{}", url.trim_end_matches('/'), made.identity);
-        objects::open(&own, environment)
-    });
+    let opened = objects::open_within(url, &made.identity, environment);
     opened.map_err(|error| StartupError::Objects(error.into()))
 }
 
