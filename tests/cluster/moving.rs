@@ -281,6 +281,32 @@ fn a_server_moves_into_a_running_cluster_and_back() {
     });
 }
 
+/// Regression: the last owner of a shard was taken to be alive for ever, and no node was left to find out.
+#[test]
+fn a_shard_is_exported_after_all_nodes_were_killed() {
+    in_own_world(&with_s3(), |world| {
+        let receiver = Receiver::answering(|_, _| status(200));
+        let house = House::build(&world.nodes[0].server.client, &receiver);
+        let shard = world.sql(&format!(
+            "SELECT shard FROM directory WHERE email = '{}'",
+            house.account.email
+        ));
+        let back = |world: &World| {
+            let back = Server::stopped(alone());
+            let outcome = cluster(world, &back, &["export", "--shard", &shard]);
+            (back, outcome)
+        };
+        assert_refused(back(world).1, "stop all nodes before");
+        for node in &mut world.nodes {
+            node.server.kill();
+        }
+        let (mut back, (done, said)) = back(world);
+        assert!(done.success(), "{said}");
+        back.launch();
+        house.assert_served(&back.client, POINTS);
+    });
+}
+
 #[test]
 fn an_import_that_is_refused_changes_nothing() {
     in_own_world(&with_s3(), |world| {
