@@ -11,8 +11,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
-use actix_web::http::Method;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use actix_web::http::Version;
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
@@ -186,8 +186,11 @@ fn budget_of(request: &HttpRequest) -> Result<&Data<BodyBudget>, ServiceError> {
 
 /// Whether the body may be larger than what costs nothing to hold.
 pub fn may_be_large(request: &HttpRequest) -> bool {
-    let has_body = !matches!(*request.method(), Method::GET | Method::HEAD);
-    has_body && stated_of(request).is_none_or(|stated| stated > FREE_BYTES)
+    match stated_of(request) {
+        Some(stated) => stated > FREE_BYTES,
+        // Without a length there may be a body of any (RFC 9112, 6.3; RFC 9113, 8.1).
+        None => request.version() >= Version::HTTP_2 || request.headers().contains_key(TRANSFER_ENCODING),
+    }
 }
 
 /// The stated length of the body.
