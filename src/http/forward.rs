@@ -46,6 +46,8 @@ const ASKED_BYTES_MAX: usize = 16 << 20;
 
 /// The routes that give the first answer again for an idempotency key.
 const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
+/// The route whose `POST` only reads.
+const QUERY: &str = "/api/data/query";
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A worker's connections to other nodes.
@@ -329,6 +331,7 @@ async fn attempt(
 /// makes the second one harmless, on the routes that know such keys.
 fn is_repeatable(request: &HttpRequest) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
+        || request.path() == QUERY
         || INGESTS.contains(&request.path()) && request.headers().contains_key(&IDEMPOTENCY_KEY)
 }
 
