@@ -18,7 +18,7 @@ use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use awc::error::{ConnectError, SendRequestError};
-use awc::{Client, ClientResponse, Connector};
+use awc::{Client, ClientRequest, ClientResponse, Connector};
 use futures_util::future::{Either, select};
 use serde_json::Value;
 
@@ -136,6 +136,14 @@ impl Forwarder {
         }
     }
 
+    /// A request to the owner of a shard, as nodes send it.
+    fn address(&self, cluster: &Cluster, owner: &Owner, method: &Method, target: &str) -> ClientRequest {
+        self.client
+            .request(method.clone(), format!("http://{}{target}", owner.address))
+            .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
+            .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()))
+    }
+
     async fn send(
         &self,
         cluster: &Cluster,
@@ -143,10 +151,8 @@ impl Forwarder {
         outgoing: &Outgoing<'_>,
     ) -> Result<ClientResponse, SendRequestError> {
         let request = outgoing.request;
-        let url = format!("http://{}{}", owner.address, outgoing.target);
         let mut sent = self
-            .client
-            .request(outgoing.method.clone(), url)
+            .address(cluster, owner, &outgoing.method, outgoing.target)
             .no_decompress()
             .timeout(outgoing.until.saturating_duration_since(Instant::now()));
         for (name, value) in request.headers() {
@@ -154,9 +160,6 @@ impl Forwarder {
                 sent = sent.append_header((name.clone(), value.clone()));
             }
         }
-        sent = sent
-            .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
-            .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()));
         if let Some(client) = request.peer_addr() {
             sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
         }
@@ -184,11 +187,8 @@ pub async fn ask(
 ) -> Result<(StatusCode, Value), ServiceError> {
     let (cluster, forwarder) = means(node, request)?;
     let mut asked = forwarder
-        .client
-        .request(method, format!("http://{}{path}", owner.address))
-        .timeout(ASK_TIMEOUT)
-        .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
-        .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()));
+        .address(cluster, owner, &method, &path)
+        .timeout(ASK_TIMEOUT);
     for value in request.headers().get_all(AUTHORIZATION) {
         asked = asked.append_header((AUTHORIZATION, value.clone()));
     }

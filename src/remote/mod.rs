@@ -40,6 +40,4 @@ pub(crate) use restore::restore_to;
 pub const THE_SHARD: u16 = 0;
 
 #[cfg(test)]
-mod take_over_tests;
-#[cfg(test)]
 mod tests;

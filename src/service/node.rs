@@ -169,10 +169,6 @@ impl Node {
         (0..shards).map(Shard)
     }
 
-    fn has(&self, shard: Shard) -> bool {
-        self.cluster().is_none_or(|cluster| shard.0 < cluster.table.len())
-    }
-
     /// Where an API key is known.
     ///
     /// # Errors
@@ -182,12 +178,7 @@ impl Node {
         key: &[u8],
         until: Instant,
     ) -> Result<Location<ShardService>, ServiceError> {
-        let named = shard_of_key(key).and_then(|name| self.shard_within(name));
-        let shard = match named {
-            Some(shard) => Some(shard),
-            None => self.shard_of(hash_of(key)).await?,
-        };
-        let shard = shard.filter(|shard| self.has(*shard));
+        let shard = self.shard_of(shard_of_key(key), || hash_of(key)).await?;
         self.locate(shard.ok_or_else(unknown_key)?, until).await
     }
 
@@ -201,11 +192,8 @@ impl Node {
         until: Instant,
     ) -> Result<Location<ShardService>, ServiceError> {
         let (name, user_id) = named_in(token).ok_or_else(invalid_token)?;
-        let shard = match name.and_then(|name| self.shard_within(name)) {
-            Some(shard) => Some(shard),
-            None => self.shard_of(hash_of(user_id.to_string().as_bytes())).await?,
-        };
-        let shard = shard.filter(|shard| self.has(*shard));
+        let hash = || hash_of(user_id.to_string().as_bytes());
+        let shard = self.shard_of(name, hash).await?;
         self.locate(shard.ok_or_else(invalid_token)?, until).await
     }
 
@@ -226,17 +214,21 @@ impl Node {
         self.locate(shard, until).await
     }
 
-    /// The shard that a credential names, if it was made in this cluster.
-    fn shard_within(&self, name: ShardName) -> Option<Shard> {
-        name.within(self.cluster()?.tag)
-    }
-
-    /// The shard of a credential that does not name it.
-    async fn shard_of(&self, hash: KeyHash) -> Result<Option<Shard>, ServiceError> {
-        match self.cluster() {
-            Some(cluster) => cluster.directory.shard_of_key(hash).await,
-            None => Ok(Some(THE_SHARD)),
-        }
+    /// The shard of a credential: the one that it names, if it was made in this cluster, and otherwise the one that has
+    /// imported it.
+    async fn shard_of(
+        &self,
+        name: Option<ShardName>,
+        hash: impl FnOnce() -> KeyHash,
+    ) -> Result<Option<Shard>, ServiceError> {
+        let Some(cluster) = self.cluster() else {
+            return Ok(Some(THE_SHARD));
+        };
+        let shard = match name.and_then(|name| name.within(cluster.tag)) {
+            Some(shard) => Some(shard),
+            None => cluster.directory.shard_of_key(hash()).await?,
+        };
+        Ok(shard.filter(|shard| shard.0 < cluster.table.len()))
     }
 
     /// Where a shard is served.

@@ -207,3 +207,15 @@ pub(super) async fn store_in(rooms: &Rooms, ordinal: u32, now_ns: i64, age_ns: i
         stored.await.unwrap();
     }
 }
+
+/// Points of the bucket's first source; `None` where the bucket answers 503.
+pub(super) async fn points_in(rooms: &Rooms, ordinal: u32) -> Option<u64> {
+    let bucket = bucket(rooms, ordinal);
+    rooms.buckets.point_count(&bucket, &[0]).await.ok()
+}
+
+/// Has the bucket's actor panic, which ends it.
+pub(super) async fn panic_in(rooms: &Rooms, ordinal: u32) {
+    let handle = rooms.buckets.handle(&bucket(rooms, ordinal)).unwrap();
+    handle.with(|_| panic!("on purpose")).await.unwrap_err();
+}

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, Fault, Operation, SimDisk};
 
-use super::live::{rooms_of, store_in};
+use super::live::{panic_in, points_in, rooms_of, store_in};
 use super::seed;
 use super::world::{RunningRooms, World, in_system};
 use crate::clock::Clock;
 
 const FAILING: u32 = 2;
-const SOURCE: u32 = 0;
 
 fn start(disk: &SimDisk, world: &World) -> RunningRooms {
     RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
@@ -25,15 +24,6 @@ fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
         .into_keys()
         .filter(|path| path.starts_with(dir))
         .collect()
-}
-
-/// Points of the source in the bucket; `None` where the bucket answers 503.
-async fn points(live: &RunningRooms, ordinal: u32) -> Option<u64> {
-    let bucket = live
-        .rooms
-        .catalog
-        .read(|catalog| catalog.bucket_by_ordinal(ordinal).cloned())?;
-    live.rooms.buckets.point_count(&bucket, &[SOURCE]).await.ok()
 }
 
 /// The entries of the bucket in a segment are damaged: the server starts, and its records in the log survive trimming.
@@ -60,11 +50,15 @@ fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
         let mut live = start(&disk, &world);
         let reasons = live.rooms.buckets.all_set_apart();
         assert!(reasons[&FAILING].contains("segment"), "{reasons:?}");
-        assert_eq!(points(&live, FAILING).await, None);
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, None);
         for round in 1..=3 {
             store_in(&rooms_of(&live), 1, now_ns, 0, 10).await;
             live.checkpoint().unwrap();
-            assert_eq!(points(&live, 1).await, Some(10 * round), "the others go on");
+            assert_eq!(
+                points_in(&rooms_of(&live), 1).await,
+                Some(10 * round),
+                "the others go on"
+            );
             assert_eq!(live.rooms.buckets.load().set_apart, 1);
         }
         assert_eq!(
@@ -76,17 +70,21 @@ fn a_bucket_that_does_not_open_is_set_apart_and_loses_nothing() {
 
         let disk = disk.crash(Crash::KINDS[1]);
         let live = start(&disk, &world);
-        assert_eq!(points(&live, FAILING).await, None, "set apart again");
+        assert_eq!(
+            points_in(&rooms_of(&live), FAILING).await,
+            None,
+            "set apart again"
+        );
         live.stop();
         disk.flip_bit(&segment, entry, 1);
         let mut live = start(&disk, &world);
-        assert_eq!(points(&live, FAILING).await, Some(130));
-        assert_eq!(points(&live, 1).await, Some(30));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(130));
+        assert_eq!(points_in(&rooms_of(&live), 1).await, Some(30));
         live.checkpoint().unwrap();
         assert_eq!(files(&disk, "data/carried"), [] as [PathBuf; 0]);
         live.stop();
         let live = start(&disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(points(&live, FAILING).await, Some(130));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(130));
         live.stop();
     });
 }
@@ -102,12 +100,7 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
         world.set_up(&live.rooms).await.unwrap();
         let now_ns = world.clock.now_ns();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 100).await;
-        let bucket = live
-            .rooms
-            .catalog
-            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
-        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
-        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        panic_in(&rooms_of(&live), FAILING).await;
         let deadline = Instant::now() + Duration::from_secs(60);
         while live.rooms.buckets.load().memory_bytes > 0 {
             assert!(Instant::now() < deadline, "its memory is released");
@@ -116,12 +109,16 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
         for round in 1..=3 {
             store_in(&rooms_of(&live), 1, now_ns, 0, 10).await;
             live.checkpoint().unwrap();
-            assert_eq!(points(&live, 1).await, Some(10 * round), "the others go on");
+            assert_eq!(
+                points_in(&rooms_of(&live), 1).await,
+                Some(10 * round),
+                "the others go on"
+            );
         }
-        assert_eq!(points(&live, FAILING).await, None);
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, None);
         live.stop();
         let live = start(&disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(points(&live, FAILING).await, Some(100));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(100));
         live.stop();
     });
 }
@@ -140,13 +137,8 @@ fn records_carried_for_a_failed_checkpoint_are_carried_again() {
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 100).await;
         live.checkpoint().unwrap();
         store_in(&rooms_of(&live), 1, now_ns, 0, 10).await;
-        let bucket = live
-            .rooms
-            .catalog
-            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
-        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
-        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        panic_in(&rooms_of(&live), FAILING).await;
         // The directory exists already, so that the segment itself cannot be written.
         disk.fail(Operation::Create, 2, Fault::Full { bytes: 0 });
         live.checkpoint().unwrap_err();
@@ -155,8 +147,8 @@ fn records_carried_for_a_failed_checkpoint_are_carried_again() {
         assert_eq!(files(&disk, "data/carried").len(), 1);
         live.stop();
         let live = start(&disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(points(&live, FAILING).await, Some(130));
-        assert_eq!(points(&live, 1).await, Some(10));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(130));
+        assert_eq!(points_in(&rooms_of(&live), 1).await, Some(10));
         live.stop();
     });
 }
@@ -201,21 +193,20 @@ fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {
             });
         }
         let job = begun.expect("begun");
-        let bucket = live
-            .rooms
-            .catalog
-            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
-        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
-        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        panic_in(&rooms_of(&live), FAILING).await;
         live.on_thread(|task| {
             task.checkpoint().unwrap();
             let merged = job.run(&AtomicBool::new(false));
             task.finish_merge(merged);
         });
-        assert_eq!(points(&live, FAILING).await, None, "it is set apart");
+        assert_eq!(
+            points_in(&rooms_of(&live), FAILING).await,
+            None,
+            "it is set apart"
+        );
         live.stop();
         let live = start(&disk.crash(Crash::KINDS[0]), &world);
-        assert_eq!(points(&live, FAILING).await, Some(stored));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(stored));
         live.stop();
     });
 }

@@ -1,5 +1,7 @@
 //! The format of a root, and who publishes what.
 
+mod take_over;
+
 use std::path::Path;
 
 use objects::sim::{Fault, SimObjects};

@@ -212,9 +212,7 @@ impl Keeper {
             let earlier = list_existing(&disk, &dir)?.into_iter();
             for name in earlier.filter(|name| Some(name) < own_name.as_ref()) {
                 // What is still being written there, by an opening that was dropped, is removed the next time.
-                if let Err(error) = disk.remove_dir_all(&dir.join(name)) {
-                    tracing::debug!(%error, "an old copy of a shard could not be removed yet");
-                }
+                try_remove(&dir.join(name));
             }
             disk.create_dir_all(&own)?;
             let layout = Layout::of(&own);
@@ -285,11 +283,7 @@ impl Keeper {
     /// removed with the next opening, or at the next start.
     fn remove_copy(&self, shard: Shard, epoch: Epoch) {
         let own = copy_dir(&self.opener.config.storage.data_dir, shard, epoch);
-        rt::task::spawn_blocking(move || {
-            if let Err(error) = StdDisk.remove_dir_all(&own) {
-                tracing::debug!(%error, "an old copy of a shard could not be removed yet");
-            }
-        });
+        rt::task::spawn_blocking(move || try_remove(&own));
     }
 
     fn is_at(&self, shard: Shard, epoch: Epoch) -> bool {
@@ -321,6 +315,12 @@ fn shard_dir(data_dir: &Path, shard: Shard) -> PathBuf {
 /// The directory with what one opening of a shard has copied and written.
 fn copy_dir(data_dir: &Path, shard: Shard, epoch: Epoch) -> PathBuf {
     shard_dir(data_dir, shard).join(format!("{epoch:020}"))
+}
+
+fn try_remove(copy: &Path) {
+    if let Err(error) = StdDisk.remove_dir_all(copy) {
+        tracing::debug!(%error, "an old copy of a shard could not be removed yet");
+    }
 }
 
 /// Removes what earlier processes have copied and written: each opening has a directory of its own.

@@ -65,6 +65,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     let url = config.log.clone().unwrap_or_default();
     let connect = |timeouts| Postgres::new(&url, timeouts).map_err(of_store);
     let made = find_made(connect(Timeouts::default())?).await?;
+    let tag = ClusterTag::of(&made.identity);
     let table = Arc::new(ShardTable::new(
         made.shards,
         config.lease,
@@ -101,7 +102,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         objects,
         extents,
         table: Arc::clone(&table),
-        tag: ClusterTag::of(&made.identity),
+        tag,
         directory: Arc::clone(&directory) as _,
         reports: reports.clone(),
         fetches: Semaphore::new(FETCHES_MAX),
@@ -113,7 +114,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     let tails = StoredTails::start(Box::new(connect(Timeouts::default())?));
     let cluster = Cluster {
         table,
-        tag: ClusterTag::of(&made.identity),
+        tag,
         directory,
         secret: config.secret.as_deref().unwrap_or_default().into(),
         extents: figures,

@@ -22,6 +22,7 @@ use wal::{LogOptions, SyncPolicy};
 use self::disk::{Class, OmittingDisk};
 use super::crash::check_image;
 use super::hooked_disk::HookedDisk;
+use super::live::{bucket, panic_in, rooms_of};
 use super::model::Model;
 use super::world::{Failure, RunningRooms, World, home, in_system, layout};
 use super::{exhaustive, seed};
@@ -187,19 +188,13 @@ impl Scenario {
             self.world.ingest(&live.rooms, 2).await?;
         }
         self.world.rows = None;
-        let bucket = live
-            .rooms
-            .catalog
-            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned())
-            .expect("it was made");
-        let handle = live.rooms.buckets.handle(&bucket).expect("it runs");
-        handle
-            .with(|_| panic!("on purpose"))
-            .await
-            .expect_err("its actor is gone");
+        let rooms = rooms_of(&live);
+        panic_in(&rooms, FAILING).await;
         live.checkpoint().map_err(Failure::Checkpoint)?;
         for _ in 0..2 {
-            self.world.create_source(&live.rooms, Some(bucket.id)).await?;
+            self.world
+                .create_source(&live.rooms, Some(bucket(&rooms, FAILING).id))
+                .await?;
         }
         Ok(())
     }

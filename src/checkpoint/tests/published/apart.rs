@@ -3,21 +3,13 @@
 use disk::sim::SimDisk;
 use objects::sim::SimObjects;
 
-use super::super::live::{rooms_of, store_in};
-use super::super::world::{RunningRooms, World, in_system};
+use super::super::live::{panic_in, points_in, rooms_of, store_in};
+use super::super::world::{World, in_system};
 use super::{all_checkpoints, restored, start};
 use crate::checkpoint::tests::seed;
 use crate::clock::Clock;
 
 const FAILING: u32 = 2;
-
-async fn points(live: &RunningRooms) -> Option<u64> {
-    let bucket = live
-        .rooms
-        .catalog
-        .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned())?;
-    live.rooms.buckets.point_count(&bucket, &[0]).await.ok()
-}
 
 #[test]
 fn carried_records_are_published_and_restored() {
@@ -30,14 +22,9 @@ fn carried_records_are_published_and_restored() {
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 100).await;
         live.checkpoint().unwrap();
         store_in(&rooms_of(&live), FAILING, now_ns, 0, 30).await;
-        let bucket = live
-            .rooms
-            .catalog
-            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
-        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
-        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        panic_in(&rooms_of(&live), FAILING).await;
         live.checkpoint().unwrap();
-        assert_eq!(points(&live).await, None);
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, None);
         live.stop();
         let newest = &all_checkpoints(&store)[0];
         let carried = newest
@@ -47,7 +34,7 @@ fn carried_records_are_published_and_restored() {
             .filter(|file| file.local.starts_with("carried/"));
         assert_eq!(carried.count(), 1);
         let live = start(&store, &restored(&store, newest), &world);
-        assert_eq!(points(&live).await, Some(130));
+        assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(130));
         live.stop();
     });
 }

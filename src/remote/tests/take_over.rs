@@ -15,7 +15,7 @@ use fastrand::Rng;
 use objects::Bytes;
 use objects::sim::{Fault, SimObjects};
 
-use super::{Epochs, Published, Publisher, PublisherOptions, TakenOver, fetch, take_over};
+use super::super::{Epochs, Published, Publisher, PublisherOptions, TakenOver, fetch, take_over};
 use crate::checkpoint::tests::seed;
 use crate::checkpoint::{Layout, Manifest, shared, write_segment};
 use crate::clock::{Clock, ManualClock, SECOND_NS};
@@ -73,7 +73,7 @@ fn write(disk: &SimDisk, id: u64) {
     written.unwrap();
 }
 
-fn publisher(world: &World, disk: &SimDisk, epoch: u64, taken_over: Option<super::Root>) -> Publisher {
+fn publisher(world: &World, disk: &SimDisk, epoch: u64, taken_over: Option<super::super::Root>) -> Publisher {
     Publisher::new(PublisherOptions {
         store: Arc::new(world.objects.clone()),
         disk: Arc::new(disk.clone()),
