@@ -22,7 +22,7 @@ use crate::checkpoint;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ServiceError;
-use crate::http::{self, Tls, TlsError};
+use crate::http::{self, NodeAccess, Tls, TlsError};
 use crate::open_files;
 use crate::remote::Publishing;
 use crate::service::{Node, Service};
@@ -58,7 +58,8 @@ pub struct Running {
     server: RunningServer,
     /// What serves the other nodes of a cluster.
     inside: Option<RunningServer>,
-    tls: Option<Tls>,
+    /// The certificates in use.
+    tls: Vec<Tls>,
     node: Data<Node>,
     kind: Kind,
     /// Notified when a node of a cluster has lost its data directory and must stop.
@@ -167,6 +168,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let config = Arc::new(config);
     let tls = config.server.tls().map(|files| Tls::read(&files));
     let tls = tls.transpose()?;
+    let access = NodeAccess::read(&config.cluster)?;
     open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir)?;
     let bind_error = |source| StartupError::Bind {
@@ -182,8 +184,8 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     };
     let opener = Arc::new(Opener::start(Arc::clone(&config), clock, checkpoints)?);
     let inside = bind_inside(&config)?;
-    let address = inside.as_ref().map(|inside| inside.address);
-    let mut starting = pin!(start_node(Arc::clone(&opener), address));
+    let place = inside.as_ref().map(|inside| (inside.address, access.clone()));
+    let mut starting = pin!(start_node(Arc::clone(&opener), place));
     let started = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
         Ok(started) => started,
         Err(_) => {
@@ -205,7 +207,8 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let directory_gone = Arc::new(Notify::new());
     let gone = Arc::clone(&directory_gone);
     watch_directory(&lock, node.clone(), gone).map_err(ServiceError::internal)?;
-    let http = http::Server::new(node.clone());
+    let certificates = tls.iter().chain(access.tls()).cloned().collect();
+    let http = http::Server::new(node.clone(), access);
     let server = http.start(&listener, tls.as_ref()).map_err(bind_error)?;
     let inside = inside.map(|listener| http.start_inside(&listener)).transpose();
     let inside = inside.map_err(ServiceError::internal)?;
@@ -220,7 +223,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     Ok(Running {
         server,
         inside,
-        tls,
+        tls: certificates,
         node,
         kind,
         directory_gone,
@@ -241,13 +244,16 @@ fn bind_inside(config: &Config) -> Result<Option<Listener>, StartupError> {
         .map_err(|source| StartupError::BindInside { address, source })
 }
 
-/// Starts what serves requests: recovers the one shard of a server on one machine, or joins the cluster, where other nodes
-/// reach this one at `inside`.
-async fn start_node(opener: Arc<Opener>, inside: Option<SocketAddr>) -> Result<(Node, Kind), StartupError> {
-    if let Some(inside) = inside {
+/// Starts what serves requests: recovers the one shard of a server on one machine, or joins the cluster. `place`: the address
+/// of the listener for other nodes, and what connections with them need.
+async fn start_node(
+    opener: Arc<Opener>,
+    place: Option<(SocketAddr, NodeAccess)>,
+) -> Result<(Node, Kind), StartupError> {
+    if let Some((inside, access)) = place {
         let configured = opener.config.cluster.address.clone();
         let address = configured.unwrap_or_else(|| inside.to_string());
-        let (node, member) = cluster::join(&opener, address).await?;
+        let (node, member) = cluster::join(&opener, address, access).await?;
         return Ok((node, Kind::Cluster(member)));
     }
     let (publishing, publish) = remote::start(&opener.config, &opener.clock)?.unzip();
@@ -326,16 +332,20 @@ fn watch_directory(lock: &Arc<DirectoryLock>, node: Data<Node>, gone: Arc<Notify
     thread.spawn(watch).map(drop)
 }
 
-/// Reads the certificate again at every SIGHUP, which then does not end the process.
-fn reload_at_signals(mut signals: Signal, tls: Option<Tls>) {
+/// Reads the certificates again at every SIGHUP, which then does not end the process.
+fn reload_at_signals(mut signals: Signal, certificates: Vec<Tls>) {
     actix_web::rt::spawn(async move {
         loop {
             signals.recv().await;
-            match tls.as_ref().map(Tls::reload) {
-                None => tracing::info!("SIGHUP: nothing to reload without TLS"),
-                Some(Ok(())) => tracing::info!("SIGHUP: the certificate was reloaded"),
-                Some(Err(error)) => {
-                    tracing::error!(%error, "SIGHUP: reloading failed; the old certificate stays in use")
+            if certificates.is_empty() {
+                tracing::info!("SIGHUP: nothing to reload without TLS");
+            }
+            for tls in &certificates {
+                match tls.reload() {
+                    Ok(()) => tracing::info!("SIGHUP: the certificate was reloaded"),
+                    Err(error) => {
+                        tracing::error!(%error, "SIGHUP: reloading failed; the old certificate stays in use");
+                    }
                 }
             }
         }

@@ -75,9 +75,11 @@ pub struct ServerConfig {
     pub cors_origins: Vec<String>,
 }
 
-/// The files required for TLS.
+/// The files of a listener with TLS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsConfig {
+    /// The section of the configuration that names them.
+    pub section: &'static str,
     /// PEM file, the server's own certificate first.
     pub certificate: PathBuf,
     /// PEM file with the private key.
@@ -88,6 +90,7 @@ impl ServerConfig {
     /// The TLS files; `None` if TLS is not configured.
     pub fn tls(&self) -> Option<TlsConfig> {
         Some(TlsConfig {
+            section: "server",
             certificate: self.tls_certificate.clone()?,
             key: self.tls_key.clone()?,
         })
@@ -241,6 +244,12 @@ pub struct ClusterConfig {
     pub address: Option<String>,
     #[serde(deserialize_with = "optional")]
     pub secret: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    pub tls_certificate: Option<PathBuf>,
+    #[serde(deserialize_with = "optional")]
+    pub tls_key: Option<PathBuf>,
+    #[serde(deserialize_with = "optional")]
+    pub tls_ca: Option<PathBuf>,
     #[serde(rename = "lease_seconds", deserialize_with = "integer_seconds::<_, 2, 60>")]
     pub lease: Duration,
     #[serde(deserialize_with = "integer::<_, _, MIB, { 1_024 * TIB }>")]
@@ -256,6 +265,9 @@ impl std::fmt::Debug for ClusterConfig {
             .field("listen", &self.listen)
             .field("address", &self.address)
             .field("secret", &self.secret.as_ref().map(|_| "<secret>"))
+            .field("tls_certificate", &self.tls_certificate)
+            .field("tls_key", &self.tls_key)
+            .field("tls_ca", &self.tls_ca)
             .field("lease", &self.lease)
             .field("disk_cache_bytes_max", &self.disk_cache_bytes_max)
             .finish()
@@ -312,7 +324,27 @@ impl Config {
     }
 }
 
+/// The files of a node whose connections with other nodes have TLS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeTlsConfig {
+    /// The files of its listener.
+    pub listener: TlsConfig,
+    /// PEM file with the certificates that those of all nodes are signed by.
+    pub ca: PathBuf,
+}
+
 impl ClusterConfig {
+    /// The TLS files; `None` if TLS is not configured.
+    pub fn tls(&self) -> Option<NodeTlsConfig> {
+        let listener = TlsConfig {
+            section: "cluster",
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
+        };
+        let ca = self.tls_ca.clone()?;
+        Some(NodeTlsConfig { listener, ca })
+    }
+
     /// Checks that a cluster is configured.
     ///
     /// # Errors
@@ -337,6 +369,13 @@ impl ClusterConfig {
         if self.objects.is_none() {
             return Err(
                 "cluster.objects is not set; a node of a cluster keeps its checkpoints there".to_owned(),
+            );
+        }
+        let tls = [&self.tls_certificate, &self.tls_key, &self.tls_ca];
+        if tls.iter().any(|file| file.is_some()) && self.tls().is_none() {
+            return Err(
+                "TLS between nodes needs all of cluster.tls_certificate, cluster.tls_key and cluster.tls_ca"
+                    .to_owned(),
             );
         }
         if storage.remote.is_some() {

@@ -44,6 +44,7 @@ fn variables_set_by_the_packages_are_config_keys() {
     for text in [
         include_str!("../../packaging/tidewatch.service"),
         include_str!("../../packaging/Dockerfile"),
+        include_str!("../../packaging/compose/compose.yaml"),
     ] {
         let words = text.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
         let names: Vec<_> = words.filter(|word| word.starts_with("TIDEWATCH_")).collect();
@@ -152,6 +153,34 @@ fn a_log_that_fills_before_it_is_trimmed_is_refused() {
         error.contains("wal.tail_bytes_max") && error.contains("storage.checkpoint_bytes"),
         "{error}"
     );
+}
+
+#[test]
+fn a_node_whose_configuration_lacks_something_is_refused() {
+    let node = [
+        ("TIDEWATCH_CLUSTER__LOG", "postgres://db/tidewatch"),
+        ("TIDEWATCH_CLUSTER__OBJECTS", "file:///objects"),
+        ("TIDEWATCH_CLUSTER__SECRET", "sixteen letters!"),
+        ("TIDEWATCH_CLUSTER__TLS_CERTIFICATE", "node.pem"),
+        ("TIDEWATCH_CLUSTER__TLS_KEY", "node.key"),
+        ("TIDEWATCH_CLUSTER__TLS_CA", "ca.pem"),
+    ];
+    let refusal = |variables: &[(&str, &str)]| {
+        let loaded = load(&Flags::default(), environment(variables));
+        loaded.err().map(|error| error.to_string())
+    };
+    assert_eq!(refusal(&node), None);
+    assert_eq!(refusal(&node[..3]), None, "TLS is optional");
+    for without in 1..node.len() {
+        let mut rest = node.to_vec();
+        let (name, _) = rest.remove(without);
+        let key = name
+            .trim_start_matches("TIDEWATCH_")
+            .replace("__", ".")
+            .to_lowercase();
+        let refused = refusal(&rest).unwrap_or_default();
+        assert!(refused.contains(&key), "{key}: {refused}");
+    }
 }
 
 #[test]

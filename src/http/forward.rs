@@ -18,27 +18,24 @@ use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use awc::error::{ConnectError, SendRequestError};
-use awc::{Client, ClientRequest, ClientResponse, Connector};
+use awc::{ClientRequest, ClientResponse};
 use futures_util::future::{Either, select};
 use serde_json::Value;
 
-use super::body::{self, Body};
+use super::body;
 use super::endpoint::Arrived;
 use super::inside;
+use super::node_client::NodeClient;
 use super::server::request_context::id_of;
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::service::{Cluster, Location, Node, Owner};
 
-/// Connections of one worker to all other nodes; above it requests wait.
-const CONNECTIONS_MAX: usize = 1_024;
 /// Pause before a node that cannot be reached is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 /// `Retry-After` of a request whose owner did not answer.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
-/// Time for telling a node something.
-const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for another node's part of an answer.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
@@ -49,22 +46,6 @@ const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
 /// The route whose `POST` only reads.
 const QUERY: &str = "/api/data/query";
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// A worker's connections to other nodes.
-pub struct Forwarder {
-    client: Client,
-}
-
-/// Tells the node at this address that the tables have changed.
-///
-/// # Errors
-/// The node does not answer. It reads the tables by itself, a little later.
-pub async fn tell_news(address: &str, secret: &str) -> Result<(), SendRequestError> {
-    let url = format!("http://{address}{}", inside::NEWS_PATH);
-    let told = Client::default().post(url).timeout(TELL_TIMEOUT);
-    let told = told.insert_header((inside::SECRET.clone(), secret)).send().await;
-    told.map(drop)
-}
 
 /// The outcome of passing a request on.
 pub enum Forwarded {
@@ -88,8 +69,8 @@ struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// The client's request, whose body was read.
-    fn request(request: &'a HttpRequest, sent: Option<&Body>, until: Instant) -> Self {
+    /// The client's request with its body.
+    fn request(request: &'a HttpRequest, body: Bytes, until: Instant) -> Self {
         Outgoing {
             request,
             // The answer to HEAD is that to GET, without the body, which the listener leaves out.
@@ -98,10 +79,18 @@ impl<'a> Outgoing<'a> {
                 ref method => method.clone(),
             },
             target: request.uri().path_and_query().map_or("/", PathAndQuery::as_str),
-            body: sent.map_or_else(Bytes::new, Body::bytes),
-            is_too_large: sent.is_none(),
+            body,
+            is_too_large: false,
             is_repeatable: is_repeatable(request),
             until,
+        }
+    }
+
+    /// The client's request, whose body is left out.
+    fn too_large(request: &'a HttpRequest, until: Instant) -> Self {
+        Outgoing {
+            is_too_large: true,
+            ..Outgoing::request(request, Bytes::new(), until)
         }
     }
 
@@ -126,51 +115,37 @@ enum Delivered {
     Here,
 }
 
-impl Forwarder {
-    /// No connections yet. Must be created on the worker's thread.
-    pub fn new() -> Self {
-        let connector = Connector::new().limit(CONNECTIONS_MAX);
-        let client = Client::builder().connector(connector).disable_redirects();
-        Forwarder {
-            client: client.no_default_headers().finish(),
-        }
-    }
+/// A request to the owner of a shard.
+fn to_owner(client: &NodeClient, owner: &Owner, method: &Method, target: &str) -> ClientRequest {
+    client
+        .request(method, &owner.address, target)
+        .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()))
+}
 
-    /// A request to the owner of a shard, as nodes send it.
-    fn address(&self, cluster: &Cluster, owner: &Owner, method: &Method, target: &str) -> ClientRequest {
-        self.client
-            .request(method.clone(), format!("http://{}{target}", owner.address))
-            .insert_header((inside::SECRET.clone(), cluster.secret.as_bytes()))
-            .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()))
+async fn send(
+    client: &NodeClient,
+    owner: &Owner,
+    outgoing: &Outgoing<'_>,
+) -> Result<ClientResponse, SendRequestError> {
+    let request = outgoing.request;
+    let mut sent = to_owner(client, owner, &outgoing.method, outgoing.target)
+        .no_decompress()
+        .timeout(outgoing.until.saturating_duration_since(Instant::now()));
+    for (name, value) in request.headers() {
+        if !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name) {
+            sent = sent.append_header((name.clone(), value.clone()));
+        }
     }
-
-    async fn send(
-        &self,
-        cluster: &Cluster,
-        owner: &Owner,
-        outgoing: &Outgoing<'_>,
-    ) -> Result<ClientResponse, SendRequestError> {
-        let request = outgoing.request;
-        let mut sent = self
-            .address(cluster, owner, &outgoing.method, outgoing.target)
-            .no_decompress()
-            .timeout(outgoing.until.saturating_duration_since(Instant::now()));
-        for (name, value) in request.headers() {
-            if !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name) {
-                sent = sent.append_header((name.clone(), value.clone()));
-            }
-        }
-        if let Some(client) = request.peer_addr() {
-            sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
-        }
-        if let Some(id) = id_of(request) {
-            sent = sent.insert_header((inside::REQUEST_ID.clone(), id.to_string()));
-        }
-        if outgoing.is_too_large {
-            sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));
-        }
-        sent.send_body(outgoing.body.clone()).await
+    if let Some(client) = request.peer_addr() {
+        sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
     }
+    if let Some(id) = id_of(request) {
+        sent = sent.insert_header((inside::REQUEST_ID.clone(), id.to_string()));
+    }
+    if outgoing.is_too_large {
+        sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));
+    }
+    sent.send_body(outgoing.body.clone()).await
 }
 
 /// Asks another node for its part of an answer that several shards give: a request of this method to this path, with the
@@ -185,10 +160,8 @@ pub async fn ask(
     (method, path): (Method, String),
     body: Option<&Value>,
 ) -> Result<(StatusCode, Value), ServiceError> {
-    let (cluster, forwarder) = means(node, request)?;
-    let mut asked = forwarder
-        .address(cluster, owner, &method, &path)
-        .timeout(ASK_TIMEOUT);
+    let (_, client) = means(node, request)?;
+    let mut asked = to_owner(client, owner, &method, &path).timeout(ASK_TIMEOUT);
     for value in request.headers().get_all(AUTHORIZATION) {
         asked = asked.append_header((AUTHORIZATION, value.clone()));
     }
@@ -202,11 +175,12 @@ pub async fn ask(
     Ok((answer.status(), read))
 }
 
-fn means<'a>(node: &'a Node, request: &'a HttpRequest) -> Result<(&'a Cluster, &'a Forwarder), ServiceError> {
-    let forwarder = request
-        .app_data::<Data<Forwarder>>()
-        .map(|forwarder| &***forwarder);
-    let means = node.cluster().zip(forwarder);
+fn means<'a>(
+    node: &'a Node,
+    request: &'a HttpRequest,
+) -> Result<(&'a Cluster, &'a NodeClient), ServiceError> {
+    let client = request.app_data::<Data<NodeClient>>().map(|client| &***client);
+    let means = node.cluster().zip(client);
     means.ok_or_else(|| ServiceError::internal("BUG: a request has another owner without a cluster"))
 }
 
@@ -230,10 +204,10 @@ pub async fn forward(
         payload,
         until,
     } = arrived;
-    let (cluster, forwarder) = means(node, &request)?;
-    if needs_credential && body::may_be_large(&request) {
+    let (cluster, client) = means(node, &request)?;
+    if needs_credential && has_body(&request) && body::may_be_large(&request) {
         let question = Outgoing::question(&request, until);
-        match deliver(forwarder, cluster, &mut owner, &question).await? {
+        match deliver(client, cluster, &mut owner, &question).await? {
             Delivered::Answered(answer) if answer.status() == StatusCode::NO_CONTENT => {}
             Delivered::Answered(refusal) => return Ok(Forwarded::Answered(respond(refusal))),
             Delivered::Here => {
@@ -245,13 +219,16 @@ pub async fn forward(
             }
         }
     }
-    let sent = match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
-        // The owner says so, after it has checked who calls.
-        Err(error) if error.kind == ErrorKind::PayloadTooLarge => None,
-        sent => Some(sent?),
+    let outgoing = if has_body(&request) {
+        match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
+            // The owner says so, after it has checked who calls.
+            Err(error) if error.kind == ErrorKind::PayloadTooLarge => Outgoing::too_large(&request, until),
+            body => Outgoing::request(&request, body?.bytes(), until),
+        }
+    } else {
+        Outgoing::request(&request, Bytes::new(), until)
     };
-    let outgoing = Outgoing::request(&request, sent.as_ref(), until);
-    match deliver(forwarder, cluster, &mut owner, &outgoing).await? {
+    match deliver(client, cluster, &mut owner, &outgoing).await? {
         Delivered::Answered(answer) => {
             cluster.table.counts.forwarded();
             Ok(Forwarded::Answered(respond(answer)))
@@ -268,13 +245,13 @@ pub async fn forward(
 
 /// Sends something to the owner of a shard, and to the next one if that is none any more, until the request's time is over.
 async fn deliver(
-    forwarder: &Forwarder,
+    client: &NodeClient,
     cluster: &Cluster,
     owner: &mut Owner,
     outgoing: &Outgoing<'_>,
 ) -> Result<Delivered, ServiceError> {
     loop {
-        let refused = match attempt(forwarder, cluster, owner, outgoing).await {
+        let refused = match attempt(client, cluster, owner, outgoing).await {
             Attempt::Answered(answer) => return Ok(Delivered::Answered(answer)),
             Attempt::Moved => Some(&*owner),
             Attempt::Failed(error) => {
@@ -302,13 +279,8 @@ enum Attempt {
     Failed(SendRequestError),
 }
 
-async fn attempt(
-    forwarder: &Forwarder,
-    cluster: &Cluster,
-    owner: &Owner,
-    outgoing: &Outgoing<'_>,
-) -> Attempt {
-    let sending = pin!(forwarder.send(cluster, owner, outgoing));
+async fn attempt(client: &NodeClient, cluster: &Cluster, owner: &Owner, outgoing: &Outgoing<'_>) -> Attempt {
+    let sending = pin!(send(client, owner, outgoing));
     let sent = match outgoing.is_repeatable {
         // A node that is frozen answers nothing, and is replaced after its lease.
         true => match select(sending, pin!(cluster.table.moved(owner))).await {
@@ -327,10 +299,15 @@ async fn attempt(
     }
 }
 
+/// Whether the request may have a body that means something (RFC 9110, 9.3.1).
+fn has_body(request: &HttpRequest) -> bool {
+    !matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
 /// Whether a request may be sent again although an owner may have carried it out: it changes nothing, or its idempotency key
 /// makes the second one harmless, on the routes that know such keys.
 fn is_repeatable(request: &HttpRequest) -> bool {
-    matches!(*request.method(), Method::GET | Method::HEAD)
+    !has_body(request)
         || request.path() == QUERY
         || INGESTS.contains(&request.path()) && request.headers().contains_key(&IDEMPOTENCY_KEY)
 }

@@ -85,10 +85,10 @@ pub fn not_here() -> HttpResponse {
 /// The path at which a node is told that the tables have changed.
 pub const NEWS_PATH: &str = "/cluster/news";
 
-/// Has the tables read soon.
+/// Answers when the tables have been read once more.
 pub async fn news(node: Data<Node>) -> HttpResponse {
     if let Some(cluster) = node.cluster() {
-        cluster.table.ask_for_news();
+        cluster.table.read_again().await;
     }
     HttpResponse::NoContent().finish()
 }

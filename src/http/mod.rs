@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod forward;
 mod inside;
+mod node_client;
 mod pieces;
 mod resources;
 mod respond;
@@ -21,7 +22,7 @@ mod shape;
 mod table;
 mod write;
 
-pub use forward::tell_news;
+pub use node_client::{NodeAccess, NodeClient};
 pub use resources::query_body::read_query;
 pub use server::{Server, Tls, TlsError, start_recovering};
 pub use shape::email;

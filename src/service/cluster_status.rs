@@ -33,6 +33,8 @@ pub trait Tails: Send + Sync {
 pub struct Seen {
     /// The node.
     pub me: NodeId,
+    /// When the log store was asked, on the clock of the lease.
+    pub asked_at: Duration,
     /// The tables.
     pub tables: Arc<Tables>,
 }
@@ -213,6 +215,7 @@ mod tests {
             };
             self.table.set_seen(Seen {
                 me: ME,
+                asked_at: self.table.now(),
                 tables: Arc::new(Tables {
                     nodes: Vec::new(),
                     shards: vec![row],

@@ -130,6 +130,7 @@ impl ShardTable {
     /// Notes what a round of membership has shown.
     pub fn set_seen(&self, seen: Seen) {
         *self.seen.lock() = Some(Arc::new(seen));
+        self.changed.notify_waiters();
     }
 
     /// What the last round of membership has shown; `None` before the first.
@@ -256,6 +257,20 @@ impl ShardTable {
     /// A node was found not to own a shard any more: the tables should be read again soon.
     pub fn ask_for_news(&self) {
         self.stale.notify_one();
+    }
+
+    /// Has the tables read, and waits until this node knows what they say now.
+    pub async fn read_again(&self) {
+        let now = self.now();
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.seen().is_some_and(|seen| seen.asked_at >= now) {
+                return;
+            }
+            self.ask_for_news();
+            changed.await;
+        }
     }
 
     /// Waits until somebody asks for news.

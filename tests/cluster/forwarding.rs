@@ -20,7 +20,7 @@ use crate::world::World;
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// A bucket of a new organization, and a node that does not own its shard.
-fn elsewhere(world: &World) -> (Tenant, usize) {
+pub fn elsewhere(world: &World) -> (Tenant, usize) {
     let tenant = Tenant::sign_up(world, &world.nodes[0].server.client);
     let owner = until("the shard has an owner", || {
         world.owners().get(&tenant.shard).copied()

@@ -17,6 +17,7 @@ mod checker_tests;
 mod client;
 #[path = "../support/postgres.rs"]
 mod database;
+mod durability;
 mod figures;
 mod forwarding;
 #[path = "../support/given.rs"]
@@ -40,6 +41,7 @@ mod round;
 mod tenant;
 #[path = "../support/time.rs"]
 mod time;
+mod tls;
 mod turn;
 mod whole_cluster;
 mod world;

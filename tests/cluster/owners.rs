@@ -110,6 +110,11 @@ fn every_node_shows_the_operator_the_owners_that_the_database_has() {
             world.nodes[0].server.stop().success(),
             "contract 9: SIGTERM: exit 0"
         );
+        for node in 1..NODES {
+            let owners = shown_owners(world, node, NODES).or_else(|| shown_owners(world, node, NODES - 1));
+            let is_gone = owners.is_some_and(|owners| owners.values().all(|owner| *owner != 0));
+            assert!(is_gone, "a node ends when the others know that it owns nothing");
+        }
         agree(world, &all[1..]);
         world.launch(0);
         world.settle();

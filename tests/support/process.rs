@@ -24,7 +24,7 @@ pub const OPERATOR_TOKEN: &str = "operator-token-of-the-tests";
 /// A server's configuration: keys of the contract's chapter 9 by their dotted names, passed in the environment.
 #[derive(Clone, Default)]
 pub struct Setup {
-    variables: Vec<(String, String)>,
+    pub variables: Vec<(String, String)>,
     /// Whether the server is killed when the thread that launches it ends, even if this process is killed.
     pub is_tied: bool,
 }

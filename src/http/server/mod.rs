@@ -21,8 +21,8 @@ use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
-use crate::http::forward::Forwarder;
 use crate::http::inside::{self, Inside};
+use crate::http::node_client::{NodeAccess, NodeClient};
 use crate::http::table;
 use crate::open_files;
 use crate::service::Node;
@@ -33,6 +33,7 @@ use middleware::Shared;
 use request_metrics::RequestMetrics;
 
 pub use recovering::start_recovering;
+pub(super) use tls::PemFile;
 pub use tls::{Tls, TlsError};
 
 /// Headers of an answer that a page of another origin may read.
@@ -54,11 +55,13 @@ pub struct Server {
     bodies: Data<BodyBudget>,
     answers: AnswerBudget,
     metrics: Arc<RequestMetrics>,
+    /// For connections with the other nodes of a cluster.
+    access: NodeAccess,
 }
 
 impl Server {
     /// A server of this node, which serves nobody yet.
-    pub fn new(node: Data<Node>) -> Self {
+    pub fn new(node: Data<Node>, access: NodeAccess) -> Self {
         process::note_start();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = &node.config;
@@ -71,6 +74,7 @@ impl Server {
             answers: AnswerBudget::new(config.server.answer_bytes_max),
             metrics: Arc::new(RequestMetrics::new(table::patterns(&node))),
             node,
+            access,
         }
     }
 
@@ -82,7 +86,7 @@ impl Server {
         let options = self.options(server_config(tls)?);
         let config = self.node.config.server.clone();
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
-        let shared = self.shared(&options.counts);
+        let (shared, access) = (self.shared(&options.counts), self.access.clone());
         let router = move || {
             App::new()
                 .app_data(node.clone())
@@ -90,7 +94,7 @@ impl Server {
                 .app_data(Data::new(answers.clone()))
                 // One instance for each worker, so that workers do not share a reference count.
                 .app_data(Data::new(shared.clone()))
-                .app_data(Data::new(Forwarder::new()))
+                .app_data(Data::new(NodeClient::new(access.clone())))
                 .wrap(Condition::new(
                     !config.cors_origins.is_empty(),
                     cors(&config.cors_origins),
@@ -106,7 +110,7 @@ impl Server {
     /// # Errors
     /// The operating system refuses.
     pub fn start_inside(&self, listener: &Listener) -> io::Result<RunningServer> {
-        let options = self.options(None);
+        let options = self.options(server_config(self.access.tls())?);
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
         let shared = self.shared(&options.counts);
         let router = move || {

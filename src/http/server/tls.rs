@@ -1,5 +1,5 @@
-//! TLS: a certificate and its key from PEM files, read at start and again when the operator asks for it. Open
-//! connections keep the certificate they began with.
+//! TLS of a listener: a certificate and its key from PEM files, read at start and again when the operator asks for it.
+//! Open connections keep the certificate they began with.
 
 use std::fmt::Display;
 use std::fs;
@@ -72,21 +72,16 @@ impl Tls {
 }
 
 fn certified(files: &TlsConfig) -> Result<Arc<CertifiedKey>, TlsError> {
-    let (of_certificate, of_key) = (
-        Named("server.tls_certificate", &files.certificate),
-        Named("server.tls_key", &files.key),
-    );
-    let bytes = of_certificate.read()?;
-    let chain: Result<Vec<CertificateDer<'static>>, pem::Error> =
-        CertificateDer::pem_slice_iter(&bytes).collect();
-    let chain = chain.map_err(|error| of_certificate.error(format_args!("is not PEM: {error}")))?;
-    if chain.is_empty() {
-        return Err(of_certificate.error("holds no certificate in PEM"));
-    }
+    let of_certificate = PemFile::new(files.section, "tls_certificate", &files.certificate);
+    let of_key = PemFile::new(files.section, "tls_key", &files.key);
+    let chain = of_certificate.certificates()?;
     let key = PrivateKeyDer::from_pem_slice(&of_key.read()?)
         .map_err(|error| of_key.error(format_args!("holds no private key in PEM: {error}")))?;
     let certified = CertifiedKey::from_der(chain, key, &default_provider()).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => of_key.error("is not the key of server.tls_certificate"),
+        rustls::Error::InconsistentKeys(_) => of_key.error(format_args!(
+            "is not the key of {}.tls_certificate",
+            files.section
+        )),
         rustls::Error::InvalidCertificate(_) => of_certificate.error(format_args!("cannot be used: {error}")),
         error => of_key.error(format_args!("cannot be used: {error}")),
     })?;
@@ -94,14 +89,43 @@ fn certified(files: &TlsConfig) -> Result<Arc<CertifiedKey>, TlsError> {
 }
 
 /// A file and the config key that names it.
-struct Named<'a>(&'static str, &'a Path);
+pub(in crate::http) struct PemFile<'a> {
+    section: &'static str,
+    key: &'static str,
+    path: &'a Path,
+}
 
-impl Named<'_> {
-    fn read(&self) -> Result<Vec<u8>, TlsError> {
-        fs::read(self.1).map_err(|error| self.error(format_args!("cannot be read: {error}")))
+impl<'a> PemFile<'a> {
+    /// The file that `section.key` names.
+    pub(in crate::http) fn new(section: &'static str, key: &'static str, path: &'a Path) -> Self {
+        PemFile { section, key, path }
     }
 
-    fn error(&self, fault: impl Display) -> TlsError {
-        TlsError(format!("{} ({}) {fault}", self.0, self.1.display()))
+    /// Its certificates, at least one.
+    ///
+    /// # Errors
+    /// It cannot be read, or has none.
+    pub(in crate::http) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let bytes = self.read()?;
+        let read: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&bytes).collect();
+        let read = read.map_err(|error| self.error(format_args!("is not PEM: {error}")))?;
+        if read.is_empty() {
+            return Err(self.error("holds no certificate in PEM"));
+        }
+        Ok(read)
+    }
+
+    /// The error that it has this fault.
+    pub(in crate::http) fn error(&self, fault: impl Display) -> TlsError {
+        TlsError(format!(
+            "{}.{} ({}) {fault}",
+            self.section,
+            self.key,
+            self.path.display()
+        ))
+    }
+
+    fn read(&self) -> Result<Vec<u8>, TlsError> {
+        fs::read(self.path).map_err(|error| self.error(format_args!("cannot be read: {error}")))
     }
 }

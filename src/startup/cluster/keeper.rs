@@ -23,7 +23,7 @@ use crate::catalog::Command;
 use crate::checkpoint::{self, Layout, Rooms, StoredHome};
 use crate::error::ServiceError;
 use crate::extents::ExtentCache;
-use crate::http;
+use crate::http::NodeClient;
 use crate::journal::{Journal, StoredShard};
 use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions, TakenOver};
 use crate::service::{ClusterTag, Directory, Service, ShardName, ShardPlace, ShardTable};
@@ -55,6 +55,7 @@ pub(super) struct Keeper {
     pub(super) tag: ClusterTag,
     pub(super) directory: Arc<dyn Directory>,
     pub(super) reports: Reports,
+    pub(super) others: NodeClient,
     /// Places for checkpoints that are being copied.
     pub(super) fetches: Semaphore,
     pub(super) shards: RefCell<BTreeMap<Shard, Kept>>,
@@ -111,8 +112,7 @@ impl Keeper {
 
     /// Tells another node that a shard is free for it. It would find out by itself, a little later.
     async fn tell(self: Rc<Self>, address: String) {
-        let secret = self.opener.config.cluster.secret.as_deref().unwrap_or_default();
-        if let Err(error) = http::tell_news(&address, secret).await {
+        if let Err(error) = self.others.tell_news(&address).await {
             tracing::debug!(address, %error, "another node was not told that a shard is free for it");
         }
     }

@@ -209,6 +209,7 @@ impl Membership {
         };
         self.table.set_seen(Seen {
             me: joined.id,
+            asked_at: sent_at,
             tables: Arc::clone(&tables),
         });
         let period = Lease::new(self.lease).period();

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use actix_web::rt;
 use disk::StdDisk;
+use futures_util::stream::{self, StreamExt};
 use log_store::{Cluster as Made, Postgres, StoreError, Timeouts};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
@@ -25,6 +26,7 @@ use super::opener::Opener;
 use crate::config::ClusterConfig;
 use crate::error::ServiceError;
 use crate::extents::{CacheOptions, ExtentCache};
+use crate::http::{NodeAccess, NodeClient};
 use crate::journal::{Journal, StoredLog};
 use crate::service::{Cluster, ClusterTag, Node, ShardTable, StatusReader};
 use directory::StoredDirectory;
@@ -51,16 +53,31 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(60);
 /// How long a stop waits for the node to be removed from the log store.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
+/// Nodes that a node which stops tells so at the same time.
+const TELLS_MAX: usize = 64;
+
+/// How long a stop waits for the other nodes to know that this one owns nothing.
+const TELL_WITHIN: Duration = Duration::from_secs(3);
+
+/// How long a stop waits for requests that other nodes have sent before they knew.
+const LAST_REQUESTS_WITHIN: Duration = Duration::from_millis(100);
+
 /// A node's place in its cluster.
 pub(super) struct Member {
     reports: Reports,
+    table: Arc<ShardTable>,
+    access: NodeAccess,
 }
 
 /// Joins the cluster. `address` is where other nodes reach this one. Returns before any shard is open.
 ///
 /// # Errors
 /// The configuration is wrong, the log store has no tables, or the operating system has no resources.
-pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node, Member), StartupError> {
+pub(super) async fn join(
+    opener: &Arc<Opener>,
+    address: String,
+    access: NodeAccess,
+) -> Result<(Node, Member), StartupError> {
     let config = &opener.config.cluster;
     let url = config.log.clone().unwrap_or_default();
     let connect = |timeouts| Postgres::new(&url, timeouts).map_err(of_store);
@@ -105,6 +122,7 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         tag,
         directory: Arc::clone(&directory) as _,
         reports: reports.clone(),
+        others: NodeClient::new(access.clone()),
         fetches: Semaphore::new(FETCHES_MAX),
         shards: RefCell::new(BTreeMap::new()),
     };
@@ -112,6 +130,11 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
     membership.start().map_err(ServiceError::internal)?;
     pass_on_news(Arc::clone(&table), reports.clone());
     let tails = StoredTails::start(Box::new(connect(Timeouts::default())?));
+    let member = Member {
+        reports,
+        table: Arc::clone(&table),
+        access,
+    };
     let cluster = Cluster {
         table,
         tag,
@@ -120,17 +143,34 @@ pub(super) async fn join(opener: &Arc<Opener>, address: String) -> Result<(Node,
         extents: figures,
         status: StatusReader::new(tails.map_err(ServiceError::internal)?),
     };
-    Ok((opener.node_of(cluster), Member { reports }))
+    Ok((opener.node_of(cluster), member))
 }
 
 impl Member {
-    /// Hands all shards over. Requests are passed on as before.
+    /// Hands all shards over, and tells the other nodes. Requests are passed on as before.
     pub(super) async fn leave(&self) {
         let (done, left) = oneshot::channel();
         self.reports.send(Report::Leave(done));
         if tokio::time::timeout(LEAVE_WITHIN, left).await.is_err() {
             tracing::warn!("not all shards are handed over; other nodes take them after this node's lease");
         }
+        self.tell_all().await;
+    }
+
+    /// Waits until no other node sends requests here: the fate of one that meets the end of its connection is not known.
+    async fn tell_all(&self) {
+        let Some(seen) = self.table.seen() else { return };
+        let client = NodeClient::new(self.access.clone());
+        let others = seen.tables.nodes.iter().filter(|node| node.id != seen.me);
+        let told = stream::iter(others).for_each_concurrent(TELLS_MAX, async |node| {
+            if let Err(error) = client.tell_news(&node.address).await {
+                tracing::debug!(address = node.address, %error, "another node was not told that this one stops");
+            }
+        });
+        if rt::time::timeout(TELL_WITHIN, told).await.is_err() {
+            tracing::debug!("not all nodes were told that this one stops");
+        }
+        rt::time::sleep(LAST_REQUESTS_WITHIN).await;
     }
 
     /// Ends the membership of a node that has left.
