@@ -25,8 +25,8 @@ const WITHIN: Duration = Duration::from_secs(6);
 fn without_checkpoints() -> Plan {
     Plan {
         settings: vec![
-            ("storage.checkpoint_bytes", "67108864"),
-            ("storage.remote_period_seconds", "3600"),
+            ("storage.checkpoint_bytes", "67108864".to_owned()),
+            ("storage.remote_period_seconds", "3600".to_owned()),
         ],
         ..Plan::default()
     }

@@ -1,4 +1,4 @@
-//! What passing a request on costs, against the same request at its owner. `make bench` measures it in a release build.
+//! A request that is passed on against the same request at its owner. What it costs is a row of `make bench`.
 
 use std::fs;
 use std::time::{Duration, Instant};

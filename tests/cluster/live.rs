@@ -1,6 +1,7 @@
 //! `make cluster`: a cluster on this machine under load, which a person breaks by pressing keys, and which says what
 //! happens. A test starts itself as such a session, and drives it.
 
+mod balancer;
 mod faults;
 mod keys;
 mod meter;
@@ -16,7 +17,7 @@ use crate::given::PASSWORD;
 use crate::load::{CLIENTS, Load};
 use crate::process::OPERATOR_TOKEN;
 use crate::round::{assert_none, audited, load_with, wait_for_all};
-use crate::world::{LEASE, NODES, Plan, SHARDS, World};
+use crate::world::{LEASE, NODES, Plan, World};
 
 use faults::Session;
 use keys::{Key, Keys};
@@ -28,6 +29,16 @@ const SESSION: &str = "CLUSTER_SESSION";
 
 /// Time between two looks at the cluster.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
+
+/// Enough for each node to own some, and some that the organizations of the load are on.
+const SHARDS: u16 = 32;
+const TENANTS: usize = 12;
+
+/// The nodes have the server's own settings here, not those by which tests have many checkpoints.
+const SETTINGS: [(&str, &str); 2] = [
+    ("storage.checkpoint_bytes", "67108864"),
+    ("storage.remote_period_seconds", "300"),
+];
 
 #[test]
 fn a_session() {
@@ -46,6 +57,8 @@ fn run() {
     // The database runs under an account of its own, and has a directory below.
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
     tempfile::env::override_temp_dir(dir.path()).unwrap();
+    // A Ctrl-C of the terminal would end the databases, too, as long as there are any.
+    let keys = Keys::open();
     println!(
         "starting PostgreSQL with two standbys, an S3 server and {NODES} nodes in {}",
         dir.path().display()
@@ -53,12 +66,15 @@ fn run() {
     let mut world = World::start(&Plan {
         has_s3: true,
         is_tied: true,
+        has_fsync: true,
+        shards: Some(SHARDS),
+        settings: SETTINGS.map(|(key, value)| (key, value.to_owned())).to_vec(),
         ..Plan::default()
     });
-    let load = Load::new(&world);
+    let load = Load::with_tenants(&world, TENANTS);
     let mut random = fastrand::Rng::new();
     let (load, (mut meter, mut screen)) = load_with(&mut world, &mut random, load, |world, load, _| {
-        session(world, load, dir.path())
+        session(world, load, &keys, dir.path())
     });
     world.settle();
     screen.tell("the load has ended; comparing what was acknowledged with what is there");
@@ -74,12 +90,12 @@ fn run() {
         summary(&faults)
     ));
     assert_none(&faults, "what was acknowledged and what is there");
+    assert_eq!(world.late_rows(), 0, "nothing is written under an old epoch");
 }
 
 /// Until the person ends it; then everything that was broken is mended.
-fn session(world: &mut World, load: &Load, dir: &Path) -> (Meter, Screen) {
-    let keys = Keys::open();
-    let screen = Screen::new(keys.is_terminal(), head(load, dir));
+fn session(world: &mut World, load: &Load, keys: &Keys, dir: &Path) -> (Meter, Screen) {
+    let screen = Screen::new(head(load, dir));
     let mut session = Session::new(world, load, screen);
     loop {
         match keys.next(LOOK_PERIOD) {
@@ -99,7 +115,7 @@ fn session(world: &mut World, load: &Load, dir: &Path) -> (Meter, Screen) {
 fn head(load: &Load, dir: &Path) -> Vec<String> {
     vec![
         format!(
-            "{NODES} nodes, {SHARDS} shards, a lease of {} s; {CLIENTS} clients use {} organizations through all nodes",
+            "{NODES} nodes, {SHARDS} shards, a lease of {} s; {CLIENTS} clients use {} organizations through the nodes that are ready",
             LEASE.as_secs(),
             load.tenants.len()
         ),
@@ -108,6 +124,6 @@ fn head(load: &Load, dir: &Path) -> Vec<String> {
             "log in at the page of any node: {}, password `{PASSWORD}`",
             load.tenants[0].email
         ),
-        format!("operator: curl -H 'Authorization: Bearer {OPERATOR_TOKEN}' NODE/api/operator/organizations"),
+        format!("the cluster is at /#/operator of any node, with the operator token `{OPERATOR_TOKEN}`"),
     ]
 }

@@ -36,6 +36,8 @@ pub struct Load {
     pub tenants: Vec<Tenant>,
     /// One for each node.
     pub clients: Vec<Client>,
+    /// The nodes that are used, unless there is none.
+    rotation: Mutex<Vec<usize>>,
     pub receiver: Receiver,
     /// Bytes of text in each point.
     pub ballast: AtomicUsize,
@@ -82,8 +84,13 @@ impl Drop for Stop<'_> {
 impl Load {
     /// New organizations, made through all nodes.
     pub fn new(world: &World) -> Self {
+        Self::with_tenants(world, TENANTS)
+    }
+
+    /// The same with so many organizations.
+    pub fn with_tenants(world: &World, count: usize) -> Self {
         let servers = world.nodes.iter().map(|node| &node.server.client).cycle();
-        let tenants = servers.take(TENANTS).map(|client| Tenant::sign_up(world, client));
+        let tenants = servers.take(count).map(|client| Tenant::sign_up(world, client));
         let tenants: Vec<Tenant> = tenants.collect();
         for tenant in &tenants {
             assert_eq!(
@@ -95,6 +102,7 @@ impl Load {
         Load {
             tenants,
             clients: world.nodes.iter().map(|node| node.client.clone()).collect(),
+            rotation: Mutex::new((0..world.nodes.len()).collect()),
             receiver: Receiver::answering(|_, _| status(200)),
             ballast: AtomicUsize::new(0),
             began: Instant::now(),
@@ -130,6 +138,20 @@ impl Load {
         *self.stopped.wait_timeout(is_stopped, PAUSE).unwrap().0
     }
 
+    /// Has clients use these nodes only, as behind a load balancer.
+    pub fn use_nodes(&self, nodes: Vec<usize>) {
+        *self.rotation.lock().unwrap() = nodes;
+    }
+
+    /// A node that is used.
+    fn node(&self, random: &mut fastrand::Rng) -> usize {
+        let nodes = self.rotation.lock().unwrap();
+        match nodes.len() {
+            0 => random.usize(..self.clients.len()),
+            count => nodes[random.usize(..count)],
+        }
+    }
+
     fn is_stopped(&self) -> bool {
         *self.is_stopped.lock().unwrap()
     }
@@ -141,7 +163,7 @@ impl Load {
         random: &mut fastrand::Rng,
         request: impl FnOnce(&'a Client) -> Request<'a>,
     ) -> (Span, Option<Answer>) {
-        let node = random.usize(..self.clients.len());
+        let node = self.node(random);
         let began = self.now();
         let answer = request(&self.clients[node]).try_send();
         let span = Span {

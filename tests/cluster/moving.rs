@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::given::{Account, Bucket, PASSWORD, point, text};
 use crate::objects_server::environment;
-use crate::process::{Server, Setup, command, run_to_end, variable};
+use crate::process::{Server, Setup, command, run_to_end};
 use crate::receiver::{Receiver, status};
 use crate::time::{SECOND, now_ns};
 use crate::turn::in_own_world;
 use crate::waiting::until_within;
-use crate::world::{NODES, Objects, Plan, S3_URL, World};
+use crate::world::{NODES, Objects, Plan, S3_URL, SHARDS, World, init};
 
 /// Time for an import or an export.
 const COMMAND_WITHIN: Duration = Duration::from_secs(120);
@@ -178,19 +178,33 @@ fn post(client: &Client, path: &str, token: Option<&str>, key: &str, body: &Valu
     request.send().expect(201, &format!("contract: POST {path}"))
 }
 
-/// Runs `tidewatch cluster import` or `export` on the directory of a server.
-fn cluster(world: &World, server: &Server, arguments: &[&str]) -> (ExitStatus, String) {
+/// The settings of a node of the cluster that has this log store, and the object store of the world.
+fn member(world: &World, log: &str) -> Setup {
     let Objects::S3(objects) = &world.objects else {
         panic!("these tests use an S3 server")
     };
+    let setup = alone()
+        .set("cluster.log", log)
+        .set("cluster.objects", S3_URL)
+        .set("cluster.secret", "a secret of the tests");
+    let variables = environment(objects.address, "key", "secret");
+    variables
+        .into_iter()
+        .fold(setup, |setup, (name, value)| setup.environment(&name, &value))
+}
+
+/// Runs `tidewatch cluster import` or `export` on the directory of a server.
+fn cluster_at(member: &Setup, server: &Server, arguments: &[&str]) -> (ExitStatus, String) {
     let mut command = command(&std::env::temp_dir());
     command.arg("cluster").args(arguments);
     command.arg("--data-dir").arg(server.data_dir());
-    command.env(variable("cluster.log"), world.url());
-    command.env(variable("cluster.objects"), S3_URL);
-    command.envs(environment(objects.address, "key", "secret"));
-    command.env(variable("cluster.secret"), "a secret of the tests");
+    command.envs(member.variables.iter().cloned());
     run_to_end(&mut command, COMMAND_WITHIN)
+}
+
+/// The same for the cluster of the world.
+fn cluster(world: &World, server: &Server, arguments: &[&str]) -> (ExitStatus, String) {
+    cluster_at(&member(world, &world.url()), server, arguments)
 }
 
 #[track_caller]
@@ -304,6 +318,22 @@ fn a_shard_is_exported_after_all_nodes_were_killed() {
         assert!(done.success(), "{said}");
         back.launch();
         house.assert_served(&back.client, POINTS);
+        assert!(back.stop().success(), "contract 9: SIGTERM: exit 0");
+
+        // Its keys and tokens name a shard of the first cluster, which is another organization's place here.
+        world.sql("CREATE DATABASE another");
+        let primary = &world.databases[world.primary()];
+        let other = member(world, &primary.url("another", primary.port));
+        init(&primary.url("another", primary.port), SHARDS);
+        let place = (shard.parse::<u16>().unwrap() + 1) % SHARDS;
+        let (done, said) = cluster_at(&other, &back, &["import", "--shard", &place.to_string()]);
+        assert!(done.success(), "{said}");
+        let node = Server::start_with(other.set("cluster.listen", "127.0.0.1:0"));
+        until_within(TAKEN_WITHIN, "the node serves the imported account", || {
+            let due = node.client.get("/api/evaluations/due").key(&house.keys[1]);
+            due.try_send().ok().filter(|answer| answer.status == 200)
+        });
+        house.assert_served(&node.client, POINTS);
     });
 }
 

@@ -26,7 +26,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 fn plan() -> Plan {
     Plan {
         has_s3: true,
-        settings: vec![("wal.tail_bytes_max", "1048576")],
+        settings: vec![("wal.tail_bytes_max", "1048576".to_owned())],
         ..Plan::default()
     }
 }

@@ -59,8 +59,12 @@ pub struct Plan {
     pub is_direct: bool,
     /// Nodes are killed when the thread that starts them ends, however it ends.
     pub is_tied: bool,
+    /// The database waits for its disk, as one that is in use does.
+    pub has_fsync: bool,
+    /// The number of shards, if not [`SHARDS`].
+    pub shards: Option<u16>,
     /// Further settings of the nodes.
-    pub settings: Vec<(&'static str, &'static str)>,
+    pub settings: Vec<(&'static str, String)>,
 }
 
 pub struct World {
@@ -70,25 +74,32 @@ pub struct World {
     primary: usize,
     pub database: String,
     pub objects: Objects,
+    pub shards: u16,
 }
 
 impl World {
     /// All parts run, and every shard has an owner.
     pub fn start(plan: &Plan) -> World {
-        // What the tests look at is in memory, or on its way there.
-        let databases = Postgres::start(2, &["fsync=off"]);
+        let settings: &[&str] = match plan.has_fsync {
+            true => &[],
+            // What the tests look at is in memory, or on its way there.
+            false => &["fsync=off"],
+        };
+        let databases = Postgres::start(2, settings);
         let database = databases[0].database();
         let objects = match plan.has_s3 {
             true => Objects::S3(Box::new(S3Server::start())),
             false => Objects::Directory(TempDir::new().unwrap()),
         };
-        init(&Postgres::url_of_all(&databases, &database));
+        let shards = plan.shards.unwrap_or(SHARDS);
+        init(&Postgres::url_of_all(&databases, &database), shards);
         let mut world = World {
             nodes: Vec::new(),
             databases,
             primary: 0,
             database,
             objects,
+            shards,
         };
         // Of this test's own sessions: they see the tables of the nodes.
         world.sql(&format!(
@@ -186,7 +197,7 @@ impl World {
                 let answer = node.server.client.get("/ready").try_send();
                 answer.is_ok_and(|answer| answer.status == 200)
             };
-            (self.nodes.iter().all(is_ready) && self.owners().len() == usize::from(SHARDS)).then_some(())
+            (self.nodes.iter().all(is_ready) && self.owners().len() == usize::from(self.shards)).then_some(())
         });
     }
 
@@ -275,8 +286,9 @@ CREATE TRIGGER note_late AFTER INSERT ON log FOR EACH ROW EXECUTE FUNCTION note_
 /// The place of the checkpoints on the S3 server.
 pub const S3_URL: &str = "s3://bucket/checkpoints";
 
-fn init(url: &str) {
-    let shards = SHARDS.to_string();
+/// Makes the tables of a cluster.
+pub fn init(url: &str, shards: u16) {
+    let shards = shards.to_string();
     // The standbys may need a moment to follow.
     until("the cluster has its tables", || {
         let said = run(&["cluster", "init", "--log"], url, &["--shards", &shards]);

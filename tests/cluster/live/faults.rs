@@ -10,6 +10,7 @@ use crate::load::Load;
 use crate::record::Outcome;
 use crate::world::{NODES, World};
 
+use super::balancer::Balancer;
 use super::keys::Key;
 use super::meter::Meter;
 use super::screen::Screen;
@@ -17,6 +18,7 @@ use super::screen::Screen;
 pub struct Session<'a> {
     world: &'a mut World,
     load: &'a Load,
+    balancer: Balancer,
     meter: Meter,
     screen: Screen,
     states: [State; NODES],
@@ -59,13 +61,16 @@ struct Watch {
 impl<'a> Session<'a> {
     pub fn new(world: &'a mut World, load: &'a Load, screen: Screen) -> Self {
         let owners = world.owners();
+        let shards = |node: &usize| owners.values().filter(|owner| *owner == node).count();
         Session {
+            balancer: Balancer::start(world),
             meter: Meter::new(load),
             world,
             load,
             screen,
             states: Default::default(),
-            chosen: 0,
+            // A fault of a node without shards would show little.
+            chosen: (0..NODES).max_by_key(shards).unwrap_or(0),
             killed_primary: None,
             watches: Vec::new(),
             owners,
@@ -123,6 +128,7 @@ impl<'a> Session<'a> {
     /// Looks at the cluster, and says what has changed.
     pub fn look(&mut self) {
         self.meter.update(self.load);
+        self.load.use_nodes(self.balancer.ready());
         let is_due = self.screen.is_due();
         if is_due || !self.watches.is_empty() {
             self.owners = self.world.owners();
@@ -304,7 +310,7 @@ impl<'a> Session<'a> {
                 index + 1,
                 node.server.client.base(),
                 self.shards(index),
-                self.states[index].describe()
+                self.describe(index)
             ));
         }
         page.push(String::new());
@@ -328,11 +334,18 @@ impl<'a> Session<'a> {
     /// The same in a line.
     fn line(&self) -> String {
         let nodes = (0..NODES).map(|node| {
-            let state = self.states[node].describe();
+            let state = self.describe(node);
             format!("node {}: {} shards, {state}", node + 1, self.shards(node))
         });
         let parts: Vec<String> = nodes.chain(self.figures()).collect();
         format!("state: {}", parts.join("; "))
+    }
+
+    fn describe(&self, node: usize) -> String {
+        let state = self.states[node];
+        let is_ready = state.process != Process::Running || self.balancer.ready().contains(&node);
+        let ready = if is_ready { "" } else { ", not ready" };
+        format!("{}{ready}", state.describe())
     }
 
     fn shards(&self, node: usize) -> usize {

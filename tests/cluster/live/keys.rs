@@ -60,10 +60,6 @@ impl Keys {
         Keys { pressed, former }
     }
 
-    pub fn is_terminal(&self) -> bool {
-        self.former.is_some()
-    }
-
     /// The next key, if one is pressed in this time.
     pub fn next(&self, within: Duration) -> Option<Key> {
         match self.pressed.recv_timeout(within) {

@@ -30,6 +30,7 @@ pub struct Meter {
     /// The last fault.
     since: u64,
     checked_at: u64,
+    updated_at: u64,
     /// Reads that were compared, and the points that they showed.
     pub compared: (u64, u64),
     /// What was wrong with them.
@@ -67,6 +68,7 @@ impl Meter {
     /// Counts what clients were answered since the last time.
     pub fn update(&mut self, load: &Load) {
         let now = load.now();
+        self.updated_at = now;
         for (tenant, progress) in load.tenants.iter().zip(&mut self.tenants) {
             let writes = tenant.writes.lock().unwrap();
             for write in &writes[progress.writes..] {
@@ -124,7 +126,7 @@ impl Meter {
         let count = |wanted: fn(&Call) -> bool| self.calls.iter().filter(|call| wanted(call)).count();
         let slowest = self.calls.iter().map(|call| call.span.ended - call.span.began);
         Lately {
-            points_a_second: points * 1_000_000 / WINDOW,
+            points_a_second: points * 1_000_000 / self.updated_at.clamp(1, WINDOW),
             refused: count(|call| call.status.is_some_and(|status| status >= 500)),
             unanswered: count(|call| call.status.is_none()),
             slowest: Duration::from_micros(slowest.max().unwrap_or(0)),

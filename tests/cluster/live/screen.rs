@@ -1,6 +1,6 @@
 //! What a person sees: a page that is redrawn on a terminal, lines elsewhere.
 
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
 
 use super::keys::HELP;
@@ -22,7 +22,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn new(is_terminal: bool, head: Vec<String>) -> Self {
+    pub fn new(head: Vec<String>) -> Self {
+        let is_terminal = stdout().is_terminal();
         if is_terminal {
             // An empty page.
             print!("\x1b[2J");

@@ -24,10 +24,23 @@ struct Driven {
     dir: String,
 }
 
-/// A node is killed and the session is quit; another session is killed. Neither leaves a process.
+/// A node is frozen, another one killed, and the session is quit; another session is killed. Neither leaves a process.
 pub fn drive_sessions() {
     alone(|| {
         let mut session = Driven::start();
+        let node = session.node_with_shards();
+        session.press(&format!("{node}f"));
+        session.wait_for(&format!("node {node} frozen"));
+        // Clients leave a node that is not ready out, when those that wait for it have given up.
+        let is_answered = |line: &str| line.contains(", 0 without an answer");
+        session.wait_until("clients wait for the frozen node", |line| {
+            line.contains("state:") && !is_answered(line)
+        });
+        session.wait_until("clients do without the frozen node", |line| {
+            line.contains(", frozen") && is_answered(line)
+        });
+        session.press("f");
+        session.wait_for(&format!("node {node} woken up"));
         let node = session.node_with_shards();
         session.press(&format!("{node}k"));
         session.wait_for(&format!("node {node} killed"));
@@ -104,14 +117,19 @@ impl Driven {
 
     /// The next line with this text.
     fn wait_for(&mut self, part: &str) -> String {
+        self.wait_until(part, |line| line.contains(part))
+    }
+
+    /// The next line of which this is true.
+    fn wait_until(&mut self, what: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + WITHIN;
         let mut said = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("the session did not say `{part}`, but {said:#?}");
+                panic!("the session did not say `{what}`, but {said:#?}");
             };
-            if line.contains(part) {
+            if is_wanted(&line) {
                 return line;
             }
             said.push(line);
