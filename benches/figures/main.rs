@@ -27,6 +27,7 @@ mod machine;
 mod many_series;
 mod memory;
 mod metrics;
+mod nodes;
 mod open_loop;
 mod overload;
 mod owed;
@@ -96,6 +97,7 @@ const EXPERIMENTS: &[Experiment] = &[
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,
+    nodes::NODES,
     log_tables::LOG_TABLES,
     take_over::TAKE_OVER,
     publishing::PUBLISHING,

@@ -1,0 +1,193 @@
+//! Nodes of a cluster: what the log store costs them against the local log, and what it costs to pass a request on.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use log_store::{InitOptions, LogStore, Postgres as Store, Replication, Timeouts};
+
+use crate::Outcome;
+use crate::client::{Connection, drive};
+use crate::ingest::{CHECKPOINT_BYTES, CLIENTS, Load};
+use crate::points::BATCH;
+use crate::postgres::Postgres;
+use crate::server::{Server, data_root};
+use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
+
+pub const NODES: Experiment = Experiment {
+    figures: &[
+        Figure {
+            what: "cluster: CPU of nodes per ingested point, against one machine, batches of 1,000",
+            required: Requirement::AtMost(1.5),
+            unit: "×",
+        },
+        Figure {
+            what: "cluster: CPU of nodes per single-point request, against one machine",
+            required: Requirement::AtMost(1.5),
+            unit: "×",
+        },
+        Figure {
+            what: "cluster: CPU of nodes per single-point request, passed on against at its owner",
+            required: Requirement::AtMost(2.0),
+            unit: "×",
+        },
+        Figure {
+            what: "cluster: p50 of a single-point request, passed on, beyond that at its owner",
+            required: Requirement::AtMost(0.3),
+            unit: "ms",
+        },
+    ],
+    run: nodes,
+};
+
+/// A commit returns when one of them has it, too.
+const STANDBYS: usize = 2;
+const SHARDS: u16 = 8;
+/// The first round only warms up.
+const ROUNDS: usize = 6;
+const SINGLES_EACH: usize = 300;
+const BATCHES_EACH: usize = 8;
+/// Requests one after the other, in each way.
+const SEQUENTIAL: usize = 1_000;
+
+/// Two nodes and a server on one machine.
+struct World {
+    /// The node that owns all shards: the first one keeps them for a minute.
+    owner: Load,
+    other: Server,
+    alone: Load,
+    _databases: Vec<Postgres>,
+}
+
+/// How requests are sent.
+#[derive(Clone, Copy)]
+enum Way {
+    Alone,
+    AtOwner,
+    PassedOn,
+}
+
+impl World {
+    fn start(dir: &Path) -> Outcome<Self> {
+        let databases = Postgres::start(STANDBYS, &["fsync=on"]);
+        let log = Postgres::url_of_all(&databases, &databases[0].database());
+        let replication = Replication::Standbys;
+        Store::new(&log, Timeouts::default())?.init(SHARDS, InitOptions { replication })?;
+        let objects = format!("file://{}", dir.join("objects").display());
+        let checkpoints = ("storage.checkpoint_bytes", CHECKPOINT_BYTES);
+        let settings = [
+            ("cluster.log", &*log),
+            ("cluster.objects", &objects),
+            ("cluster.listen", "127.0.0.1:0"),
+            ("cluster.secret", "a secret of the bench"),
+            checkpoints,
+        ];
+        Ok(World {
+            owner: Load::start(&settings)?,
+            other: Server::start(&dir.join("other"), &settings)?,
+            alone: Load::start(&[checkpoints])?,
+            _databases: databases,
+        })
+    }
+
+    /// CPU of all servers for these requests, in seconds, with the work that they leave behind.
+    fn cpu_seconds(&mut self, way: Way, each: usize, points: usize) -> Outcome<f64> {
+        let load = match way {
+            Way::Alone => &mut self.alone,
+            Way::AtOwner | Way::PassedOn => &mut self.owner,
+        };
+        let requests = load.requests(each, points);
+        let address = match way {
+            Way::Alone => self.alone.server.address,
+            Way::AtOwner => self.owner.server.address,
+            Way::PassedOn => self.other.address,
+        };
+        let servers: Vec<&Server> = match way {
+            Way::Alone => vec![&self.alone.server],
+            Way::AtOwner | Way::PassedOn => vec![&self.owner.server, &self.other],
+        };
+        let used =
+            |servers: &[&Server]| -> Outcome<f64> { servers.iter().map(|server| server.cpu_seconds()).sum() };
+        let before = used(&servers)?;
+        drive(address, &requests)?;
+        servers.iter().try_for_each(|server| server.settle())?;
+        Ok(used(&servers)? - before)
+    }
+
+    /// CPU of these ways in turn, added up over the rounds.
+    fn measure<const N: usize>(&mut self, ways: [Way; N], each: usize, points: usize) -> Outcome<[f64; N]> {
+        let mut sums = [0.0; N];
+        for round in 0..ROUNDS {
+            for (way, sum) in ways.iter().zip(&mut sums) {
+                let used = self.cpu_seconds(*way, each, points)?;
+                *sum += if round > 0 { used } else { 0.0 };
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Medians of requests of one client at the owner and at the other node, in ms.
+    fn latencies(&mut self) -> Outcome<[f64; 2]> {
+        let requests: Vec<Vec<u8>> = self.owner.requests(2 * SEQUENTIAL / CLIENTS + 1, 1).concat();
+        let mut connections = [
+            Connection::open(self.owner.server.address)?,
+            Connection::open(self.other.address)?,
+        ];
+        let mut times = [Vec::new(), Vec::new()];
+        for pair in requests.chunks_exact(2).take(SEQUENTIAL) {
+            for ((connection, times), request) in connections.iter_mut().zip(&mut times).zip(pair) {
+                let began = Instant::now();
+                connection.send_ok(request)?;
+                times.push(milliseconds(began.elapsed()));
+            }
+        }
+        Ok(times.map(|mut times| median(&mut times)))
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn nodes() -> Outcome<Vec<Measured>> {
+    let dir = data_root()?;
+    let mut world = World::start(dir.path())?;
+    let [batch_alone, batch_owned] = world.measure([Way::Alone, Way::AtOwner], BATCHES_EACH, BATCH)?;
+    let ways = [Way::Alone, Way::AtOwner, Way::PassedOn];
+    let [alone, owned, passed_on] = world.measure(ways, SINGLES_EACH, 1)?;
+    let [at_owner_ms, passed_on_ms] = world.latencies()?;
+    let counted = (CLIENTS * (ROUNDS - 1)) as f64;
+    let each_us = |seconds: f64, each: usize| significant(seconds * 1e6 / (counted * each as f64));
+    let batches = format!(
+        "{} against {} µs a point, {CLIENTS} connections, a primary and {STANDBYS} standbys with quorum commit; the database's \
+         own CPU is left out",
+        each_us(batch_owned, BATCHES_EACH * BATCH),
+        each_us(batch_alone, BATCHES_EACH * BATCH)
+    );
+    let singles = format!(
+        "{} against {} µs, {CLIENTS} connections",
+        each_us(owned, SINGLES_EACH),
+        each_us(alone, SINGLES_EACH)
+    );
+    let forwarded = format!(
+        "{} against {} µs of both nodes, {CLIENTS} connections",
+        each_us(passed_on, SINGLES_EACH),
+        each_us(owned, SINGLES_EACH)
+    );
+    let latency = format!(
+        "{} against {} ms, {SEQUENTIAL} alternating requests of one client",
+        significant(passed_on_ms),
+        significant(at_owner_ms)
+    );
+    let values = [
+        batch_owned / batch_alone,
+        owned / alone,
+        passed_on / owned,
+        passed_on_ms - at_owner_ms,
+    ];
+    let notes = [batches, singles, forwarded, latency];
+    Ok(values
+        .into_iter()
+        .zip(notes)
+        .map(|(value, note)| Measured { value, note })
+        .collect())
+}
