@@ -1,9 +1,10 @@
 //! Nodes of a cluster: what the log store costs them against the local log, and what it costs to pass a request on.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use log_store::{InitOptions, LogStore, Postgres as Store, Replication, Timeouts};
+use log_store::{InitOptions, Postgres as Store, Replication, Timeouts};
 
 use crate::Outcome;
 use crate::client::{Connection, drive};
@@ -72,7 +73,9 @@ impl World {
         let log = Postgres::url_of_all(&databases, &databases[0].database());
         let replication = Replication::Standbys;
         Store::new(&log, Timeouts::default())?.init(SHARDS, InitOptions { replication })?;
-        let objects = format!("file://{}", dir.join("objects").display());
+        let objects = dir.join("objects");
+        fs::create_dir(&objects)?;
+        let objects = format!("file://{}", objects.display());
         let checkpoints = ("storage.checkpoint_bytes", CHECKPOINT_BYTES);
         let settings = [
             ("cluster.log", &*log),

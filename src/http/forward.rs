@@ -8,10 +8,7 @@ use std::fmt::Display;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use actix_web::body::SizedStream;
-use actix_web::http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
-};
+use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderName};
 use actix_web::http::uri::PathAndQuery;
 use actix_web::http::{Method, StatusCode};
 use actix_web::rt::time::sleep;
@@ -24,6 +21,7 @@ use serde_json::Value;
 
 use super::body;
 use super::endpoint::Arrived;
+use super::forwarded_answer::{is_of_hop, respond};
 use super::inside;
 use super::node_client::NodeClient;
 use super::server::request_context::id_of;
@@ -315,25 +313,6 @@ fn is_repeatable(request: &HttpRequest) -> bool {
 /// Whether nothing was sent. The library also calls it a failure to connect if a connection ends before the answer.
 fn is_unsent(error: &SendRequestError) -> bool {
     matches!(error, SendRequestError::Connect(cause) if !matches!(cause, ConnectError::Disconnected))
-}
-
-/// Headers that belong to one connection (RFC 9110, 7.6.1).
-fn is_of_hop(name: &HeaderName) -> bool {
-    [CONNECTION, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name) || name == "keep-alive"
-}
-
-fn respond(answer: ClientResponse) -> HttpResponse {
-    let mut response = HttpResponse::build(answer.status());
-    for (name, value) in answer.headers() {
-        if !is_of_hop(name) && *name != CONTENT_LENGTH {
-            response.append_header((name.clone(), value.clone()));
-        }
-    }
-    let length = answer.headers().get(CONTENT_LENGTH);
-    match length.and_then(|length| length.to_str().ok()?.parse().ok()) {
-        Some(length) => response.body(SizedStream::new(length, answer)),
-        None => response.streaming(answer),
-    }
 }
 
 fn unanswered(owner: &Owner, error: &dyn Display) -> ServiceError {

@@ -11,6 +11,7 @@ pub mod docs;
 mod endpoint;
 mod error;
 mod forward;
+mod forwarded_answer;
 mod inside;
 mod node_client;
 mod pieces;

@@ -15,6 +15,8 @@ use crate::config::ClusterConfig;
 
 /// Connections of one thread to all other nodes; above it requests wait.
 const CONNECTIONS_MAX: usize = 1_024;
+/// A connection that was idle for longer is not used again.
+pub const IDLE_MAX: Duration = Duration::from_secs(15);
 /// Time for telling a node something.
 const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -78,7 +80,7 @@ pub struct NodeClient {
 impl NodeClient {
     /// No connections yet. Must be created on the thread that uses it.
     pub fn new(access: NodeAccess) -> Self {
-        let connector = Connector::new().limit(CONNECTIONS_MAX);
+        let connector = Connector::new().limit(CONNECTIONS_MAX).conn_keep_alive(IDLE_MAX);
         let connector = match &access.tls {
             Some(tls) => connector.rustls_0_23(Arc::clone(&tls.client)),
             None => connector,

@@ -16,6 +16,9 @@ use crate::turn::SHARED;
 use crate::waiting::until;
 use crate::world::World;
 
+/// More than a node has threads that make connections.
+const REQUESTS: u64 = 200;
+
 /// Time for an answer or for the end of a process, on two busy cores.
 const WITHIN: Duration = Duration::from_secs(20);
 
@@ -88,6 +91,28 @@ fn a_large_body_is_read_for_known_callers_only() {
             .body(beyond)
             .send();
         refused.expect(413, "contract 10: beyond the limit of a body");
+    });
+}
+
+/// Regression: the end of an answer was never read, so each request that was passed on had a connection of its own.
+#[test]
+fn connections_between_nodes_are_used_again() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let owner = world.owners()[&tenant.shard];
+        let before = world.nodes[owner].from_nodes.accepted();
+        let answer = |path: &str| client(world, node).get(path).key(&tenant.bucket.admin).send();
+        for _ in 0..REQUESTS {
+            let bucket = answer(&format!("/api/buckets/{}", tenant.bucket.id));
+            bucket.expect(200, "any node takes any request");
+            assert_eq!(answer("/api/buckets/0").status, 400, "errors have bodies, too");
+        }
+        let made = world.nodes[owner].from_nodes.accepted() - before;
+        assert!(
+            made < REQUESTS,
+            "{made} connections for {} requests",
+            2 * REQUESTS
+        );
     });
 }
 

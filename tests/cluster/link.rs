@@ -37,6 +37,8 @@ struct State {
     changed: u64,
     /// Parts of what clients send, other than renewals of leases, that wait for the link to be mended.
     held: usize,
+    /// Connections so far.
+    accepted: u64,
     /// Both ends of the open connections.
     open: HashMap<u64, [TcpStream; 2]>,
 }
@@ -68,6 +70,7 @@ impl Link {
             changes: Vec::new(),
             changed: 0,
             held: 0,
+            accepted: 0,
             open: HashMap::new(),
         };
         let link = Link {
@@ -114,6 +117,11 @@ impl Link {
         self.shared.0.lock().unwrap().changed
     }
 
+    /// How many connections there were.
+    pub fn accepted(&self) -> u64 {
+        self.shared.0.lock().unwrap().accepted
+    }
+
     /// How much of what clients have sent waits for the link to be mended, renewals of leases left out.
     pub fn held(&self) -> usize {
         self.shared.0.lock().unwrap().held
@@ -121,7 +129,8 @@ impl Link {
 
     fn join(&self, number: u64, client: TcpStream) {
         let (mode, target) = {
-            let state = self.shared.0.lock().unwrap();
+            let mut state = self.shared.0.lock().unwrap();
+            state.accepted += 1;
             (state.mode, state.target)
         };
         // Otherwise the client's connection ends here.

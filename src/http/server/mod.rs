@@ -14,6 +14,7 @@ mod tls;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_cors::Cors;
 use actix_web::App;
@@ -22,7 +23,7 @@ use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
 use crate::http::inside::{self, Inside};
-use crate::http::node_client::{NodeAccess, NodeClient};
+use crate::http::node_client::{IDLE_MAX, NodeAccess, NodeClient};
 use crate::http::table;
 use crate::open_files;
 use crate::service::Node;
@@ -45,6 +46,10 @@ const EXPOSED_HEADERS: [&str; 6] = [
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
 ];
+/// How long another node's connection may be idle. The other node ends it long before: what became of a request that meets
+/// the end of its connection would not be known.
+const INSIDE_KEEP_ALIVE: Duration = Duration::from_secs(75);
+const _: () = assert!(INSIDE_KEEP_ALIVE.as_secs() > 2 * IDLE_MAX.as_secs());
 /// How long browsers may cache the answer to a preflight request.
 const PREFLIGHT_SECONDS: usize = 3_600;
 
@@ -83,7 +88,7 @@ impl Server {
     /// # Errors
     /// The operating system refuses.
     pub fn start(&self, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
-        let options = self.options(server_config(tls)?);
+        let options = self.options(server_config(tls)?, self.node.config.server.keep_alive);
         let config = self.node.config.server.clone();
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
         let (shared, access) = (self.shared(&options.counts), self.access.clone());
@@ -110,7 +115,7 @@ impl Server {
     /// # Errors
     /// The operating system refuses.
     pub fn start_inside(&self, listener: &Listener) -> io::Result<RunningServer> {
-        let options = self.options(server_config(self.access.tls())?);
+        let options = self.options(server_config(self.access.tls())?, INSIDE_KEEP_ALIVE);
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
         let shared = self.shared(&options.counts);
         let router = move || {
@@ -129,9 +134,9 @@ impl Server {
         listener.serve(router, options)
     }
 
-    fn options(&self, tls: Option<rustls::ServerConfig>) -> Options {
+    fn options(&self, tls: Option<rustls::ServerConfig>, keep_alive: Duration) -> Options {
         let config = &self.node.config.server;
-        let limits = limits(config, self.workers);
+        let limits = limits(config, keep_alive, self.workers);
         if limits.connections_max < config.connections_max {
             tracing::warn!(
                 configured = config.connections_max,
@@ -163,15 +168,15 @@ fn server_config(tls: Option<&Tls>) -> io::Result<Option<rustls::ServerConfig>> 
 }
 
 /// The listener's limits, from the configuration and the limits of the operating system.
-fn limits(config: &ServerConfig, workers: usize) -> Limits {
+fn limits(config: &ServerConfig, keep_alive: Duration, workers: usize) -> Limits {
     let allowed = open_files::connections_allowed().min(CONNECTIONS_MAX);
     Limits {
         workers,
         connections_max: config.connections_max.min(allowed),
         head_timeout: config.head_timeout,
-        keep_alive: Some(config.keep_alive),
+        keep_alive: Some(keep_alive),
         // A client may be idle, send a head and take an answer in sequence, each for its full time.
-        quiet_max: config.keep_alive + config.head_timeout + config.write_timeout,
+        quiet_max: keep_alive + config.head_timeout + config.write_timeout,
         shutdown_timeout: config.shutdown_timeout,
     }
 }
@@ -201,8 +206,8 @@ mod tests {
     fn more_connections_than_memory_allows_are_refused() {
         let mut config = Config::defaults().unwrap().server;
         config.connections_max = 1_000_000;
-        assert!(limits(&config, 1).connections_max <= CONNECTIONS_MAX);
+        assert!(limits(&config, config.keep_alive, 1).connections_max <= CONNECTIONS_MAX);
         config.connections_max = 1;
-        assert_eq!(limits(&config, 1).connections_max, 1);
+        assert_eq!(limits(&config, config.keep_alive, 1).connections_max, 1);
     }
 }

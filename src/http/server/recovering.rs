@@ -36,7 +36,7 @@ pub fn start_recovering(
         // The client's next request is for the full server.
         keep_alive: None,
         shutdown_timeout: STOP_WITHIN,
-        ..limits(config, 1)
+        ..limits(config, config.keep_alive, 1)
     };
     let router = || {
         let health = web::resource("/health")

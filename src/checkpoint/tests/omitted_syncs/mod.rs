@@ -188,7 +188,7 @@ impl Scenario {
             self.world.ingest(&live.rooms, 2).await?;
         }
         self.world.rows = None;
-        let rooms = rooms_of(&live);
+        let rooms = rooms_of(live);
         panic_in(&rooms, FAILING).await;
         live.checkpoint().map_err(Failure::Checkpoint)?;
         for _ in 0..2 {
