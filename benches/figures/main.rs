@@ -98,6 +98,7 @@ const EXPERIMENTS: &[Experiment] = &[
     owed::OWED,
     log_store::LOG_STORE,
     nodes::NODES,
+    nodes::BACK,
     log_tables::LOG_TABLES,
     take_over::TAKE_OVER,
     publishing::PUBLISHING,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use log_store::{InitOptions, Postgres as Store, Replication, Timeouts};
+use serde_json::json;
 
 use crate::Outcome;
 use crate::client::{Connection, drive};
@@ -27,6 +28,11 @@ pub const NODES: Experiment = Experiment {
             unit: "×",
         },
         Figure {
+            what: "cluster: CPU of nodes per ingested point, passed on against at its owner, batches of 1,000",
+            required: Requirement::AtMost(2.0),
+            unit: "×",
+        },
+        Figure {
             what: "cluster: CPU of nodes per single-point request, passed on against at its owner",
             required: Requirement::AtMost(2.0),
             unit: "×",
@@ -40,6 +46,15 @@ pub const NODES: Experiment = Experiment {
     run: nodes,
 };
 
+pub const BACK: Experiment = Experiment {
+    figures: &[Figure {
+        what: "cluster: time until requests are answered again after kill -9 of their node, lease of 3 s, 64 MiB of tail",
+        required: Requirement::AtMost(5.0),
+        unit: "s",
+    }],
+    run: back,
+};
+
 /// A commit returns when one of them has it, too.
 const STANDBYS: usize = 2;
 const SHARDS: u16 = 8;
@@ -50,13 +65,24 @@ const BATCHES_EACH: usize = 8;
 /// Requests one after the other, in each way.
 const SEQUENTIAL: usize = 1_000;
 
-/// Two nodes and a server on one machine.
-struct World {
+/// Least length of the log behind the last checkpoint when a node is killed.
+const TAIL_BYTES: u64 = 64 << 20;
+/// Time for an answer after that.
+const BACK_WITHIN: Duration = Duration::from_secs(60);
+
+/// Two nodes.
+struct Pair {
     /// The node that owns all shards: the first one keeps them for a minute.
     owner: Load,
     other: Server,
+    databases: Vec<Postgres>,
+    database: String,
+}
+
+/// Two nodes and a server on one machine.
+struct World {
+    nodes: Pair,
     alone: Load,
-    _databases: Vec<Postgres>,
 }
 
 /// How requests are sent.
@@ -67,28 +93,44 @@ enum Way {
     PassedOn,
 }
 
-impl World {
-    fn start(dir: &Path) -> Outcome<Self> {
+impl Pair {
+    fn start(dir: &Path, further: &[(&str, &str)]) -> Outcome<Self> {
         let databases = Postgres::start(STANDBYS, &["fsync=on"]);
-        let log = Postgres::url_of_all(&databases, &databases[0].database());
+        let database = databases[0].database();
+        let log = Postgres::url_of_all(&databases, &database);
         let replication = Replication::Standbys;
         Store::new(&log, Timeouts::default())?.init(SHARDS, InitOptions { replication })?;
         let objects = dir.join("objects");
         fs::create_dir(&objects)?;
         let objects = format!("file://{}", objects.display());
-        let checkpoints = ("storage.checkpoint_bytes", CHECKPOINT_BYTES);
-        let settings = [
+        let mut settings = vec![
             ("cluster.log", &*log),
             ("cluster.objects", &objects),
             ("cluster.listen", "127.0.0.1:0"),
             ("cluster.secret", "a secret of the bench"),
-            checkpoints,
         ];
-        Ok(World {
+        settings.extend(further);
+        Ok(Pair {
             owner: Load::start(&settings)?,
             other: Server::start(&dir.join("other"), &settings)?,
+            databases,
+            database,
+        })
+    }
+
+    /// Bytes in the log store.
+    fn tail_bytes(&self) -> Outcome<u64> {
+        let sum = "SELECT coalesce(sum(length(body)), 0) FROM tidewatch.log";
+        Ok(self.databases[0].sql(&self.database, sum).parse()?)
+    }
+}
+
+impl World {
+    fn start(dir: &Path) -> Outcome<Self> {
+        let checkpoints = ("storage.checkpoint_bytes", CHECKPOINT_BYTES);
+        Ok(World {
+            nodes: Pair::start(dir, &[checkpoints])?,
             alone: Load::start(&[checkpoints])?,
-            _databases: databases,
         })
     }
 
@@ -96,17 +138,17 @@ impl World {
     fn cpu_seconds(&mut self, way: Way, each: usize, points: usize) -> Outcome<f64> {
         let load = match way {
             Way::Alone => &mut self.alone,
-            Way::AtOwner | Way::PassedOn => &mut self.owner,
+            Way::AtOwner | Way::PassedOn => &mut self.nodes.owner,
         };
         let requests = load.requests(each, points);
         let address = match way {
             Way::Alone => self.alone.server.address,
-            Way::AtOwner => self.owner.server.address,
-            Way::PassedOn => self.other.address,
+            Way::AtOwner => self.nodes.owner.server.address,
+            Way::PassedOn => self.nodes.other.address,
         };
         let servers: Vec<&Server> = match way {
             Way::Alone => vec![&self.alone.server],
-            Way::AtOwner | Way::PassedOn => vec![&self.owner.server, &self.other],
+            Way::AtOwner | Way::PassedOn => vec![&self.nodes.owner.server, &self.nodes.other],
         };
         let used =
             |servers: &[&Server]| -> Outcome<f64> { servers.iter().map(|server| server.cpu_seconds()).sum() };
@@ -130,10 +172,14 @@ impl World {
 
     /// Medians of requests of one client at the owner and at the other node, in ms.
     fn latencies(&mut self) -> Outcome<[f64; 2]> {
-        let requests: Vec<Vec<u8>> = self.owner.requests(2 * SEQUENTIAL / CLIENTS + 1, 1).concat();
+        let requests: Vec<Vec<u8>> = self
+            .nodes
+            .owner
+            .requests(2 * SEQUENTIAL / CLIENTS + 1, 1)
+            .concat();
         let mut connections = [
-            Connection::open(self.owner.server.address)?,
-            Connection::open(self.other.address)?,
+            Connection::open(self.nodes.owner.server.address)?,
+            Connection::open(self.nodes.other.address)?,
         ];
         let mut times = [Vec::new(), Vec::new()];
         for pair in requests.chunks_exact(2).take(SEQUENTIAL) {
@@ -154,8 +200,8 @@ fn milliseconds(time: Duration) -> f64 {
 fn nodes() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     let mut world = World::start(dir.path())?;
-    let [batch_alone, batch_owned] = world.measure([Way::Alone, Way::AtOwner], BATCHES_EACH, BATCH)?;
     let ways = [Way::Alone, Way::AtOwner, Way::PassedOn];
+    let [batch_alone, batch_owned, batch_passed_on] = world.measure(ways, BATCHES_EACH, BATCH)?;
     let [alone, owned, passed_on] = world.measure(ways, SINGLES_EACH, 1)?;
     let [at_owner_ms, passed_on_ms] = world.latencies()?;
     let counted = (CLIENTS * (ROUNDS - 1)) as f64;
@@ -171,6 +217,11 @@ fn nodes() -> Outcome<Vec<Measured>> {
         each_us(owned, SINGLES_EACH),
         each_us(alone, SINGLES_EACH)
     );
+    let forwarded_batches = format!(
+        "{} against {} µs a point of both nodes, {CLIENTS} connections",
+        each_us(batch_passed_on, BATCHES_EACH * BATCH),
+        each_us(batch_owned, BATCHES_EACH * BATCH)
+    );
     let forwarded = format!(
         "{} against {} µs of both nodes, {CLIENTS} connections",
         each_us(passed_on, SINGLES_EACH),
@@ -184,13 +235,50 @@ fn nodes() -> Outcome<Vec<Measured>> {
     let values = [
         batch_owned / batch_alone,
         owned / alone,
+        batch_passed_on / batch_owned,
         passed_on / owned,
         passed_on_ms - at_owner_ms,
     ];
-    let notes = [batches, singles, forwarded, latency];
+    let notes = [batches, singles, forwarded_batches, forwarded, latency];
     Ok(values
         .into_iter()
         .zip(notes)
         .map(|(value, note)| Measured { value, note })
         .collect())
+}
+
+fn back() -> Outcome<Vec<Measured>> {
+    let dir = data_root()?;
+    let settings = [
+        ("cluster.lease_seconds", "3"),
+        // Nothing is covered by a checkpoint.
+        ("storage.checkpoint_bytes", "1073741824"),
+        ("wal.tail_bytes_max", "4294967296"),
+        ("storage.remote_period_seconds", "3600"),
+    ];
+    let mut nodes = Pair::start(dir.path(), &settings)?;
+    let mut batches = 0;
+    while nodes.tail_bytes()? < TAIL_BYTES {
+        nodes.owner.drive(BATCHES_EACH, BATCH)?;
+        batches += CLIENTS * BATCHES_EACH;
+    }
+    let tail_bytes = nodes.tail_bytes()?;
+    let newest = json!({"bucketId": nodes.owner.bucket, "limit": 1, "sort": "desc"});
+    let newest = nodes.owner.account.query(&newest);
+    let Pair { owner, other, .. } = nodes;
+    let began = Instant::now();
+    let _dir = owner.crash()?;
+    while Connection::open(other.address)?.send(&newest)?.0 != 200 {
+        if began.elapsed() > BACK_WITHIN {
+            return Err("the other node does not take the shard over".into());
+        }
+    }
+    Ok(vec![Measured {
+        value: began.elapsed().as_secs_f64(),
+        note: format!(
+            "{} points in {tail_bytes} B of log behind the last checkpoint; one request through the other node, which waits for \
+             the next owner",
+            batches * BATCH
+        ),
+    }])
 }
