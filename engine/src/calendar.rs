@@ -2,6 +2,8 @@
 //! conversion of days to months is Howard Hinnant's `civil_from_days`
 //! (<https://howardhinnant.github.io/date_algorithms.html>).
 
+use crate::step::Length;
+
 const SECOND_NS: i64 = 1_000_000_000;
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
@@ -76,6 +78,48 @@ impl Unit {
                 let month = |ns: i64| month_of(ns.div_euclid(DAY_NS));
                 (month(last_ns) - month(first_ns)) as u64 + 1
             }
+        }
+    }
+}
+
+/// Steps of whole days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dates {
+    /// A number of days, counted from Monday 1970-01-05.
+    Days(Length),
+    /// A number of months, counted from the January of year 0.
+    Months(i64),
+}
+
+impl Dates {
+    /// Start of the step that contains `at_ns`. Saturates at the limits of 64-bit timestamps.
+    pub(crate) fn start_ns(self, at_ns: i64) -> i64 {
+        match self {
+            Dates::Days(length) => length.start_ns(at_ns),
+            Dates::Months(count) => month_start_ns(self.index(at_ns) * count),
+        }
+    }
+
+    /// Start of the step after the one that contains `at_ns`.
+    pub(crate) fn next_ns(self, at_ns: i64) -> i64 {
+        match self {
+            Dates::Days(length) => length.next_ns(at_ns),
+            Dates::Months(count) => month_start_ns((self.index(at_ns) + 1) * count),
+        }
+    }
+
+    /// Number of steps that the range touches, both ends inclusive.
+    pub(crate) fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
+        match last_ns < first_ns {
+            true => 0,
+            false => (self.index(last_ns) - self.index(first_ns)) as u64 + 1,
+        }
+    }
+
+    fn index(self, at_ns: i64) -> i64 {
+        match self {
+            Dates::Days(length) => length.index(at_ns),
+            Dates::Months(count) => month_of(at_ns.div_euclid(DAY_NS)).div_euclid(count),
         }
     }
 }

@@ -1,26 +1,37 @@
-//! Time steps of a grouped query: a calendar unit, or whole seconds that divide a day. The steps here are in UTC;
-//! [`LocalStep`] implements them for the clock of a time zone.
+//! Time steps of a grouped query. The steps here are in UTC; [`LocalStep`] implements them for the clock of a time zone.
 
-use crate::calendar::Unit;
+use crate::calendar::{Dates, Unit};
 use crate::rollup::LEVELS;
 use crate::zone::{LocalStep, Zone};
 
 const SECOND_NS: i64 = 1_000_000_000;
 pub(crate) const HOUR_NS: i64 = 3_600 * SECOND_NS;
-const DAY_SECONDS: u32 = 86_400;
+const DAY_NS: i64 = 24 * HOUR_NS;
+/// Lengths are counted from Monday 1970-01-05, 00:00; those that divide a day thus from midnight.
+const MONDAY_NS: i64 = 4 * DAY_NS;
 
 /// A time step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A calendar unit.
     Unit(Unit),
-    /// A fixed length, counted from midnight.
+    /// Three calendar months, the first ones from January to March.
+    Quarter,
+    /// A calendar year.
+    Year,
+    /// A fixed length.
     Length(Length),
+    /// One step that begins at this instant and contains everything.
+    From(i64),
 }
 
-/// A number of whole seconds that divides a day and is not a unit.
+/// A number of whole seconds that is not a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Length(u32);
+pub struct Length {
+    ns: i64,
+    /// Remainder of the origin's division by the length, so that no step computes it.
+    origin_ns: i64,
+}
 
 impl From<Unit> for Step {
     fn from(unit: Unit) -> Self {
@@ -29,13 +40,17 @@ impl From<Unit> for Step {
 }
 
 impl Step {
-    /// A step of this many seconds; `None` unless they divide a day.
+    /// The longest length: 52 weeks.
+    pub const SECONDS_MAX: u32 = 52 * 604_800;
+
+    /// A step of this many seconds; `None` if that is 0 or more than [`Step::SECONDS_MAX`].
     pub const fn seconds(seconds: u32) -> Option<Self> {
         match seconds {
             60 => Some(Step::Unit(Unit::Minute)),
             3_600 => Some(Step::Unit(Unit::Hour)),
-            DAY_SECONDS => Some(Step::Unit(Unit::Day)),
-            1.. if DAY_SECONDS.is_multiple_of(seconds) => Some(Step::Length(Length(seconds))),
+            86_400 => Some(Step::Unit(Unit::Day)),
+            604_800 => Some(Step::Unit(Unit::Week)),
+            1..=Self::SECONDS_MAX => Some(Step::Length(Length::of_ns(seconds as i64 * SECOND_NS))),
             _ => None,
         }
     }
@@ -50,8 +65,11 @@ impl Step {
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
         match self {
             Step::Unit(unit) => unit.start_ns(timestamp_ns),
-            // The epoch was a midnight.
-            Step::Length(length) => timestamp_ns.saturating_sub(timestamp_ns.rem_euclid(length.ns())),
+            Step::Quarter => QUARTER.start_ns(timestamp_ns),
+            Step::Year => YEAR.start_ns(timestamp_ns),
+            Step::Length(length) => length.start_ns(timestamp_ns),
+            // Also of a cell of a rollup that begins before its first point.
+            Step::From(start_ns) => start_ns,
         }
     }
 
@@ -59,19 +77,35 @@ impl Step {
     pub fn next_ns(self, timestamp_ns: i64) -> i64 {
         match self {
             Step::Unit(unit) => unit.next_ns(timestamp_ns),
-            Step::Length(length) => self.start_ns(timestamp_ns).saturating_add(length.ns()),
+            Step::Quarter => QUARTER.next_ns(timestamp_ns),
+            Step::Year => YEAR.next_ns(timestamp_ns),
+            Step::Length(length) => length.next_ns(timestamp_ns),
+            Step::From(_) => i64::MAX,
         }
     }
 
     /// Number of steps that the range touches, both ends inclusive.
     pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
         match self {
+            _ if last_ns < first_ns => 0,
             Step::Unit(unit) => unit.cells(first_ns, last_ns),
-            Step::Length(_) if last_ns < first_ns => 0,
-            Step::Length(length) => {
-                let index = |ns: i64| ns.div_euclid(length.ns());
-                index(last_ns).abs_diff(index(first_ns)) + 1
-            }
+            Step::Quarter => QUARTER.cells(first_ns, last_ns),
+            Step::Year => YEAR.cells(first_ns, last_ns),
+            Step::Length(length) => (length.index(last_ns) - length.index(first_ns)) as u64 + 1,
+            Step::From(_) => 1,
+        }
+    }
+
+    /// The same as a step of whole days, if it is one.
+    pub(crate) fn dates(self) -> Option<Dates> {
+        match self {
+            Step::Unit(Unit::Day) => Some(Dates::Days(Length::of_ns(DAY_NS))),
+            Step::Unit(Unit::Week) => Some(Dates::Days(Length::of_ns(7 * DAY_NS))),
+            Step::Unit(Unit::Month) => Some(Dates::Months(1)),
+            Step::Quarter => Some(QUARTER),
+            Step::Year => Some(YEAR),
+            Step::Length(length) if length.ns % DAY_NS == 0 => Some(Dates::Days(length)),
+            Step::Unit(Unit::Minute | Unit::Hour) | Step::Length(_) | Step::From(_) => None,
         }
     }
 
@@ -79,21 +113,57 @@ impl Step {
     pub(crate) fn level(self) -> Option<usize> {
         match self {
             Step::Unit(unit) => LEVELS.iter().rposition(|level| *level <= unit),
+            Step::Quarter | Step::Year | Step::From(_) => Some(LEVELS.len() - 1),
             Step::Length(length) => LEVELS
                 .iter()
-                .rposition(|level| length.ns() % (level.next_ns(0) - level.start_ns(0)) == 0),
+                .rposition(|level| length.ns % (level.next_ns(0) - level.start_ns(0)) == 0),
         }
     }
 }
 
+const QUARTER: Dates = Dates::Months(3);
+const YEAR: Dates = Dates::Months(12);
+
 impl Length {
-    /// Length of one step in seconds.
+    pub(crate) const HOUR: Self = Self::of_ns(HOUR_NS);
+
+    const fn of_ns(ns: i64) -> Self {
+        Length {
+            ns,
+            origin_ns: MONDAY_NS % ns,
+        }
+    }
+
+    /// The number of seconds.
     pub fn whole_seconds(self) -> u32 {
-        self.0
+        (self.ns / SECOND_NS) as u32
     }
 
     pub(crate) fn ns(self) -> i64 {
-        i64::from(self.0) * SECOND_NS
+        self.ns
+    }
+
+    /// Time since the start of the length that contains `at_ns`.
+    #[inline]
+    pub(crate) fn into_ns(self, at_ns: i64) -> i64 {
+        let into_ns = at_ns.rem_euclid(self.ns) - self.origin_ns;
+        if into_ns < 0 { into_ns + self.ns } else { into_ns }
+    }
+
+    /// Start of the length that contains `at_ns`.
+    #[inline]
+    pub(crate) fn start_ns(self, at_ns: i64) -> i64 {
+        at_ns.saturating_sub(self.into_ns(at_ns))
+    }
+
+    pub(crate) fn next_ns(self, at_ns: i64) -> i64 {
+        // In this order, so that it saturates only if the next one is beyond the limit.
+        at_ns.saturating_add(self.ns - self.into_ns(at_ns))
+    }
+
+    /// The number of the length that contains `at_ns`, counted from any fixed one.
+    pub(crate) fn index(self, at_ns: i64) -> i64 {
+        at_ns.div_euclid(self.ns) - i64::from(at_ns.rem_euclid(self.ns) < self.origin_ns)
     }
 }
 
@@ -102,20 +172,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_divide_a_day_and_units_are_units() {
-        for (seconds, unit) in [(60, Unit::Minute), (3_600, Unit::Hour), (86_400, Unit::Day)] {
+    fn lengths_of_units_are_units() {
+        let units = [
+            (60, Unit::Minute),
+            (3_600, Unit::Hour),
+            (86_400, Unit::Day),
+            (604_800, Unit::Week),
+        ];
+        for (seconds, unit) in units {
             assert_eq!(Step::seconds(seconds), Some(Step::Unit(unit)));
         }
         assert!(Step::seconds(0).is_none());
-        assert!(Step::seconds(7).is_none());
-        assert!(Step::seconds(2 * 86_400).is_none());
+        assert!(Step::seconds(Step::SECONDS_MAX).is_some());
+        assert!(Step::seconds(Step::SECONDS_MAX + 1).is_none());
     }
 
     #[test]
     fn every_step_begins_at_the_end_of_the_previous() {
-        for seconds in [1, 5, 15, 300, 10_800, 43_200] {
+        for seconds in [
+            1, 5, 7, 15, 300, 5_400, 10_800, 43_200, 129_600, 172_800, 1_209_600,
+        ] {
             let step = Step::seconds(seconds).unwrap();
-            let mut at = step.start_ns(-3 * 86_400 * SECOND_NS - 1);
+            let mut at = step.start_ns(-30 * DAY_NS - 1);
             for _ in 0..100 {
                 let next = step.next_ns(at);
                 assert_eq!(next - at, i64::from(seconds) * SECOND_NS);
@@ -123,15 +201,56 @@ mod tests {
                 assert_eq!((step.cells(at, next - 1), step.cells(at, next)), (1, 2));
                 at = next;
             }
-            assert_eq!(step.start_ns(0), 0, "counted from midnight");
+            assert_eq!(step.start_ns(MONDAY_NS), MONDAY_NS, "counted from 1970-01-05");
+            if 86_400 % seconds == 0 {
+                assert_eq!(step.start_ns(0), 0, "counted from midnight");
+            }
         }
+    }
+
+    #[test]
+    fn quarters_and_years_begin_with_their_months() {
+        let start_of_year = Step::Year.start_ns(MONDAY_NS);
+        assert_eq!(start_of_year, 0);
+        let mut at = Step::Year.start_ns(-400 * DAY_NS);
+        for _ in 0..200 {
+            let year = at;
+            for quarter in 0..4 {
+                let mut month = at;
+                for _ in 0..3 {
+                    assert_eq!(
+                        (Step::Quarter.start_ns(month), Step::Year.start_ns(month)),
+                        (at, year)
+                    );
+                    month = Unit::Month.next_ns(month);
+                }
+                assert_eq!(Step::Quarter.next_ns(at), month);
+                at = month;
+                assert_eq!(Step::Quarter.cells(year, at - 1), quarter + 1);
+            }
+            assert_eq!((Step::Year.next_ns(year), Step::Year.cells(year, at)), (at, 2));
+        }
+    }
+
+    #[test]
+    fn a_step_from_an_instant_contains_everything() {
+        let step = Step::From(5);
+        assert_eq!(
+            [step.start_ns(5), step.start_ns(0), step.start_ns(i64::MAX)],
+            [5; 3]
+        );
+        assert_eq!((step.next_ns(5), step.cells(5, i64::MAX)), (i64::MAX, 1));
     }
 
     #[test]
     fn the_ends_of_time_do_not_overflow() {
         let step = Step::seconds(5).unwrap();
-        for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
-            let _ = (step.start_ns(edge), step.next_ns(edge));
+        let longest = Step::seconds(Step::SECONDS_MAX).unwrap();
+        for step in [step, longest, Step::Quarter, Step::Year] {
+            for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+                let _ = (step.start_ns(edge), step.next_ns(edge));
+            }
+            assert!(step.cells(i64::MIN, i64::MAX) > 500);
         }
         let about = u64::MAX / (5 * SECOND_NS as u64);
         assert!((about..=about + 2).contains(&step.cells(i64::MIN, i64::MAX)));
@@ -143,7 +262,16 @@ mod tests {
         assert_eq!([level(1), level(30)], [None; 2]);
         assert_eq!([level(60), level(900)], [Some(0); 2]);
         assert_eq!([level(3_600), level(21_600)], [Some(1); 2]);
-        assert_eq!(level(86_400), Some(2));
+        assert_eq!([level(7), level(90)], [None; 2]);
+        assert_eq!(
+            [level(420), level(5_400), level(18_000), level(129_600)],
+            [Some(0), Some(0), Some(1), Some(1)]
+        );
+        assert_eq!([level(86_400), level(172_800), level(1_209_600)], [Some(2); 3]);
+        assert_eq!(
+            [Step::Quarter, Step::Year, Step::From(0)].map(Step::level),
+            [Some(2); 3]
+        );
         assert_eq!(Step::from(Unit::Month).level(), Some(2));
     }
 }

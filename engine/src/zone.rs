@@ -6,9 +6,9 @@
 
 use std::iter;
 
-use crate::calendar::Unit;
+use crate::calendar::{Dates, Unit};
 use crate::rollup::{HOUR, MINUTE};
-use crate::step::{HOUR_NS, Step};
+use crate::step::{HOUR_NS, Length, Step};
 
 const MINUTE_NS: i64 = 60_000_000_000;
 
@@ -45,10 +45,10 @@ pub struct LocalStep<'z>(Clocked<'z>);
 enum Clocked<'z> {
     /// In UTC.
     Utc(Step),
-    /// A length in nanoseconds: whole hours that divide a day.
-    Hours(&'z Zone, i64),
-    /// Days, weeks or months.
-    Days(&'z Zone, Unit),
+    /// A length of whole hours.
+    Hours(&'z Zone, Length),
+    /// Days and longer.
+    Dates(&'z Zone, Dates),
 }
 
 impl Zone {
@@ -94,26 +94,29 @@ impl Zone {
     }
 
     /// Whether a step of hours begins with a period: the clock shows its start then, or has just skipped it.
-    fn begins_with(&self, index: usize, length_ns: i64) -> bool {
+    fn begins_with(&self, index: usize, length: Length) -> bool {
         let reads = self.stretches[index].start_reading_ns();
         let Some((_, read)) = index.checked_sub(1).and_then(|before| self.end_of(before)) else {
             return true;
         };
-        let next_beginning = read.saturating_add(read.wrapping_neg().rem_euclid(length_ns));
-        reads.rem_euclid(length_ns) == 0 || (read < reads && next_beginning < reads)
+        let next_beginning = match length.into_ns(read) {
+            0 => read,
+            _ => length.next_ns(read),
+        };
+        length.into_ns(reads) == 0 || (read < reads && next_beginning < reads)
     }
 
-    fn hour_start_ns(&self, at_ns: i64, length_ns: i64) -> i64 {
+    fn hour_start_ns(&self, at_ns: i64, length: Length) -> i64 {
         let mut index = self.index_of(at_ns);
         let mut at_ns = at_ns;
         loop {
             let stretch = self.stretches[index];
-            let into = at_ns.saturating_add(stretch.offset_ns).rem_euclid(length_ns);
+            let into = length.into_ns(at_ns.saturating_add(stretch.offset_ns));
             let start_ns = at_ns.saturating_sub(into);
             if start_ns >= stretch.from_ns {
                 return start_ns;
             }
-            if self.begins_with(index, length_ns) {
+            if self.begins_with(index, length) {
                 return stretch.from_ns;
             }
             // It began before the change.
@@ -122,18 +125,18 @@ impl Zone {
         }
     }
 
-    fn hour_next_ns(&self, at_ns: i64, length_ns: i64) -> i64 {
+    fn hour_next_ns(&self, at_ns: i64, length: Length) -> i64 {
         let mut index = self.index_of(at_ns);
         let mut at_ns = at_ns;
         loop {
             let offset_ns = self.stretches[index].offset_ns;
-            let into = at_ns.saturating_add(offset_ns).rem_euclid(length_ns);
-            let next_ns = at_ns.saturating_add(length_ns - into);
+            let into = length.into_ns(at_ns.saturating_add(offset_ns));
+            let next_ns = at_ns.saturating_add(length.ns() - into);
             let Some((end_ns, _)) = self.end_of(index).filter(|(end_ns, _)| *end_ns <= next_ns) else {
                 return next_ns;
             };
             index += 1;
-            if self.begins_with(index, length_ns) {
+            if self.begins_with(index, length) {
                 return end_ns;
             }
             at_ns = end_ns;
@@ -141,15 +144,15 @@ impl Zone {
     }
 
     /// Number of steps of hours that begin after the first instant, up to the last.
-    fn hours_begun(&self, (first_ns, last_ns): (i64, i64), length_ns: i64) -> u64 {
+    fn hours_begun(&self, (first_ns, last_ns): (i64, i64), length: Length) -> u64 {
         let begun = |index: usize| {
             let stretch = self.stretches[index];
             let end_ns = self.end_of(index).map_or(i64::MAX, |(end_ns, _)| end_ns - 1);
             let before_ns = first_ns.max(stretch.from_ns.saturating_sub(1));
-            let lengths_by = |ns: i64| ns.saturating_add(stretch.offset_ns).div_euclid(length_ns);
+            let lengths_by = |ns: i64| length.index(ns.saturating_add(stretch.offset_ns));
             let at_change = stretch.from_ns > first_ns
-                && stretch.start_reading_ns().rem_euclid(length_ns) != 0
-                && self.begins_with(index, length_ns);
+                && length.into_ns(stretch.start_reading_ns()) != 0
+                && self.begins_with(index, length);
             lengths_by(last_ns.min(end_ns)).abs_diff(lengths_by(before_ns)) + u64::from(at_change)
         };
         (self.index_of(first_ns)..=self.index_of(last_ns))
@@ -184,11 +187,13 @@ impl<'z> LocalStep<'z> {
         let Some(zone) = zone else {
             return LocalStep(Clocked::Utc(step));
         };
+        if let Some(dates) = step.dates() {
+            return LocalStep(Clocked::Dates(zone, dates));
+        }
         LocalStep(match step {
-            Step::Unit(Unit::Hour) => Clocked::Hours(zone, HOUR_NS),
-            Step::Unit(unit @ (Unit::Day | Unit::Week | Unit::Month)) => Clocked::Days(zone, unit),
-            Step::Length(length) if length.ns() % HOUR_NS == 0 => Clocked::Hours(zone, length.ns()),
-            Step::Unit(Unit::Minute) | Step::Length(_) => Clocked::Utc(step),
+            Step::Unit(Unit::Hour) => Clocked::Hours(zone, Length::HOUR),
+            Step::Length(length) if length.ns() % HOUR_NS == 0 => Clocked::Hours(zone, length),
+            _ => Clocked::Utc(step),
         })
     }
 
@@ -197,8 +202,8 @@ impl<'z> LocalStep<'z> {
     pub fn start_ns(self, at_ns: i64) -> i64 {
         match self.0 {
             Clocked::Utc(step) => step.start_ns(at_ns),
-            Clocked::Hours(zone, ns) => zone.hour_start_ns(at_ns, ns),
-            Clocked::Days(zone, unit) => zone.first_at(unit.start_ns(zone.day_of(at_ns))),
+            Clocked::Hours(zone, length) => zone.hour_start_ns(at_ns, length),
+            Clocked::Dates(zone, dates) => zone.first_at(dates.start_ns(zone.day_of(at_ns))),
         }
     }
 
@@ -206,16 +211,16 @@ impl<'z> LocalStep<'z> {
     pub fn next_ns(self, at_ns: i64) -> i64 {
         match self.0 {
             Clocked::Utc(step) => step.next_ns(at_ns),
-            Clocked::Hours(zone, ns) => zone.hour_next_ns(at_ns, ns),
-            Clocked::Days(zone, unit) => {
-                let mut reading_ns = unit.next_ns(zone.day_of(at_ns));
+            Clocked::Hours(zone, length) => zone.hour_next_ns(at_ns, length),
+            Clocked::Dates(zone, dates) => {
+                let mut reading_ns = dates.next_ns(zone.day_of(at_ns));
                 // A date that the zone skipped has no instant of its own.
                 loop {
                     let next_ns = zone.first_at(reading_ns);
                     if next_ns > at_ns || reading_ns == i64::MAX {
                         return next_ns;
                     }
-                    reading_ns = unit.next_ns(reading_ns);
+                    reading_ns = dates.next_ns(reading_ns);
                 }
             }
         }
@@ -226,8 +231,8 @@ impl<'z> LocalStep<'z> {
         match self.0 {
             Clocked::Utc(step) => step.cells(first_ns, last_ns),
             _ if last_ns < first_ns => 0,
-            Clocked::Hours(zone, ns) => zone.hours_begun((first_ns, last_ns), ns).saturating_add(1),
-            Clocked::Days(zone, unit) => unit.cells(zone.day_of(first_ns), zone.day_of(last_ns)),
+            Clocked::Hours(zone, length) => zone.hours_begun((first_ns, last_ns), length).saturating_add(1),
+            Clocked::Dates(zone, dates) => dates.cells(zone.day_of(first_ns), zone.day_of(last_ns)),
         }
     }
 
@@ -235,7 +240,7 @@ impl<'z> LocalStep<'z> {
     pub(crate) fn level(self) -> Option<usize> {
         match self.0 {
             Clocked::Utc(step) => step.level(),
-            Clocked::Hours(zone, _) | Clocked::Days(zone, _) => zone.level,
+            Clocked::Hours(zone, _) | Clocked::Dates(zone, _) => zone.level,
         }
     }
 }
@@ -291,14 +296,16 @@ mod tests {
             let (before, reads) = (at_ns + offsets[half - 1], at_ns + offsets[half]);
             let begins = match step.0 {
                 Clocked::Utc(step) => panic!("{step:?} is of no zone"),
-                Clocked::Hours(_, ns) => {
-                    let passed = (before.min(reads)..reads).step_by(HALF_NS as usize);
-                    reads % ns == 0 || passed.into_iter().any(|reading| reading % ns == 0)
+                Clocked::Hours(_, length) => {
+                    // Monday, 1970-01-05, 00:00.
+                    let is_beginning = |reading: i64| (reading - 4 * DAY_NS) % length.ns() == 0;
+                    let mut passed = (before.min(reads)..reads).step_by(HALF_NS as usize);
+                    is_beginning(reads) || passed.any(is_beginning)
                 }
-                Clocked::Days(_, unit) => {
+                Clocked::Dates(_, dates) => {
                     // All clock times so far were less than this.
                     reached = reached.max(before);
-                    unit.start_ns(reads) >= reached
+                    dates.start_ns(reads) >= reached
                 }
             };
             if begins {
@@ -319,7 +326,11 @@ mod tests {
                 Step::from(Unit::Hour),
                 Step::seconds(3 * 3_600).unwrap(),
                 Step::seconds(12 * 3_600).unwrap(),
+                Step::seconds(5 * 3_600).unwrap(),
+                Step::seconds(36 * 3_600).unwrap(),
                 Step::from(Unit::Day),
+                Step::seconds(2 * 86_400).unwrap(),
+                Step::seconds(10 * 86_400).unwrap(),
                 Step::from(Unit::Week),
                 Step::from(Unit::Month),
             ] {
@@ -335,7 +346,7 @@ mod tests {
                     let passed_over = cells.checked_sub(more);
                     assert!(
                         passed_over == Some(0)
-                            || (matches!(step.0, Clocked::Days(..)) && passed_over.is_some()),
+                            || (matches!(step.0, Clocked::Dates(..)) && passed_over.is_some()),
                         "{cells} {step:?} up to {beginning}, not {more}"
                     );
                 }
@@ -372,6 +383,8 @@ mod tests {
             Step::from(Unit::Hour),
             Step::from(Unit::Day),
             Step::from(Unit::Month),
+            Step::seconds(Step::SECONDS_MAX).unwrap(),
+            Step::Year,
         ] {
             for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
                 let step = step.by(Some(&zone));

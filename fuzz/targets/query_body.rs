@@ -10,7 +10,7 @@ use tidewatch::alerts::condition;
 use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
 use tidewatch::http::read_query;
 use tidewatch::ingest::timestamp;
-use tidewatch::service::query::{Cursor, QueryInput, unit_name};
+use tidewatch::service::query::{Cursor, QueryInput};
 use tidewatch::timestamp::format_timestamp_ns;
 
 /// Fields of a machine, with and without units, some named like words of the grammar.
@@ -97,8 +97,8 @@ fn query_json(input: &QueryInput) -> Value {
             "metadata": Value::Object(input.metadata.clone()),
             "fields": fields,
         },
-        "aggregation": input.grouping.map(|(aggregation, _)| aggregation.name()),
-        "groupBy": input.grouping.map(|(_, unit)| unit_name(unit)),
+        "aggregation": input.grouping.as_ref().map(|(aggregation, _)| aggregation.name()),
+        "groupBy": input.grouping.as_ref().map(|(_, group_by)| group_by.as_str()),
         "limit": input.limit,
         "sort": if input.descending { "desc" } else { "asc" },
         "cursor": input.cursor.map(|cursor| cursor.encode()),

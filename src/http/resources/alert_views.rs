@@ -7,7 +7,7 @@ use super::views::{Resource, view};
 use crate::catalog::{
     Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState, RuleStatus,
 };
-use crate::http::shape::{GroupBy, Mode, OperatorDoc, RuleStateDoc, shown_number};
+use crate::http::shape::{Mode, OperatorDoc, RuleStateDoc, shown_number};
 use crate::ids::ObjectId;
 use crate::service::evaluations::standing_of;
 use crate::service::query::Aggregation;
@@ -102,8 +102,7 @@ view! {
         /// Aggregate computed for each group.
         #[schema(value_type = Option<Aggregation>)]
         aggregation?: &'a str = input.grouping.as_ref().map(|(aggregation, _)| &**aggregation),
-        /// Calendar unit of a group, in UTC.
-        #[schema(value_type = Option<GroupBy>)]
+        /// Step of a group.
         group_by?: &'a str = input.grouping.as_ref().map(|(_, unit)| &**unit),
         /// Overrides the window of the rule, in seconds.
         #[schema(value_type = Option<f64>)]

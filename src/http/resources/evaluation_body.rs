@@ -8,14 +8,14 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, T
 
 use crate::catalog::{Evaluation, Input, Parameter};
 use crate::http::shape::{
-    FromJson, GroupBy, List, Mode, Number, Object, Place, Rule, Text, Trimmed, body, described, kind_of,
+    FromJson, List, Mode, Number, Object, Place, Rule, Text, Trimmed, body, described, kind_of,
 };
 use crate::ids::ObjectId;
 use crate::limits::{
     EVALUATION_INPUTS_MAX, EVALUATION_KIND_CHARS_MAX, FIELD_NAME_CHARS_MAX, INPUT_KEY_CHARS_MAX,
     INTERVAL_SECONDS, PARAMETER_CHARS_MAX, PARAMETERS_MAX, WINDOW_SECONDS,
 };
-use crate::service::query::{Aggregation, unit_name};
+use crate::service::query::{Aggregation, GroupBy};
 
 type Interval = Number<{ INTERVAL_SECONDS.0 }, { INTERVAL_SECONDS.1 }>;
 type Window = Number<{ WINDOW_SECONDS.0 }, { WINDOW_SECONDS.1 }>;
@@ -55,7 +55,8 @@ body! {
         data_source_id: Option<ObjectId>,
         /// Aggregate computed for each group; requires `groupBy`.
         aggregation: Option<Aggregation>,
-        /// Calendar unit of a group, in UTC; requires `aggregation`.
+        /// Step of a group, as in a query; requires `aggregation`.
+        #[schema(value_type = Option<String>, example = "15m")]
         group_by: Option<GroupBy>,
         /// Overrides the window of the rule, in seconds.
         window_seconds: Option<Window>,
@@ -99,7 +100,7 @@ impl From<InputBody> for Input {
             field: input.field.0.into(),
             source_id: input.data_source_id,
             grouping: grouping
-                .map(|(aggregation, GroupBy(unit))| (aggregation.name().into(), unit_name(unit).into())),
+                .map(|(aggregation, group_by)| (aggregation.name().into(), group_by.as_str().into())),
             window_seconds: input.window_seconds.map(|window| window.0),
         }
     }

@@ -8,14 +8,14 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::error::{Detail, ServiceError};
 use crate::http::shape::{
-    Faults, FromJson, GroupBy, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
+    Faults, FromJson, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
 };
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{
     METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
 };
-use crate::service::query::{Aggregation, Cursor, Layout, QueryInput, RequestedField, zone_named};
+use crate::service::query::{Aggregation, Cursor, GroupBy, Layout, QueryInput, RequestedField, zone_named};
 
 type Limit = Integer<1, QUERY_LIMIT_MAX>;
 type Offset = Integer<0, { u32::MAX as u64 }>;
@@ -49,7 +49,10 @@ body! {
         filters: Option<FiltersBody>,
         /// Aggregate computed for each group; requires `groupBy`.
         aggregation: Option<Aggregation>,
-        /// Calendar unit of a group, in UTC; requires `aggregation`.
+        /// Step of a group; requires `aggregation`. `minute`, `hour`, `day`, `week`, `month`, `quarter`, `year`, `all` (one
+        /// group for the range), or a length: a number and `s`, `m`, `h`, `d` or `w`, at most `52w`. Lengths that divide a
+        /// day count from midnight, all others from 1970-01-05, a Monday.
+        #[schema(value_type = Option<String>, example = "15m")]
         group_by: Option<GroupBy>,
         /// Maximum number of rows; the default is 100 for points and 10000 for groups.
         limit: Option<Limit>,
@@ -139,7 +142,7 @@ impl From<QueryBody> for QueryInput {
             metadata,
             fields,
             fields_path: &["filters", "fields"],
-            grouping: body.aggregation.zip(body.group_by.map(|GroupBy(unit)| unit)),
+            grouping: body.aggregation.zip(body.group_by),
             limit: body.limit.map(|limit| limit.0),
             offset: body.offset.map_or(0, |offset| offset.0),
             descending: body.sort == Some(Sort::Descending),
@@ -169,6 +172,12 @@ impl FromJson for Cursor {
             place.fault("must be a nextCursor of an answer, unchanged");
         }
         cursor
+    }
+}
+
+impl FromJson for GroupBy {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        place.parse(value, Self::parse)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::{
     SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
-use crate::service::query::{Aggregation, Layout, Unit, unit_name};
+use crate::service::query::{Aggregation, Layout};
 
 /// Parses one of the words of a set.
 ///
@@ -78,7 +78,6 @@ words! {
         "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
         "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));
         "Aggregation" Aggregation: Self::ALL.map(|it| (it.name(), it));
-        "GroupBy" GroupBy: Unit::ALL.map(|unit| (unit_name(unit), Self(unit)));
         "Layout" Layout: Self::ALL.map(|it| (it.name(), it));
         "Sort" Sort: [("asc", Self::Ascending), ("desc", Self::Descending)];
         "RuleStatus" RuleStatus: RuleStatus::ALL.map(|it| (it.name(), it));
@@ -112,10 +111,6 @@ pub struct BucketKeyType(pub KeyType);
 /// The type of an organization's key.
 #[derive(Clone, Copy, Debug)]
 pub struct OrganizationKeyType(pub KeyType);
-
-/// The calendar unit of a group.
-#[derive(Clone, Copy, Debug)]
-pub struct GroupBy(pub Unit);
 
 /// Order by timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,19 @@
 //! Decides the form of an answer: points, or groups by a requested or chosen step, in a time zone.
 
+use std::borrow::Cow;
+
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{Plan, Reached, ReachedSource};
-use super::{Aggregation, zones};
+use super::{Aggregation, step_name, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
-/// Upper bound of a step: a month plus a change of the zone's offset.
-const STEP_NS_MAX: i64 = 33 * DAY_NS;
+/// Upper bound of a step: a leap year plus a change of the zone's offset.
+const STEP_NS_MAX: i64 = 368 * DAY_NS;
 
 /// Maximum number of sources whose points are counted in a short turn.
 const SHORT_COUNTS_MAX: usize = 64;
@@ -19,7 +21,10 @@ const SHORT_COUNTS_MAX: usize = 64;
 /// How rows are grouped, and whether that was requested or chosen by downsampling.
 pub(super) struct Grouping {
     pub(super) aggregation: Aggregation,
-    pub(super) step: TimeStep,
+    /// `None`: the range is a single step.
+    step: Option<TimeStep>,
+    /// Name of the step in the API.
+    pub(super) step_name: Cow<'static, str>,
     /// The time zone of the steps; `None` for UTC.
     zone: Option<Zone>,
     pub(super) chosen: Option<Downsampling>,
@@ -28,9 +33,15 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
-    /// The step in its time zone.
-    pub(super) fn local_step(&self) -> LocalStep<'_> {
-        self.step.by(self.zone.as_ref())
+    /// The step in its time zone. `first_ns`: where the step of the whole range begins, if it is that.
+    pub(super) fn local_step(&self, first_ns: i64) -> LocalStep<'_> {
+        let step = self.step.unwrap_or(TimeStep::From(first_ns));
+        step.by(self.zone.as_ref())
+    }
+
+    /// Whether the range is a single step.
+    pub(super) fn is_whole(&self) -> bool {
+        self.step.is_none()
     }
 }
 
@@ -62,10 +73,11 @@ impl Plan {
         stop: &Stop,
     ) -> Result<Option<Grouping>, ServiceError> {
         let zone = self.zone(reached)?;
-        if let Some((aggregation, unit)) = self.input.grouping {
+        if let Some((aggregation, group_by)) = &self.input.grouping {
             return Ok(Some(Grouping {
-                aggregation,
-                step: unit.into(),
+                aggregation: *aggregation,
+                step: group_by.step(),
+                step_name: Cow::Owned(group_by.as_str().to_owned()),
                 zone,
                 chosen: None,
                 shares: false,
@@ -77,7 +89,8 @@ impl Plan {
         };
         Ok(chosen.map(|chosen| Grouping {
             aggregation: Aggregation::Avg,
-            step: chosen.step,
+            step: Some(chosen.step),
+            step_name: step_name(chosen.step),
             zone,
             chosen: Some(chosen),
             shares: self.input.max_points.is_some(),

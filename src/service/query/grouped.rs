@@ -7,7 +7,7 @@ use engine::query::{Budget, Estimate, GroupQuery, Grouped, Held, Wanted};
 
 use super::plan::{Plan, Reached, ReachedSource};
 use super::result::{FieldNames, Groups, PageInfo, QueryResult, WriteResult};
-use super::{Aggregation, Answer, Grouping, Written, step_name};
+use super::{Aggregation, Answer, Grouping, Written};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
@@ -30,6 +30,15 @@ pub(super) struct Coverage<'p> {
     pub(super) is_merged: bool,
     /// The names of the fields by their numbers, for each schema; a single list if sources are merged.
     pub(super) names: Vec<Vec<&'p Arc<str>>>,
+}
+
+impl Covered {
+    /// All fields, ascending.
+    fn all(&self) -> Arc<[u16]> {
+        let mut fields: Vec<u16> = [&*self.values.0, &*self.shares.0].concat();
+        fields.sort_unstable();
+        fields.into()
+    }
 }
 
 impl<'p> Coverage<'p> {
@@ -107,7 +116,7 @@ impl Plan {
                 next: None,
             },
             aggregation: grouping.aggregation,
-            step: step_name(grouping.step),
+            step: grouping.step_name.clone(),
             downsampled: grouping.chosen.as_ref().map(|chosen| chosen.expected_points),
         });
         let mut answer = Answer::new(stop.budget());
@@ -131,7 +140,7 @@ impl Plan {
         };
         let filter = |text: Option<&str>| self.passes(text);
         let stop_now = || stop.now();
-        let step = grouping.local_step();
+        let step = grouping.local_step(self.whole_from_ns(reached, grouping, coverage, stop)?);
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
         for (index, ReachedSource { series, schema, .. }) in (0..).zip(&reached.sources) {
             let covered = &coverage.by_schema[*schema];
@@ -151,6 +160,25 @@ impl Plan {
         Ok(groups.finish()?)
     }
 
+    /// Where the step of the whole range begins: at the start of the range or, without one, at the first point of the
+    /// answer.
+    fn whole_from_ns(
+        &self,
+        reached: &Reached<'_>,
+        grouping: &Grouping,
+        coverage: &Coverage<'_>,
+        stop: &Stop,
+    ) -> Result<i64, ServiceError> {
+        if let Some(start_ns) = self.input.start_ns.filter(|_| grouping.is_whole()) {
+            return Ok(start_ns);
+        }
+        if !grouping.is_whole() {
+            return Ok(0);
+        }
+        let covered = |reached: &ReachedSource| coverage.by_schema[reached.schema].all();
+        self.first_ns(reached, covered, stop)
+    }
+
     pub(super) fn estimate_grouped(
         &self,
         grouping: &Grouping,
@@ -164,7 +192,7 @@ impl Plan {
             let covered = &coverage.by_schema[*schema];
             let query = GroupQuery {
                 range_ns: self.range_ns,
-                step: grouping.local_step(),
+                step: grouping.local_step(self.range_ns.0),
                 fields: &covered.values.0,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,

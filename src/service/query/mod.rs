@@ -7,6 +7,7 @@
 mod answer;
 mod choice;
 mod cursor;
+mod group_by;
 mod grouped;
 mod metadata;
 mod plan;
@@ -27,6 +28,7 @@ use serde_json::{Map, Value};
 
 pub use answer::{Answer, PIECE_BYTES};
 pub use cursor::Cursor;
+pub use group_by::GroupBy;
 pub(in crate::service) use result::metadata_of;
 pub use result::{FieldNames, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
 pub use zones::{DATABASE_VERSION, zone_named};
@@ -72,11 +74,14 @@ pub fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// The name of a step in the API: a unit's name, or a length of time.
+/// The name of a step in the API.
 fn step_name(step: TimeStep) -> Cow<'static, str> {
     let seconds = match step {
         TimeStep::Unit(unit) => return Cow::Borrowed(unit_name(unit)),
         TimeStep::Length(length) => length.whole_seconds(),
+        TimeStep::Quarter => return Cow::Borrowed("quarter"),
+        TimeStep::Year => return Cow::Borrowed("year"),
+        TimeStep::From(_) => return Cow::Borrowed("all"),
     };
     Cow::Owned(match seconds {
         _ if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
@@ -114,8 +119,8 @@ pub struct QueryInput {
     pub fields: Vec<RequestedField>,
     /// Where the request has `fields`, for faults.
     pub fields_path: &'static [&'static str],
-    /// Aggregation and unit; either both or neither is given.
-    pub grouping: Option<(Aggregation, Unit)>,
+    /// Aggregation and step; either both or neither is given.
+    pub grouping: Option<(Aggregation, GroupBy)>,
     /// Maximum number of rows.
     pub limit: Option<u64>,
     /// Number of rows to skip.

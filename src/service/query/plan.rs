@@ -241,7 +241,7 @@ impl Resolved {
 
 /// Reports fields that no selected source declares, and numeric aggregations of other types.
 fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceError> {
-    let aggregation = input.grouping.map(|(aggregation, _)| aggregation);
+    let aggregation = input.grouping.as_ref().map(|(aggregation, _)| *aggregation);
     let numeric = aggregation.filter(|aggregation| *aggregation != Aggregation::Count);
     let mut faults = Vec::new();
     // Listed only once, not per unknown name, because there may be many of both.

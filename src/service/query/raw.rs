@@ -1,6 +1,8 @@
 //! Raw rows. They are read and written in pieces, so that memory is limited to what the client is about to read, however
 //! large the rows are.
 
+use std::sync::Arc;
+
 use engine::EngineError;
 use engine::query::{Estimate, Held, Page, Position, ScanQuery, Selection, scan_within};
 
@@ -142,6 +144,35 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// The time of the first row that has one of its source's fields; the start of the range if there is none.
+    pub(super) fn first_ns(
+        &self,
+        reached: &Reached<'_>,
+        fields: impl Fn(&ReachedSource) -> Arc<[u16]>,
+        stop: &Stop,
+    ) -> Result<i64, ServiceError> {
+        let mut held = stop.budget().hold();
+        let mut selections = Vec::new();
+        held.reserve(&mut selections, reached.sources.len())?;
+        selections.extend(reached.sources.iter().map(|source| Selection {
+            series: &source.series,
+            fields: Some(fields(source)),
+        }));
+        let filter = |text: Option<&str>| self.passes(text);
+        let query = ScanQuery {
+            range_ns: self.range_ns,
+            descending: false,
+            after: None,
+            skip: 0,
+            limit: 1,
+            metadata: self.filter.as_ref().map(|_| &filter as _),
+            stop: &|| stop.now(),
+        };
+        let (page, _held) = scan_within(&selections, &query, stop.budget())?;
+        stop.touched(page.touched);
+        Ok(position(&page, 1).map_or(self.range_ns.0, |(at_ns, _)| at_ns))
     }
 
     fn scan_query<'a>(

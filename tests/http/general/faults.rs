@@ -278,7 +278,7 @@ fn a_query() {
         "filters": {
             "dataSourceIds": ["y", 5], "startTime": 5, "endTime": "soon", "metadata": [], "fields": ["a", 7],
         },
-        "aggregation": "median", "groupBy": "year", "limit": 0, "offset": -1, "sort": "up",
+        "aggregation": "mode", "groupBy": "fortnight", "limit": 0, "offset": -1, "sort": "up",
         "mergeSources": "yes", "downsampling": 1,
     });
     let faults = [

@@ -13,6 +13,7 @@ mod max_points;
 mod metadata_filter;
 mod paging;
 mod raw;
+mod steps;
 mod timezone;
 mod units;
 mod volume;
