@@ -25,6 +25,10 @@ pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 pub const QUERY_ENTRIES_MAX: usize = 10_000;
 /// Members of a query's metadata filter.
 pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
+/// Fields that a query has conditions for.
+pub const VALUE_FILTER_FIELDS_MAX: usize = 64;
+/// Values of an `in` of a query.
+pub const VALUE_FILTER_VALUES_MAX: usize = 1_000;
 
 /// Default `limit` of a list.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;

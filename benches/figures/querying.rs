@@ -122,6 +122,7 @@ fn run_query(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: 
         fields,
         metadata: None,
         stop: &|| false,
+        values: &[],
     };
     group(series, &query).map_err(|error| format!("{error:?}").into())
 }

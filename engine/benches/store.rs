@@ -250,6 +250,7 @@ fn raw_scan(criterion: &mut Criterion) {
             let selection = Selection {
                 series: &snapshot[0],
                 fields: None,
+                values: &[],
             };
             let query = ScanQuery {
                 range_ns: (i64::MIN, i64::MAX),
@@ -291,6 +292,7 @@ fn grouped(criterion: &mut Criterion) {
                     fields: &[0],
                     metadata,
                     stop: &|| false,
+                    values: &[],
                 };
                 group(&snapshot[0], &query).unwrap().starts_ns.len()
             });

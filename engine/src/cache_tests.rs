@@ -52,6 +52,7 @@ fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
             fields: &[0, 1, 2, 9],
             metadata: None,
             stop: &stop,
+            values: &[],
         };
         let groups = group(series, &query).unwrap();
         text += &format!("{:?}{:?}", groups.starts_ns, groups.aggregates);
@@ -73,7 +74,15 @@ fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
             metadata: None,
             stop: &stop,
         };
-        let page = scan(&[Selection { series, fields }], &query).unwrap();
+        let page = scan(
+            &[Selection {
+                series,
+                fields,
+                values: &[],
+            }],
+            &query,
+        )
+        .unwrap();
         let key = |(run, row): &(u32, u32)| page.runs[*run as usize].columns.key(*row as usize);
         text += &format!("{:?}", page.rows.iter().map(key).collect::<Vec<_>>());
     }

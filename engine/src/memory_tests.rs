@@ -38,6 +38,7 @@ fn metadata(store: &Store) -> Vec<String> {
     let selection = Selection {
         series: &snapshot[0],
         fields: None,
+        values: &[],
     };
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

@@ -53,7 +53,11 @@ impl Model {
 fn rows_of(series: &[SeriesSnapshot], range_ns: (i64, i64)) -> Vec<(u32, Position)> {
     let selections: Vec<_> = series
         .iter()
-        .map(|series| Selection { series, fields: None })
+        .map(|series| Selection {
+            series,
+            fields: None,
+            values: &[],
+        })
         .collect();
     let query = ScanQuery {
         range_ns,
@@ -82,6 +86,7 @@ fn grouped_rows(series: &SeriesSnapshot, range_ns: (i64, i64)) -> u64 {
         fields: &[0],
         metadata: None,
         stop: &|| false,
+        values: &[],
     };
     let groups = group(series, &query).unwrap();
     groups.aggregates.iter().map(|it| it.count).sum()

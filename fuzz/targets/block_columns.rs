@@ -258,6 +258,7 @@ impl Bucket {
                 fields: &fields,
                 metadata: None,
                 stop: &|| false,
+                values: &[],
             };
             let groups = group(series, &query).unwrap();
             let mut cells: BTreeMap<i64, Vec<Vec<&Value>>> = BTreeMap::new();

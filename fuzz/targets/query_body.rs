@@ -96,6 +96,11 @@ fn query_json(input: &QueryInput) -> Value {
             "endTime": bound(input.end_ns),
             "metadata": Value::Object(input.metadata.clone()),
             "fields": fields,
+            "values": input
+                .values
+                .iter()
+                .map(|condition| (condition.field.clone(), condition.to_json()))
+                .collect::<Value>(),
         },
         "aggregation": input.grouping.as_ref().map(|(aggregation, _)| aggregation.name()),
         "groupBy": input.grouping.as_ref().map(|(_, group_by)| group_by.as_str()),

@@ -81,6 +81,7 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
             fields: &[0, 1, 2, 3],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         let _ = group(series, &query);
     }

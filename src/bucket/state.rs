@@ -87,10 +87,17 @@ mod tests {
             metadata: None,
             stop: &|| false,
         };
-        scan(&[Selection { series, fields: None }], &query)
-            .unwrap()
-            .rows
-            .len()
+        scan(
+            &[Selection {
+                series,
+                fields: None,
+                values: &[],
+            }],
+            &query,
+        )
+        .unwrap()
+        .rows
+        .len()
     }
 
     /// Regression: both the blocks and the segment contained these rows, so they were read twice, and the next

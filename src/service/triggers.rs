@@ -126,6 +126,7 @@ impl Service {
             let selection = Selection {
                 series: &series,
                 fields: None,
+                values: &[],
             };
             let query = ScanQuery {
                 range_ns,

@@ -113,6 +113,7 @@ fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point],
         fields: &fields,
         metadata: filtered.then_some(&is_odd as _),
         stop: &|| false,
+        values: &[],
     };
     let mut grouping = Grouping::new(wanted, budget);
     let mut result = Ok(());
@@ -188,6 +189,7 @@ fn check_rows(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point], b
         .map(|series| Selection {
             series,
             fields: fields.clone(),
+            values: &[],
         })
         .collect();
     let query = ScanQuery {
@@ -298,6 +300,7 @@ fn a_wide_source_costs_only_the_requested_cells() {
                 fields: &fields,
                 metadata: None,
                 stop: &|| false,
+                values: &[],
             };
             let budget = Budget::unlimited();
             let mut grouping = Grouping::new(Wanted { rows_max, descending }, &budget);
@@ -326,6 +329,7 @@ fn a_scan_releases_blocks_it_has_passed() {
     let selections = [Selection {
         series: &snapshot[0],
         fields: None,
+        values: &[],
     }];
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
@@ -369,7 +373,11 @@ fn a_page_of_many_sources_holds_few_rows_of_each() {
     let snapshot = snapshot_of(&store, 0..SOURCES);
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection { series, fields: None })
+        .map(|series| Selection {
+            series,
+            fields: None,
+            values: &[],
+        })
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

@@ -80,7 +80,7 @@ impl Estimate {
             let cells = query.step.cells(within.0, within.1);
             let cut = within != (entry.first_ns, entry.last_ns);
             let finer = query.step.level().is_none();
-            let by_row = cut || finer || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
+            let by_row = cut || finer || query.is_filtered() || rows <= ROWS_PER_KEPT_CELL * cells;
             Ok(match cells {
                 _ if by_row => BLOCK_VALUES + rows * (1 + fields) + rows.min(cells) * fields * WRITTEN_VALUES,
                 0 | 1 => fields,
@@ -117,6 +117,10 @@ impl Estimate {
     ) -> Result<(), EngineError> {
         self.limit = query.limit as u64;
         let fields = selection.fields.as_deref();
+        let is_filtered = query.metadata.is_some() || !selection.values.is_empty();
+        if fields.is_some_and(<[u16]>::is_empty) {
+            return Ok(());
+        }
         let wanted = fields.map_or(usize::MAX, <[u16]>::len);
         let mut most = 0;
         let in_every_row =
@@ -126,16 +130,14 @@ impl Estimate {
         let mut looked_at = 0;
         self.each_run(selection.series, query.range_ns, |run| match run {
             // If no field is named, every row is included, and the first blocks show how many fields they have.
-            Run::Block(entry)
-                if fields.is_none() && query.metadata.is_none() && looked_at == BLOCKS_LOOKED_AT =>
-            {
+            Run::Block(entry) if fields.is_none() && !is_filtered && looked_at == BLOCKS_LOOKED_AT => {
                 scanned += u64::from(entry.rows);
                 Ok(0)
             }
             Run::Block(entry) => {
                 looked_at += 1;
                 let summary = entry.block(selection.series.cache())?.summary;
-                if query.metadata.is_none() && in_every_row(&summary) {
+                if !is_filtered && in_every_row(&summary) {
                     count(summary.fields.len());
                     scanned += u64::from(entry.rows);
                     return Ok(0);
@@ -144,7 +146,7 @@ impl Estimate {
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
                 Ok(BLOCK_VALUES + u64::from(entry.rows) * (3 + fields as u64))
             }
-            Run::Chunk(chunk) if query.metadata.is_some() => Ok(3 * chunk.rows() as u64),
+            Run::Chunk(chunk) if is_filtered => Ok(3 * chunk.rows() as u64),
             Run::Chunk(chunk) => {
                 count(chunk.fields.len());
                 scanned += chunk.rows() as u64;

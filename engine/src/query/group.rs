@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Held};
 use super::cells::{Cell, Cells, Wanted};
+use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::group_rows::{Rows, rows_within};
 use super::reader::{Run, RunReader};
-use super::{MetadataFilter, Touched, check_stop, directory_bytes};
+use super::{Touched, check_stop, directory_bytes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::{Block, BlockReader, BlockSummary, KeptCells};
@@ -37,9 +38,18 @@ pub struct GroupQuery<'a> {
     pub fields: &'a [u16],
     /// Selects rows by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
+    /// Select rows by their values.
+    pub values: &'a [ValueFilter<'a>],
     /// Called before each block and chunk, and between metadata texts; if it returns true, the query ends with
     /// [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
+}
+
+impl GroupQuery<'_> {
+    /// Whether rows are selected one by one.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.metadata.is_some() || !self.values.is_empty()
+    }
 }
 
 /// A grouped result under construction: sources are added one by one, and only the wanted cells of all of them are
@@ -175,7 +185,7 @@ impl<'b> Walk<'_, 'b> {
         }
         let step = self.query.step;
         let cell = step.start_ns(entry.first_ns);
-        let whole = self.query.metadata.is_none() && entry.is_within((start, end));
+        let whole = !self.query.is_filtered() && entry.is_within((start, end));
         let in_one_cell = whole && cell == step.start_ns(entry.last_ns);
         let coarsest = step.level();
         // The most common query: one field over all time. Cached cells show that the block has the field.
@@ -200,7 +210,7 @@ impl<'b> Walk<'_, 'b> {
             return self.whole_block(cell, summary);
         }
         let fields = self.occurring(|field| summary.field(field).is_some());
-        if fields.is_empty() {
+        if fields.is_empty() || !may_include(self.query.values, summary) {
             return Ok(());
         }
         self.grouping.touched.blocks += 1;
@@ -211,7 +221,7 @@ impl<'b> Walk<'_, 'b> {
             fields,
             rows: None,
         };
-        let Some(coarsest) = coarsest.filter(|_| opened.walk.query.metadata.is_none()) else {
+        let Some(coarsest) = coarsest.filter(|_| !opened.walk.query.is_filtered()) else {
             return opened.rows((start, end));
         };
         // An end of the range beyond the block's own cuts no cell.

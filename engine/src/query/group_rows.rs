@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::budget::{Budget, Held};
 use super::cells::Cells;
+use super::filter::passing;
 use super::group::GroupQuery;
-use super::metadata_passes;
 use super::reader::RunReader;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -52,15 +52,12 @@ impl<'c, 'b> Rows<'c, 'b> {
     ) -> Result<Self, EngineError> {
         let total = reader.rows();
         let mut held = budget.reserve(reader.decoded_bytes(total * size_of::<i64>()))?;
-        let passes = match query.metadata {
-            Some(filter) => {
+        let passes = match query.is_filtered() {
+            true => {
                 held.grow(total)?;
-                let metadata = reader.metadata()?;
-                let bytes = metadata.as_ref().map_or(0, |column| column.memory_bytes());
-                let _decoded = budget.reserve(reader.decoded_bytes(bytes))?;
-                Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
+                Some(passing(reader, query.metadata, query.values, query.stop, budget)?)
             }
-            None => None,
+            false => None,
         };
         let mut rows = Rows {
             times: reader.times()?,

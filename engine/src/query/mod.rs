@@ -8,6 +8,7 @@ mod count;
 mod derived;
 mod downsample;
 mod estimate;
+mod filter;
 mod group;
 mod group_rows;
 mod groups;
@@ -22,14 +23,12 @@ pub use cells::{Cell, Wanted};
 pub use count::HourCounts;
 pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;
+pub use filter::{MetadataFilter, ValueFilter};
 pub use group::{GroupQuery, Grouped, Grouping};
 pub(crate) use group_rows::rows_within;
 pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
 pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
-
-/// Decides by a row's metadata (JSON text, `None` if it has none) whether the row is included.
-pub type MetadataFilter<'a> = &'a dyn Fn(Option<&str>) -> bool;
 
 /// What a query read, for metrics and benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,7 +58,6 @@ fn directory_bytes(summary: &BlockSummary) -> usize {
 
 use crate::EngineError;
 use crate::block::BlockSummary;
-use crate::column::{Column, Values};
 use crate::rollup::LEVELS;
 
 /// An error if the caller's `stop` returns true.
@@ -68,34 +66,6 @@ pub(crate) fn check_stop(stop: &dyn Fn() -> bool) -> Result<(), EngineError> {
         true => Err(EngineError::Stopped),
         false => Ok(()),
     }
-}
-
-/// Number of metadata texts filtered between calls of `stop`: a text may have kilobytes, and a block thousands of them.
-const TEXTS_PER_STOP: usize = 16;
-
-/// The rows of a metadata column that pass the filter, which is called once per distinct text.
-fn metadata_passes(
-    filter: MetadataFilter<'_>,
-    metadata: Option<&Column>,
-    rows: usize,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<bool>, EngineError> {
-    let without = filter(None);
-    let Some((column, Values::Texts(texts))) = metadata.map(|column| (column, &column.values)) else {
-        return Ok(vec![without; rows]);
-    };
-    let mut passes = Vec::with_capacity(texts.dictionary.len());
-    for (index, text) in texts.dictionary.iter().enumerate() {
-        if index % TEXTS_PER_STOP == 0 {
-            check_stop(stop)?;
-        }
-        passes.push(filter(Some(text)));
-    }
-    let rows = (0..rows).map(|row| match column.has(row) {
-        true => passes[texts.codes[row] as usize],
-        false => without,
-    });
-    Ok(rows.collect())
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
+use super::directory_bytes;
+use super::filter::{MetadataFilter, may_include, passing};
 use super::reader::{Run, RunReader};
 use super::scan::{Position, Selection};
-use super::{MetadataFilter, directory_bytes, metadata_passes};
 use crate::EngineError;
 use crate::block::BlockReader;
 use crate::column::{Column, FieldColumn};
@@ -79,7 +80,10 @@ impl<'a, 'b> Candidate<'a> {
 
     /// Whether every row of the run within the range is included, as far as is known without reading it.
     pub(super) fn all_visible(&self, selection: &Selection<'_>, filtered: bool) -> Result<bool, EngineError> {
-        match (filtered, selection.fields.as_deref()) {
+        match (
+            filtered || !selection.values.is_empty(),
+            selection.fields.as_deref(),
+        ) {
             (true, _) => Ok(false),
             (false, None) => Ok(true),
             (false, Some(fields)) => self.run.has_in_every_row(fields, selection.series.cache()),
@@ -102,7 +106,15 @@ impl<'a, 'b> Candidate<'a> {
             reads: 0,
             held: budget.hold(),
         };
-        open.read(selection, part, budget)?;
+        let may_include = match self.run {
+            Run::Block(entry) if !selection.values.is_empty() => {
+                may_include(selection.values, &entry.block(selection.series.cache())?.summary)
+            }
+            Run::Block(_) | Run::Chunk(_) => true,
+        };
+        if may_include {
+            open.read(selection, part, budget)?;
+        }
         Ok(open)
     }
 
@@ -178,7 +190,7 @@ impl<'b> Open<'_, 'b> {
         held.grow(reader.decoded_bytes(total * size_of::<Position>()))?;
         let visible = match all_visible {
             true => None,
-            false => Some(visible(&reader, selection.fields.as_deref(), part, budget)?),
+            false => Some(visible(&reader, selection, part, budget)?),
         };
         let (timestamps_ns, sequences) = (reader.timestamps_ns()?, reader.sequences()?);
         let row_of = |index: usize| if part.descending { total - 1 - index } else { index };
@@ -244,22 +256,16 @@ fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
 /// The rows that pass the filter and have one of the fields.
 fn visible(
     reader: &RunReader<'_>,
-    fields: Option<&[u16]>,
+    selection: &Selection<'_>,
     part: &Part<'_>,
     budget: &Budget,
 ) -> Result<Vec<bool>, EngineError> {
     let rows = reader.rows();
-    let mut decoded = budget.hold();
-    let mut visible = match part.filter {
-        Some(filter) => {
-            let metadata = reader.metadata()?;
-            let bytes = metadata.as_ref().map_or(0, |column| column.memory_bytes());
-            decoded.set(reader.decoded_bytes(bytes))?;
-            metadata_passes(filter, metadata.as_deref(), rows, part.stop)?
-        }
-        None => vec![true; rows],
+    let mut visible = passing(reader, part.filter, selection.values, part.stop, budget)?;
+    let Some(fields) = selection.fields.as_deref() else {
+        return Ok(visible);
     };
-    let Some(fields) = fields else { return Ok(visible) };
+    let mut decoded = budget.hold();
     let mut present = vec![false; rows];
     for field in fields {
         if let Some(column) = reader.field(*field)? {

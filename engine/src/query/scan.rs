@@ -10,9 +10,10 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
+use super::filter::{MetadataFilter, ValueFilter};
 use super::page::Page;
 use super::run::{Candidate, Open, Part, directed, directed_position};
-use super::{MetadataFilter, Touched, check_stop};
+use super::{Touched, check_stop};
 use crate::EngineError;
 use crate::snapshot::SeriesSnapshot;
 
@@ -25,6 +26,8 @@ pub struct Selection<'a> {
     pub series: &'a SeriesSnapshot,
     /// Requested fields, ascending; `None` for all. Rows that have none of them are skipped.
     pub fields: Option<Arc<[u16]>>,
+    /// Select rows by their values.
+    pub values: &'a [ValueFilter<'a>],
 }
 
 /// A query for a page of rows.
@@ -115,8 +118,9 @@ impl<'a, 'b> Scan<'a, 'b> {
         );
         let mut held = budget.hold();
         let mut candidates = Vec::new();
-        for (selection, Selection { series, .. }) in (0..).zip(selections) {
-            if !series.overlaps(query.range_ns) {
+        for (selection, Selection { series, fields, .. }) in (0..).zip(selections) {
+            let has_no_fields = fields.as_ref().is_some_and(|fields| fields.is_empty());
+            if has_no_fields || !series.overlaps(query.range_ns) {
                 continue;
             }
             for run in series.live(query.range_ns)?.runs(query.range_ns) {

@@ -6,9 +6,9 @@ use std::cell::Cell;
 use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
 use crate::query::{
-    Budget, GroupQuery, Grouping, Groups, HourCounts, ScanQuery, Selection, Wanted, group, scan,
+    Budget, GroupQuery, Grouping, Groups, HourCounts, ScanQuery, Selection, ValueFilter, Wanted, group, scan,
 };
-use crate::rows::RowsWriter;
+use crate::rows::{RowsWriter, Scalar};
 use crate::step::Step;
 use crate::store::Store;
 
@@ -17,6 +17,10 @@ const BLOCK: u64 = crate::BLOCK_ROWS_MAX as u64;
 
 /// One source with one point a second.
 fn store(points: i64) -> Store {
+    store_of(points, |second| (second % 100) as f64)
+}
+
+fn store_of(points: i64, value: impl Fn(i64) -> f64) -> Store {
     let mut store = Store::new();
     let mut writer = RowsWriter::new();
     let mut bytes = Vec::new();
@@ -25,7 +29,7 @@ fn store(points: i64) -> Store {
         bytes.clear();
         for second in start..points.min(start + 1_000) {
             writer.begin(1);
-            writer.number(0, (second % 100) as f64, 0);
+            writer.number(0, value(second), 0);
             writer.commit(second * SECOND);
         }
         writer.encode(&mut bytes);
@@ -56,6 +60,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             fields: &[0],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         let groups = group(&snapshot[0], &query).unwrap();
         let (cells, touched) = (groups.starts_ns.len() as u64, groups.touched);
@@ -63,6 +68,48 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             touched.rows + touched.cells <= 60 * cells + 2 * BLOCK,
             "{unit:?} over {range_ns:?}: {touched:?} for {cells} cells"
         );
+    }
+}
+
+#[test]
+fn blocks_whose_values_cannot_match_are_not_read() {
+    let store = store_of(30 * BLOCK as i64, |second| second as f64);
+    let series = store.view().source(1).unwrap();
+    let wanted = 100_000.0..100_010.0;
+    let passes = |value: Scalar<'_>| matches!(value, Scalar::Number(number) if wanted.contains(&number));
+    let values = [ValueFilter {
+        field: 0,
+        passes: &passes,
+        bounds: (wanted.start, wanted.end),
+    }];
+    let query = GroupQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        step: Unit::Month.into(),
+        fields: &[0],
+        metadata: None,
+        stop: &|| false,
+        values: &values,
+    };
+    let groups = group(&series, &query).unwrap();
+    assert_eq!(groups.cell(0)[0].count, 10);
+    assert!(groups.touched.rows <= 2 * BLOCK, "{:?}", groups.touched);
+    let selections = [Selection {
+        series: &series,
+        fields: None,
+        values: &values,
+    }];
+    for descending in [false, true] {
+        let query = ScanQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            descending,
+            after: None,
+            skip: 1,
+            limit: 100,
+            metadata: None,
+            stop: &|| false,
+        };
+        let page = scan(&selections, &query).unwrap();
+        assert_eq!(page.rows.len(), 9);
     }
 }
 
@@ -82,6 +129,7 @@ fn a_grouped_query_looks_at_no_block_behind_its_last_cell() {
         fields: &[0],
         metadata: None,
         stop: &stop,
+        values: &[],
     };
     let wanted = Wanted {
         rows_max: 10,
@@ -105,6 +153,7 @@ fn an_offset_skips_whole_blocks() {
         let selections = [Selection {
             series: &snapshot[0],
             fields: None,
+            values: &[],
         }];
         let query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -137,6 +186,7 @@ fn a_cancelled_query_returns_stopped() {
         fields: &[0],
         metadata: None,
         stop: &|| true,
+        values: &[],
     };
     assert_eq!(
         group(&snapshot[0], &query).unwrap_err(),
@@ -178,6 +228,7 @@ fn a_query_stops_between_metadata_texts() {
             fields: &[0],
             metadata: Some(&filter),
             stop: &stop,
+            values: &[],
         };
         let groups = group(series, &group_query);
         assert!(
@@ -200,7 +251,11 @@ fn a_query_stops_between_metadata_texts() {
             metadata: Some(&filter),
             stop: &stop,
         };
-        let selections = [Selection { series, fields: None }];
+        let selections = [Selection {
+            series,
+            fields: None,
+            values: &[],
+        }];
         assert!(
             matches!(scan(&selections, &scan_query), Err(crate::EngineError::Stopped)),
             "sealed: {sealed}"
@@ -274,6 +329,7 @@ fn cached_minutes_agree_with_the_rows() {
             fields,
             metadata,
             stop: &|| false,
+            values: &[],
         };
         group(&snapshot[0], &query).unwrap()
     };

@@ -64,6 +64,7 @@ impl Grouping<'_> {
         let selection = [Selection {
             series,
             fields: Some(Arc::from(query.fields)),
+            values: query.values,
         }];
         let mut after = None;
         while let Some(last) = self.add_page(source, &selection, query, after, &mut fields)? {

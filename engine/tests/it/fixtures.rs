@@ -52,6 +52,7 @@ fn check(store: &Store) {
         fields: &[0, 1, 2, 3],
         metadata: None,
         stop: &|| false,
+        values: &[],
     };
     let groups = group(&snapshot[0], &query).unwrap();
     assert_eq!(groups.starts_ns, [0, 3_600 * SECOND, 7_200 * SECOND]);
@@ -64,7 +65,11 @@ fn check(store: &Store) {
     );
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection { series, fields: None })
+        .map(|series| Selection {
+            series,
+            fields: None,
+            values: &[],
+        })
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
@@ -152,6 +157,7 @@ fn check_carries(store: &mut Store) {
             fields: &[0],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         let groups = group(&snapshot[0], &query).unwrap();
         let sums: Vec<f64> = (0..expected.len())

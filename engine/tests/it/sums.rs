@@ -228,6 +228,7 @@ impl World {
             fields: &[0],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         let groups = group(&snapshot[0], &query).unwrap();
         let cells = groups.starts_ns.iter().enumerate();

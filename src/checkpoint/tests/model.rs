@@ -333,7 +333,15 @@ fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
         metadata: None,
         stop,
     };
-    let page = scan(&[Selection { series, fields: None }], &query).expect("rows");
+    let page = scan(
+        &[Selection {
+            series,
+            fields: None,
+            values: &[],
+        }],
+        &query,
+    )
+    .expect("rows");
     let rows: Vec<Stored> = page
         .rows
         .iter()
@@ -354,6 +362,7 @@ fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
             fields: &[0],
             metadata: None,
             stop,
+            values: &[],
         },
     )
     .expect("groups");

@@ -105,7 +105,15 @@ fn read_rows(opened: &Opened) -> Option<Rows> {
                 metadata: None,
                 stop,
             };
-            let page = scan(&[Selection { series, fields: None }], &query).ok()?;
+            let page = scan(
+                &[Selection {
+                    series,
+                    fields: None,
+                    values: &[],
+                }],
+                &query,
+            )
+            .ok()?;
             let row = |(run, row): &(u32, u32)| {
                 let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
                 let (timestamp_ns, sequence) = columns.key(row);

@@ -20,6 +20,7 @@ pub mod organization;
 pub mod query;
 pub mod query_body;
 pub mod sources;
+mod value_filters;
 pub mod views;
 pub mod webhook_deliveries;
 pub mod webhooks;

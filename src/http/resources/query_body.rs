@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
+use super::value_filters::ValueFilters;
 use crate::error::{Detail, ServiceError};
 use crate::http::shape::{
     Faults, FromJson, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
@@ -36,6 +37,10 @@ body! {
         metadata: Option<MetadataFilter>,
         /// Fields to return; all when absent or empty.
         fields: Option<FieldNames>,
+        /// Conditions that a point's values must meet, by field: `gt`, `gte`, `lt`, `lte` with a number; `eq`, `neq` with a
+        /// value of the field's type; `in` with 1 to 1,000 of them. A point without the field does not match.
+        #[schema(example = json!({"temperature": {"gte": 80, "lt": 100}}))]
+        values: Option<ValueFilters>,
     }
     rules [Rule::Values(start_is_before_end)]
 }
@@ -127,12 +132,13 @@ impl QueryBody {
 
 impl From<QueryBody> for QueryInput {
     fn from(body: QueryBody) -> Self {
-        let (mut source_ids, mut bounds, mut metadata, mut fields) = Default::default();
+        let (mut source_ids, mut bounds, mut metadata, mut fields, mut values) = Default::default();
         if let Some(filters) = body.filters {
             source_ids = filters.data_source_ids.unwrap_or_default().0;
             bounds = (filters.start_time, filters.end_time);
             metadata = filters.metadata.unwrap_or_default().0;
             fields = filters.fields.unwrap_or_default().0;
+            values = filters.values.unwrap_or_default().0;
         }
         Self {
             bucket_id: body.bucket_id,
@@ -140,6 +146,7 @@ impl From<QueryBody> for QueryInput {
             start_ns: bounds.0.map(|Moment(at_ns)| at_ns),
             end_ns: bounds.1.map(|Moment(at_ns)| at_ns),
             metadata,
+            values,
             fields,
             fields_path: &["filters", "fields"],
             grouping: body.aggregation.zip(body.group_by),

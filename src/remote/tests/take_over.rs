@@ -163,10 +163,15 @@ fn query(series: &SeriesSnapshot, rng: &mut Rng, segments: u64) -> Result<String
             fields: &[0, 1],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         return Ok(format!("{:?}", group(series, &grouped)?));
     }
-    let selection = [Selection { series, fields: None }];
+    let selection = [Selection {
+        series,
+        fields: None,
+        values: &[],
+    }];
     let page: Page = scan(
         &selection,
         &ScanQuery {
@@ -375,6 +380,7 @@ fn a_damaged_block_is_damage_and_says_where() {
         let selection = [Selection {
             series: &series,
             fields: None,
+            values: &[],
         }];
         scan(&selection, &all).err()
     });

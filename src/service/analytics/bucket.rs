@@ -115,6 +115,7 @@ impl PlannedAnalytics {
             fields: &fields,
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         for series in view.reaching(query.range_ns) {
             estimate.add_grouped(&series, &query)?;
@@ -190,6 +191,7 @@ fn aggregates(
         fields: &ordinals,
         metadata: None,
         stop,
+        values: &[],
     };
     let months = group(series, &query)?;
     let mut whole = vec![Aggregate::default(); names.len()];

@@ -157,6 +157,7 @@ impl PlannedOverview {
             fields: &[],
             metadata: None,
             stop: &|| false,
+            values: &[],
         };
         let views = figures.iter().map(|(_, figures)| &figures.view);
         for series in views.flat_map(|view| view.reaching(query.range_ns)) {

@@ -81,6 +81,20 @@ impl QueryInput {
             add(name.as_bytes());
             add(value.to_string().as_bytes());
         }
+        add(b"values");
+        let conditions: BTreeMap<_, _> = self
+            .values
+            .iter()
+            .map(|condition| (&condition.field, condition.to_json()))
+            .collect();
+        for (field, tests) in conditions {
+            add(field.as_bytes());
+            let tests: BTreeMap<_, _> = tests.as_object().into_iter().flatten().collect();
+            for (operator, operand) in tests {
+                add(operator.as_bytes());
+                add(operand.to_string().as_bytes());
+            }
+        }
         let whole: [u8; 32] = digest.finalize().into();
         std::array::from_fn(|index| whole[index])
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::query::{Budget, Estimate, GroupQuery, Grouped, Held, Wanted};
 
-use super::plan::{Plan, Reached, ReachedSource};
+use super::plan::{Plan, Reached, ReachedSource, Tests};
 use super::result::{FieldNames, Groups, PageInfo, QueryResult, WriteResult};
 use super::{Aggregation, Answer, Grouping, Written};
 use crate::catalog::FieldType;
@@ -142,7 +142,10 @@ impl Plan {
         let stop_now = || stop.now();
         let step = grouping.local_step(self.whole_from_ns(reached, grouping, coverage, stop)?);
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
         for (index, ReachedSource { series, schema, .. }) in (0..).zip(&reached.sources) {
+            let Some(values) = &filters[*schema] else { continue };
             let covered = &coverage.by_schema[*schema];
             let query = |fields| GroupQuery {
                 range_ns: self.range_ns,
@@ -150,6 +153,7 @@ impl Plan {
                 fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &stop_now,
+                values,
             };
             let source = if coverage.is_merged { 0 } else { index };
             let (fields, numbers) = &covered.values;
@@ -188,7 +192,10 @@ impl Plan {
     ) -> Result<(), ServiceError> {
         let coverage = Coverage::of(self, grouping, &mut budget.hold())?;
         let filter = |_: Option<&str>| true;
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
         for ReachedSource { series, schema, .. } in &reached.sources {
+            let Some(values) = &filters[*schema] else { continue };
             let covered = &coverage.by_schema[*schema];
             let query = GroupQuery {
                 range_ns: self.range_ns,
@@ -196,6 +203,7 @@ impl Plan {
                 fields: &covered.values.0,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,
+                values,
             };
             estimate.add_grouped(series, &query)?;
             let (shares, _) = &covered.shares;

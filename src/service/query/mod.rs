@@ -6,6 +6,7 @@
 
 mod answer;
 mod choice;
+mod conditions;
 mod cursor;
 mod group_by;
 mod grouped;
@@ -27,6 +28,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 pub use answer::{Answer, PIECE_BYTES};
+pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
 pub use group_by::GroupBy;
 pub(in crate::service) use result::metadata_of;
@@ -115,6 +117,8 @@ pub struct QueryInput {
     pub end_ns: Option<i64>,
     /// Members that the metadata must contain.
     pub metadata: Map<String, Value>,
+    /// Conditions that the values must meet.
+    pub values: Vec<Condition>,
     /// The requested fields, without duplicates; empty for all.
     pub fields: Vec<RequestedField>,
     /// Where the request has `fields`, for faults.

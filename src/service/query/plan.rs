@@ -7,11 +7,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use engine::query::{Budget, Held};
+use engine::query::{Budget, Held, ValueFilter};
+use engine::rows::Scalar;
 use engine::{SeriesSnapshot, View};
 
 use super::metadata::MetadataFilter;
-use super::{Aggregation, QueryInput, RequestedField};
+use super::{Aggregation, Condition, QueryInput, RequestedField, Test};
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
@@ -45,6 +46,8 @@ pub(super) struct Resolved {
     pub(super) schema: Arc<Schema>,
     /// Ordinals, ascending; `None` means all fields.
     pub(super) fields: Option<Arc<[u16]>>,
+    /// The ordinal of each condition's field; `None` if no point of such a source meets them all.
+    conditions: Option<Vec<u16>>,
 }
 
 /// The selected sources that may have points in the range, sorted by id, which is the order of grouped rows at the same
@@ -132,9 +135,13 @@ impl Plan {
         let different = sources.schemas();
         let address = |schema: &Arc<Schema>| Arc::as_ptr(schema).addr();
         let places = different.iter().map(address).zip(0..).collect();
-        let resolved = |schema| Resolved::of(schema, &input.fields);
+        let resolved = |schema| Resolved::of(schema, &input);
         let schemas: Vec<Resolved> = different.iter().map(resolved).collect();
-        check_fields(&input, &schemas)?;
+        let mut faults = check_fields(&input, &schemas);
+        faults.extend(check_conditions(&input, &schemas));
+        if !faults.is_empty() {
+            return Err(ServiceError::faults(faults));
+        }
         let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
         let range_ns = (
             input.start_ns.unwrap_or(i64::MIN).max(cutoff_ns),
@@ -213,12 +220,20 @@ impl Plan {
 }
 
 impl Resolved {
-    fn of(schema: &Arc<Schema>, requested: &[RequestedField]) -> Self {
+    fn of(schema: &Arc<Schema>, input: &QueryInput) -> Self {
+        let requested = &input.fields;
+        let condition = |condition: &Condition| {
+            let ordinal = schema.field(&condition.field)?;
+            condition
+                .fits(schema.fields[usize::from(ordinal)].kind)
+                .then_some(ordinal)
+        };
         let named = requested.iter().filter_map(|field| schema.field(&field.name));
         let ordinals = named.collect::<BTreeSet<u16>>().into_iter();
         Resolved {
             schema: Arc::clone(schema),
             fields: (!requested.is_empty()).then(|| ordinals.collect()),
+            conditions: input.values.iter().map(condition).collect(),
         }
     }
 
@@ -239,8 +254,90 @@ impl Resolved {
     }
 }
 
-/// Reports fields that no selected source declares, and numeric aggregations of other types.
-fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceError> {
+/// Tests of the values of each condition, in their order.
+pub(super) struct Tests<'p>(Vec<TestValue<'p>>);
+
+/// The value filters of each schema, by its index; `None` if no point of such a source matches.
+pub(super) type SchemaFilters<'t> = Vec<Option<Vec<ValueFilter<'t>>>>;
+
+type TestValue<'p> = Box<dyn Fn(Scalar<'_>) -> bool + 'p>;
+
+impl<'p> Tests<'p> {
+    pub(super) fn of(plan: &'p Plan) -> Self {
+        let conditions = plan.input.values.iter();
+        let test = |condition: &'p Condition| -> TestValue<'p> { Box::new(|value| condition.passes(value)) };
+        Tests(conditions.map(test).collect())
+    }
+
+    /// The filters for a scan.
+    pub(super) fn filters<'t>(&'t self, plan: &'t Plan) -> SchemaFilters<'t> {
+        let filter = |((ordinal, test), condition): ((&u16, &'t TestValue<'p>), &Condition)| ValueFilter {
+            field: *ordinal,
+            passes: &**test,
+            bounds: condition.bounds(),
+        };
+        let of_schema = |resolved: &Resolved| {
+            let ordinals = resolved.conditions.as_ref()?.iter();
+            Some(
+                ordinals
+                    .zip(&self.0)
+                    .zip(&plan.input.values)
+                    .map(filter)
+                    .collect(),
+            )
+        };
+        plan.schemas.iter().map(of_schema).collect()
+    }
+}
+
+/// Finds conditions on fields that no selected source declares, and values that are of no type that one declares.
+fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
+    let mut faults = Vec::new();
+    for condition in &input.values {
+        let declares = |resolved: &Resolved, kind| {
+            let ordinal = resolved.schema.field(&condition.field);
+            ordinal.is_some_and(|ordinal| resolved.kind(ordinal) == kind)
+        };
+        let is_declared = |kind: &FieldType| schemas.iter().any(|resolved| declares(resolved, *kind));
+        let kinds: Vec<FieldType> = FieldType::ALL.into_iter().filter(is_declared).collect();
+        let field = &*condition.field;
+        let mut fault = |below: &[String], message: String| {
+            let path = ["filters", "values", field].map(str::to_owned);
+            faults.push(Detail {
+                path: path.into_iter().chain(below.iter().cloned()).collect(),
+                message,
+            });
+        };
+        if kinds.is_empty() {
+            let available = available(schemas);
+            fault(
+                &[],
+                format!("no selected data source has a field {field:?}; available: {available}"),
+            );
+            continue;
+        }
+        let declared = shown_names(kinds.iter().map(|kind| kind.name()));
+        for test in &condition.tests {
+            for (index, kind) in test.kinds().into_iter().enumerate() {
+                if !kinds.contains(&kind) {
+                    let mut below = vec![test.name().to_owned()];
+                    if matches!(test, Test::In(_)) {
+                        below.push(index.to_string());
+                    }
+                    let is_for = kind.name();
+                    fault(
+                        &below,
+                        format!("is for a {is_for} field, and {field:?} is declared as {declared}"),
+                    );
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// Finds fields that no selected source declares, and numeric aggregations of other types.
+fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     let aggregation = input.grouping.as_ref().map(|(aggregation, _)| *aggregation);
     let numeric = aggregation.filter(|aggregation| *aggregation != Aggregation::Count);
     let mut faults = Vec::new();
@@ -270,10 +367,7 @@ fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceE
         path.push(index.to_string());
         faults.push(Detail { path, message });
     }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(ServiceError::faults(faults)),
-    }
+    faults
 }
 
 fn available(schemas: &[Resolved]) -> String {

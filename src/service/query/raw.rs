@@ -7,7 +7,7 @@ use engine::EngineError;
 use engine::query::{Estimate, Held, Page, Position, ScanQuery, Selection, scan_within};
 
 use super::answer::PIECE_BYTES;
-use super::plan::{Plan, Reached, ReachedSource};
+use super::plan::{Plan, Reached, ReachedSource, SchemaFilters, Tests};
 use super::result::{PageInfo, Points, QueryResult, WriteResult};
 use super::{Answer, Cursor, Layout, Written};
 use crate::error::ServiceError;
@@ -62,7 +62,10 @@ impl Plan {
         let mut selections_held = stop.budget().hold();
         let mut selections = Vec::new();
         selections_held.reserve(&mut selections, reached.sources.len())?;
-        selections.extend(reached.sources.iter().map(|source| self.selection(source)));
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
+        let sources = reached.sources.iter();
+        selections.extend(sources.map(|source| self.selection(source, &filters)));
         if !self.is_in_pieces() {
             progress.next_rows = self.raw_limit();
         }
@@ -114,11 +117,17 @@ impl Plan {
         }
     }
 
-    /// The series and fields to read of a source.
-    fn selection<'r>(&self, reached: &'r ReachedSource) -> Selection<'r> {
+    /// What to read of a source.
+    fn selection<'r>(&self, reached: &'r ReachedSource, filters: &'r SchemaFilters<'r>) -> Selection<'r> {
+        let values = filters[reached.schema].as_deref();
         Selection {
             series: &reached.series,
-            fields: self.schemas[reached.schema].fields.clone(),
+            fields: match values {
+                Some(_) => self.schemas[reached.schema].fields.clone(),
+                // No row has one of no fields.
+                None => Some(Arc::default()),
+            },
+            values: values.unwrap_or_default(),
         }
     }
 
@@ -146,19 +155,25 @@ impl Plan {
         }
     }
 
-    /// The time of the first row that has one of its source's fields; the start of the range if there is none.
+    /// The time of the first row that has one of its source's covered fields; the start of the range if there is none.
     pub(super) fn first_ns(
         &self,
         reached: &Reached<'_>,
-        fields: impl Fn(&ReachedSource) -> Arc<[u16]>,
+        covered: impl Fn(&ReachedSource) -> Arc<[u16]>,
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
         let mut held = stop.budget().hold();
         let mut selections = Vec::new();
         held.reserve(&mut selections, reached.sources.len())?;
-        selections.extend(reached.sources.iter().map(|source| Selection {
-            series: &source.series,
-            fields: Some(fields(source)),
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
+        selections.extend(reached.sources.iter().map(|source| {
+            let selection = self.selection(source, &filters);
+            let fields = selection.fields.filter(|fields| fields.is_empty());
+            Selection {
+                fields: Some(fields.unwrap_or_else(|| covered(source))),
+                ..selection
+            }
         }));
         let filter = |text: Option<&str>| self.passes(text);
         let query = ScanQuery {
@@ -200,8 +215,10 @@ impl Plan {
         estimate: &mut Estimate,
     ) -> Result<(), ServiceError> {
         let query = self.scan_query(&|_| true, progress, &|| false);
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
         for source in &reached.sources {
-            estimate.add_scanned(&self.selection(source), &query)?;
+            estimate.add_scanned(&self.selection(source, &filters), &query)?;
             if estimate.is_over() {
                 break;
             }

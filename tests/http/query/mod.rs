@@ -16,4 +16,5 @@ mod raw;
 mod steps;
 mod timezone;
 mod units;
+mod value_filters;
 mod volume;

@@ -89,6 +89,7 @@ impl Bucket {
             .map(|series| Selection {
                 series,
                 fields: fields.as_deref().map(Arc::from),
+                values: &[],
             })
             .collect();
         let query = ScanQuery {
@@ -156,6 +157,7 @@ impl Bucket {
             fields: &fields,
             metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
+            values: &[],
         };
         let snapshot = self.snapshot(&self.sources);
         let budget = Budget::unlimited();

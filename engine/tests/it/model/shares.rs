@@ -25,6 +25,7 @@ impl Bucket {
             fields: &[FIELD],
             metadata: metadata.map(|_| &metadata_filter as _),
             stop: &|| false,
+            values: &[],
         };
         let snapshot = self.snapshot(&self.sources);
         for series in &snapshot {

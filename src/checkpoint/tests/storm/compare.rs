@@ -249,7 +249,15 @@ fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
         metadata: None,
         stop,
     };
-    let page = scan(&[Selection { series, fields: None }], &query).expect("rows");
+    let page = scan(
+        &[Selection {
+            series,
+            fields: None,
+            values: &[],
+        }],
+        &query,
+    )
+    .expect("rows");
     let mut rows = Vec::with_capacity(page.rows.len());
     for (run, row) in &page.rows {
         let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
@@ -269,6 +277,7 @@ fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
         fields: &[0],
         metadata: None,
         stop,
+        values: &[],
     };
     let grouped = group(series, &query).expect("groups");
     let count: u64 = grouped.aggregates.iter().map(|it| it.count).sum();
