@@ -25,6 +25,8 @@ pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 pub const QUERY_ENTRIES_MAX: usize = 10_000;
 /// Members of a query's metadata filter.
 pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
+/// Aggregations of a query.
+pub const AGGREGATIONS_MAX: usize = 8;
 /// Fields that a query has conditions for.
 pub const VALUE_FILTER_FIELDS_MAX: usize = 64;
 /// Values of an `in` of a query.

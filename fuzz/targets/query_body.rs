@@ -10,7 +10,7 @@ use tidewatch::alerts::condition;
 use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
 use tidewatch::http::read_query;
 use tidewatch::ingest::timestamp;
-use tidewatch::service::query::{Cursor, QueryInput};
+use tidewatch::service::query::{Aggregations, Cursor, QueryInput};
 use tidewatch::timestamp::format_timestamp_ns;
 
 /// Fields of a machine, with and without units, some named like words of the grammar.
@@ -102,7 +102,10 @@ fn query_json(input: &QueryInput) -> Value {
                 .map(|condition| (condition.field.clone(), condition.to_json()))
                 .collect::<Value>(),
         },
-        "aggregation": input.grouping.as_ref().map(|(aggregation, _)| aggregation.name()),
+        "aggregation": input.grouping.as_ref().map(|(aggregations, _)| match aggregations {
+            Aggregations::One(one) => json!(one.name()),
+            Aggregations::Several(all) => all.iter().map(|one| one.name()).collect(),
+        }),
         "groupBy": input.grouping.as_ref().map(|(_, group_by)| group_by.as_str()),
         "limit": input.limit,
         "sort": if input.descending { "desc" } else { "asc" },

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 
 use super::value_filters::ValueFilters;
 use crate::error::{Detail, ServiceError};
@@ -14,9 +14,12 @@ use crate::http::shape::{
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{
-    METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
+    AGGREGATIONS_MAX, METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX,
+    QUERY_POINTS_MIN,
 };
-use crate::service::query::{Aggregation, Cursor, GroupBy, Layout, QueryInput, RequestedField, zone_named};
+use crate::service::query::{
+    Aggregation, Aggregations, Cursor, GroupBy, Layout, QueryInput, RequestedField, zone_named,
+};
 
 type Limit = Integer<1, QUERY_LIMIT_MAX>;
 type Offset = Integer<0, { u32::MAX as u64 }>;
@@ -52,8 +55,9 @@ body! {
         bucket_id: ObjectId,
         /// Filters that select points.
         filters: Option<FiltersBody>,
-        /// Aggregate computed for each group; requires `groupBy`.
-        aggregation: Option<Aggregation>,
+        /// Aggregation of the values of a group, or 1 to 8 of them, which are then members of an object for each field;
+        /// requires `groupBy`.
+        aggregation: Option<Aggregations>,
         /// Step of a group; requires `aggregation`. `minute`, `hour`, `day`, `week`, `month`, `quarter`, `year`, `all` (one
         /// group for the range), or a length: a number and `s`, `m`, `h`, `d` or `w`, at most `52w`. Lengths that divide a
         /// day count from midnight, all others from 1970-01-05, a Monday.
@@ -181,6 +185,35 @@ impl FromJson for Cursor {
         cursor
     }
 }
+
+impl FromJson for Aggregations {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        if !value.is_array() {
+            return Aggregation::read(value, place).map(Self::One);
+        }
+        let List::<Aggregation, 1, AGGREGATIONS_MAX>(all) = FromJson::read(value, place)?;
+        let mut are_different = true;
+        for (index, one) in all.iter().enumerate() {
+            if all[..index].contains(one) {
+                place.index(index).fault(format!("{} is there twice", one.name()));
+                are_different = false;
+            }
+        }
+        are_different.then_some(Self::Several(all))
+    }
+}
+
+described!(
+    Aggregations,
+    "Aggregations",
+    OneOfBuilder::new().item(Aggregation::schema()).item(
+        ArrayBuilder::new()
+            .items(Aggregation::schema())
+            .min_items(Some(1))
+            .max_items(Some(AGGREGATIONS_MAX))
+            .unique_items(true)
+    )
+);
 
 impl FromJson for GroupBy {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::{QueryMetadata, member_name, write_quoted};
 use crate::error::ServiceError;
 use crate::ingest::json::{write_number, write_scalar};
-use crate::service::query::{Aggregate, Answer, Column, FieldNames, Groups, Points, QueryResult, Run};
+use crate::service::query::{
+    Aggregation, Aggregations, Answer, Column, FieldNames, GroupField, Groups, Points, QueryResult, Run,
+};
 use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
 
 /// Estimated size of a value in the answer.
@@ -80,8 +82,8 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(rows.len())
 }
 
-/// A value of a group: the index of its field, its row, and the aggregate.
-type GroupValue<'a> = (u32, u32, &'a Aggregate);
+/// A value of a group: the index of its field, its row, and the field in the group.
+type GroupValue<'a> = (u32, u32, GroupField<'a>);
 
 fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let cells = groups.cells;
@@ -91,9 +93,9 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     held.reserve(&mut values, cells.iter().map(|cell| cell.values().count()).sum())?;
     for (row, cell) in (0..).zip(cells) {
         let names = groups.field_names(groups.schema(cell));
-        for (number, aggregate) in cell.values() {
-            let name = names[number as usize];
-            values.push((fields.index(name, &mut held)?, row, aggregate));
+        for field in groups.fields(cell) {
+            let name = names[field.number as usize];
+            values.push((fields.index(name, &mut held)?, row, field));
         }
     }
     values.sort_unstable_by_key(|(field, row, _)| (*field, *row));
@@ -111,9 +113,21 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     let rows = cells.len();
     columns.object("values")?;
     for (field, name) in (0..).zip(fields.names()) {
-        columns.numbers(name, of_field(&values, field, rows), |aggregate| {
-            groups.value(aggregate)
-        })?;
+        let values = || of_field(&values, field, rows);
+        match groups.aggregations {
+            Aggregations::One(one) => {
+                columns.numbers(name, values(), |field| Some(one.of(field.aggregate)))?
+            }
+            Aggregations::Several(all) => {
+                columns.object(name)?;
+                let is_there =
+                    |one: &&Aggregation| values().flatten().any(|field| field.value(**one).is_some());
+                for one in all.iter().filter(is_there) {
+                    columns.numbers(one.name(), values(), |field| field.value(*one))?;
+                }
+                columns.end_object()?;
+            }
+        }
     }
     columns.end_object()?;
     if groups.downsampled.is_some() {
@@ -121,9 +135,9 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
         for (field, name) in (0..).zip(fields.names()) {
             let values = || of_field(&values, field, rows);
             columns.object(name)?;
-            columns.numbers("min", values(), |aggregate| aggregate.min)?;
-            columns.numbers("max", values(), |aggregate| aggregate.max)?;
-            columns.numbers("count", values(), |aggregate| aggregate.count as f64)?;
+            for stat in [Aggregation::Min, Aggregation::Max, Aggregation::Count] {
+                columns.numbers(stat.name(), values(), |field| Some(stat.of(field.aggregate)))?;
+            }
             columns.end_object()?;
         }
         columns.end_object()?;
@@ -138,13 +152,13 @@ fn of_field<'a>(
     values: &[GroupValue<'a>],
     field: u32,
     rows: usize,
-) -> impl Iterator<Item = Option<&'a Aggregate>> {
+) -> impl Iterator<Item = Option<GroupField<'a>>> {
     let first = values.partition_point(|(other, ..)| *other < field);
     let past = values.partition_point(|(other, ..)| *other <= field);
     let mut values = values[first..past].iter().peekable();
     (0..rows).map(move |row| {
         let value = values.next_if(|(_, other, _)| *other as usize == row);
-        value.map(|(.., aggregate)| *aggregate)
+        value.map(|(.., field)| *field)
     })
 }
 
@@ -205,15 +219,15 @@ impl<'o, 'b> Columns<'o, 'b> {
         self.answer.write(|out| out.push(b']'))
     }
 
-    /// Writes an array of numbers of aggregates.
+    /// Writes an array of numbers of a field, with null where there is none.
     fn numbers<'a>(
         &mut self,
         name: &str,
-        aggregates: impl Iterator<Item = Option<&'a Aggregate>>,
-        number: impl Fn(&Aggregate) -> f64,
+        fields: impl Iterator<Item = Option<GroupField<'a>>>,
+        number: impl Fn(GroupField<'a>) -> Option<f64>,
     ) -> Result<(), ServiceError> {
-        self.array(name, aggregates, |aggregate, out| match aggregate {
-            Some(aggregate) => write_number(number(aggregate), out),
+        self.array(name, fields, |field, out| match field.and_then(&number) {
+            Some(number) => write_number(number, out),
             None => out.extend_from_slice(b"null"),
         })
     }

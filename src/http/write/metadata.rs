@@ -1,11 +1,12 @@
 //! The member `metadata` at the end of the answer to a query.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::service::query::{Aggregation, Answer, Groups, PageInfo};
+use crate::service::query::{Aggregations, Answer, Groups, PageInfo};
 
 /// Information about the rows and the pages that follow.
 #[derive(Default, Serialize, ToSchema)]
@@ -13,10 +14,10 @@ use crate::service::query::{Aggregation, Answer, Groups, PageInfo};
 pub struct QueryMetadata {
     /// Number of rows in this response.
     pub count: u64,
-    /// Aggregate that was computed; for groups only.
+    /// Aggregation as it was sent; for groups only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, value_type = Option<Aggregation>)]
-    pub aggregation: Option<&'static str>,
+    #[schema(nullable = false, value_type = Option<Aggregations>)]
+    pub aggregation: Option<Value>,
     /// Step of the groups, a calendar unit or a length such as `15m`; for groups only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -45,6 +46,13 @@ pub struct QueryMetadata {
     pub downsampling: Option<Downsampling>,
 }
 
+fn echo(aggregations: &Aggregations) -> Value {
+    match aggregations {
+        Aggregations::One(one) => Value::from(one.name()),
+        Aggregations::Several(all) => all.iter().map(|one| one.name()).collect(),
+    }
+}
+
 /// How the server downsampled a query.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -71,7 +79,7 @@ impl QueryMetadata {
     pub(super) fn of_groups(groups: &Groups<'_>) -> Self {
         let group_by = groups.step.to_string();
         Self {
-            aggregation: Some(groups.aggregation.name()),
+            aggregation: Some(echo(groups.aggregations)),
             bucket_id: Some(groups.bucket_id()),
             downsampling_applied: groups.downsampled.map(|_| true),
             downsampling: groups.downsampled.map(|expected_points| Downsampling {

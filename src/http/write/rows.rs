@@ -9,7 +9,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ingest::json::{write_number, write_scalar};
 use crate::service::query::{
-    Aggregate, Answer, Cell, Column, Groups, Held, PIECE_BYTES, Points, QueryResult, Run,
+    Aggregate, Aggregations, Answer, Cell, Column, Groups, Held, PIECE_BYTES, Points, QueryResult, Run,
 };
 use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
 
@@ -174,8 +174,13 @@ fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out
         let values = cell.values();
         values.map(|(number, aggregate)| (&fields[number as usize], aggregate))
     };
-    let write_value = |aggregate: &Aggregate, out: &mut Vec<u8>| write_number(groups.value(aggregate), out);
     out.extend_from_slice(br#","values":"#);
+    let Aggregations::One(aggregation) = *groups.aggregations else {
+        write_nested(groups, cell, fields, out);
+        out.push(b'}');
+        return;
+    };
+    let write_value = |aggregate: &Aggregate, out: &mut Vec<u8>| write_number(aggregation.of(aggregate), out);
     write_object(values(), out, write_value);
     if groups.downsampled.is_some() {
         out.extend_from_slice(br#","stats":"#);
@@ -185,6 +190,30 @@ fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out
         out.push(b',');
         out.extend_from_slice(name);
         write_value(aggregate, out);
+    }
+    out.push(b'}');
+}
+
+/// Writes an object with a member for each field, whose value is an object with a member for each aggregation.
+fn write_nested(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, field) in groups.fields(cell).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&fields[field.number as usize].1);
+        let mut separator = b'{';
+        for aggregation in groups.aggregations.all() {
+            if let Some(value) = field.value(*aggregation) {
+                out.push(separator);
+                separator = b',';
+                out.push(b'"');
+                out.extend_from_slice(aggregation.name().as_bytes());
+                out.extend_from_slice(b"\":");
+                write_number(value, out);
+            }
+        }
+        out.push(b'}');
     }
     out.push(b'}');
 }

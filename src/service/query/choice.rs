@@ -6,7 +6,7 @@ use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{Plan, Reached, ReachedSource};
-use super::{Aggregation, step_name, zones};
+use super::{Aggregation, Aggregations, step_name, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
@@ -20,7 +20,7 @@ const SHORT_COUNTS_MAX: usize = 64;
 
 /// How rows are grouped, and whether that was requested or chosen by downsampling.
 pub(super) struct Grouping {
-    pub(super) aggregation: Aggregation,
+    pub(super) aggregations: Aggregations,
     /// `None`: the range is a single step.
     step: Option<TimeStep>,
     /// Name of the step in the API.
@@ -73,9 +73,9 @@ impl Plan {
         stop: &Stop,
     ) -> Result<Option<Grouping>, ServiceError> {
         let zone = self.zone(reached)?;
-        if let Some((aggregation, group_by)) = &self.input.grouping {
+        if let Some((aggregations, group_by)) = &self.input.grouping {
             return Ok(Some(Grouping {
-                aggregation: *aggregation,
+                aggregations: aggregations.clone(),
                 step: group_by.step(),
                 step_name: Cow::Owned(group_by.as_str().to_owned()),
                 zone,
@@ -88,7 +88,7 @@ impl Plan {
             None => self.downsampling(reached, stop.budget())?,
         };
         Ok(chosen.map(|chosen| Grouping {
-            aggregation: Aggregation::Avg,
+            aggregations: Aggregations::One(Aggregation::Avg),
             step: Some(chosen.step),
             step_name: step_name(chosen.step),
             zone,

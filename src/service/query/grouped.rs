@@ -1,13 +1,14 @@
 //! Grouped rows, either requested or chosen by downsampling. Sources are processed one by one, and only the rows of the
 //! page are kept.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use engine::query::{Budget, Estimate, GroupQuery, Grouped, Held, Wanted};
 
 use super::plan::{Plan, Reached, ReachedSource, Tests};
 use super::result::{FieldNames, Groups, PageInfo, QueryResult, WriteResult};
-use super::{Aggregation, Answer, Grouping, Written};
+use super::{Aggregations, Answer, Grouping, Written};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
@@ -30,6 +31,11 @@ pub(super) struct Coverage<'p> {
     pub(super) is_merged: bool,
     /// The names of the fields by their numbers, for each schema; a single list if sources are merged.
     pub(super) names: Vec<Vec<&'p Arc<str>>>,
+    /// With several aggregations of merged sources, the numbers of a field and its values of other types are apart: the
+    /// number of the latter is the next one, and odd.
+    pub(super) splits: bool,
+    /// The types of these fields, where they matter: with several aggregations.
+    pub(super) kinds: Vec<Vec<FieldType>>,
 }
 
 impl Covered {
@@ -46,28 +52,33 @@ impl<'p> Coverage<'p> {
         // `mergeSources` applies only to requested groups.
         let is_merged = plan.input.merge_sources && grouping.chosen.is_none();
         let mut merged = is_merged.then(FieldNames::default);
-        let (mut by_schema, mut names) = (Vec::new(), Vec::new());
+        let (mut by_schema, mut names, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        let splits = is_merged && matches!(grouping.aggregations, Aggregations::Several(_));
         held.reserve(&mut by_schema, plan.schemas.len())?;
         held.reserve(&mut names, plan.schemas.len())?;
         for resolved in &plan.schemas {
             let covers = |field: &u16| {
-                grouping.aggregation == Aggregation::Count
-                    || match resolved.kind(*field) {
-                        FieldType::Number => true,
-                        FieldType::Boolean => grouping.shares,
-                        FieldType::String => false,
-                    }
+                let kind = resolved.kind(*field);
+                grouping.aggregations.cover(kind) || (grouping.shares && kind == FieldType::Boolean)
             };
             let fields: Vec<u16> = resolved.ordinals().into_iter().filter(covers).collect();
             held.grow(fields.len() * size_of::<(&Arc<str>, u16, u32)>())?;
             let own: Vec<_> = fields.iter().map(|field| resolved.name(*field)).collect();
             let numbers: Vec<u32> = match &mut merged {
                 Some(merged) => {
-                    let numbers = own.iter().map(|name| merged.index(name, held));
-                    numbers.collect::<Result<_, _>>()?
+                    let number = |(name, field): (&&'p Arc<str>, &u16)| {
+                        let index = merged.index(name, held)?;
+                        Ok(match splits {
+                            true => 2 * index + u32::from(resolved.kind(*field) != FieldType::Number),
+                            false => index,
+                        })
+                    };
+                    let numbers = own.iter().zip(&fields).map(number);
+                    numbers.collect::<Result<_, ServiceError>>()?
                 }
                 None => (0..own.len() as u32).collect(),
             };
+            kinds.push(fields.iter().map(|field| resolved.kind(*field)).collect());
             let is_share =
                 |(field, _): &(u16, u32)| grouping.shares && resolved.kind(*field) == FieldType::Boolean;
             let (shares, values): (Vec<_>, Vec<_>) = fields.into_iter().zip(numbers).partition(is_share);
@@ -78,12 +89,23 @@ impl<'p> Coverage<'p> {
             names.push(own);
         }
         if let Some(merged) = merged {
-            names = vec![merged.names];
+            let parts = if splits { 2 } else { 1 };
+            held.grow(parts * merged.names.len() * size_of::<(&Arc<str>, FieldType)>())?;
+            kinds = vec![[FieldType::Number, FieldType::String].repeat(merged.names.len())];
+            names = vec![
+                merged
+                    .names
+                    .into_iter()
+                    .flat_map(|name| repeat_n(name, parts))
+                    .collect(),
+            ];
         }
         Ok(Coverage {
             by_schema,
             is_merged,
+            splits,
             names,
+            kinds,
         })
     }
 }
@@ -115,7 +137,7 @@ impl Plan {
                 has_more: cells.len() < following.len(),
                 next: None,
             },
-            aggregation: grouping.aggregation,
+            aggregations: &grouping.aggregations,
             step: grouping.step_name.clone(),
             downsampled: grouping.chosen.as_ref().map(|chosen| chosen.expected_points),
         });

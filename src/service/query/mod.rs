@@ -4,6 +4,7 @@
 //! the bucket's actor provides a snapshot, and `raw` or `grouped` read the rows. The caller passes the function that
 //! writes them to the answer.
 
+mod aggregations;
 mod answer;
 mod choice;
 mod conditions;
@@ -27,12 +28,13 @@ use engine::{EngineError, Step as TimeStep, View};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
+pub use aggregations::{Aggregation, Aggregations};
 pub use answer::{Answer, PIECE_BYTES};
 pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
 pub use group_by::GroupBy;
 pub(in crate::service) use result::metadata_of;
-pub use result::{FieldNames, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
+pub use result::{FieldNames, GroupField, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
 pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
@@ -48,22 +50,6 @@ use raw::Progress;
 
 /// Approximate number of values read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aggregation {
-    /// Mean of a number field.
-    Avg,
-    /// Sum of a number field.
-    Sum,
-    /// Minimum of a number field.
-    Min,
-    /// Maximum of a number field.
-    Max,
-    /// Number of values of any field.
-    Count,
-}
-
-names!(Aggregation: Avg => "avg", Sum => "sum", Min => "min", Max => "max", Count => "count");
 
 /// The name of a unit in the API.
 pub fn unit_name(unit: Unit) -> &'static str {
@@ -123,8 +109,8 @@ pub struct QueryInput {
     pub fields: Vec<RequestedField>,
     /// Where the request has `fields`, for faults.
     pub fields_path: &'static [&'static str],
-    /// Aggregation and step; either both or neither is given.
-    pub grouping: Option<(Aggregation, GroupBy)>,
+    /// Aggregations and step; either both or neither is given.
+    pub grouping: Option<(Aggregations, GroupBy)>,
     /// Maximum number of rows.
     pub limit: Option<u64>,
     /// Number of rows to skip.

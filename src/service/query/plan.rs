@@ -12,7 +12,7 @@ use engine::rows::Scalar;
 use engine::{SeriesSnapshot, View};
 
 use super::metadata::MetadataFilter;
-use super::{Aggregation, Condition, QueryInput, RequestedField, Test};
+use super::{Condition, QueryInput, RequestedField, Test};
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
@@ -338,8 +338,11 @@ fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
 
 /// Finds fields that no selected source declares, and numeric aggregations of other types.
 fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
-    let aggregation = input.grouping.as_ref().map(|(aggregation, _)| *aggregation);
-    let numeric = aggregation.filter(|aggregation| *aggregation != Aggregation::Count);
+    let aggregations = input.grouping.as_ref().map(|(aggregations, _)| aggregations);
+    // The first one, if they are all of numbers.
+    let numeric = aggregations
+        .filter(|aggregations| !aggregations.cover(FieldType::String))
+        .map(|aggregations| aggregations.all()[0]);
     let mut faults = Vec::new();
     // Listed only once, not per unknown name, because there may be many of both.
     let mut available = Some(|| available(schemas));

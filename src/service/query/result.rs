@@ -10,7 +10,8 @@ use engine::{Aggregate, Column, Columns};
 
 use super::grouped::Coverage;
 use super::plan::{Plan, ReachedSource, Resolved};
-use super::{Aggregation, Answer, Cursor};
+use super::{Aggregation, Aggregations, Answer, Cursor};
+use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
@@ -131,7 +132,7 @@ pub struct Groups<'a> {
     /// The groups, in order.
     pub cells: &'a [Cell],
     pub page: PageInfo,
-    pub aggregation: Aggregation,
+    pub aggregations: &'a Aggregations,
     /// Name of the step in the API.
     pub step: Cow<'static, str>,
     /// Number of points that were expected, if the step was chosen by downsampling.
@@ -167,15 +168,46 @@ impl<'a> Groups<'a> {
         &self.coverage.names[schema]
     }
 
-    /// The value of the requested aggregation.
-    pub fn value(&self, aggregate: &Aggregate) -> f64 {
-        match self.aggregation {
-            Aggregation::Avg => aggregate.avg(),
-            Aggregation::Sum => aggregate.sum(),
-            Aggregation::Min => aggregate.min,
-            Aggregation::Max => aggregate.max,
-            Aggregation::Count => aggregate.count as f64,
-        }
+    /// The fields of a group, each with all its values.
+    pub fn fields<'c>(&self, cell: &'c Cell) -> impl Iterator<Item = GroupField<'c>> {
+        let (kinds, splits) = (&*self.coverage.kinds[self.schema(cell)], self.coverage.splits);
+        let mut values = cell.values().peekable();
+        std::iter::from_fn(move || {
+            let (number, aggregate) = values.next()?;
+            let is_other = |other: &(u32, _)| splits && number % 2 == 0 && other.0 == number + 1;
+            let others = values.next_if(is_other);
+            Some(GroupField {
+                number,
+                kind: kinds[number as usize],
+                aggregate,
+                others: others.map_or(0, |(_, others)| others.count),
+            })
+        })
+    }
+}
+
+/// A field of a group.
+#[derive(Clone, Copy)]
+pub struct GroupField<'c> {
+    /// Its number among the names of its schema.
+    pub number: u32,
+    kind: FieldType,
+    /// Of its values of this type.
+    pub aggregate: &'c Aggregate,
+    /// Number of values of other types, of merged sources.
+    others: u64,
+}
+
+impl GroupField<'_> {
+    /// Its value of an aggregation; `None` if that does not cover its type.
+    pub fn value(&self, aggregation: Aggregation) -> Option<f64> {
+        let value = aggregation
+            .covers(self.kind)
+            .then(|| aggregation.of(self.aggregate))?;
+        Some(match aggregation {
+            Aggregation::Count => value + self.others as f64,
+            _ => value,
+        })
     }
 }
 

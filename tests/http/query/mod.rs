@@ -1,5 +1,6 @@
 //! Chapter 5: raw rows, filters, paging, groups, downsampling.
 
+mod aggregations;
 mod answers;
 mod budget;
 mod columns;
