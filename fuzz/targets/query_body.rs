@@ -10,7 +10,7 @@ use tidewatch::alerts::condition;
 use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
 use tidewatch::http::read_query;
 use tidewatch::ingest::timestamp;
-use tidewatch::service::query::{Aggregations, Cursor, QueryInput};
+use tidewatch::service::query::{Aggregations, Condition, Cursor, Literal, QueryInput, Test};
 use tidewatch::timestamp::format_timestamp_ns;
 
 /// Fields of a machine, with and without units, some named like words of the grammar.
@@ -99,7 +99,7 @@ fn query_json(input: &QueryInput) -> Value {
             "values": input
                 .values
                 .iter()
-                .map(|condition| (condition.field.clone(), condition.to_json()))
+                .map(|condition| (condition.field.clone(), tests_json(condition)))
                 .collect::<Value>(),
         },
         "aggregation": input.grouping.as_ref().map(|(aggregations, _)| match aggregations {
@@ -117,6 +117,23 @@ fn query_json(input: &QueryInput) -> Value {
         body["offset"] = Value::from(input.offset);
     }
     body
+}
+
+fn tests_json(condition: &Condition) -> Value {
+    let literal = |literal: &Literal| match literal {
+        Literal::Number(number) => json!(number),
+        Literal::Boolean(value) => json!(value),
+        Literal::Text(text) => json!(text),
+    };
+    let test = |test: &Test| {
+        let operands = test.operands().iter().map(literal).collect::<Vec<Value>>();
+        let operand = match test {
+            Test::In(_) => Value::Array(operands),
+            _ => operands[0].clone(),
+        };
+        (test.name().to_owned(), operand)
+    };
+    condition.tests.iter().map(test).collect()
 }
 
 fn cursor(data: &[u8]) {

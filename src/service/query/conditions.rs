@@ -1,9 +1,9 @@
 //! `filters.values`: conditions on the values of points. A point without the field never matches.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use engine::rows::Scalar;
-use serde_json::{Value, json};
 
 use crate::catalog::FieldType;
 
@@ -66,14 +66,6 @@ impl Literal {
         }
     }
 
-    fn to_json(&self) -> Value {
-        match self {
-            Literal::Number(number) => json!(number),
-            Literal::Boolean(value) => json!(value),
-            Literal::Text(text) => json!(text),
-        }
-    }
-
     fn is(&self, value: Scalar<'_>) -> bool {
         match (self, value) {
             (Literal::Number(one), Scalar::Number(other)) => *one == other,
@@ -126,21 +118,14 @@ impl Test {
         }
     }
 
-    /// What it compares with, as it is sent.
-    fn operand(&self) -> Value {
+    /// What it compares with: one value, or all of a set.
+    pub fn operands(&self) -> Cow<'_, [Literal]> {
         match self {
-            Test::Gt(bound) | Test::Gte(bound) | Test::Lt(bound) | Test::Lte(bound) => json!(bound),
-            Test::Eq(value) | Test::Neq(value) => value.to_json(),
-            Test::In(set) => set.values.iter().map(Literal::to_json).collect(),
-        }
-    }
-
-    /// The type of field that each of its values is for.
-    pub fn kinds(&self) -> Vec<FieldType> {
-        match self {
-            Test::Gt(_) | Test::Gte(_) | Test::Lt(_) | Test::Lte(_) => vec![FieldType::Number],
-            Test::Eq(value) | Test::Neq(value) => vec![value.kind()],
-            Test::In(set) => set.values.iter().map(Literal::kind).collect(),
+            Test::Gt(bound) | Test::Gte(bound) | Test::Lt(bound) | Test::Lte(bound) => {
+                Cow::Owned(vec![Literal::Number(*bound)])
+            }
+            Test::Eq(value) | Test::Neq(value) => Cow::Borrowed(std::slice::from_ref(value)),
+            Test::In(set) => Cow::Borrowed(&set.values),
         }
     }
 
@@ -174,14 +159,6 @@ impl Test {
 }
 
 impl Condition {
-    /// The tests as they are sent.
-    pub fn to_json(&self) -> Value {
-        let tests = self.tests.iter();
-        tests
-            .map(|test| (test.name().to_owned(), test.operand()))
-            .collect()
-    }
-
     /// Whether a value matches.
     pub fn passes(&self, value: Scalar<'_>) -> bool {
         self.tests.iter().all(|test| test.holds(value))
@@ -198,7 +175,10 @@ impl Condition {
 
     /// Whether values of this type can match.
     pub fn fits(&self, kind: FieldType) -> bool {
-        self.tests.iter().all(|test| test.kinds().contains(&kind))
+        let is_of_kind = |literal: &Literal| literal.kind() == kind;
+        self.tests
+            .iter()
+            .all(|test| test.operands().iter().any(is_of_kind))
     }
 }
 

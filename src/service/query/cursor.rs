@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::query::Position;
 use sha2::{Digest, Sha256};
 
-use super::QueryInput;
+use super::{Condition, QueryInput};
 
 const VERSION: u8 = 1;
 /// Version, timestamp, sequence, fingerprint, checksum.
@@ -82,17 +82,18 @@ impl QueryInput {
             add(value.to_string().as_bytes());
         }
         add(b"values");
-        let conditions: BTreeMap<_, _> = self
-            .values
-            .iter()
-            .map(|condition| (&condition.field, condition.to_json()))
-            .collect();
-        for (field, tests) in conditions {
+        let tests = |condition: &Condition| {
+            let tests = condition.tests.iter();
+            let tests = tests.map(|test| (test.name(), format!("{:?}", test.operands())));
+            tests.collect::<BTreeMap<_, _>>()
+        };
+        let conditions = self.values.iter();
+        let conditions = conditions.map(|condition| (&condition.field, tests(condition)));
+        for (field, tests) in conditions.collect::<BTreeMap<_, _>>() {
             add(field.as_bytes());
-            let tests: BTreeMap<_, _> = tests.as_object().into_iter().flatten().collect();
-            for (operator, operand) in tests {
+            for (operator, operands) in tests {
                 add(operator.as_bytes());
-                add(operand.to_string().as_bytes());
+                add(operands.as_bytes());
             }
         }
         let whole: [u8; 32] = digest.finalize().into();

@@ -12,7 +12,7 @@ use engine::rows::Scalar;
 use engine::{SeriesSnapshot, View};
 
 use super::metadata::MetadataFilter;
-use super::{Condition, QueryInput, RequestedField, Test};
+use super::{Condition, Literal, QueryInput, RequestedField, Test};
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
@@ -318,7 +318,7 @@ fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
         }
         let declared = shown_names(kinds.iter().map(|kind| kind.name()));
         for test in &condition.tests {
-            for (index, kind) in test.kinds().into_iter().enumerate() {
+            for (index, kind) in test.operands().iter().map(Literal::kind).enumerate() {
                 if !kinds.contains(&kind) {
                     let mut below = vec![test.name().to_owned()];
                     if matches!(test, Test::In(_)) {
