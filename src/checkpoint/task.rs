@@ -1,6 +1,6 @@
 //! The steps of a checkpoint, in an order that makes a crash between any two of them harmless: segment and runs →
-//! manifest naming them → readers adopt them → the log is trimmed → the ledger's merges. Merges of segments have steps
-//! of their own, which may fall between any two checkpoints.
+//! manifest naming them → readers adopt them → the log is trimmed → the ledger's merges, which come first where
+//! checkpoints are published. Merges of segments have steps of their own, which may fall between any two checkpoints.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{self, Write};
@@ -67,6 +67,10 @@ type Written = (Option<Arc<SegmentFile>>, BTreeMap<u32, SegmentPart>, Runs);
 impl Task {
     /// Writes everything dispatched so far to segments and runs, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+        // What is published is what the next owner of a shard begins with: a merge after it would be lost with this one.
+        if self.publish.is_some() {
+            self.try_merge_ledger();
+        }
         self.checkpoint_files()?;
         let stored = self
             .publish
@@ -76,14 +80,19 @@ impl Task {
             Some(root) => self.journal.trim_to_root(self.manifest.covered, root)?,
             None => self.journal.trim(self.manifest.covered)?,
         }
-        if let Some(publish) = &mut self.publish {
-            publish.trimmed();
+        match &mut self.publish {
+            Some(publish) => publish.trimmed(),
+            // Last, because a merge needs disk space, which trimming frees.
+            None => self.try_merge_ledger(),
         }
-        // Last, because a merge needs disk space, which trimming frees, and a failed merge must not keep the log long.
+        Ok(())
+    }
+
+    /// A failed merge must not keep the log long.
+    fn try_merge_ledger(&mut self) {
         if let Err(error) = self.merge_ledger() {
             tracing::warn!(%error, "a merge of the ledger failed; its runs stay unmerged");
         }
-        Ok(())
     }
 
     /// The checkpoint without trimming: the log still holds what the files cover.
