@@ -92,6 +92,21 @@ test("words of another client that say something else are shown as such, and mad
   await expect(page.getByText("say something else")).toHaveCount(0);
 });
 
+test("a step of another client that is not offered is kept", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await createWorld(account);
+  const inputs = [{ key: "x", field: "vibration", aggregation: "range", groupBy: "15m" }];
+  const id = await addRule(account, world, { inputs });
+  await open(page, account, `#/rules/${id}`);
+  await expect(page.getByRole("cell", { name: "range by 15m" })).toBeVisible();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await expect(page.getByLabel("Rows", { exact: true })).toHaveValue("range 15m");
+  await page.getByLabel("Name", { exact: true }).fill("Odder");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Odder" })).toBeVisible();
+  expect(await read(account, id)).toMatchObject({ evaluation: { inputs } });
+});
+
 test("an inconclusive rule and one that no evaluator answers are not green", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await createWorld(account);

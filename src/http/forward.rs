@@ -31,6 +31,8 @@ use crate::service::{Cluster, Location, Node, Owner};
 
 /// Pause before a node that cannot be reached is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long the answers of an owner may be on their way when it is none any more.
+const LAST_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// `Retry-After` of a request whose owner did not answer.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
@@ -252,6 +254,10 @@ async fn deliver(
         let refused = match attempt(client, cluster, owner, outgoing).await {
             Attempt::Answered(answer) => return Ok(Delivered::Answered(answer)),
             Attempt::Moved => Some(&*owner),
+            Attempt::Lost => {
+                cluster.table.counts.unanswered();
+                return Err(unanswered(owner, &"it is none any more"));
+            }
             Attempt::Failed(error) => {
                 let may_repeat = is_unsent(&error) || outgoing.is_repeatable;
                 if !may_repeat || Instant::now() + PAUSE >= outgoing.until {
@@ -272,8 +278,10 @@ async fn deliver(
 /// What became of an attempt.
 enum Attempt {
     Answered(ClientResponse),
-    /// The shard is not there any more.
+    /// The shard is not there any more, and the request may be sent again.
     Moved,
+    /// The shard is not there any more, and what became of the request is not known.
+    Lost,
     Failed(SendRequestError),
 }
 
@@ -285,7 +293,10 @@ async fn attempt(client: &NodeClient, cluster: &Cluster, owner: &Owner, outgoing
             Either::Left((sent, _)) => sent,
             Either::Right(_) => return Attempt::Moved,
         },
-        false => sending.await,
+        false => match select(sending, pin!(gone(cluster, owner))).await {
+            Either::Left((sent, _)) => sent,
+            Either::Right(_) => return Attempt::Lost,
+        },
     };
     match sent {
         Ok(answer) if answer.headers().contains_key(&inside::NOT_HERE) => {
@@ -295,6 +306,13 @@ async fn attempt(client: &NodeClient, cluster: &Cluster, owner: &Owner, outgoing
         Ok(answer) => Attempt::Answered(answer),
         Err(error) => Attempt::Failed(error),
     }
+}
+
+/// Waits until the shard has left this owner, and its answers have arrived: it lets go of a shard when its requests have
+/// ended.
+async fn gone(cluster: &Cluster, owner: &Owner) {
+    cluster.table.moved(owner).await;
+    sleep(LAST_ANSWERS_WITHIN).await;
 }
 
 /// Whether the request may have a body that means something (RFC 9110, 9.3.1).

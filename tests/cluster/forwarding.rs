@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::process::{Server, command, variable, wait_for_exit};
 use crate::tenant::Tenant;
 use crate::turn::SHARED;
 use crate::waiting::until;
-use crate::world::World;
+use crate::world::{REQUEST_TIMEOUT, World};
 
 /// More than a node has threads that make connections.
 const REQUESTS: u64 = 200;
@@ -113,6 +113,29 @@ fn connections_between_nodes_are_used_again() {
             "{made} connections for {} requests",
             2 * REQUESTS
         );
+    });
+}
+
+/// Regression: a write that was sent to a node which lost its power waited until the request's time was over.
+#[test]
+fn a_write_is_not_waited_for_when_its_owner_was_replaced() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let owner = world.owners()[&tenant.shard];
+        let write = |number: u64| {
+            let request = client(world, node).post("/api/data").key(&tenant.bucket.admin);
+            request.json(&tenant.points(number..number + 1, false, 0)).send()
+        };
+        write(0).expect(201, "any node takes any request");
+        world.signal(owner, Signal::STOP);
+        let began = Instant::now();
+        let answer = write(1);
+        let took = began.elapsed();
+        world.signal(owner, Signal::CONT);
+        world.settle();
+        assert_eq!(answer.status, 503, "its fate is not known");
+        assert!(took < REQUEST_TIMEOUT, "after {took:?}");
+        write(2).expect(201, "the next owner takes writes");
     });
 }
 

@@ -18,6 +18,7 @@ use crate::waiting::{until, until_within};
 pub const NODES: usize = 3;
 pub const SHARDS: u16 = 8;
 pub const LEASE: Duration = Duration::from_secs(3);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client of the load waits for an answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
@@ -139,7 +140,10 @@ impl World {
             .set("cluster.lease_seconds", &LEASE.as_secs().to_string())
             .set("webhooks.allow_private_networks", "true")
             .set("accounts.signups_per_hour_max", "0")
-            .set("server.request_timeout_seconds", "10")
+            .set(
+                "server.request_timeout_seconds",
+                &REQUEST_TIMEOUT.as_secs().to_string(),
+            )
             // Checkpoints are frequent.
             .set("storage.checkpoint_bytes", "65536")
             .set("storage.remote_period_seconds", "2");

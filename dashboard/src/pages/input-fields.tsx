@@ -21,6 +21,15 @@ const groupingsOf = (type: FieldType | undefined) =>
       GROUPINGS.map((groupBy) => ({ value: `${aggregation} ${groupBy}`, label: `${aggregation} by ${groupBy}` })),
   );
 
+/** Points or groups, and the present choice in any case: a rule of another client may have a step that is not offered. */
+function rowsOf(draft: RuleDraft, input: InputDraft, type: FieldType | undefined) {
+  const options = [{ value: "", label: "points" }, ...(draft.kind === "absence" ? [] : groupingsOf(type))];
+  const isOffered = options.some((option) => option.value === input.grouping);
+  return isOffered
+    ? options
+    : [...options, { value: input.grouping, label: input.grouping.replace(" ", " by ") }];
+}
+
 const INPUTS_MAX = 10;
 
 export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
@@ -47,10 +56,7 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               label="Rows"
               value={input.grouping}
               onChange={(chosen) => change(index, { grouping: chosen })}
-              options={[
-                { value: "", label: "points" },
-                ...(draft.kind === "absence" ? [] : groupingsOf(schema[input.field]?.type)),
-              ]}
+              options={rowsOf(draft, input, schema[input.field]?.type)}
               fault={grouping}
             />
             <SelectField

@@ -261,7 +261,7 @@ fn aggregation_and_group_by_require_each_other() {
     }
     for (aggregation, unit, path) in [
         ("median", "hour", "aggregation"),
-        ("avg", "year", "groupBy"),
+        ("avg", "fortnight", "groupBy"),
         ("AVG", "hour", "aggregation"),
     ] {
         let grouped = json!({"key": "x", "field": "level", "aggregation": aggregation, "groupBy": unit});
