@@ -99,7 +99,7 @@ test("a step of another client that is not offered is kept", async ({ page, serv
   const id = await addRule(account, world, { inputs });
   await open(page, account, `#/rules/${id}`);
   await expect(page.getByRole("cell", { name: "range by 15m" })).toBeVisible();
-  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByRole("link", { name: "Edit" }).first().click();
   await expect(page.getByLabel("Rows", { exact: true })).toHaveValue("range 15m");
   await page.getByLabel("Name", { exact: true }).fill("Odder");
   await page.getByRole("button", { name: "Save" }).click();
