@@ -118,6 +118,11 @@ def prepared_member(name, member):
         return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
     if name == "endTime":
         return choice(member, ["2027-02-03T04:05:06.789Z", "2100-01-01T00:00:00Z"])
+    if name == "groupBy" and "example" in json.dumps(member):
+        # Not what a rule says of it.
+        return choice(member, ["minute", "15m", "36h", "52w", "quarter", "all"])
+    if name == "values" and "gte" in json.dumps(member):
+        return {**CONDITIONS, "type": ["object", "null"]}
     if name == "values":
         level = {"type": "number", "minimum": -1e300, "maximum": 1e300}
         return {
@@ -125,6 +130,26 @@ def prepared_member(name, member):
             "properties": {"level": level, "door": {"type": ["string", "null"]}, "open": {"type": ["boolean", "null"]}},
         }
     return member
+
+
+NUMBER = {"type": "number"}
+# Conditions on a field of numbers that the source declares.
+CONDITIONS = {
+    "additionalProperties": False,
+    "properties": {
+        "level": {
+            "type": "object", "minProperties": 1, "additionalProperties": False,
+            "properties": {
+                **{name: NUMBER for name in ("gt", "gte", "lt", "lte", "eq", "neq")},
+                "in": {"type": "array", "items": NUMBER, "minItems": 1, "maxItems": 1000},
+            },
+        },
+    },
+}
+
+
+def is_nested(value):
+    return isinstance(value, dict) and any(isinstance(member, dict) for member in value.values())
 
 
 def choice(member, words):
@@ -139,6 +164,7 @@ def prepared_example(value):
         return {
             name: WORLD[MEMBERS[name]][0] if name in MEMBERS
             else WORLD["source"] if name == "dataSourceIds"
+            else {"level": {"gte": 1.5}} if name == "values" and is_nested(member)
             else {"level": 1.5} if name == "values"
             else "level" if name == "field"
             else ["level"] if name == "fields"

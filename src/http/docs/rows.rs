@@ -37,13 +37,23 @@ pub struct Columns {
     #[schema(nullable = false)]
     pub data_source_id: Option<Vec<ObjectId>>,
     /// Measurements or aggregates, by field.
-    pub values: BTreeMap<String, Vec<MeasurementDoc>>,
+    pub values: BTreeMap<String, ColumnValues>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, StatsColumns>>,
     /// Metadata as sent; absent when no point has any.
     #[schema(value_type = Option<Vec<Option<Object>>>, nullable = false)]
     pub metadata: Option<Vec<Option<Value>>>,
+}
+
+/// The values of a field, as columns.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum ColumnValues {
+    /// Measurements, or values of a single aggregation.
+    One(Vec<MeasurementDoc>),
+    /// With an array of aggregations: the values of each, by its name.
+    Several(BTreeMap<String, Vec<Option<f64>>>),
 }
 
 /// Statistics of the values behind averages, as columns.
@@ -85,7 +95,8 @@ pub struct RawRow {
     pub metadata: Option<Value>,
 }
 
-/// A row that is a group. Each field of `values` is repeated as a member of the row, under its own name.
+/// A row that is a group. With a single aggregation, each field of `values` is repeated as a member of the row, under its own
+/// name.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupRow {
@@ -97,10 +108,20 @@ pub struct GroupRow {
     #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
     /// Aggregate of each field.
-    pub values: BTreeMap<String, f64>,
+    pub values: BTreeMap<String, GroupValue>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, RowStats>>,
+}
+
+/// The aggregate of a field in a group.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum GroupValue {
+    /// The value of a single aggregation.
+    One(f64),
+    /// With an array of aggregations: the value of each, by its name.
+    Several(BTreeMap<String, f64>),
 }
 
 /// Statistics of the values behind an average.

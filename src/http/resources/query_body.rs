@@ -42,7 +42,6 @@ body! {
         fields: Option<FieldNames>,
         /// Conditions that a point's values must meet, by field: `gt`, `gte`, `lt`, `lte` with a number; `eq`, `neq` with a
         /// value of the field's type; `in` with 1 to 1,000 of them. A point without the field does not match.
-        #[schema(example = json!({"temperature": {"gte": 80, "lt": 100}}))]
         values: Option<ValueFilters>,
     }
     rules [Rule::Values(start_is_before_end)]

@@ -1,7 +1,8 @@
 //! `filters.values` of a query.
 
-use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use serde_json::{Value, json};
+use utoipa::openapi::Schema;
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 use crate::http::shape::{FromJson, Place, described, kind_of};
 use crate::limits::{VALUE_FILTER_FIELDS_MAX, VALUE_FILTER_VALUES_MAX};
@@ -34,8 +35,31 @@ described!(
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .max_properties(Some(VALUE_FILTER_FIELDS_MAX))
-        .additional_properties(Some(ObjectBuilder::new().schema_type(Type::Object)))
+        .additional_properties(Some(schema_of_tests()))
+        .examples([json!({"temperature": {"gte": 80, "lt": 100}})])
 );
+
+fn schema_of_tests() -> ObjectBuilder {
+    let any = || {
+        let kinds = [Type::Number, Type::Boolean, Type::String];
+        ObjectBuilder::new().schema_type(SchemaType::from_iter(kinds))
+    };
+    let some = ArrayBuilder::new()
+        .items(any())
+        .min_items(Some(1))
+        .max_items(Some(VALUE_FILTER_VALUES_MAX));
+    let number = || ObjectBuilder::new().schema_type(Type::Number);
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property("gt", number())
+        .property("gte", number())
+        .property("lt", number())
+        .property("lte", number())
+        .property("eq", any())
+        .property("neq", any())
+        .property("in", some)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+}
 
 fn condition(field: &str, tests: &Value, place: &Place<'_>) -> Option<Condition> {
     let members = place.object(tests)?.members;
