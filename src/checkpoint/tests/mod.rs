@@ -29,6 +29,9 @@ mod stored_log;
 mod storm;
 mod world;
 
+use engine::query::{Page, ScanQuery, Selection, scan};
+use engine::{EngineError, SeriesSnapshot};
+
 /// The seed of this run, printed so that a failure can be repeated.
 pub(crate) fn seed() -> u64 {
     let seed = std::env::var("TIDEWATCH_SEED")
@@ -37,6 +40,25 @@ pub(crate) fn seed() -> u64 {
         .unwrap_or(20_261);
     println!("TIDEWATCH_SEED={seed}");
     seed
+}
+
+/// All rows of a source in this range, both ends inclusive.
+fn all_rows(series: &SeriesSnapshot, range_ns: (i64, i64)) -> Result<Page, EngineError> {
+    let query = ScanQuery {
+        range_ns,
+        descending: false,
+        after: None,
+        skip: 0,
+        limit: 1 << 24,
+        metadata: None,
+        stop: &|| false,
+    };
+    let selection = Selection {
+        series,
+        fields: None,
+        values: &[],
+    };
+    scan(&[selection], &query)
 }
 
 fn exhaustive() -> bool {

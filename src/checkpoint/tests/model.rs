@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{GroupQuery, group};
 use engine::{Unit, Values};
 
+use super::all_rows;
 use super::entries::Entries;
 use crate::bucket::{BucketState, Digest};
 use crate::catalog::Catalog;
@@ -323,25 +324,8 @@ fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
         return Vec::new();
     };
     let range_ns = (cutoff_ns, i64::MAX);
-    let (stop, descending) = (&|| false, false);
-    let query = ScanQuery {
-        range_ns,
-        descending,
-        after: None,
-        skip: 0,
-        limit: 1 << 20,
-        metadata: None,
-        stop,
-    };
-    let page = scan(
-        &[Selection {
-            series,
-            fields: None,
-            values: &[],
-        }],
-        &query,
-    )
-    .expect("rows");
+    let stop = &|| false;
+    let page = all_rows(series, range_ns).expect("rows");
     let rows: Vec<Stored> = page
         .rows
         .iter()

@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use disk::Disk;
 use disk::sim::{Crash, SimDisk};
-use engine::query::{ScanQuery, Selection, scan};
 
 use super::crash::recover;
 use super::entries::Listed;
 use super::model::Model;
 use super::world::{RunningRooms, World, in_system, layout};
-use super::{exhaustive, seed};
+use super::{all_rows, exhaustive, seed};
 use crate::bucket::Digest;
 use crate::checkpoint::{Manifest, Opened, open};
 use crate::clock::{Clock, ManualClock};
@@ -95,25 +94,7 @@ fn read_rows(opened: &Opened) -> Option<Rows> {
             let Some(series) = &state.store.view().source(source) else {
                 continue;
             };
-            let stop = &|| false;
-            let query = ScanQuery {
-                range_ns: (i64::MIN, i64::MAX),
-                descending: false,
-                after: None,
-                skip: 0,
-                limit: 1 << 20,
-                metadata: None,
-                stop,
-            };
-            let page = scan(
-                &[Selection {
-                    series,
-                    fields: None,
-                    values: &[],
-                }],
-                &query,
-            )
-            .ok()?;
+            let page = all_rows(series, (i64::MIN, i64::MAX)).ok()?;
             let row = |(run, row): &(u32, u32)| {
                 let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
                 let (timestamp_ns, sequence) = columns.key(row);

@@ -195,14 +195,13 @@ impl Plan {
         coverage: &Coverage<'_>,
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
-        if let Some(start_ns) = self.input.start_ns.filter(|_| grouping.is_whole()) {
-            return Ok(start_ns);
-        }
-        if !grouping.is_whole() {
-            return Ok(0);
-        }
         let covered = |reached: &ReachedSource| coverage.by_schema[reached.schema].all();
-        self.first_ns(reached, covered, stop)
+        match (grouping.is_whole(), self.input.start_ns) {
+            // Not asked for.
+            (false, _) => Ok(0),
+            (true, Some(start_ns)) => Ok(start_ns),
+            (true, None) => self.first_ns(reached, covered, stop),
+        }
     }
 
     pub(super) fn estimate_grouped(

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{GroupQuery, group};
 use engine::{SeriesSnapshot, Unit, Values};
 
+use super::super::all_rows;
 use super::super::live::Rooms;
 use super::super::model::{answer, body_digest};
 use super::model::{Bucket, Condition, Model, Request, Sent, UncertainChange};
@@ -240,24 +241,7 @@ async fn compare_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
 /// The rows of a source, read in two ways that must agree: as rows and grouped.
 fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
     let (range_ns, stop) = ((cutoff_ns, i64::MAX), &|| false);
-    let query = ScanQuery {
-        range_ns,
-        descending: false,
-        after: None,
-        skip: 0,
-        limit: 1 << 24,
-        metadata: None,
-        stop,
-    };
-    let page = scan(
-        &[Selection {
-            series,
-            fields: None,
-            values: &[],
-        }],
-        &query,
-    )
-    .expect("rows");
+    let page = all_rows(series, range_ns).expect("rows");
     let mut rows = Vec::with_capacity(page.rows.len());
     for (run, row) in &page.rows {
         let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
