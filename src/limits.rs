@@ -29,6 +29,14 @@ pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
 pub const AGGREGATIONS_MAX: usize = 8;
 /// Fields that a query has conditions for.
 pub const VALUE_FILTER_FIELDS_MAX: usize = 64;
+/// Expressions of a query.
+pub const EXPRESSIONS_MAX: usize = 8;
+/// Characters of an expression.
+pub const EXPRESSION_CHARS_MAX: usize = 1_000;
+/// Rows that `fill` makes.
+pub const FILLED_ROWS_MAX: usize = 1_000_000;
+/// Sources that `top` keeps.
+pub const TOP_MAX: u64 = 1_000;
 /// Values of an `in` of a query.
 pub const VALUE_FILTER_VALUES_MAX: usize = 1_000;
 

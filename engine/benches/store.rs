@@ -247,11 +247,7 @@ fn raw_scan(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("rows in order", |bencher| {
         bencher.iter(|| {
-            let selection = Selection {
-                series: &snapshot[0],
-                fields: None,
-                values: &[],
-            };
+            let selection = Selection::new(&snapshot[0], None);
             let query = ScanQuery {
                 range_ns: (i64::MIN, i64::MAX),
                 descending: false,

@@ -74,15 +74,7 @@ fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
             metadata: None,
             stop: &stop,
         };
-        let page = scan(
-            &[Selection {
-                series,
-                fields,
-                values: &[],
-            }],
-            &query,
-        )
-        .unwrap();
+        let page = scan(&[Selection::new(series, fields)], &query).unwrap();
         let key = |(run, row): &(u32, u32)| page.runs[*run as usize].columns.key(*row as usize);
         text += &format!("{:?}", page.rows.iter().map(key).collect::<Vec<_>>());
     }

@@ -28,6 +28,7 @@ mod entry;
 mod error;
 mod expired;
 mod left;
+mod local_step;
 mod merge;
 mod pages;
 mod rollup;
@@ -51,6 +52,7 @@ pub use columns::Columns;
 pub use content::{Content, SharedBytes};
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
+pub use local_step::{Earlier, LocalStep};
 pub use merge::{Merge, MergeError};
 pub use segment::{
     FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
@@ -60,7 +62,7 @@ pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, View};
 pub use step::{Length, Step};
 pub use store::Store;
-pub use zone::{LocalStep, Zone};
+pub use zone::Zone;
 
 #[cfg(test)]
 mod cache_tests;

@@ -35,11 +35,7 @@ fn seal(store: &mut Store) {
 /// Metadata of all rows, in order.
 fn metadata(store: &Store) -> Vec<String> {
     let snapshot = [store.view().source(0).unwrap()];
-    let selection = Selection {
-        series: &snapshot[0],
-        fields: None,
-        values: &[],
-    };
+    let selection = Selection::new(&snapshot[0], None);
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
         descending: false,

@@ -51,14 +51,7 @@ impl Model {
 }
 
 fn rows_of(series: &[SeriesSnapshot], range_ns: (i64, i64)) -> Vec<(u32, Position)> {
-    let selections: Vec<_> = series
-        .iter()
-        .map(|series| Selection {
-            series,
-            fields: None,
-            values: &[],
-        })
-        .collect();
+    let selections: Vec<_> = series.iter().map(|series| Selection::new(series, None)).collect();
     let query = ScanQuery {
         range_ns,
         descending: false,

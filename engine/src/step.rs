@@ -1,8 +1,9 @@
 //! Time steps of a grouped query. The steps here are in UTC; [`LocalStep`] implements them for the clock of a time zone.
 
 use crate::calendar::{Dates, Unit};
+use crate::local_step::LocalStep;
 use crate::rollup::LEVELS;
-use crate::zone::{LocalStep, Zone};
+use crate::zone::Zone;
 
 const SECOND_NS: i64 = 1_000_000_000;
 pub(crate) const HOUR_NS: i64 = 3_600 * SECOND_NS;
@@ -114,10 +115,14 @@ impl Step {
         match self {
             Step::Unit(unit) => LEVELS.iter().rposition(|level| *level <= unit),
             Step::Quarter | Step::Year | Step::From(_) => Some(LEVELS.len() - 1),
-            Step::Length(length) => LEVELS
-                .iter()
-                .rposition(|level| length.ns % (level.next_ns(0) - level.start_ns(0)) == 0),
+            Step::Length(length) => Self::level_of_ns(length.ns),
         }
+    }
+
+    /// The coarsest rollup level whose cells divide this length.
+    pub(crate) fn level_of_ns(ns: i64) -> Option<usize> {
+        let divides = |level: &Unit| ns % (level.next_ns(0) - level.start_ns(0)) == 0;
+        LEVELS.iter().rposition(divides)
     }
 }
 

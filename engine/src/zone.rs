@@ -39,10 +39,7 @@ impl Stretch {
 
 /// A time step by the clock of a zone, or in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LocalStep<'z>(Clocked<'z>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clocked<'z> {
+pub(crate) enum Clocked<'z> {
     /// In UTC.
     Utc(Step),
     /// A length of whole hours.
@@ -83,8 +80,28 @@ impl Zone {
         Zone { stretches, level }
     }
 
+    /// The coarsest rollup level whose cells lie within one step of any kind.
+    pub(crate) fn level(&self) -> Option<usize> {
+        self.level
+    }
+
     fn index_of(&self, at_ns: i64) -> usize {
         self.stretches.partition_point(|it| it.from_ns <= at_ns) - 1
+    }
+
+    /// The clock time at an instant.
+    pub(crate) fn reading_ns(&self, at_ns: i64) -> i64 {
+        at_ns.saturating_add(self.stretches[self.index_of(at_ns)].offset_ns)
+    }
+
+    /// Upper bound (exclusive) of the clock times shown before an instant.
+    pub(crate) fn reached_ns(&self, at_ns: i64) -> i64 {
+        let index = self.index_of(at_ns.saturating_sub(1));
+        let reading_ns = at_ns.saturating_add(self.stretches[index].offset_ns);
+        let before = index
+            .checked_sub(1)
+            .map(|before| self.stretches[before].reached_ns);
+        before.map_or(reading_ns, |before_ns| reading_ns.max(before_ns))
     }
 
     /// The end of a period, and the clock time that would be shown at that instant without the change.
@@ -161,7 +178,7 @@ impl Zone {
     }
 
     /// The first instant at which the clock has reached a clock time.
-    fn first_at(&self, reading_ns: i64) -> i64 {
+    pub(crate) fn first_at(&self, reading_ns: i64) -> i64 {
         let index = self.stretches.partition_point(|it| it.reached_ns <= reading_ns);
         // The last period never ends.
         let stretch = self.stretches[index.min(self.stretches.len() - 1)];
@@ -181,26 +198,26 @@ impl Zone {
     }
 }
 
-impl<'z> LocalStep<'z> {
+impl<'z> Clocked<'z> {
     /// Hours, lengths of whole hours, days and longer steps follow the zone's clock. All others are as in UTC.
     pub(crate) fn new(step: Step, zone: Option<&'z Zone>) -> Self {
         let Some(zone) = zone else {
-            return LocalStep(Clocked::Utc(step));
+            return Clocked::Utc(step);
         };
         if let Some(dates) = step.dates() {
-            return LocalStep(Clocked::Dates(zone, dates));
+            return Clocked::Dates(zone, dates);
         }
-        LocalStep(match step {
+        match step {
             Step::Unit(Unit::Hour) => Clocked::Hours(zone, Length::HOUR),
             Step::Length(length) if length.ns() % HOUR_NS == 0 => Clocked::Hours(zone, length),
             _ => Clocked::Utc(step),
-        })
+        }
     }
 
     /// Start of the step that contains `at_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
-    pub fn start_ns(self, at_ns: i64) -> i64 {
-        match self.0 {
+    pub(crate) fn start_ns(self, at_ns: i64) -> i64 {
+        match self {
             Clocked::Utc(step) => step.start_ns(at_ns),
             Clocked::Hours(zone, length) => zone.hour_start_ns(at_ns, length),
             Clocked::Dates(zone, dates) => zone.first_at(dates.start_ns(zone.day_of(at_ns))),
@@ -208,8 +225,8 @@ impl<'z> LocalStep<'z> {
     }
 
     /// Start of the step after the one that contains `at_ns`.
-    pub fn next_ns(self, at_ns: i64) -> i64 {
-        match self.0 {
+    pub(crate) fn next_ns(self, at_ns: i64) -> i64 {
+        match self {
             Clocked::Utc(step) => step.next_ns(at_ns),
             Clocked::Hours(zone, length) => zone.hour_next_ns(at_ns, length),
             Clocked::Dates(zone, dates) => {
@@ -227,8 +244,8 @@ impl<'z> LocalStep<'z> {
     }
 
     /// Number of steps that the range touches, both ends inclusive. A date that a zone skipped is counted.
-    pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
-        match self.0 {
+    pub(crate) fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
+        match self {
             Clocked::Utc(step) => step.cells(first_ns, last_ns),
             _ if last_ns < first_ns => 0,
             Clocked::Hours(zone, length) => zone.hours_begun((first_ns, last_ns), length).saturating_add(1),
@@ -238,22 +255,10 @@ impl<'z> LocalStep<'z> {
 
     /// The coarsest rollup level whose cells each lie within one step; `None` if the step is finer than all levels.
     pub(crate) fn level(self) -> Option<usize> {
-        match self.0 {
+        match self {
             Clocked::Utc(step) => step.level(),
             Clocked::Hours(zone, _) | Clocked::Dates(zone, _) => zone.level,
         }
-    }
-}
-
-impl From<Step> for LocalStep<'_> {
-    fn from(step: Step) -> Self {
-        LocalStep(Clocked::Utc(step))
-    }
-}
-
-impl From<Unit> for LocalStep<'_> {
-    fn from(unit: Unit) -> Self {
-        LocalStep(Clocked::Utc(unit.into()))
     }
 }
 
@@ -288,13 +293,13 @@ mod tests {
     }
 
     /// The half hours at which a step begins, determined by reading the clock at each of them.
-    fn beginnings(offsets: &[i64], step: LocalStep<'_>) -> Vec<i64> {
+    fn beginnings(offsets: &[i64], step: Clocked<'_>) -> Vec<i64> {
         let mut reached = i64::MIN;
         let mut found = Vec::new();
         for half in 1..offsets.len() {
             let at_ns = half as i64 * HALF_NS;
             let (before, reads) = (at_ns + offsets[half - 1], at_ns + offsets[half]);
-            let begins = match step.0 {
+            let begins = match step {
                 Clocked::Utc(step) => panic!("{step:?} is of no zone"),
                 Clocked::Hours(_, length) => {
                     // Monday, 1970-01-05, 00:00.
@@ -334,7 +339,7 @@ mod tests {
                 Step::from(Unit::Week),
                 Step::from(Unit::Month),
             ] {
-                let step = step.by(Some(&zone));
+                let step = Clocked::new(step, Some(&zone));
                 let expected = beginnings(&offsets, step);
                 let first = expected.partition_point(|beginning| *beginning < 10 * DAY_NS);
                 let Some(mut at_ns) = expected.get(first).copied() else {
@@ -346,7 +351,7 @@ mod tests {
                     let passed_over = cells.checked_sub(more);
                     assert!(
                         passed_over == Some(0)
-                            || (matches!(step.0, Clocked::Dates(..)) && passed_over.is_some()),
+                            || (matches!(step, Clocked::Dates(..)) && passed_over.is_some()),
                         "{cells} {step:?} up to {beginning}, not {more}"
                     );
                 }
@@ -387,7 +392,7 @@ mod tests {
             Step::Year,
         ] {
             for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
-                let step = step.by(Some(&zone));
+                let step = Clocked::new(step, Some(&zone));
                 let _ = (step.start_ns(edge), step.next_ns(edge));
             }
         }

@@ -17,11 +17,7 @@ pub fn check(data: &[u8]) {
     let snapshot: Vec<_> = view.reaching((i64::MIN, i64::MAX)).collect();
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection {
-            series,
-            fields: None,
-            values: &[],
-        })
+        .map(|series| Selection::new(series, None))
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

@@ -10,13 +10,7 @@ pub fn rows_of(
     metadata: Option<MetadataFilter<'_>>,
 ) -> Result<Page, EngineError> {
     let series = snapshot.iter();
-    let selections: Vec<Selection<'_>> = series
-        .map(|series| Selection {
-            series,
-            fields: None,
-            values: &[],
-        })
-        .collect();
+    let selections: Vec<Selection<'_>> = series.map(|series| Selection::new(series, None)).collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
         descending: false,

@@ -87,17 +87,7 @@ mod tests {
             metadata: None,
             stop: &|| false,
         };
-        scan(
-            &[Selection {
-                series,
-                fields: None,
-                values: &[],
-            }],
-            &query,
-        )
-        .unwrap()
-        .rows
-        .len()
+        scan(&[Selection::new(series, None)], &query).unwrap().rows.len()
     }
 
     /// Regression: both the blocks and the segment contained these rows, so they were read twice, and the next

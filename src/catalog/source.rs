@@ -112,6 +112,11 @@ impl SourcePages {
         page.get(ordinal)
     }
 
+    /// All sources.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.0.iter().flat_map(|page| page.iter())
+    }
+
     /// The distinct schemas, in the order of their first use when sources are sorted by id.
     pub fn schemas(&self) -> Vec<Arc<Schema>> {
         let all = self.common().flat_map(|common| &common.schemas);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
+use super::query::Aggregation;
 use super::{Caller, Service, bucket_for, rule_for, source_for};
 use crate::alerts::{Decision, condition, transition};
 use crate::catalog::{
-    Catalog, Command, Evaluation, FieldType, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
+    Catalog, Command, Evaluation, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
     RuleSettings, Schema, Source, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
@@ -259,13 +260,13 @@ fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults
             fault("field", format!("{:?} is not declared; {fields}", input.field));
             continue;
         };
-        if let Some((aggregation, _)) = &input.grouping
-            && field.kind != FieldType::Number
-            && &**aggregation != "count"
-        {
+        let aggregation = input.grouping.as_ref().map(|(aggregation, _)| aggregation);
+        let parsed = aggregation.and_then(|name| Aggregation::parse(name).ok());
+        if let Some(aggregation) = parsed.filter(|aggregation| !aggregation.covers(field.kind)) {
             let (name, kind, fields) = (&input.field, field.kind.name(), available(&source.schema));
+            let aggregation = aggregation.name();
             let message =
-                format!("{aggregation} needs a number field, {name:?} is a {kind}; use count; {fields}");
+                format!("{aggregation} does not aggregate {name:?}, which is a {kind}; use count; {fields}");
             fault("aggregation", message);
         }
     }

@@ -123,11 +123,7 @@ impl Service {
             let Some(series) = view.source(source.ordinal) else {
                 return Ok(Step::Answer(None));
             };
-            let selection = Selection {
-                series: &series,
-                fields: None,
-                values: &[],
-            };
+            let selection = Selection::new(&series, None);
             let query = ScanQuery {
                 range_ns,
                 descending: true,

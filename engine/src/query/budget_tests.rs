@@ -105,6 +105,7 @@ fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point],
     let wanted = Wanted {
         rows_max: random.usize(1..=most),
         descending: random.bool(),
+        ..Wanted::ALL
     };
     let merged = random.bool();
     let query = GroupQuery {
@@ -186,11 +187,7 @@ fn check_rows(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point], b
     let skip = [0, random.usize(..2_000)][random.usize(..2)];
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection {
-            series,
-            fields: fields.clone(),
-            values: &[],
-        })
+        .map(|series| Selection::new(series, fields.clone()))
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
@@ -303,7 +300,14 @@ fn a_wide_source_costs_only_the_requested_cells() {
                 values: &[],
             };
             let budget = Budget::unlimited();
-            let mut grouping = Grouping::new(Wanted { rows_max, descending }, &budget);
+            let mut grouping = Grouping::new(
+                Wanted {
+                    rows_max,
+                    descending,
+                    ..Wanted::ALL
+                },
+                &budget,
+            );
             grouping.add(1, &snapshot[0], &query, None).unwrap();
             let grouped = grouping.finish().unwrap();
             assert_eq!(grouped.cells.len(), rows_max);
@@ -326,11 +330,7 @@ fn a_wide_source_costs_only_the_requested_cells() {
 fn a_scan_releases_blocks_it_has_passed() {
     let store = wide(200_000);
     let snapshot = [store.view().source(1).unwrap()];
-    let selections = [Selection {
-        series: &snapshot[0],
-        fields: None,
-        values: &[],
-    }];
+    let selections = [Selection::new(&snapshot[0], None)];
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
         descending: false,
@@ -373,11 +373,7 @@ fn a_page_of_many_sources_holds_few_rows_of_each() {
     let snapshot = snapshot_of(&store, 0..SOURCES);
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection {
-            series,
-            fields: None,
-            values: &[],
-        })
+        .map(|series| Selection::new(series, None))
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

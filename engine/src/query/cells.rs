@@ -7,13 +7,43 @@
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::zone::LocalStep;
+use crate::local_step::LocalStep;
 
 use super::budget::{Budget, Held};
 
+/// What a cell contains of a field.
+pub trait Content: Default {
+    /// Whether it contains no values.
+    fn is_empty(&self) -> bool;
+
+    /// Adds another part of the same cell; `held` grows by what that takes.
+    ///
+    /// # Errors
+    /// [`EngineError::OverBudget`].
+    fn absorb(&mut self, part: Self, held: &mut Held<'_>) -> Result<(), EngineError>;
+
+    /// Its memory besides its own size, in bytes.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl Content for Aggregate {
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn absorb(&mut self, part: Self, _held: &mut Held<'_>) -> Result<(), EngineError> {
+        self.merge(&part);
+        Ok(())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
 /// A row of a grouped result: the values of one source, or of all merged, in one time step.
-#[derive(Debug, Clone)]
-pub struct Cell {
+#[derive(Debug)]
+pub struct Cell<C = Aggregate> {
     /// Start of the step.
     pub start_ns: i64,
     /// Number of the source, as given with its rows.
@@ -21,32 +51,40 @@ pub struct Cell {
     /// Order of arrival: parts of the same cell are merged in this order.
     order: u32,
     /// The field with the smallest number; without values only until the first one arrives.
-    first: Entry,
+    first: Entry<C>,
     /// The other fields in ascending order. Most queries have one field, which then needs no allocation.
-    rest: Vec<Entry>,
+    rest: Vec<Entry<C>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
+#[derive(Debug, Default)]
+struct Entry<C> {
     field: u32,
-    aggregate: Aggregate,
+    content: C,
 }
 
-impl Cell {
+impl<C: Content> Cell<C> {
     /// The fields with values, ascending by their numbers.
-    pub fn values(&self) -> impl Iterator<Item = (u32, &Aggregate)> {
+    pub fn values(&self) -> impl Iterator<Item = (u32, &C)> {
         std::iter::once(&self.first)
             .chain(&self.rest)
-            .map(|entry| (entry.field, &entry.aggregate))
+            .map(|entry| (entry.field, &entry.content))
     }
 
-    /// The aggregate of a field, created if it does not exist.
-    fn entry(&mut self, field: u32, held: &mut Held<'_>) -> Result<&mut Aggregate, EngineError> {
-        if self.first.aggregate.count == 0 {
+    /// The same, owned.
+    pub fn into_values(self) -> impl Iterator<Item = (u32, C)> {
+        let Cell { first, rest, .. } = self;
+        std::iter::once(first)
+            .chain(rest)
+            .map(|entry| (entry.field, entry.content))
+    }
+
+    /// The content of a field, created if it does not exist.
+    fn entry(&mut self, field: u32, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
+        if self.first.content.is_empty() {
             self.first.field = field;
         }
         if self.first.field == field {
-            return Ok(&mut self.first.aggregate);
+            return Ok(&mut self.first.content);
         }
         let index = match self.rest.last() {
             // Fields usually arrive in order.
@@ -59,37 +97,46 @@ impl Cell {
                 self.make_room(held)?;
                 let new = Entry {
                     field,
-                    aggregate: Aggregate::default(),
+                    content: C::default(),
                 };
                 if field < self.first.field {
                     self.rest.insert(0, std::mem::replace(&mut self.first, new));
-                    return Ok(&mut self.first.aggregate);
+                    return Ok(&mut self.first.content);
                 }
                 self.rest.insert(index, new);
                 index
             }
         };
-        Ok(&mut self.rest[index].aggregate)
+        Ok(&mut self.rest[index].content)
     }
 
     fn make_room(&mut self, held: &mut Held<'_>) -> Result<(), EngineError> {
         if self.rest.len() == self.rest.capacity() {
             let more = self.rest.len().max(1);
-            held.grow(more * size_of::<Entry>())?;
+            held.grow(more * size_of::<Entry<C>>())?;
             self.rest.reserve_exact(more);
         }
         Ok(())
     }
 
-    fn absorb(&mut self, part: &Cell, held: &mut Held<'_>) -> Result<(), EngineError> {
-        for (field, aggregate) in part.values() {
-            self.entry(field, held)?.merge(aggregate);
+    /// Moves the content of a part of the same cell here.
+    fn absorb(&mut self, part: &mut Cell<C>, held: &mut Held<'_>) -> Result<(), EngineError> {
+        let first = std::mem::take(&mut part.first);
+        for Entry { field, content } in std::iter::once(first).chain(part.rest.drain(..)) {
+            // The part's memory is released, and what is kept of it is counted again.
+            held.shrink(content.heap_bytes());
+            self.entry(field, held)?.absorb(content, held)?;
         }
         Ok(())
     }
 
     fn rest_bytes(&self) -> usize {
-        self.rest.capacity() * size_of::<Entry>()
+        self.rest.capacity() * size_of::<Entry<C>>()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let contents = self.values().map(|(_, content)| content.heap_bytes());
+        self.rest_bytes() + contents.sum::<usize>()
     }
 }
 
@@ -100,6 +147,8 @@ pub struct Wanted {
     pub rows_max: usize,
     /// Return the last cells instead of the first: by start, then by source number.
     pub descending: bool,
+    /// The starts of the cells, both ends inclusive.
+    pub starts_ns: (i64, i64),
 }
 
 impl Wanted {
@@ -107,6 +156,7 @@ impl Wanted {
     pub const ALL: Self = Self {
         rows_max: usize::MAX,
         descending: false,
+        starts_ns: (i64::MIN, i64::MAX),
     };
 
     fn is_before(self, one: (i64, u32), other: (i64, u32)) -> bool {
@@ -115,9 +165,9 @@ impl Wanted {
 }
 
 /// The cells found so far.
-pub(super) struct Cells<'b> {
+pub(super) struct Cells<'b, C = Aggregate> {
     pub(super) wanted: Wanted,
-    cells: Vec<Cell>,
+    cells: Vec<Cell<C>>,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
@@ -125,7 +175,7 @@ pub(super) struct Cells<'b> {
     settled: usize,
 }
 
-impl<'b> Cells<'b> {
+impl<'b, C: Content> Cells<'b, C> {
     pub(super) fn new(wanted: Wanted, budget: &'b Budget) -> Self {
         Cells {
             wanted,
@@ -139,12 +189,22 @@ impl<'b> Cells<'b> {
     /// Whether a cell may still be among the wanted ones.
     #[inline]
     pub(super) fn admits(&self, start_ns: i64, source: u32) -> bool {
-        self.last
-            .is_none_or(|last| !self.wanted.is_before(last, (start_ns, source)))
+        let (first_ns, last_ns) = self.wanted.starts_ns;
+        first_ns <= start_ns
+            && start_ns <= last_ns
+            && self
+                .last
+                .is_none_or(|last| !self.wanted.is_before(last, (start_ns, source)))
     }
 
     /// The part of a source's range, with inclusive ends, that is still to be read.
     pub(super) fn reach(&self, source: u32, step: LocalStep<'_>, (start, end): (i64, i64)) -> (i64, i64) {
+        let (first_ns, last_ns) = self.wanted.starts_ns;
+        let end = match last_ns {
+            i64::MAX => end,
+            last_ns => end.min(step.next_ns(last_ns).saturating_sub(1).max(last_ns)),
+        };
+        let start = start.max(first_ns);
         let Some((last_ns, last_source)) = self.last else {
             return (start, end);
         };
@@ -159,15 +219,15 @@ impl<'b> Cells<'b> {
         }
     }
 
-    /// The aggregate of a field in a cell; `None` if the cell is not wanted.
+    /// The content of a field in a cell; `None` if the cell is not wanted.
     #[inline]
     pub(super) fn entry(
         &mut self,
         start_ns: i64,
         source: u32,
         field: u32,
-    ) -> Result<Option<&mut Aggregate>, EngineError> {
-        let is_last = |cell: &Cell| cell.start_ns == start_ns && cell.source == source;
+    ) -> Result<Option<&mut C>, EngineError> {
+        let is_last = |cell: &Cell<C>| cell.start_ns == start_ns && cell.source == source;
         if !self.cells.last().is_some_and(is_last) && !self.open(start_ns, source)? {
             return Ok(None);
         }
@@ -189,9 +249,22 @@ impl<'b> Cells<'b> {
         }
     }
 
+    /// Adds a part of a cell, if the cell is wanted.
+    pub(super) fn add(&mut self, start_ns: i64, source: u32, field: u32, part: C) -> Result<(), EngineError> {
+        let bytes = part.heap_bytes();
+        self.held.grow(bytes)?;
+        let is_wanted = self.entry(start_ns, source, field)?.is_some();
+        let Self { cells, held, .. } = self;
+        held.shrink(bytes);
+        match cells.last_mut() {
+            Some(cell) if is_wanted => cell.entry(field, held)?.absorb(part, held),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the capacity for fields of the last cell may double.
     fn has_room(&self) -> bool {
-        let doubled = self.cells.last().map_or(0, Cell::rest_bytes) + size_of::<Entry>();
+        let doubled = self.cells.last().map_or(0, Cell::rest_bytes) + size_of::<Entry<C>>();
         self.held.has_room(doubled)
     }
 
@@ -212,7 +285,7 @@ impl<'b> Cells<'b> {
                 few @ ..1_024 => few.max(32),
                 many => many / 2,
             };
-            let bytes = more * size_of::<Cell>();
+            let bytes = more * size_of::<Cell<C>>();
             if !self.held.has_room(bytes) && self.cells.len() > self.settled {
                 self.settle()?;
             }
@@ -228,10 +301,7 @@ impl<'b> Cells<'b> {
             start_ns,
             source,
             order: self.cells.len() as u32,
-            first: Entry {
-                field: 0,
-                aggregate: Aggregate::default(),
-            },
+            first: Entry::default(),
             rest: Vec::new(),
         });
         Ok(true)
@@ -242,7 +312,7 @@ impl<'b> Cells<'b> {
         let Self {
             wanted, cells, held, ..
         } = self;
-        let key = |cell: &Cell| (cell.start_ns, cell.source);
+        let key = |cell: &Cell<C>| (cell.start_ns, cell.source);
         if !cells.is_sorted_by(|one, other| wanted.is_before(key(one), key(other))) {
             cells.sort_unstable_by(|one, other| {
                 let by_key = match wanted.descending {
@@ -263,7 +333,7 @@ impl<'b> Cells<'b> {
             result?;
         }
         let gone = cells.get(wanted.rows_max..).unwrap_or_default();
-        held.shrink(gone.iter().map(Cell::rest_bytes).sum());
+        held.shrink(gone.iter().map(Cell::heap_bytes).sum());
         cells.truncate(wanted.rows_max);
         for (order, cell) in (0..).zip(&mut *cells) {
             cell.order = order;
@@ -276,7 +346,7 @@ impl<'b> Cells<'b> {
     }
 
     /// The wanted cells in the requested order, and their memory reservation.
-    pub(super) fn finish(mut self) -> Result<(Vec<Cell>, Held<'b>), EngineError> {
+    pub(super) fn finish(mut self) -> Result<(Vec<Cell<C>>, Held<'b>), EngineError> {
         self.settle()?;
         Ok((self.cells, self.held))
     }

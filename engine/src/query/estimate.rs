@@ -117,7 +117,8 @@ impl Estimate {
     ) -> Result<(), EngineError> {
         self.limit = query.limit as u64;
         let fields = selection.fields.as_deref();
-        let is_filtered = query.metadata.is_some() || !selection.values.is_empty();
+        let is_filtered =
+            query.metadata.is_some() || !selection.values.is_empty() || selection.rows.is_some();
         if fields.is_some_and(<[u16]>::is_empty) {
             return Ok(());
         }

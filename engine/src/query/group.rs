@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
-use super::cells::{Cell, Cells, Wanted};
+use super::cells::{Cell, Cells, Content, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::group_rows::{Rows, rows_within};
 use super::reader::{Run, RunReader};
@@ -24,11 +24,12 @@ use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
+use crate::local_step::LocalStep;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
-use crate::zone::LocalStep;
 
 /// A grouped query of one source.
+#[derive(Clone, Copy)]
 pub struct GroupQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
@@ -54,22 +55,23 @@ impl GroupQuery<'_> {
 
 /// A grouped result under construction: sources are added one by one, and only the wanted cells of all of them are
 /// kept.
-pub struct Grouping<'b> {
-    pub(super) cells: Cells<'b>,
+pub struct Grouping<'b, C = Aggregate> {
+    pub(super) cells: Cells<'b, C>,
     pub(super) budget: &'b Budget,
     pub(super) touched: Touched,
 }
 
-/// The cells of a result, in the requested order. Their memory stays reserved until this is dropped.
-pub struct Grouped<'b> {
+/// The cells of a result, in the requested order.
+pub struct Grouped<'b, C = Aggregate> {
     /// The cells.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<Cell<C>>,
     /// What was read.
     pub touched: Touched,
-    _held: Held<'b>,
+    /// The memory of the cells.
+    pub held: Held<'b>,
 }
 
-impl<'b> Grouping<'b> {
+impl<'b, C: Content> Grouping<'b, C> {
     /// A result without sources.
     pub fn new(wanted: Wanted, budget: &'b Budget) -> Self {
         Grouping {
@@ -79,6 +81,21 @@ impl<'b> Grouping<'b> {
         }
     }
 
+    /// The cells found.
+    ///
+    /// # Errors
+    /// [`EngineError::OverBudget`].
+    pub fn finish(self) -> Result<Grouped<'b, C>, EngineError> {
+        let (cells, held) = self.cells.finish()?;
+        Ok(Grouped {
+            cells,
+            touched: self.touched,
+            held,
+        })
+    }
+}
+
+impl Grouping<'_> {
     /// Adds a source's rows to cells with the number `source`: that of the source, or the same one for all sources to
     /// be merged. `numbers` contains the number of each field in the cells; without it, that is the field's index in
     /// `query.fields`.
@@ -122,19 +139,6 @@ impl<'b> Grouping<'b> {
             true => runs.rev().try_for_each(add),
             false => runs.try_for_each(add),
         }
-    }
-
-    /// The cells found.
-    ///
-    /// # Errors
-    /// [`EngineError::OverBudget`].
-    pub fn finish(self) -> Result<Grouped<'b>, EngineError> {
-        let (cells, held) = self.cells.finish()?;
-        Ok(Grouped {
-            cells,
-            touched: self.touched,
-            _held: held,
-        })
     }
 }
 

@@ -12,8 +12,8 @@ use super::reader::RunReader;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::{Column, Values};
+use crate::local_step::LocalStep;
 use crate::times::Times;
-use crate::zone::LocalStep;
 
 /// The rows of a chunk or a block, with the requested fields.
 pub(super) struct Rows<'c, 'b> {

@@ -6,20 +6,25 @@ mod budget;
 mod cells;
 mod count;
 mod derived;
+mod distinct;
 mod downsample;
 mod estimate;
 mod filter;
 mod group;
 mod group_rows;
 mod groups;
+mod open_step;
+mod ordered;
 mod page;
+mod quantile;
 mod reader;
+mod rows_in_steps;
 mod run;
 mod scan;
-mod true_share;
+mod statistics;
 
 pub use budget::{Budget, Held};
-pub use cells::{Cell, Wanted};
+pub use cells::{Cell, Content, Wanted};
 pub use count::HourCounts;
 pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;
@@ -28,7 +33,9 @@ pub use group::{GroupQuery, Grouped, Grouping};
 pub(crate) use group_rows::rows_within;
 pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
-pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
+pub use rows_in_steps::{Completion, NeededField};
+pub use scan::{Position, RowTest, ScanQuery, Selection, scan, scan_within};
+pub use statistics::{Ends, Needs, Statistics, Value};
 
 /// What a query read, for metrics and benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

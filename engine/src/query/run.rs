@@ -11,6 +11,7 @@ use crate::EngineError;
 use crate::block::BlockReader;
 use crate::column::{Column, FieldColumn};
 use crate::columns::Columns;
+use crate::rows::Scalar;
 
 /// A time in the direction of the scan: descending scans mirror time, so that one algorithm serves both directions.
 pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
@@ -81,7 +82,7 @@ impl<'a, 'b> Candidate<'a> {
     /// Whether every row of the run within the range is included, as far as is known without reading it.
     pub(super) fn all_visible(&self, selection: &Selection<'_>, filtered: bool) -> Result<bool, EngineError> {
         match (
-            filtered || !selection.values.is_empty(),
+            filtered || !selection.values.is_empty() || selection.rows.is_some(),
             selection.fields.as_deref(),
         ) {
             (true, _) => Ok(false),
@@ -266,6 +267,30 @@ fn visible(
         return Ok(visible);
     };
     let mut decoded = budget.hold();
+    if let Some(test) = &selection.rows {
+        let mut columns = Vec::new();
+        for field in fields {
+            if let Some(column) = reader.field(*field)? {
+                decoded.grow(reader.decoded_bytes(column.memory_bytes()))?;
+                columns.push((*field, column));
+            }
+        }
+        for (row, visible) in visible.iter_mut().enumerate() {
+            let number = |field: u16| {
+                let index = columns.binary_search_by_key(&field, |(field, _)| *field).ok()?;
+                match columns[index].1.value(row)? {
+                    Scalar::Number(number) => Some(number),
+                    Scalar::Boolean(_) | Scalar::Text(_) => None,
+                }
+            };
+            let has_any = || {
+                let mut columns = columns.iter();
+                columns.any(|(field, column)| test.fields.contains(field) && column.has(row))
+            };
+            *visible = *visible && (has_any() || (test.includes)(&number));
+        }
+        return Ok(visible);
+    }
     let mut present = vec![false; rows];
     for field in fields {
         if let Some(column) = reader.field(*field)? {

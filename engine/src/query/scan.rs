@@ -28,6 +28,29 @@ pub struct Selection<'a> {
     pub fields: Option<Arc<[u16]>>,
     /// Select rows by their values.
     pub values: &'a [ValueFilter<'a>],
+    /// Decides which rows are included, if not all that have one of the fields.
+    pub rows: Option<RowTest<'a>>,
+}
+
+impl<'a> Selection<'a> {
+    /// All rows of a source that have one of these fields; all rows for `None`.
+    pub fn new(series: &'a SeriesSnapshot, fields: Option<Arc<[u16]>>) -> Self {
+        Selection {
+            series,
+            fields,
+            values: &[],
+            rows: None,
+        }
+    }
+}
+
+/// Includes rows that have some of a selection's fields, and others by their numbers.
+#[derive(Clone, Copy)]
+pub struct RowTest<'a> {
+    /// A row with a value of one of these is included.
+    pub fields: &'a [u16],
+    /// Whether another row is included. Its argument returns the number of a field, if the row has it.
+    pub includes: &'a dyn Fn(&dyn Fn(u16) -> Option<f64>) -> bool,
 }
 
 /// A query for a page of rows.

@@ -97,6 +97,7 @@ fn blocks_whose_values_cannot_match_are_not_read() {
         series: &series,
         fields: None,
         values: &values,
+        rows: None,
     }];
     for descending in [false, true] {
         let query = ScanQuery {
@@ -134,6 +135,7 @@ fn a_grouped_query_looks_at_no_block_behind_its_last_cell() {
     let wanted = Wanted {
         rows_max: 10,
         descending: false,
+        ..Wanted::ALL
     };
     let budget = Budget::unlimited();
     let mut grouping = Grouping::new(wanted, &budget);
@@ -150,11 +152,7 @@ fn an_offset_skips_whole_blocks() {
     let store = store(200_000);
     let snapshot = [store.view().source(1).unwrap()];
     for descending in [false, true] {
-        let selections = [Selection {
-            series: &snapshot[0],
-            fields: None,
-            values: &[],
-        }];
+        let selections = [Selection::new(&snapshot[0], None)];
         let query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
             descending,
@@ -251,11 +249,7 @@ fn a_query_stops_between_metadata_texts() {
             metadata: Some(&filter),
             stop: &stop,
         };
-        let selections = [Selection {
-            series,
-            fields: None,
-            values: &[],
-        }];
+        let selections = [Selection::new(series, None)];
         assert!(
             matches!(scan(&selections, &scan_query), Err(crate::EngineError::Stopped)),
             "sealed: {sealed}"

@@ -65,11 +65,7 @@ fn check(store: &Store) {
     );
     let selections: Vec<Selection<'_>> = snapshot
         .iter()
-        .map(|series| Selection {
-            series,
-            fields: None,
-            values: &[],
-        })
+        .map(|series| Selection::new(series, None))
         .collect();
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),

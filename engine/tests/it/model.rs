@@ -4,7 +4,7 @@
 mod bucket;
 mod counts;
 mod queries;
-mod shares;
+mod statistics;
 
 use std::collections::BTreeMap;
 
@@ -236,7 +236,7 @@ fn stores_agree_with_their_models() {
                 16 => world.random_bucket().check_stats(),
                 24 | 25 => world.random_bucket().check_counts(),
                 17..=19 => world.random_bucket().check_groups(),
-                20 => world.random_bucket().check_shares(),
+                20 => world.random_bucket().check_statistics(),
                 _ => world.random_bucket().check_rows(),
             }
         }

@@ -53,11 +53,7 @@ fn all_rows(series: &SeriesSnapshot, range_ns: (i64, i64)) -> Result<Page, Engin
         metadata: None,
         stop: &|| false,
     };
-    let selection = Selection {
-        series,
-        fields: None,
-        values: &[],
-    };
+    let selection = Selection::new(series, None);
     scan(&[selection], &query)
 }
 

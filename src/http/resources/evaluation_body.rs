@@ -99,8 +99,9 @@ impl From<InputBody> for Input {
             key: input.key.0.into(),
             field: input.field.0.into(),
             source_id: input.data_source_id,
-            grouping: grouping
-                .map(|(aggregation, group_by)| (aggregation.name().into(), group_by.as_str().into())),
+            grouping: grouping.map(|(aggregation, group_by)| {
+                (aggregation.name().as_ref().into(), group_by.as_str().into())
+            }),
             window_seconds: input.window_seconds.map(|window| window.0),
         }
     }

@@ -19,6 +19,7 @@ pub mod operator;
 pub mod organization;
 pub mod query;
 pub mod query_body;
+mod query_members;
 pub mod sources;
 mod value_filters;
 pub mod views;

@@ -4,8 +4,12 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
+use super::query_members::{
+    CompareBody, Expressions, FillValue, TopBody, filled_range_has_ends, members_of_groups_have_them,
+    results_are_distinct, top_has_a_field,
+};
 use super::value_filters::ValueFilters;
 use crate::error::{Detail, ServiceError};
 use crate::http::shape::{
@@ -14,12 +18,9 @@ use crate::http::shape::{
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{
-    AGGREGATIONS_MAX, METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX,
-    QUERY_POINTS_MIN,
+    METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
 };
-use crate::service::query::{
-    Aggregation, Aggregations, Cursor, GroupBy, Layout, QueryInput, RequestedField, zone_named,
-};
+use crate::service::query::{Aggregations, Cursor, GroupBy, Layout, QueryInput, RequestedField, zone_named};
 
 type Limit = Integer<1, QUERY_LIMIT_MAX>;
 type Offset = Integer<0, { u32::MAX as u64 }>;
@@ -84,8 +85,23 @@ body! {
         /// `Europe/Stockholm`; UTC when absent. Timestamps in responses are always UTC.
         #[schema(value_type = Option<String>, example = "Europe/Stockholm")]
         timezone: Option<ZoneName>,
+        /// Makes every step of the range a row of every selected data source, and says what stands there for missing values:
+        /// `null`, the `previous` value, a value on the line between its neighbours (`linear`), or a number. Requires
+        /// `aggregation`, `groupBy` and both ends of the range.
+        fill: Option<FillValue>,
+        /// Up to 8 expressions over the fields of a row; the results are among its values, by their names.
+        expressions: Option<Expressions>,
+        /// Adds `previous` to each group: what stood there that long before. Requires `aggregation` and `groupBy`.
+        compare: Option<CompareBody>,
+        /// Keeps only the data sources with the greatest or least aggregate of a field over the whole range. Requires
+        /// `aggregation` and `groupBy`; changes nothing with `mergeSources`.
+        top: Option<TopBody>,
     }
     rules [
+        Rule::Values(members_of_groups_have_them),
+        Rule::Values(filled_range_has_ends),
+        Rule::Values(results_are_distinct),
+        Rule::Values(top_has_a_field),
         Rule::Together("aggregation", "groupBy"),
         Rule::Excludes(
             "maxPoints",
@@ -162,6 +178,16 @@ impl From<QueryBody> for QueryInput {
             max_points: body.max_points.map(|points| points.0),
             layout: body.layout.unwrap_or_default(),
             timezone: body.timezone.map(|ZoneName(zone)| zone),
+            fill: body.fill.and_then(|FillValue(fill)| fill),
+            expressions: body
+                .expressions
+                .unwrap_or_default()
+                .0
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+            compare: body.compare.map(|compare| compare.offset),
+            top: body.top.map(Into::into),
         }
     }
 }
@@ -182,41 +208,6 @@ impl FromJson for Cursor {
             place.fault("must be a nextCursor of an answer, unchanged");
         }
         cursor
-    }
-}
-
-impl FromJson for Aggregations {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        if !value.is_array() {
-            return Aggregation::read(value, place).map(Self::One);
-        }
-        let List::<Aggregation, 1, AGGREGATIONS_MAX>(all) = FromJson::read(value, place)?;
-        let mut are_different = true;
-        for (index, one) in all.iter().enumerate() {
-            if all[..index].contains(one) {
-                place.index(index).fault(format!("{} is there twice", one.name()));
-                are_different = false;
-            }
-        }
-        are_different.then_some(Self::Several(all))
-    }
-}
-
-described!(
-    Aggregations,
-    "Aggregations",
-    OneOfBuilder::new().item(Aggregation::schema()).item(
-        ArrayBuilder::new()
-            .items(Aggregation::schema())
-            .min_items(Some(1))
-            .max_items(Some(AGGREGATIONS_MAX))
-            .unique_items(true)
-    )
-);
-
-impl FromJson for GroupBy {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        place.parse(value, Self::parse)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::{
     SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
-use crate::service::query::{Aggregation, Layout};
+use crate::service::query::Layout;
 
 /// Parses one of the words of a set.
 ///
@@ -77,7 +77,6 @@ words! {
         "FieldType" FieldType: FieldType::ALL.map(|it| (it.name(), it));
         "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
         "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));
-        "Aggregation" Aggregation: Self::ALL.map(|it| (it.name(), it));
         "Layout" Layout: Self::ALL.map(|it| (it.name(), it));
         "Sort" Sort: [("asc", Self::Ascending), ("desc", Self::Descending)];
         "RuleStatus" RuleStatus: RuleStatus::ALL.map(|it| (it.name(), it));

@@ -1,12 +1,14 @@
 //! Writes the answer of a query in columns: one array for each member, for programs and charts. Missing values are null.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::{QueryMetadata, member_name, write_quoted};
+use super::{QueryMetadata, member_name, write_quoted, write_value};
 use crate::error::ServiceError;
-use crate::ingest::json::{write_number, write_scalar};
+use crate::ingest::json::write_scalar;
 use crate::service::query::{
-    Aggregation, Aggregations, Answer, Column, FieldNames, GroupField, Groups, Points, QueryResult, Run,
+    Aggregations, Answer, Column, FieldNames, GroupField, GroupRow, GroupValue, Groups, Held, Points,
+    QueryResult, Run, RunExpression, Scalar,
 };
 use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
 
@@ -68,6 +70,17 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
             }
         })?;
     }
+    for index in 0..runs.first().map_or(0, |(run, _)| run.expressions().len()) {
+        let by_run: Vec<RunExpression<'_>> = runs
+            .iter()
+            .filter_map(|(run, _)| run.expressions().nth(index))
+            .collect();
+        let name = by_run.first().map_or("", |expression| &*expression.named.name);
+        let values = rows
+            .iter()
+            .map(|(run, row)| by_run[*run as usize].value(*row).map(number));
+        columns.values(name, values)?;
+    }
     columns.end_object()?;
     let metadata = |(run, row): &(u32, u32)| run_of(run).metadata(*row);
     if rows.iter().any(|row| metadata(row).is_some()) {
@@ -82,84 +95,131 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(rows.len())
 }
 
-/// A value of a group: the index of its field, its row, and the field in the group.
-type GroupValue<'a> = (u32, u32, GroupField<'a>);
+/// Fields of groups, sorted by the index of their name and by row.
+struct GroupFields<'a> {
+    names: FieldNames<'a>,
+    fields: Vec<(u32, u32, GroupField<'a>)>,
+    rows: usize,
+}
 
 fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
-    let cells = groups.cells;
     let mut held = answer.hold();
-    let mut fields = FieldNames::default();
-    let mut values: Vec<GroupValue<'_>> = Vec::new();
-    held.reserve(&mut values, cells.iter().map(|cell| cell.values().count()).sum())?;
-    for (row, cell) in (0..).zip(cells) {
-        let names = groups.field_names(groups.schema(cell));
-        for field in groups.fields(cell) {
-            let name = names[field.number as usize];
-            values.push((fields.index(name, &mut held)?, row, field));
-        }
-    }
-    values.sort_unstable_by_key(|(field, row, _)| (*field, *row));
-    answer.reserve(256 + VALUE_BYTES * (cells.len() + values.len()))?;
+    let fields = GroupFields::of(groups, |row| groups.fields(row), &mut held)?;
+    answer.reserve(256 + VALUE_BYTES * (groups.len() + fields.fields.len()))?;
     let mut columns = Columns::begin(answer)?;
-    columns.array("timestamp", cells, |cell, out| {
-        write_quoted(format_timestamp_ns(cell.start_ns).as_bytes(), out);
+    columns.array("timestamp", groups.rows(), |row, out| {
+        write_quoted(format_timestamp_ns(row.start_ns).as_bytes(), out);
     })?;
     if !groups.is_merged() {
-        let source_ids = cells.iter().filter_map(|cell| groups.source_id(cell));
+        let source_ids = groups.rows().filter_map(|row| row.source_id);
         columns.array("dataSourceId", source_ids, |source_id, out| {
             write_quoted(&source_id.to_hex(), out);
         })?;
     }
-    let rows = cells.len();
-    columns.object("values")?;
-    for (field, name) in (0..).zip(fields.names()) {
-        let values = || of_field(&values, field, rows);
-        match groups.aggregations {
-            Aggregations::One(one) => {
-                columns.numbers(name, values(), |field| Some(one.of(field.aggregate)))?
-            }
-            Aggregations::Several(all) => {
-                columns.object(name)?;
-                let is_there =
-                    |one: &&Aggregation| values().flatten().any(|field| field.value(**one).is_some());
-                for one in all.iter().filter(is_there) {
-                    columns.numbers(one.name(), values(), |field| field.value(*one))?;
-                }
-                columns.end_object()?;
-            }
-        }
-    }
-    columns.end_object()?;
+    write_values("values", groups, &fields, &mut columns)?;
     if groups.downsampled.is_some() {
         columns.object("stats")?;
-        for (field, name) in (0..).zip(fields.names()) {
-            let values = || of_field(&values, field, rows);
+        for (field, name) in (0..).zip(fields.names.names()) {
+            // Results of expressions have none.
+            let stats = || {
+                fields
+                    .of_field(field)
+                    .map(|field| field.and_then(|field| field.stats()))
+            };
+            if stats().flatten().next().is_none() {
+                continue;
+            }
             columns.object(name)?;
-            for stat in [Aggregation::Min, Aggregation::Max, Aggregation::Count] {
-                columns.numbers(stat.name(), values(), |field| Some(stat.of(field.aggregate)))?;
+            for (index, stat) in ["min", "max", "count"].into_iter().enumerate() {
+                let values = stats().map(|stats| stats.map(|stats| stats[index]));
+                columns.values(stat, values.map(|value| value.map(number)))?;
             }
             columns.end_object()?;
         }
         columns.end_object()?;
     }
+    if groups.is_compared() {
+        let previous = GroupFields::of(groups, |row| groups.previous(row), &mut held)?;
+        write_values("previous", groups, &previous, &mut columns)?;
+    }
     columns.end_object()?;
     QueryMetadata::of_groups(groups).write(answer)?;
-    Ok(rows)
+    Ok(groups.len())
 }
 
-/// The aggregates of a field for each row. `values` are sorted by field and row.
-fn of_field<'a>(
-    values: &[GroupValue<'a>],
-    field: u32,
-    rows: usize,
-) -> impl Iterator<Item = Option<GroupField<'a>>> {
-    let first = values.partition_point(|(other, ..)| *other < field);
-    let past = values.partition_point(|(other, ..)| *other <= field);
-    let mut values = values[first..past].iter().peekable();
-    (0..rows).map(move |row| {
-        let value = values.next_if(|(_, other, _)| *other as usize == row);
-        value.map(|(.., field)| *field)
-    })
+fn number<'a>(number: f64) -> GroupValue<'a> {
+    GroupValue::Value(Scalar::Number(number))
+}
+
+/// Writes an object with the values of each field.
+fn write_values(
+    member: &str,
+    groups: &Groups<'_>,
+    fields: &GroupFields<'_>,
+    columns: &mut Columns<'_, '_>,
+) -> Result<(), ServiceError> {
+    columns.object(member)?;
+    for (field, name) in (0..).zip(fields.names.names()) {
+        let of_field = || fields.of_field(field);
+        match groups.aggregations {
+            Aggregations::One(one) => {
+                columns.values(
+                    name,
+                    of_field().map(|field| field.and_then(|field| field.value(0, *one))),
+                )?;
+            }
+            Aggregations::Several(all) => {
+                columns.object(name)?;
+                for (index, one) in all.iter().enumerate() {
+                    let values =
+                        || of_field().map(move |field| field.and_then(|field| field.value(index, *one)));
+                    if values().any(|value| value.is_some()) {
+                        columns.values(&one.name(), values())?;
+                    }
+                }
+                columns.end_object()?;
+            }
+        }
+    }
+    columns.end_object()
+}
+
+impl<'a> GroupFields<'a> {
+    fn of<F: Iterator<Item = GroupField<'a>>>(
+        groups: &Groups<'a>,
+        fields_of: impl Fn(GroupRow<'a>) -> F,
+        held: &mut Held<'_>,
+    ) -> Result<Self, ServiceError> {
+        let mut names = FieldNames::default();
+        let mut fields = Vec::new();
+        let mut by_schema: HashMap<usize, Vec<&'a Arc<str>>> = HashMap::new();
+        for (index, row) in (0..).zip(groups.rows()) {
+            let own = by_schema
+                .entry(row.schema)
+                .or_insert_with(|| groups.names(row.schema));
+            for field in fields_of(row) {
+                held.reserve(&mut fields, 1)?;
+                fields.push((names.index(own[field.index as usize], held)?, index, field));
+            }
+        }
+        fields.sort_unstable_by_key(|(name, row, _)| (*name, *row));
+        Ok(GroupFields {
+            names,
+            fields,
+            rows: groups.len(),
+        })
+    }
+
+    /// A field of each row.
+    fn of_field(&self, name: u32) -> impl Iterator<Item = Option<GroupField<'a>>> {
+        let first = self.fields.partition_point(|(other, ..)| *other < name);
+        let past = self.fields.partition_point(|(other, ..)| *other <= name);
+        let mut fields = self.fields[first..past].iter().peekable();
+        (0..self.rows).map(move |row| {
+            let field = fields.next_if(|(_, other, _)| *other as usize == row);
+            field.map(|(.., field)| *field)
+        })
+    }
 }
 
 /// Writes `{"columns":{…}`, member by member.
@@ -219,16 +279,12 @@ impl<'o, 'b> Columns<'o, 'b> {
         self.answer.write(|out| out.push(b']'))
     }
 
-    /// Writes an array of numbers of a field, with null where there is none.
-    fn numbers<'a>(
+    /// Writes an array of values, with null where there is none.
+    fn values<'a>(
         &mut self,
         name: &str,
-        fields: impl Iterator<Item = Option<GroupField<'a>>>,
-        number: impl Fn(GroupField<'a>) -> Option<f64>,
+        values: impl Iterator<Item = Option<GroupValue<'a>>>,
     ) -> Result<(), ServiceError> {
-        self.array(name, fields, |field, out| match field.and_then(&number) {
-            Some(number) => write_number(number, out),
-            None => out.extend_from_slice(b"null"),
-        })
+        self.array(name, values, write_value)
     }
 }

@@ -48,7 +48,7 @@ pub struct QueryMetadata {
 
 fn echo(aggregations: &Aggregations) -> Value {
     match aggregations {
-        Aggregations::One(one) => Value::from(one.name()),
+        Aggregations::One(one) => Value::from(&*one.name()),
         Aggregations::Several(all) => all.iter().map(|one| one.name()).collect(),
     }
 }

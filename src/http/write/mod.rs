@@ -11,7 +11,8 @@ pub use ingest::{BatchAnswer, PartialBatchAnswer, write_ingest};
 pub use metadata::QueryMetadata;
 pub use rows::write_rows;
 
-use crate::ingest::json::write_string;
+use crate::ingest::json::{write_scalar, write_string};
+use crate::service::query::GroupValue;
 
 /// A field's name as a JSON member name with a colon.
 fn member_name(name: &str) -> Vec<u8> {
@@ -19,6 +20,14 @@ fn member_name(name: &str) -> Vec<u8> {
     write_string(name, &mut member);
     member.push(b':');
     member
+}
+
+/// Writes a value, or null if there is none.
+fn write_value(value: Option<GroupValue<'_>>, out: &mut Vec<u8>) {
+    match value {
+        Some(GroupValue::Value(value)) => write_scalar(value, out),
+        Some(GroupValue::Null) | None => out.extend_from_slice(b"null"),
+    }
 }
 
 /// Writes a text that needs no escapes.

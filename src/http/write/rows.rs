@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::{QueryMetadata, member_name};
+use super::{QueryMetadata, member_name, write_value};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ingest::json::{write_number, write_scalar};
 use crate::service::query::{
-    Aggregate, Aggregations, Answer, Cell, Column, Groups, Held, PIECE_BYTES, Points, QueryResult, Run,
+    Aggregation, Aggregations, Answer, Column, GroupField, GroupRow, GroupValue, Groups, Held, PIECE_BYTES,
+    Points, QueryResult, Run, RunExpression, Scalar,
 };
 use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
 
@@ -19,7 +20,7 @@ const POINT_BYTES: usize = 160;
 const GROUP_BYTES: usize = 200;
 
 /// The members of a group itself. A field with one of these names appears only in `values`.
-const GROUP_MEMBERS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "stats"];
+const GROUP_MEMBERS: [&str; 6] = ["timestamp", "time", "dataSourceId", "values", "stats", "previous"];
 
 /// Writes a result in rows; see [`crate::service::query::WriteResult`].
 ///
@@ -81,6 +82,8 @@ struct RunWriter<'a> {
     source: Vec<u8>,
     /// The requested fields that the run has, by their member names.
     columns: Vec<(&'a [u8], &'a Column)>,
+    /// Expressions, by their member names.
+    expressions: Vec<(Vec<u8>, RunExpression<'a>)>,
 }
 
 impl<'a> RunWriter<'a> {
@@ -99,8 +102,15 @@ impl<'a> RunWriter<'a> {
             br#"","values":{"#,
         ]
         .concat();
-        held.grow(source.capacity())?;
-        Ok(RunWriter { run, source, columns })
+        let expressions = run.expressions().map(|it| (member_name(&it.named.name), it));
+        let expressions: Vec<_> = expressions.collect();
+        held.grow(source.capacity() + size_of_val(&*expressions))?;
+        Ok(RunWriter {
+            run,
+            source,
+            columns,
+            expressions,
+        })
     }
 
     fn write(&self, row: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
@@ -120,6 +130,14 @@ impl<'a> RunWriter<'a> {
             out.extend_from_slice(name);
             write_scalar(value, out);
         }
+        for (name, expression) in &self.expressions {
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(name);
+            let value = expression.value(row).map(Scalar::Number);
+            write_value(value.map(GroupValue::Value), out);
+        }
         out.push(b'}');
         if let Some(metadata) = self.run.metadata(row) {
             out.extend_from_slice(br#","metadata":"#);
@@ -130,19 +148,18 @@ impl<'a> RunWriter<'a> {
 }
 
 fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
-    answer.reserve(256 + GROUP_BYTES * groups.cells.len())?;
+    answer.reserve(256 + GROUP_BYTES * groups.len())?;
     answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
     let mut held = answer.hold();
     // The fields of each schema that occurs, with whether they are also members of the group itself.
     let mut fields: HashMap<usize, Vec<(bool, Vec<u8>)>> = HashMap::new();
-    for (index, cell) in groups.cells.iter().enumerate() {
-        let schema = groups.schema(cell);
-        let fields = match fields.entry(schema) {
+    for (index, row) in groups.rows().enumerate() {
+        let fields = match fields.entry(row.schema) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let names = groups.field_names(schema).iter();
+                let names = groups.names(row.schema).into_iter();
                 let is_member = |name: &str| !GROUP_MEMBERS.contains(&name);
-                let fields = names.map(|name| (is_member(name), *name));
+                let fields = names.map(|name| (is_member(name), name));
                 entry.insert(with_member_names(fields, &mut held)?)
             }
         };
@@ -150,98 +167,108 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
             if index > 0 {
                 out.push(b',');
             }
-            write_group(groups, cell, fields, out);
+            write_group(groups, row, fields, out);
         })?;
     }
     answer.write(|out| out.push(b']'))?;
     QueryMetadata::of_groups(groups).write(answer)?;
-    Ok(groups.cells.len())
+    Ok(groups.len())
 }
 
-fn write_group(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
-    let start = format_timestamp_ns(cell.start_ns);
+fn write_group(groups: &Groups<'_>, row: GroupRow<'_>, names: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
+    let start = format_timestamp_ns(row.start_ns);
     out.extend_from_slice(br#"{"timestamp":""#);
     out.extend_from_slice(start.as_bytes());
     out.extend_from_slice(br#"","time":""#);
     out.extend_from_slice(start.as_bytes());
     out.push(b'"');
-    if let Some(source_id) = groups.source_id(cell).map(ObjectId::to_hex) {
+    if let Some(source_id) = row.source_id.map(ObjectId::to_hex) {
         out.extend_from_slice(br#","dataSourceId":""#);
         out.extend_from_slice(&source_id);
         out.push(b'"');
     }
-    let values = || {
-        let values = cell.values();
-        values.map(|(number, aggregate)| (&fields[number as usize], aggregate))
-    };
     out.extend_from_slice(br#","values":"#);
-    let Aggregations::One(aggregation) = *groups.aggregations else {
-        write_nested(groups, cell, fields, out);
-        out.push(b'}');
-        return;
-    };
-    let write_value = |aggregate: &Aggregate, out: &mut Vec<u8>| write_number(aggregation.of(aggregate), out);
-    write_object(values(), out, write_value);
+    write_values(groups, groups.fields(row), names, out);
+    let name = |field: &GroupField<'_>| &names[field.index as usize];
     if groups.downsampled.is_some() {
         out.extend_from_slice(br#","stats":"#);
-        write_object(values(), out, write_stats);
+        let stats = groups.fields(row);
+        let stats = stats.filter_map(|field| Some((&*name(&field).1, field.stats()?)));
+        write_object(stats, out, |stats, out| write_stats(*stats, out));
     }
-    for ((_, name), aggregate) in values().filter(|((is_member, _), _)| *is_member) {
-        out.push(b',');
-        out.extend_from_slice(name);
-        write_value(aggregate, out);
+    if groups.is_compared() {
+        out.extend_from_slice(br#","previous":"#);
+        write_values(groups, groups.previous(row), names, out);
     }
-    out.push(b'}');
-}
-
-/// Writes an object with a member for each field, whose value is an object with a member for each aggregation.
-fn write_nested(groups: &Groups<'_>, cell: &Cell, fields: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
-    out.push(b'{');
-    for (index, field) in groups.fields(cell).enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&fields[field.number as usize].1);
-        let mut separator = b'{';
-        for aggregation in groups.aggregations.all() {
-            if let Some(value) = field.value(*aggregation) {
-                out.push(separator);
-                separator = b',';
-                out.push(b'"');
-                out.extend_from_slice(aggregation.name().as_bytes());
-                out.extend_from_slice(b"\":");
-                write_number(value, out);
+    if let Aggregations::One(only) = groups.aggregations {
+        for field in groups.fields(row) {
+            let (is_member, name) = name(&field);
+            if *is_member {
+                out.push(b',');
+                out.extend_from_slice(name);
+                write_value(field.value(0, *only), out);
             }
         }
-        out.push(b'}');
     }
     out.push(b'}');
 }
 
 /// Writes an object with a member for each field.
-fn write_object<'a>(
-    values: impl Iterator<Item = (&'a (bool, Vec<u8>), &'a Aggregate)>,
+fn write_values<'a>(
+    groups: &Groups<'_>,
+    fields: impl Iterator<Item = GroupField<'a>>,
+    names: &[(bool, Vec<u8>)],
     out: &mut Vec<u8>,
-    write: impl Fn(&Aggregate, &mut Vec<u8>),
 ) {
+    let named = fields.map(|field| (&*names[field.index as usize].1, field));
+    write_object(named, out, |field, out| match groups.aggregations {
+        Aggregations::One(only) => write_value(field.value(0, *only), out),
+        Aggregations::Several(all) => write_nested(all, field, out),
+    });
+}
+
+/// Writes an object with a member for each aggregation.
+fn write_nested(aggregations: &[Aggregation], field: &GroupField<'_>, out: &mut Vec<u8>) {
     out.push(b'{');
-    for (index, ((_, name), aggregate)) in values.enumerate() {
-        if index > 0 {
-            out.push(b',');
+    let mut is_first = true;
+    for (index, aggregation) in aggregations.iter().enumerate() {
+        if let Some(value) = field.value(index, *aggregation) {
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.push(b'"');
+            out.extend_from_slice(aggregation.name().as_bytes());
+            out.extend_from_slice(b"\":");
+            write_value(Some(value), out);
         }
-        out.extend_from_slice(name);
-        write(aggregate, out);
     }
     out.push(b'}');
 }
 
-fn write_stats(aggregate: &Aggregate, out: &mut Vec<u8>) {
+/// Writes an object of these members.
+fn write_object<'n, T>(
+    members: impl Iterator<Item = (&'n [u8], T)>,
+    out: &mut Vec<u8>,
+    write: impl Fn(&T, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    for (index, (name, value)) in members.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(name);
+        write(&value, out);
+    }
+    out.push(b'}');
+}
+
+fn write_stats([min, max, count]: [f64; 3], out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"min":"#);
-    write_number(aggregate.min, out);
+    write_number(min, out);
     out.extend_from_slice(br#","max":"#);
-    write_number(aggregate.max, out);
+    write_number(max, out);
     out.extend_from_slice(br#","count":"#);
-    write_number(aggregate.count as f64, out);
+    write_number(count, out);
     out.push(b'}');
 }
 

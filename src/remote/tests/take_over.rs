@@ -167,11 +167,7 @@ fn query(series: &SeriesSnapshot, rng: &mut Rng, segments: u64) -> Result<String
         };
         return Ok(format!("{:?}", group(series, &grouped)?));
     }
-    let selection = [Selection {
-        series,
-        fields: None,
-        values: &[],
-    }];
+    let selection = [Selection::new(series, None)];
     let page: Page = scan(
         &selection,
         &ScanQuery {
@@ -377,11 +373,7 @@ fn a_damaged_block_is_damage_and_says_where() {
             metadata: None,
             stop: &|| false,
         };
-        let selection = [Selection {
-            series: &series,
-            fields: None,
-            values: &[],
-        }];
+        let selection = [Selection::new(&series, None)];
         scan(&selection, &all).err()
     });
     let damaged: Vec<EngineError> = damaged.collect();

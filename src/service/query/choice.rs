@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
-use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
+use engine::{Earlier, LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{Plan, Reached, ReachedSource};
-use super::{Aggregation, Aggregations, step_name, zones};
+use super::{Aggregation, Aggregations, Compare, step_name, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
@@ -39,6 +39,11 @@ impl Grouping {
         step.by(self.zone.as_ref())
     }
 
+    /// By how much earlier the steps are that are compared.
+    pub(super) fn earlier(&self, compare: Compare) -> Earlier<'_> {
+        compare.earlier(self.zone.as_ref())
+    }
+
     /// Whether the range is a single step.
     pub(super) fn is_whole(&self) -> bool {
         self.step.is_none()
@@ -58,10 +63,17 @@ impl Plan {
             let (least, greatest) = bounds.unwrap_or((first, last));
             bounds = Some((first.min(least), last.max(greatest)));
         }
-        let (first, last) = bounds.unwrap_or((0, 0));
+        let (mut first, mut last) = bounds.unwrap_or((0, 0));
+        (first, last) = (first.max(self.range_ns.0), last.min(self.range_ns.1));
+        if let (Some(_), Some(start_ns), Some(end_ns)) =
+            (self.input.fill, self.input.start_ns, self.input.end_ns)
+        {
+            (first, last) = (first.min(start_ns), last.max(end_ns));
+        }
+        let earlier_ns = self.input.compare.map_or(0, Compare::ns);
         let within = (
-            first.max(self.range_ns.0).saturating_sub(STEP_NS_MAX),
-            last.min(self.range_ns.1).saturating_add(STEP_NS_MAX),
+            first.saturating_sub(earlier_ns).saturating_sub(STEP_NS_MAX),
+            last.saturating_add(STEP_NS_MAX),
         );
         Ok(Some(zones::offsets_within(timezone, within)))
     }

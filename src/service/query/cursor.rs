@@ -81,6 +81,11 @@ impl QueryInput {
             add(name.as_bytes());
             add(value.to_string().as_bytes());
         }
+        add(b"expressions");
+        for named in &self.expressions {
+            add(named.name.as_bytes());
+            add(named.text.as_bytes());
+        }
         add(b"values");
         let tests = |condition: &Condition| {
             let tests = condition.tests.iter();

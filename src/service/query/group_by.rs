@@ -49,8 +49,14 @@ impl GroupBy {
 }
 
 fn length(text: &str) -> Option<Step> {
+    let (seconds, _) = length_of(text)?;
+    Step::seconds(u32::try_from(seconds).ok()?)
+}
+
+/// Parses a length: a number without leading zeros, and its unit. Returns it in seconds.
+pub(super) fn length_of(text: &str) -> Option<(u64, char)> {
     let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let seconds = match unit {
+    let seconds: u64 = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 3_600,
@@ -59,8 +65,8 @@ fn length(text: &str) -> Option<Step> {
         _ => return None,
     };
     let is_plain = count.bytes().all(|digit| digit.is_ascii_digit()) && !count.starts_with('0');
-    let count: u32 = count.parse().ok().filter(|_| is_plain)?;
-    Step::seconds(count.checked_mul(seconds)?)
+    let count: u64 = count.parse().ok().filter(|_| is_plain)?;
+    Some((count.checked_mul(seconds)?, unit.chars().next()?))
 }
 
 #[cfg(test)]

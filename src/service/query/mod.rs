@@ -6,35 +6,52 @@
 
 mod aggregations;
 mod answer;
+mod checks;
 mod choice;
+mod compare;
 mod conditions;
+mod coverage;
 mod cursor;
+mod expression;
+mod fill;
 mod group_by;
 mod grouped;
 mod metadata;
 mod plan;
 mod raw;
+mod reading;
 mod result;
+mod table;
+mod table_query;
+mod top;
 mod zones;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use engine::query::Held;
 use engine::query::{Budget, Estimate};
-pub use engine::query::{Cell, Held};
-pub use engine::{Aggregate, Column, Unit};
+pub use engine::rows::Scalar;
+pub use engine::{Column, Unit};
 use engine::{EngineError, Step as TimeStep, View};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 pub use aggregations::{Aggregation, Aggregations};
 pub use answer::{Answer, PIECE_BYTES};
+pub use compare::Compare;
 pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
+pub use expression::{Expression, NamedExpression};
+pub use fill::Fill;
 pub use group_by::GroupBy;
 pub(in crate::service) use result::metadata_of;
-pub use result::{FieldNames, GroupField, Groups, PageInfo, Points, QueryResult, Run, WriteResult};
+pub use result::{
+    FieldNames, GroupField, GroupRow, GroupValue, Groups, PageInfo, Points, QueryResult, Run, RunExpression,
+    WriteResult,
+};
+pub use top::Top;
 pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
@@ -129,6 +146,14 @@ pub struct QueryInput {
     pub layout: Layout,
     /// Time zone in which days and hours start; UTC if absent.
     pub timezone: Option<TimeZone>,
+    /// Makes every step of the range a row; requires grouping and both ends of the range.
+    pub fill: Option<Fill>,
+    /// Arithmetic over the fields of a row.
+    pub expressions: Vec<NamedExpression>,
+    /// Adds what stood in the same steps before; requires grouping.
+    pub compare: Option<Compare>,
+    /// Keeps some sources; requires grouping.
+    pub top: Option<Top>,
 }
 
 /// A name in `fields`.
@@ -141,6 +166,23 @@ pub struct RequestedField {
 }
 
 impl QueryInput {
+    /// The names of the fields that expressions use.
+    fn operands(&self) -> impl Iterator<Item = &String> {
+        self.expressions
+            .iter()
+            .flat_map(|named| named.expression.operands())
+    }
+
+    /// What `top` keeps, and the field by which it chooses.
+    fn top_field(&self) -> Option<(&Top, &str)> {
+        let top = self.top.as_ref()?;
+        let only = match self.fields.as_slice() {
+            [only] => Some(&*only.name),
+            _ => None,
+        };
+        Some((top, top.field.as_deref().or(only)?))
+    }
+
     /// Groups are few, whatever the limit is.
     fn may_have_large_answer(&self) -> bool {
         let limit = self.limit.unwrap_or(QUERY_LIMIT_DEFAULT);
@@ -273,7 +315,7 @@ impl Rest {
         // The memory of the named sources, whether they are read or not.
         let mut held = stop.budget().hold();
         held.grow(plan.sources.named_len() * size_of::<Arc<Source>>())?;
-        let reached = plan.reach(&self.view, stop.budget())?;
+        let mut reached = plan.reach(&self.view, plan.range_ns, stop.budget())?;
         let grouping = match self.progress.is_at_beginning() {
             true if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
             true => plan.grouping(&reached, stop)?,
@@ -285,7 +327,10 @@ impl Rest {
             return Ok(Step::Long);
         }
         let (bytes, progress, _answer_held) = match &grouping {
-            Some(grouping) => plan.grouped(&reached, grouping, self.write, stop)?,
+            Some(grouping) => {
+                plan.keep_top(&mut reached, stop)?;
+                plan.grouped(&self.view, &reached, grouping, self.write, stop)?
+            }
             None => plan.raw(&reached, self.progress, self.write, stop)?,
         };
         drop(reached);

@@ -11,10 +11,12 @@ use engine::query::{Budget, Held, ValueFilter};
 use engine::rows::Scalar;
 use engine::{SeriesSnapshot, View};
 
+use super::checks::faults_of;
 use super::metadata::MetadataFilter;
-use super::{Condition, Literal, QueryInput, RequestedField, Test};
+use super::result::GroupSource;
+use super::{Condition, QueryInput};
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
-use crate::error::{Detail, ServiceError, shown_names};
+use crate::error::ServiceError;
 use crate::service::{Caller, bucket_for, source_for};
 
 /// A query that can be run on a snapshot.
@@ -46,6 +48,8 @@ pub(super) struct Resolved {
     pub(super) schema: Arc<Schema>,
     /// Ordinals, ascending; `None` means all fields.
     pub(super) fields: Option<Arc<[u16]>>,
+    /// The same with the fields that only expressions use.
+    pub(super) read: Option<Arc<[u16]>>,
     /// The ordinal of each condition's field; `None` if no point of such a source meets them all.
     conditions: Option<Vec<u16>>,
 }
@@ -86,7 +90,8 @@ const SHORT_PLAN_MAX: usize = 1 << 15;
 
 /// Whether planning alone exceeds a short turn: names are resolved in each distinct schema.
 pub(super) fn is_long(sources: &QuerySources, input: &QueryInput) -> bool {
-    let names = sources.schemas().len().saturating_mul(input.fields.len() + 1);
+    let names = input.fields.len() + input.operands().count() + 1;
+    let names = sources.schemas().len().saturating_mul(names);
     names.saturating_add(sources.named_len()) > SHORT_PLAN_MAX
 }
 
@@ -137,8 +142,7 @@ impl Plan {
         let places = different.iter().map(address).zip(0..).collect();
         let resolved = |schema| Resolved::of(schema, &input);
         let schemas: Vec<Resolved> = different.iter().map(resolved).collect();
-        let mut faults = check_fields(&input, &schemas);
-        faults.extend(check_conditions(&input, &schemas));
+        let faults = faults_of(&input, &schemas);
         if !faults.is_empty() {
             return Err(ServiceError::faults(faults));
         }
@@ -173,15 +177,20 @@ impl Plan {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The sources that may have points in the range, in this view of the bucket.
-    pub(super) fn reach<'b>(&self, view: &View, budget: &'b Budget) -> Result<Reached<'b>, ServiceError> {
+    /// The sources that may have points in a range, in this view of the bucket.
+    pub(super) fn reach<'b>(
+        &self,
+        view: &View,
+        range_ns: (i64, i64),
+        budget: &'b Budget,
+    ) -> Result<Reached<'b>, ServiceError> {
         let mut reached = Reached {
             sources: Vec::new(),
             held: budget.hold(),
         };
         match &self.sources {
             QuerySources::All(pages) => {
-                for series in view.reaching(self.range_ns) {
+                for series in view.reaching(range_ns) {
                     // Skip a source that was created since, or that is being deleted.
                     if let Some(source) = pages.get(series.source) {
                         self.add_reached(source, series, &mut reached)?;
@@ -192,7 +201,7 @@ impl Plan {
             QuerySources::Named(sources) => {
                 for source in sources {
                     let series = view.source(source.ordinal);
-                    if let Some(series) = series.filter(|series| series.overlaps(self.range_ns)) {
+                    if let Some(series) = series.filter(|series| series.overlaps(range_ns)) {
                         self.add_reached(source, series, &mut reached)?;
                     }
                 }
@@ -201,14 +210,53 @@ impl Plan {
         Ok(reached)
     }
 
+    /// The sources of a table's rows, ascending by id: those reached or, if steps without points are rows too and no
+    /// sources were chosen, all that are selected.
+    pub(super) fn row_sources(
+        &self,
+        reached: &Reached<'_>,
+        held: &mut Held<'_>,
+    ) -> Result<Vec<GroupSource>, ServiceError> {
+        let mut sources = Vec::new();
+        if self.input.fill.is_none() || (self.input.top.is_some() && !self.input.merge_sources) {
+            held.reserve(&mut sources, reached.sources.len())?;
+            sources.extend(reached.sources.iter().map(|it| GroupSource {
+                id: it.source.id,
+                schema: it.schema,
+            }));
+            return Ok(sources);
+        }
+        let mut add = |source: &Arc<Source>| {
+            held.reserve(&mut sources, 1)?;
+            sources.push(GroupSource {
+                id: source.id,
+                schema: self.place(source)?,
+            });
+            Ok::<_, ServiceError>(())
+        };
+        match &self.sources {
+            QuerySources::All(pages) => pages.iter().try_for_each(&mut add)?,
+            QuerySources::Named(sources) => sources.iter().try_for_each(&mut add)?,
+        }
+        sources.sort_unstable_by_key(|source| source.id);
+        Ok(sources)
+    }
+
+    /// Index of the schema of a source.
+    fn place(&self, source: &Source) -> Result<usize, ServiceError> {
+        let place = self.places.get(&Arc::as_ptr(&source.schema).addr());
+        place
+            .copied()
+            .ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))
+    }
+
     fn add_reached(
         &self,
         source: &Arc<Source>,
         series: SeriesSnapshot,
         reached: &mut Reached<'_>,
     ) -> Result<(), ServiceError> {
-        let place = self.places.get(&Arc::as_ptr(&source.schema).addr());
-        let schema = *place.ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))?;
+        let schema = self.place(source)?;
         reached.held.reserve(&mut reached.sources, 1)?;
         reached.sources.push(ReachedSource {
             source: Arc::clone(source),
@@ -216,6 +264,18 @@ impl Plan {
             series,
         });
         Ok(())
+    }
+}
+
+impl Reached<'_> {
+    /// Keeps only the sources with these indexes, which are ascending.
+    pub(super) fn keep(&mut self, kept: &[u32]) {
+        let mut index = 0;
+        self.sources.retain(|_| {
+            let is_kept = kept.binary_search(&index).is_ok();
+            index += 1;
+            is_kept
+        });
     }
 }
 
@@ -229,10 +289,13 @@ impl Resolved {
                 .then_some(ordinal)
         };
         let named = requested.iter().filter_map(|field| schema.field(&field.name));
-        let ordinals = named.collect::<BTreeSet<u16>>().into_iter();
+        let named: BTreeSet<u16> = named.collect();
+        let operands = input.operands().filter_map(|operand| schema.field(operand));
+        let read: BTreeSet<u16> = named.iter().copied().chain(operands).collect();
         Resolved {
             schema: Arc::clone(schema),
-            fields: (!requested.is_empty()).then(|| ordinals.collect()),
+            fields: (!requested.is_empty()).then(|| named.into_iter().collect()),
+            read: (!requested.is_empty()).then(|| read.into_iter().collect()),
             conditions: input.values.iter().map(condition).collect(),
         }
     }
@@ -242,6 +305,14 @@ impl Resolved {
         match &self.fields {
             Some(fields) => fields.to_vec(),
             None => (0..self.schema.fields.len() as u16).collect(),
+        }
+    }
+
+    /// Ordinals of these and of the fields that only expressions use.
+    pub(super) fn read_ordinals(&self) -> Vec<u16> {
+        match &self.read {
+            Some(fields) => fields.to_vec(),
+            None => self.ordinals(),
         }
     }
 
@@ -288,93 +359,4 @@ impl<'p> Tests<'p> {
         };
         plan.schemas.iter().map(of_schema).collect()
     }
-}
-
-/// Finds conditions on fields that no selected source declares, and values that are of no type that one declares.
-fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
-    let mut faults = Vec::new();
-    for condition in &input.values {
-        let declares = |resolved: &Resolved, kind| {
-            let ordinal = resolved.schema.field(&condition.field);
-            ordinal.is_some_and(|ordinal| resolved.kind(ordinal) == kind)
-        };
-        let is_declared = |kind: &FieldType| schemas.iter().any(|resolved| declares(resolved, *kind));
-        let kinds: Vec<FieldType> = FieldType::ALL.into_iter().filter(is_declared).collect();
-        let field = &*condition.field;
-        let mut fault = |below: &[String], message: String| {
-            let path = ["filters", "values", field].map(str::to_owned);
-            faults.push(Detail {
-                path: path.into_iter().chain(below.iter().cloned()).collect(),
-                message,
-            });
-        };
-        if kinds.is_empty() {
-            let available = available(schemas);
-            fault(
-                &[],
-                format!("no selected data source has a field {field:?}; available: {available}"),
-            );
-            continue;
-        }
-        let declared = shown_names(kinds.iter().map(|kind| kind.name()));
-        for test in &condition.tests {
-            for (index, kind) in test.operands().iter().map(Literal::kind).enumerate() {
-                if !kinds.contains(&kind) {
-                    let mut below = vec![test.name().to_owned()];
-                    if matches!(test, Test::In(_)) {
-                        below.push(index.to_string());
-                    }
-                    let is_for = kind.name();
-                    fault(
-                        &below,
-                        format!("is for a {is_for} field, and {field:?} is declared as {declared}"),
-                    );
-                }
-            }
-        }
-    }
-    faults
-}
-
-/// Finds fields that no selected source declares, and numeric aggregations of other types.
-fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
-    let aggregations = input.grouping.as_ref().map(|(aggregations, _)| aggregations);
-    // The first one, if they are all of numbers.
-    let numeric = aggregations
-        .filter(|aggregations| !aggregations.cover(FieldType::String))
-        .map(|aggregations| aggregations.all()[0]);
-    let mut faults = Vec::new();
-    // Listed only once, not per unknown name, because there may be many of both.
-    let mut available = Some(|| available(schemas));
-    for RequestedField { index, name } in &input.fields {
-        let mut kinds = schemas
-            .iter()
-            .filter_map(|resolved| Some(resolved.kind(resolved.schema.field(name)?)))
-            .peekable();
-        let message = match (kinds.peek().copied(), numeric) {
-            (None, _) => {
-                let unknown = format!("no selected data source has a field {name:?}");
-                match available.take() {
-                    Some(available) => format!("{unknown}; available: {}", available()),
-                    None => unknown,
-                }
-            }
-            (Some(first), Some(numeric)) if kinds.all(|kind| kind != FieldType::Number) => format!(
-                "{} needs a number field, and {name:?} is declared as {}; use count, or leave it out",
-                numeric.name(),
-                first.name()
-            ),
-            (Some(_), _) => continue,
-        };
-        let mut path: Vec<String> = input.fields_path.iter().map(ToString::to_string).collect();
-        path.push(index.to_string());
-        faults.push(Detail { path, message });
-    }
-    faults
-}
-
-fn available(schemas: &[Resolved]) -> String {
-    let fields = schemas.iter().flat_map(|resolved| &resolved.schema.fields);
-    let names: BTreeSet<&str> = fields.map(|field| &*field.name).collect();
-    shown_names(names.into_iter())
 }

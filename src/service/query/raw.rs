@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use engine::EngineError;
-use engine::query::{Estimate, Held, Page, Position, ScanQuery, Selection, scan_within};
+use engine::query::{Estimate, Held, Page, Position, RowTest, ScanQuery, Selection, scan_within};
 
 use super::answer::PIECE_BYTES;
-use super::plan::{Plan, Reached, ReachedSource, SchemaFilters, Tests};
+use super::plan::{Plan, Reached, ReachedSource, Resolved, SchemaFilters, Tests};
 use super::result::{PageInfo, Points, QueryResult, WriteResult};
 use super::{Answer, Cursor, Layout, Written};
 use crate::error::ServiceError;
@@ -17,6 +17,9 @@ use crate::query_pool::Stop;
 const ROWS_FIRST: usize = 4_096;
 /// Divisor for the number of rows to read if they exceed the memory limit.
 const FEWER_ROWS: usize = 8;
+
+/// Whether a row has a result of an expression, by the numbers of its fields.
+type HasResult<'p> = Box<dyn Fn(&dyn Fn(u16) -> Option<f64>) -> bool + 'p>;
 
 /// How much of a raw answer is written.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +66,9 @@ impl Plan {
         let mut selections = Vec::new();
         selections_held.reserve(&mut selections, reached.sources.len())?;
         let tests = Tests::of(self);
-        let filters = tests.filters(self);
+        let (filters, results) = (tests.filters(self), self.results());
         let sources = reached.sources.iter();
-        selections.extend(sources.map(|source| self.selection(source, &filters)));
+        selections.extend(sources.map(|source| self.points(source, &filters, &results)));
         if !self.is_in_pieces() {
             progress.next_rows = self.raw_limit();
         }
@@ -118,17 +121,58 @@ impl Plan {
     }
 
     /// What to read of a source.
-    fn selection<'r>(&self, reached: &'r ReachedSource, filters: &'r SchemaFilters<'r>) -> Selection<'r> {
+    fn selection<'r>(
+        &self,
+        reached: &'r ReachedSource,
+        filters: &'r SchemaFilters<'r>,
+        fields: Option<Arc<[u16]>>,
+    ) -> Selection<'r> {
         let values = filters[reached.schema].as_deref();
         Selection {
             series: &reached.series,
             fields: match values {
-                Some(_) => self.schemas[reached.schema].fields.clone(),
+                Some(_) => fields,
                 // No row has one of no fields.
                 None => Some(Arc::default()),
             },
             values: values.unwrap_or_default(),
+            rows: None,
         }
+    }
+
+    /// The same for rows of points. `results` says by schema whether a row has a result of an expression.
+    fn points<'r>(
+        &'r self,
+        reached: &'r ReachedSource,
+        filters: &'r SchemaFilters<'r>,
+        results: &'r [HasResult<'r>],
+    ) -> Selection<'r> {
+        let resolved = &self.schemas[reached.schema];
+        let selection = self.selection(reached, filters, resolved.read.clone());
+        let rows = resolved.fields.as_deref().zip(resolved.read.as_deref());
+        let rows = rows.filter(|(fields, read)| fields.len() < read.len());
+        Selection {
+            rows: rows.map(|(fields, _)| RowTest {
+                fields,
+                includes: &*results[reached.schema],
+            }),
+            ..selection
+        }
+    }
+
+    /// Decides for each schema whether a row has a result of an expression.
+    fn results(&self) -> Vec<HasResult<'_>> {
+        let of_schema = |resolved: &Resolved| -> HasResult<'_> {
+            let schema = Arc::clone(&resolved.schema);
+            Box::new(move |number| {
+                self.input.expressions.iter().any(|named| {
+                    let operands = named.expression.operands();
+                    let operand = |index: usize| number(schema.field(&operands[index])?);
+                    named.expression.evaluate(operand).is_some()
+                })
+            })
+        };
+        self.schemas.iter().map(of_schema).collect()
     }
 
     /// Reads the next rows; fewer if they would exceed the memory limit.
@@ -155,11 +199,13 @@ impl Plan {
         }
     }
 
-    /// The time of the first row that has one of its source's covered fields; the start of the range if there is none.
-    pub(super) fn first_ns(
+    /// The time of the first or, descending, the last row that has one of its source's covered fields; the same end of
+    /// the range if there is none.
+    pub(super) fn edge_ns(
         &self,
         reached: &Reached<'_>,
         covered: impl Fn(&ReachedSource) -> Arc<[u16]>,
+        descending: bool,
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
         let mut held = stop.budget().hold();
@@ -167,18 +213,12 @@ impl Plan {
         held.reserve(&mut selections, reached.sources.len())?;
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        selections.extend(reached.sources.iter().map(|source| {
-            let selection = self.selection(source, &filters);
-            let fields = selection.fields.filter(|fields| fields.is_empty());
-            Selection {
-                fields: Some(fields.unwrap_or_else(|| covered(source))),
-                ..selection
-            }
-        }));
+        let sources = reached.sources.iter();
+        selections.extend(sources.map(|source| self.selection(source, &filters, Some(covered(source)))));
         let filter = |text: Option<&str>| self.passes(text);
         let query = ScanQuery {
             range_ns: self.range_ns,
-            descending: false,
+            descending,
             after: None,
             skip: 0,
             limit: 1,
@@ -187,7 +227,12 @@ impl Plan {
         };
         let (page, _held) = scan_within(&selections, &query, stop.budget())?;
         stop.touched(page.touched);
-        Ok(position(&page, 1).map_or(self.range_ns.0, |(at_ns, _)| at_ns))
+        let end_ns = if descending {
+            self.range_ns.1
+        } else {
+            self.range_ns.0
+        };
+        Ok(position(&page, 1).map_or(end_ns, |(at_ns, _)| at_ns))
     }
 
     fn scan_query<'a>(
@@ -216,9 +261,9 @@ impl Plan {
     ) -> Result<(), ServiceError> {
         let query = self.scan_query(&|_| true, progress, &|| false);
         let tests = Tests::of(self);
-        let filters = tests.filters(self);
+        let (filters, results) = (tests.filters(self), self.results());
         for source in &reached.sources {
-            estimate.add_scanned(&self.selection(source, &filters), &query)?;
+            estimate.add_scanned(&self.points(source, &filters, &results), &query)?;
             if estimate.is_over() {
                 break;
             }

@@ -8,9 +8,10 @@ use engine::query::{Cell, Held, Page};
 use engine::rows::Scalar;
 use engine::{Aggregate, Column, Columns};
 
-use super::grouped::Coverage;
+use super::coverage::Coverage;
 use super::plan::{Plan, ReachedSource, Resolved};
-use super::{Aggregation, Aggregations, Answer, Cursor};
+use super::table::{Computed, TableRow, TableValue};
+use super::{Aggregation, Aggregations, Answer, Cursor, NamedExpression};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -70,6 +71,7 @@ impl<'a> Points<'a> {
                 resolved: &plan.schemas[*schema],
                 bucket: plan.bucket.ordinal,
                 columns: &run.columns,
+                expressions: &plan.input.expressions,
             }
         })
     }
@@ -84,6 +86,24 @@ pub struct Run<'a> {
     /// Ordinal of the bucket.
     bucket: u32,
     columns: &'a Columns,
+    expressions: &'a [NamedExpression],
+}
+
+/// An expression over the columns of a run.
+pub struct RunExpression<'a> {
+    pub named: &'a NamedExpression,
+    operands: Vec<Option<&'a Column>>,
+}
+
+impl RunExpression<'_> {
+    /// Its value in this row, if it has one.
+    pub fn value(&self, row: u32) -> Option<f64> {
+        let number = |index: usize| match self.operands[index]?.value(row as usize)? {
+            Scalar::Number(number) => Some(number),
+            Scalar::Boolean(_) | Scalar::Text(_) => None,
+        };
+        self.named.expression.evaluate(number)
+    }
 }
 
 impl<'a> Run<'a> {
@@ -92,6 +112,20 @@ impl<'a> Run<'a> {
         let resolved = self.resolved;
         let ordinals = resolved.ordinals().into_iter();
         ordinals.map(move |ordinal| (ordinal, resolved.name(ordinal)))
+    }
+
+    /// The expressions, with the columns of their operands.
+    pub fn expressions(&self) -> impl ExactSizeIterator<Item = RunExpression<'a>> {
+        let (columns, resolved) = (self.columns, self.resolved);
+        self.expressions.iter().map(move |named| RunExpression {
+            named,
+            operands: named
+                .expression
+                .operands()
+                .iter()
+                .map(|operand| columns.field(resolved.schema.field(operand)?))
+                .collect(),
+        })
     }
 
     /// The values of a field, if any row has one.
@@ -127,16 +161,62 @@ pub(in crate::service) fn metadata_of(columns: &Columns, row: usize) -> Option<&
 /// Groups of an answer.
 pub struct Groups<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) sources: &'a [ReachedSource],
     pub(super) coverage: &'a Coverage<'a>,
-    /// The groups, in order.
-    pub cells: &'a [Cell],
+    pub(super) rows: GroupRows<'a>,
     pub page: PageInfo,
     pub aggregations: &'a Aggregations,
     /// Name of the step in the API.
     pub step: Cow<'static, str>,
     /// Number of points that were expected, if the step was chosen by downsampling.
     pub downsampled: Option<u64>,
+}
+
+/// The groups, in order.
+pub(super) enum GroupRows<'a> {
+    /// Cells of the engine, with the sources by their numbers.
+    Cells {
+        cells: &'a [Cell],
+        sources: &'a [ReachedSource],
+    },
+    /// Rows of a table, with the sources by their indexes.
+    Table {
+        rows: &'a [TableRow],
+        sources: &'a [GroupSource],
+    },
+}
+
+/// A source of groups.
+pub(super) struct GroupSource {
+    pub(super) id: ObjectId,
+    /// Index of its schema.
+    pub(super) schema: usize,
+}
+
+/// A group.
+#[derive(Clone, Copy)]
+pub struct GroupRow<'a> {
+    /// Start of the step.
+    pub start_ns: i64,
+    /// The source; `None` if sources are merged.
+    pub source_id: Option<ObjectId>,
+    /// Index of the schema; 0 if sources are merged.
+    pub schema: usize,
+    values: RowValues<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum RowValues<'a> {
+    Cell(&'a Cell),
+    Table(&'a TableRow),
+}
+
+impl GroupRows<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            GroupRows::Cells { cells, .. } => cells.len(),
+            GroupRows::Table { rows, .. } => rows.len(),
+        }
+    }
 }
 
 impl<'a> Groups<'a> {
@@ -150,63 +230,202 @@ impl<'a> Groups<'a> {
         self.coverage.is_merged
     }
 
-    /// The source of a group; `None` if sources are merged.
-    pub fn source_id(&self, cell: &Cell) -> Option<ObjectId> {
-        (!self.is_merged()).then(|| self.sources[cell.source as usize].source.id)
+    /// Whether each group has the values of the time before.
+    pub fn is_compared(&self) -> bool {
+        self.plan.input.compare.is_some()
     }
 
-    /// Index of the schema of a group; 0 if sources are merged.
-    pub fn schema(&self, cell: &Cell) -> usize {
-        match self.is_merged() {
-            true => 0,
-            false => self.sources[cell.source as usize].schema,
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The groups, in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = GroupRow<'a>> {
+        (0..self.len()).map(|index| self.row(index))
+    }
+
+    fn row(&self, index: usize) -> GroupRow<'a> {
+        let (start_ns, values, (id, schema)) = match self.rows {
+            GroupRows::Cells { cells, sources } => {
+                let cell = &cells[index];
+                let source = || {
+                    let it = &sources[cell.source as usize];
+                    (it.source.id, it.schema)
+                };
+                (cell.start_ns, RowValues::Cell(cell), self.source(source))
+            }
+            GroupRows::Table { rows, sources } => {
+                let row = &rows[index];
+                let source = || {
+                    let it = &sources[row.source as usize];
+                    (it.id, it.schema)
+                };
+                (row.start_ns, RowValues::Table(row), self.source(source))
+            }
+        };
+        GroupRow {
+            start_ns,
+            source_id: id,
+            schema,
+            values,
         }
     }
 
-    /// The names of the fields of a schema, by their numbers in groups.
-    pub fn field_names(&self, schema: usize) -> &'a [&'a Arc<str>] {
-        &self.coverage.names[schema]
+    /// The id and the schema of a group's source.
+    fn source(&self, of_row: impl FnOnce() -> (ObjectId, usize)) -> (Option<ObjectId>, usize) {
+        if self.is_merged() {
+            return (None, 0);
+        }
+        let (id, schema) = of_row();
+        (Some(id), schema)
+    }
+
+    /// The names of the fields of a schema by their indexes, followed by those of expressions.
+    pub fn names(&self, schema: usize) -> Vec<&'a Arc<str>> {
+        let fields = self.coverage.fields[schema].iter().map(|field| field.name);
+        let results = self.plan.input.expressions.iter().map(|named| &named.name);
+        fields.chain(results).collect()
     }
 
     /// The fields of a group, each with all its values.
-    pub fn fields<'c>(&self, cell: &'c Cell) -> impl Iterator<Item = GroupField<'c>> {
-        let (kinds, splits) = (&*self.coverage.kinds[self.schema(cell)], self.coverage.splits);
-        let mut values = cell.values().peekable();
+    pub fn fields(&self, row: GroupRow<'a>) -> impl Iterator<Item = GroupField<'a>> {
+        let (cell, table) = match row.values {
+            RowValues::Cell(cell) => (Some(cell), None),
+            RowValues::Table(row) => (None, Some(&*row.values)),
+        };
+        let of_cell = cell
+            .into_iter()
+            .flat_map(move |cell| self.fields_of_cell(cell, row.schema));
+        of_cell.chain(fields_of_values(table.unwrap_or_default()))
+    }
+
+    /// What stood in the place of a group before.
+    pub fn previous(&self, row: GroupRow<'a>) -> impl Iterator<Item = GroupField<'a>> {
+        let values = match row.values {
+            RowValues::Table(row) => row.previous.as_deref(),
+            RowValues::Cell(_) => None,
+        };
+        fields_of_values(values.unwrap_or_default())
+    }
+
+    fn fields_of_cell(&self, cell: &'a Cell, schema: usize) -> impl Iterator<Item = GroupField<'a>> {
+        let (coverage, is_share) = (self.coverage, self.downsampled.is_some());
+        let numbered = cell
+            .values()
+            .map(move |(number, aggregate)| (coverage.field_of(schema, number), aggregate));
+        let mut numbered = numbered.peekable();
         std::iter::from_fn(move || {
-            let (number, aggregate) = values.next()?;
-            let is_other = |other: &(u32, _)| splits && number % 2 == 0 && other.0 == number + 1;
-            let others = values.next_if(is_other);
+            let ((index, kind), aggregate) = numbered.next()?;
+            // Values of other types, of merged sources.
+            let mut others = 0;
+            while let Some((_, other)) = numbered.next_if(|((other, _), _)| *other == index) {
+                others += other.count;
+            }
             Some(GroupField {
-                number,
-                kind: kinds[number as usize],
-                aggregate,
-                others: others.map_or(0, |(_, others)| others.count),
+                index,
+                values: FieldValues::Cell {
+                    // The share of time true is an average.
+                    kind: if is_share { FieldType::Number } else { kind },
+                    aggregate,
+                    others,
+                },
             })
         })
     }
 }
 
-/// A field of a group.
-#[derive(Clone, Copy)]
-pub struct GroupField<'c> {
-    /// Its number among the names of its schema.
-    pub number: u32,
-    kind: FieldType,
-    /// Of its values of this type.
-    pub aggregate: &'c Aggregate,
-    /// Number of values of other types, of merged sources.
-    others: u64,
+/// The fields of values that are sorted by field.
+fn fields_of_values<'a>(values: &'a [TableValue]) -> impl Iterator<Item = GroupField<'a>> {
+    let fields = values.chunk_by(|one, other| one.field == other.field);
+    fields.map(|values| GroupField {
+        index: values[0].field,
+        values: FieldValues::Table(values),
+    })
 }
 
-impl GroupField<'_> {
-    /// Its value of an aggregation; `None` if that does not cover its type.
-    pub fn value(&self, aggregation: Aggregation) -> Option<f64> {
-        let value = aggregation
-            .covers(self.kind)
-            .then(|| aggregation.of(self.aggregate))?;
-        Some(match aggregation {
-            Aggregation::Count => value + self.others as f64,
-            _ => value,
+/// A field of a group.
+#[derive(Clone, Copy)]
+pub struct GroupField<'a> {
+    /// Its index among the names of its schema.
+    pub index: u32,
+    values: FieldValues<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum FieldValues<'a> {
+    Cell {
+        kind: FieldType,
+        aggregate: &'a Aggregate,
+        /// Number of values of other types.
+        others: u64,
+    },
+    Table(&'a [TableValue]),
+}
+
+/// A value of a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GroupValue<'a> {
+    /// It has no result.
+    Null,
+    /// A value.
+    Value(Scalar<'a>),
+}
+
+impl<'a> GroupField<'a> {
+    /// Its value of the aggregation with this index; `None` if that does not cover its type.
+    pub fn value(&self, index: usize, aggregation: Aggregation) -> Option<GroupValue<'a>> {
+        match self.values {
+            FieldValues::Cell {
+                kind,
+                aggregate,
+                others,
+            } => {
+                let value = aggregation
+                    .covers(kind)
+                    .then(|| aggregation.of(aggregate))
+                    .flatten()?;
+                let others = if aggregation == Aggregation::Count {
+                    others
+                } else {
+                    0
+                };
+                Some(GroupValue::Value(Scalar::Number(value + others as f64)))
+            }
+            FieldValues::Table(values) => {
+                let value = values.iter().find(|value| value.aggregation as usize == index)?;
+                Some((&value.value).into())
+            }
+        }
+    }
+
+    /// Minimum, maximum and number of the values behind an average.
+    pub fn stats(&self) -> Option<[f64; 3]> {
+        match self.values {
+            FieldValues::Cell { aggregate, .. } => {
+                Some([aggregate.min, aggregate.max, aggregate.count as f64])
+            }
+            FieldValues::Table([_, min, max, count]) => {
+                Some([min.value.number()?, max.value.number()?, count.value.number()?])
+            }
+            // The result of an expression.
+            FieldValues::Table(_) => None,
+        }
+    }
+}
+
+impl<'a> From<&'a Computed> for GroupValue<'a> {
+    fn from(value: &'a Computed) -> Self {
+        GroupValue::Value(match value {
+            Computed::Null => return GroupValue::Null,
+            Computed::Number(number) => Scalar::Number(*number),
+            Computed::Boolean(boolean) => Scalar::Boolean(*boolean),
+            Computed::Text(text) => Scalar::Text(text),
         })
     }
 }

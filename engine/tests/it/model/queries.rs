@@ -86,11 +86,7 @@ impl Bucket {
         let snapshot = self.snapshot(&sources);
         let selections: Vec<Selection<'_>> = snapshot
             .iter()
-            .map(|series| Selection {
-                series,
-                fields: fields.as_deref().map(Arc::from),
-                values: &[],
-            })
+            .map(|series| Selection::new(series, fields.as_deref().map(Arc::from)))
             .collect();
         let query = ScanQuery {
             range_ns,

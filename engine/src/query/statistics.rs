@@ -1,0 +1,350 @@
+//! What is computed of a field from its rows in order of time, beyond the sums that rollups store. Parts of the same
+//! cell, which are those of merged sources, can be combined in any order.
+
+use std::sync::Arc;
+
+use super::budget::Held;
+use super::cells::Content;
+use super::distinct::Distinct;
+use super::quantile::{Values, quantile};
+use super::scan::Position;
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+
+/// Which statistics are computed of a field, besides its [`Aggregate`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The first and the last value.
+    pub ends: bool,
+    /// The spread of numbers around their mean.
+    pub moments: bool,
+    /// The growth of a counter.
+    pub growth: bool,
+    /// The average of numbers or booleans over time.
+    pub over_time: bool,
+    /// The numbers themselves, for quantiles.
+    pub values: bool,
+    /// The number of distinct values.
+    pub distinct: bool,
+}
+
+/// The statistics of a field in a cell.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    /// Of numbers, and of booleans as 0 or 1; of texts only the count.
+    pub aggregate: Aggregate,
+    pub(super) parts: Option<Box<Parts>>,
+}
+
+/// Those that are needed.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) ends: Option<Ends>,
+    pub(super) moments: Moments,
+    pub(super) growth: Growth,
+    pub(super) over_time: Option<OverTime>,
+    pub(super) values: Values,
+    pub(super) distinct: Distinct,
+}
+
+/// A value that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A double.
+    Number(f64),
+    /// A boolean.
+    Boolean(bool),
+    /// A text.
+    Text(Arc<str>),
+}
+
+/// The first and the last value, with their positions among all rows of the bucket.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ends {
+    /// The first one.
+    pub first: (Position, Value),
+    /// The last one.
+    pub last: (Position, Value),
+}
+
+/// Number of values, their mean, and the sum of the squares of their differences from it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+/// The growth of a counter; that of merged sources is added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Growth {
+    pub(super) increase: Option<f64>,
+    pub(super) rate: Option<f64>,
+}
+
+/// Values weighed by the time for which they held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OverTime {
+    pub(super) covered_ns: i64,
+    /// Sum of the products of value and weight; see [`OverTime::hold`].
+    pub(super) weighed: Sum,
+    pub(super) last: (Position, f64),
+}
+
+/// A sum with its rounding error (Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen,
+/// 1974).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sum {
+    sum: f64,
+    error: f64,
+}
+
+impl Statistics {
+    /// The first and the last value.
+    pub fn ends(&self) -> Option<&Ends> {
+        self.parts.as_ref()?.ends.as_ref()
+    }
+
+    /// The standard deviation of a sample; `None` for fewer than two values, or beyond the range of doubles.
+    pub fn stddev(&self) -> Option<f64> {
+        let Moments { count, squares, .. } = self.parts.as_ref()?.moments;
+        let stddev = (squares / (count - 1.0)).sqrt();
+        (count > 1.0 && stddev.is_finite()).then_some(stddev)
+    }
+
+    /// The growth of a counter: a value below the previous one counts as a restart from zero.
+    pub fn increase(&self) -> Option<f64> {
+        self.parts.as_ref()?.growth.increase.map(within_doubles)
+    }
+
+    /// The growth of a counter per second.
+    pub fn rate(&self) -> Option<f64> {
+        self.parts.as_ref()?.growth.rate.map(within_doubles)
+    }
+
+    /// The average over time; of booleans, the share of time in which they are true.
+    pub fn over_time(&self) -> Option<f64> {
+        let over_time = self.parts.as_ref()?.over_time.as_ref()?;
+        let (_, last) = over_time.last;
+        Some(match over_time.covered_ns {
+            ..=0 => last,
+            covered_ns => within_doubles(over_time.weighed.value() / weight(covered_ns)),
+        })
+    }
+
+    /// A quantile of the numbers, between 0 and 1.
+    pub fn quantile(&mut self, share: f64) -> Option<f64> {
+        match &mut self.parts.as_mut()?.values {
+            Values::Unsorted(values) => quantile(values, share),
+            Values::Reduced(found) => found.iter().find(|(of, _)| *of == share).map(|(_, value)| *value),
+        }
+    }
+
+    /// The number of distinct values.
+    pub fn distinct(&self) -> u64 {
+        self.parts.as_ref().map_or(0, |parts| parts.distinct.count())
+    }
+
+    /// Replaces the values by their quantiles and their number: no other part of the cell will follow.
+    pub(super) fn reduce(&mut self, quantiles: &[f64]) {
+        if let Some(parts) = &mut self.parts {
+            parts.values.reduce(quantiles);
+            parts.distinct.reduce();
+        }
+    }
+}
+
+impl Content for Statistics {
+    fn is_empty(&self) -> bool {
+        self.aggregate.count == 0
+    }
+
+    fn absorb(&mut self, part: Self, held: &mut Held<'_>) -> Result<(), EngineError> {
+        self.aggregate.merge(&part.aggregate);
+        match (&mut self.parts, part.parts) {
+            (Some(parts), Some(others)) => {
+                let before = parts.heap_bytes();
+                let added = others.heap_bytes();
+                held.grow(added)?;
+                parts.absorb(*others);
+                held.shrink((before + added).saturating_sub(parts.heap_bytes()));
+            }
+            (parts @ None, Some(others)) => {
+                held.grow(size_of::<Parts>() + others.heap_bytes())?;
+                *parts = Some(others);
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let parts = self.parts.as_ref();
+        parts.map_or(0, |parts| size_of::<Parts>() + parts.heap_bytes())
+    }
+}
+
+impl Parts {
+    fn heap_bytes(&self) -> usize {
+        let texts = self.ends.as_ref().map_or(0, Ends::text_bytes);
+        texts + self.values.heap_bytes() + self.distinct.heap_bytes()
+    }
+
+    fn absorb(&mut self, others: Parts) {
+        if let Some(others) = others.ends {
+            match &mut self.ends {
+                Some(ends) => ends.absorb(others),
+                none => *none = Some(others),
+            }
+        }
+        self.moments.absorb(others.moments);
+        self.growth.absorb(others.growth);
+        if let Some(others) = others.over_time {
+            match &mut self.over_time {
+                Some(over_time) => over_time.absorb(others),
+                none => *none = Some(others),
+            }
+        }
+        self.values.absorb(others.values);
+        self.distinct.absorb(others.distinct);
+    }
+}
+
+/// For answers in which booleans stand beside averages: the average is the share of time in which they are true.
+impl From<Statistics> for Aggregate {
+    fn from(statistics: Statistics) -> Self {
+        let Aggregate { count, min, max, .. } = statistics.aggregate;
+        let share = statistics.over_time().unwrap_or_default().min(1.0);
+        Aggregate::new(count, share * count as f64, min, max)
+    }
+}
+
+impl Value {
+    /// Memory of a text, in bytes.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Number(_) | Value::Boolean(_) => 0,
+        }
+    }
+}
+
+impl Ends {
+    /// The first and last value of both.
+    pub fn absorb(&mut self, others: Ends) {
+        if others.first.0 < self.first.0 {
+            self.first = others.first;
+        }
+        if others.last.0 > self.last.0 {
+            self.last = others.last;
+        }
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.first.1.text_bytes() + self.last.1.text_bytes()
+    }
+
+    /// The difference of last and first number.
+    pub fn delta(&self) -> Option<f64> {
+        match (&self.first.1, &self.last.1) {
+            (Value::Number(first), Value::Number(last)) => Some(within_doubles(last - first)),
+            _ => None,
+        }
+    }
+}
+
+impl Moments {
+    /// Adds a value (Welford, Note on a method for calculating corrected sums of squares and products, 1962).
+    #[inline]
+    pub(super) fn add(&mut self, value: f64) {
+        self.count += 1.0;
+        let off = value - self.mean;
+        self.mean += off / self.count;
+        self.squares += off * (value - self.mean);
+    }
+
+    /// Adds other values (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
+    /// variances, 1979).
+    fn absorb(&mut self, others: Moments) {
+        if self.count == 0.0 {
+            *self = others;
+        } else if others.count > 0.0 {
+            let count = self.count + others.count;
+            let off = others.mean - self.mean;
+            self.squares += others.squares + off * off * (self.count / count) * others.count;
+            self.mean += off * (others.count / count);
+            self.count = count;
+        }
+    }
+}
+
+impl Growth {
+    fn absorb(&mut self, others: Growth) {
+        let both = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        self.increase = both(self.increase, others.increase);
+        self.rate = both(self.rate, others.rate);
+    }
+}
+
+impl OverTime {
+    /// A single value that has not held yet.
+    pub(super) fn at(position: Position, value: f64) -> Self {
+        OverTime {
+            covered_ns: 0,
+            weighed: Sum::default(),
+            last: (position, value),
+        }
+    }
+
+    /// Accounts for a value that held for some time.
+    #[inline]
+    pub(super) fn hold(&mut self, value: f64, ns: i64) {
+        if ns > 0 {
+            self.covered_ns = self.covered_ns.saturating_add(ns);
+            self.weighed.add(value * weight(ns));
+        }
+    }
+
+    fn absorb(&mut self, others: OverTime) {
+        self.covered_ns = self.covered_ns.saturating_add(others.covered_ns);
+        self.weighed.add(others.weighed.sum);
+        self.weighed.add(others.weighed.error);
+        if others.last.0 > self.last.0 {
+            self.last = others.last;
+        }
+    }
+}
+
+/// The weight of a time: below 1 / 64, so that no sum of weighed doubles overflows.
+fn weight(ns: i64) -> f64 {
+    const SCALE: f64 = 1.0 / (1u128 << 70) as f64;
+    ns as f64 * SCALE
+}
+
+impl Sum {
+    #[inline]
+    pub(super) fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        self.error += match self.sum.abs() >= value.abs() {
+            true => (self.sum - sum) + value,
+            false => (value - sum) + self.sum,
+        };
+        self.sum = sum;
+    }
+
+    pub(super) fn value(self) -> f64 {
+        // Beyond the range of doubles the error is not a number.
+        match self.sum.is_finite() {
+            true => self.sum + self.error,
+            false => self.sum,
+        }
+    }
+}
+
+/// JSON has no infinity.
+fn within_doubles(value: f64) -> f64 {
+    value.clamp(f64::MIN, f64::MAX)
+}

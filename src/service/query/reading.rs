@@ -1,0 +1,182 @@
+//! Reads the cells of a grouped query, from rollups where sums and extremes are enough, otherwise from rows.
+
+use engine::query::{Completion, Content, Ends, GroupQuery, Grouped, Grouping as Cells, Statistics, Wanted};
+use engine::{Aggregate, LocalStep};
+
+use super::Aggregation;
+use super::coverage::{Coverage, SourceFields};
+use super::plan::{Plan, Reached, ReachedSource, Tests};
+use super::table::Computed;
+use crate::error::ServiceError;
+use crate::query_pool::Stop;
+
+/// What to read.
+pub(super) struct Reading<'r> {
+    pub(super) reached: &'r Reached<'r>,
+    pub(super) coverage: &'r Coverage<'r>,
+    pub(super) step: LocalStep<'r>,
+    /// First and last timestamp, both inclusive.
+    pub(super) range_ns: (i64, i64),
+    /// The last value of a field holds at most until then.
+    pub(super) holds_until_ns: i64,
+    /// The shares of the quantiles that are needed.
+    pub(super) quantiles: &'r [f64],
+}
+
+/// The content of a cell, from which aggregations take their values.
+pub(super) trait Aggregated: Content + From<Statistics> {
+    /// Adds a source.
+    fn add(
+        cells: &mut Cells<'_, Self>,
+        source: u32,
+        reached: &ReachedSource,
+        query: &GroupQuery<'_>,
+        fields: &SourceFields,
+        completion: &Completion<'_>,
+    ) -> Result<(), ServiceError>;
+
+    /// The value of an aggregation that covers the type of the values.
+    fn value(&mut self, aggregation: Aggregation) -> Computed;
+
+    /// The first and the last value.
+    fn ends(&self) -> Option<&Ends>;
+
+    /// Number of values.
+    fn count(&self) -> u64;
+
+    /// Number of distinct values.
+    fn distinct(&self) -> u64;
+}
+
+impl Aggregated for Aggregate {
+    fn add(
+        cells: &mut Cells<'_, Self>,
+        source: u32,
+        reached: &ReachedSource,
+        query: &GroupQuery<'_>,
+        fields: &SourceFields,
+        _completion: &Completion<'_>,
+    ) -> Result<(), ServiceError> {
+        Ok(cells.add(source, &reached.series, query, Some(&fields.numbers))?)
+    }
+
+    fn value(&mut self, aggregation: Aggregation) -> Computed {
+        Computed::of(aggregation.of(self))
+    }
+
+    fn ends(&self) -> Option<&Ends> {
+        None
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn distinct(&self) -> u64 {
+        0
+    }
+}
+
+impl Aggregated for Statistics {
+    fn add(
+        cells: &mut Cells<'_, Self>,
+        source: u32,
+        reached: &ReachedSource,
+        query: &GroupQuery<'_>,
+        fields: &SourceFields,
+        completion: &Completion<'_>,
+    ) -> Result<(), ServiceError> {
+        Ok(cells.add_rows(source, &reached.series, query, &fields.needed, completion)?)
+    }
+
+    fn value(&mut self, aggregation: Aggregation) -> Computed {
+        Computed::of(match aggregation {
+            Aggregation::First => return self.ends().map_or(Computed::Null, |ends| (&ends.first.1).into()),
+            Aggregation::Last => return self.ends().map_or(Computed::Null, |ends| (&ends.last.1).into()),
+            Aggregation::Stddev => self.stddev(),
+            Aggregation::Delta => self.ends().and_then(Ends::delta),
+            Aggregation::Increase => self.increase(),
+            Aggregation::Rate => self.rate(),
+            Aggregation::TimeAvg => self.over_time(),
+            Aggregation::TrueShare => self.over_time().map(|share| share.min(1.0)),
+            Aggregation::Distinct => Some(self.distinct() as f64),
+            Aggregation::Median | Aggregation::Percentile(_) => {
+                aggregation.quantile().and_then(|share| self.quantile(share))
+            }
+            Aggregation::Avg
+            | Aggregation::Sum
+            | Aggregation::Min
+            | Aggregation::Max
+            | Aggregation::Count
+            | Aggregation::Range => aggregation.of(&self.aggregate),
+        })
+    }
+
+    fn ends(&self) -> Option<&Ends> {
+        Statistics::ends(self)
+    }
+
+    fn count(&self) -> u64 {
+        self.aggregate.count
+    }
+
+    fn distinct(&self) -> u64 {
+        Statistics::distinct(self)
+    }
+}
+
+impl Plan {
+    /// Reads the wanted cells.
+    pub(super) fn cells<'b, C: Aggregated>(
+        &self,
+        reading: &Reading<'_>,
+        wanted: Wanted,
+        stop: &'b Stop,
+    ) -> Result<Grouped<'b, C>, ServiceError> {
+        let filter = |text: Option<&str>| self.passes(text);
+        let stop_now = || stop.now();
+        let mut cells = Cells::new(wanted, stop.budget());
+        let tests = Tests::of(self);
+        let filters = tests.filters(self);
+        let completion = Completion {
+            quantiles: reading.quantiles,
+            is_merged: reading.coverage.is_merged,
+            holds_until_ns: reading.holds_until_ns,
+        };
+        for (index, reached) in (0..).zip(&reading.reached.sources) {
+            let Some(values) = &filters[reached.schema] else {
+                continue;
+            };
+            let covered = &reading.coverage.by_schema[reached.schema];
+            let query = |fields| GroupQuery {
+                range_ns: reading.range_ns,
+                step: reading.step,
+                fields,
+                metadata: self.filter.as_ref().map(|_| &filter as _),
+                stop: &stop_now,
+                values,
+            };
+            let source = if reading.coverage.is_merged { 0 } else { index };
+            let fields = &covered.values;
+            C::add(
+                &mut cells,
+                source,
+                reached,
+                &query(&fields.ordinals),
+                fields,
+                &completion,
+            )?;
+            let fields = &covered.shares;
+            cells.add_rows(
+                source,
+                &reached.series,
+                &query(&fields.ordinals),
+                &fields.needed,
+                &completion,
+            )?;
+        }
+        let found = cells.finish()?;
+        stop.touched(found.touched);
+        Ok(found)
+    }
+}

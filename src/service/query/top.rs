@@ -1,0 +1,80 @@
+//! `top`: the sources whose aggregate over the whole range is the greatest or the least.
+
+use engine::query::{Grouped, Statistics, Wanted};
+use engine::{Aggregate, Step};
+
+use super::aggregations::quantiles;
+use super::coverage::Coverage;
+use super::plan::{Plan, Reached};
+use super::reading::{Aggregated, Reading};
+use super::{Aggregation, Aggregations};
+use crate::error::ServiceError;
+use crate::query_pool::Stop;
+
+/// Which sources to keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// Their number.
+    pub n: usize,
+    /// What is compared.
+    pub by: Aggregation,
+    /// The field that is compared; `None` for the only one of the query.
+    pub field: Option<String>,
+    /// Keep the least instead of the greatest.
+    pub ascending: bool,
+}
+
+impl Plan {
+    /// Removes the sources that are not kept.
+    pub(super) fn keep_top(&self, reached: &mut Reached<'_>, stop: &Stop) -> Result<(), ServiceError> {
+        let Some((top, field)) = self.input.top_field().filter(|_| !self.input.merge_sources) else {
+            return Ok(());
+        };
+        let mut held = stop.budget().hold();
+        let by = Aggregations::One(top.by);
+        let coverage = Coverage::of_field(self, field, &by, &mut held)?;
+        let holds_until_ns = match self.input.end_ns {
+            Some(end_ns) => end_ns,
+            None => self.edge_ns(reached, |it| coverage.by_schema[it.schema].all(), true, stop)?,
+        };
+        let quantiles = quantiles(by.all());
+        let reading = Reading {
+            reached,
+            coverage: &coverage,
+            step: Step::From(0).into(),
+            range_ns: self.range_ns,
+            holds_until_ns,
+            quantiles: &quantiles,
+        };
+        let mut values = match by.are_sums() {
+            true => self.values_of::<Aggregate>(&reading, top.by, stop)?,
+            false => self.values_of::<Statistics>(&reading, top.by, stop)?,
+        };
+        // Sources are in order of their ids, and the sort is stable.
+        values.sort_by(|(_, one), (_, other)| match top.ascending {
+            true => one.total_cmp(other),
+            false => other.total_cmp(one),
+        });
+        values.truncate(top.n);
+        let mut kept: Vec<u32> = values.into_iter().map(|(source, _)| source).collect();
+        kept.sort_unstable();
+        reached.keep(&kept);
+        Ok(())
+    }
+
+    /// The value of each source that has one.
+    fn values_of<C: Aggregated>(
+        &self,
+        reading: &Reading<'_>,
+        by: Aggregation,
+        stop: &Stop,
+    ) -> Result<Vec<(u32, f64)>, ServiceError> {
+        let found: Grouped<'_, C> = self.cells(reading, Wanted::ALL, stop)?;
+        let values = found.cells.into_iter().filter_map(|cell| {
+            let source = cell.source;
+            let (_, mut content) = cell.into_values().next()?;
+            Some((source, content.value(by).number()?))
+        });
+        Ok(values.collect())
+    }
+}
