@@ -1,6 +1,7 @@
 # make run           builds the dashboard and the server, and starts it on ./data, at http://127.0.0.1:8080
 # make demo          the same with a plant in it to look at: live points, rules, webhooks; prints the log-in
 # make test          installs what the tests need and runs everything
+# make pandas        compares answers to random questions with those of pandas; `make test` does so too
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
@@ -17,7 +18,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis power siege storm cluster cluster-faults fuzz package package-test browser lint bench
+.PHONY: run demo test pandas schemathesis power siege storm cluster cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -28,11 +29,17 @@ demo:
 test:
 	tests/needs postgresql
 	$(CARGO) test --workspace --locked
+	$(MAKE) pandas
 	$(MAKE) schemathesis
 	$(MAKE) power
 	$(MAKE) siege
 	$(MAKE) package-test
 	$(MAKE) browser
+
+pandas:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
+	python3 tests/pandas/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/pandas
 
 schemathesis:
 	$(CARGO) test --test http --no-run --locked

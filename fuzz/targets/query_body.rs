@@ -10,7 +10,7 @@ use tidewatch::alerts::condition;
 use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
 use tidewatch::http::read_query;
 use tidewatch::ingest::timestamp;
-use tidewatch::service::query::{Aggregations, Condition, Cursor, Literal, QueryInput, Test};
+use tidewatch::service::query::{Aggregations, Condition, Cursor, Fill, Literal, QueryInput, Test};
 use tidewatch::timestamp::format_timestamp_ns;
 
 /// Fields of a machine, with and without units, some named like words of the grammar.
@@ -112,6 +112,23 @@ fn query_json(input: &QueryInput) -> Value {
         "cursor": input.cursor.map(|cursor| cursor.encode()),
         "mergeSources": input.merge_sources,
         "downsampling": input.downsampling,
+        "fill": input.fill.map(|fill| match fill {
+            Fill::Null => json!("null"),
+            Fill::Previous => json!("previous"),
+            Fill::Linear => json!("linear"),
+            Fill::Number(number) => json!(number),
+        }),
+        "expressions": input
+            .expressions
+            .iter()
+            .map(|named| json!({"name": &*named.name, "expression": &*named.text}))
+            .collect::<Value>(),
+        "compare": input.compare.map(|compare| json!({"offset": compare.as_text()})),
+        "top": input.top.as_ref().map(|top| {
+            json!({
+                "n": top.n, "by": top.by.name(), "field": top.field, "order": if top.ascending { "asc" } else { "desc" }
+            })
+        }),
     });
     if input.cursor.is_none() {
         body["offset"] = Value::from(input.offset);

@@ -100,6 +100,12 @@ pub struct Input {
     pub grouping: Option<(Box<str>, Box<str>)>,
     /// Overrides the rule's window.
     pub window_seconds: Option<f64>,
+    /// What stands in steps without values: a word or a number, as in a query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Parameter>,
+    /// The time zone of the steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<Box<str>>,
 }
 
 /// The state of a rule as of a verdict.

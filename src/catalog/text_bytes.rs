@@ -44,21 +44,24 @@ pub fn of_rule(settings: &RuleSettings) -> usize {
     settings.name.len() + settings.text.len() + parsed + url + evaluation
 }
 
+fn of_value(parameter: &Parameter) -> usize {
+    match parameter {
+        Parameter::Text(text) => text.len(),
+        Parameter::Number(_) | Parameter::Boolean(_) => 0,
+    }
+}
+
 fn of_evaluation(evaluation: &Evaluation) -> usize {
     let of_input = |input: &Input| {
         let grouping = input
             .grouping
             .as_ref()
             .map_or(0, |(name, unit)| name.len() + unit.len());
-        ENTRY_BYTES + input.key.len() + input.field.len() + grouping
+        let timezone = input.timezone.as_ref().map_or(0, |timezone| timezone.len());
+        let fill = input.fill.as_ref().map_or(0, of_value);
+        ENTRY_BYTES + input.key.len() + input.field.len() + grouping + timezone + fill
     };
-    let of_parameter = |(name, value): &(Box<str>, Parameter)| {
-        let value = match value {
-            Parameter::Text(text) => text.len(),
-            Parameter::Number(_) | Parameter::Boolean(_) => 0,
-        };
-        ENTRY_BYTES + name.len() + value
-    };
+    let of_parameter = |(name, value): &(Box<str>, Parameter)| ENTRY_BYTES + name.len() + of_value(value);
     let kind = evaluation.kind.as_ref().map_or(0, |kind| kind.len());
     let inputs: usize = evaluation.inputs.iter().map(of_input).sum();
     kind + inputs + evaluation.parameters.iter().map(of_parameter).sum::<usize>()

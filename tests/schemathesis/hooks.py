@@ -118,6 +118,13 @@ def prepared_member(name, member):
         return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
     if name == "endTime":
         return choice(member, ["2027-02-03T04:05:06.789Z", "2100-01-01T00:00:00Z"])
+    if name == "offset" and "example" in json.dumps(member):
+        return choice(member, ["7d", "90m"])
+    if name == "expression":
+        return choice(member, ["level * 2 + 1", "max(`level`, -3) / abs(level)"])
+    if name == "expressions":
+        # Two of one name are refused, which no schema expresses.
+        return {**member, "maxItems": 1}
     if name == "groupBy" and "example" in json.dumps(member):
         # Not what a rule says of it.
         return choice(member, ["minute", "15m", "36h", "52w", "quarter", "all"])
@@ -166,6 +173,7 @@ def prepared_example(value):
             else WORLD["source"] if name == "dataSourceIds"
             else {"level": {"gte": 1.5}} if name == "values" and is_nested(member)
             else {"level": 1.5} if name == "values"
+            else "level / 2" if name == "expression"
             else "level" if name == "field"
             else ["level"] if name == "fields"
             else CONDITION if name in ("condition", "naturalLanguageQuery")

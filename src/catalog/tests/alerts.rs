@@ -18,6 +18,8 @@ pub(super) fn rule_settings(text: &str) -> RuleSettings {
             interval_seconds: 60.0,
             window_seconds: 300.0,
             inputs: vec![Input {
+                fill: None,
+                timezone: None,
                 key: "t".into(),
                 field: "a".into(),
                 source_id: None,

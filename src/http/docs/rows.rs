@@ -36,8 +36,11 @@ pub struct Columns {
     /// IDs of the data sources; absent with `mergeSources`.
     #[schema(nullable = false)]
     pub data_source_id: Option<Vec<ObjectId>>,
-    /// Measurements or aggregates, by field.
+    /// Measurements or aggregates by field, and results of expressions.
     pub values: BTreeMap<String, ColumnValues>,
+    /// With `compare`: the same of the time before.
+    #[schema(nullable = false)]
+    pub previous: Option<BTreeMap<String, ColumnValues>>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, StatsColumns>>,
@@ -53,7 +56,7 @@ pub enum ColumnValues {
     /// Measurements, or values of a single aggregation.
     One(Vec<MeasurementDoc>),
     /// With an array of aggregations: the values of each, by its name.
-    Several(BTreeMap<String, Vec<Option<f64>>>),
+    Several(BTreeMap<String, Vec<MeasurementDoc>>),
 }
 
 /// Statistics of the values behind averages, as columns.
@@ -88,7 +91,7 @@ pub struct RawRow {
     pub timestamp: Timestamp,
     /// ID of the data source.
     pub data_source_id: ObjectId,
-    /// Measurements by field.
+    /// Measurements by field, and results of expressions.
     pub values: BTreeMap<String, MeasurementDoc>,
     /// Metadata as sent; absent when none was sent.
     #[schema(value_type = Option<Object>, nullable = false)]
@@ -107,8 +110,11 @@ pub struct GroupRow {
     /// ID of the data source; absent with `mergeSources`.
     #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
-    /// Aggregate of each field.
+    /// Aggregate of each field, and results of expressions.
     pub values: BTreeMap<String, GroupValue>,
+    /// With `compare`: the same of the time before; empty if nothing was there.
+    #[schema(nullable = false)]
+    pub previous: Option<BTreeMap<String, GroupValue>>,
     /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, RowStats>>,
@@ -118,10 +124,10 @@ pub struct GroupRow {
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub enum GroupValue {
-    /// The value of a single aggregation.
-    One(f64),
+    /// The value of a single aggregation; null if it has no result.
+    One(MeasurementDoc),
     /// With an array of aggregations: the value of each, by its name.
-    Several(BTreeMap<String, f64>),
+    Several(BTreeMap<String, MeasurementDoc>),
 }
 
 /// Statistics of the values behind an average.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::evaluation_body::Parameters;
+use super::query_members::FillValue;
 use super::views::{Resource, view};
 use crate::catalog::{
     Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState, RuleStatus,
@@ -107,6 +108,11 @@ view! {
         /// Overrides the window of the rule, in seconds.
         #[schema(value_type = Option<f64>)]
         window_seconds?: Value = input.window_seconds.map(shown_number),
+        /// What stands in steps without values.
+        #[schema(value_type = Option<FillValue>)]
+        fill?: Value = input.fill.as_ref().map(shown),
+        /// Time zone of the steps.
+        timezone?: &'a str = input.timezone.as_deref(),
     }
 }
 
@@ -133,15 +139,18 @@ view! {
 
 /// The parameters as the client sent them.
 pub fn parameters(evaluation: &Evaluation) -> Value {
-    let shown = evaluation.parameters.iter().map(|(name, parameter)| {
-        let value = match parameter {
-            Parameter::Number(value) => shown_number(*value),
-            Parameter::Boolean(value) => json!(value),
-            Parameter::Text(text) => json!(text),
-        };
-        (String::from(&**name), value)
-    });
+    let parameters = evaluation.parameters.iter();
+    let shown = parameters.map(|(name, parameter)| (String::from(&**name), shown(parameter)));
     Value::Object(shown.collect())
+}
+
+/// A parameter as the client sent it.
+pub fn shown(parameter: &Parameter) -> Value {
+    match parameter {
+        Parameter::Number(value) => shown_number(*value),
+        Parameter::Boolean(value) => json!(value),
+        Parameter::Text(text) => json!(text),
+    }
 }
 
 #[cfg(test)]

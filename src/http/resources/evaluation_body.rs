@@ -6,6 +6,8 @@ use serde_json::Value;
 use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
 
+use super::query_body::{GROUPS, OF_GROUPS, ZoneName};
+use super::query_members::FillValue;
 use crate::catalog::{Evaluation, Input, Parameter};
 use crate::http::shape::{
     FromJson, List, Mode, Number, Object, Place, Rule, Text, Trimmed, body, described, kind_of,
@@ -60,8 +62,17 @@ body! {
         group_by: Option<GroupBy>,
         /// Overrides the window of the rule, in seconds.
         window_seconds: Option<Window>,
+        /// What stands in steps without values, as in a query; requires `aggregation` and `groupBy`.
+        fill: Option<FillValue>,
+        /// Time zone in which hours, days and longer steps begin, as in a query.
+        #[schema(value_type = Option<String>, example = "Europe/Stockholm")]
+        timezone: Option<ZoneName>,
     }
-    rules [Rule::Closed, Rule::Together("aggregation", "groupBy")]
+    rules [
+        Rule::Closed,
+        Rule::Together("aggregation", "groupBy"),
+        Rule::Beside("fill", GROUPS, OF_GROUPS),
+    ]
 }
 
 fn keys_are_unique(block: &Object<'_>) {
@@ -103,6 +114,8 @@ impl From<InputBody> for Input {
                 (aggregation.name().as_ref().into(), group_by.as_str().into())
             }),
             window_seconds: input.window_seconds.map(|window| window.0),
+            fill: input.fill.map(FillValue::as_parameter),
+            timezone: input.timezone.map(|zone| zone.name.into()),
         }
     }
 }

@@ -85,6 +85,8 @@ view! {
         filters: DueFiltersView<'a> = DueFiltersView::of(&input.field, query),
         aggregation?: &'a str = grouping.map(|(aggregation, _)| &**aggregation),
         group_by?: &'a str = grouping.map(|(_, unit)| &**unit),
+        fill?: Value = input.fill.as_ref().map(alert_views::shown),
+        timezone?: &'a str = input.timezone.as_deref(),
         downsampling?: bool = grouping.is_none().then_some(false),
         limit: u64 = QUERY_LIMIT_MAX,
         sort: &'static str = "asc",

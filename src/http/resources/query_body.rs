@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use super::query_members::{
-    CompareBody, Expressions, FillValue, TopBody, filled_range_has_ends, members_of_groups_have_them,
-    results_are_distinct, top_has_a_field,
+    CompareBody, Expressions, FillValue, TopBody, filled_range_has_ends, filled_range_schema,
+    results_are_distinct, top_has_a_field, top_schema,
 };
 use super::value_filters::ValueFilters;
 use crate::error::{Detail, ServiceError};
@@ -26,6 +26,10 @@ type Limit = Integer<1, QUERY_LIMIT_MAX>;
 type Offset = Integer<0, { u32::MAX as u64 }>;
 type MaxPoints = Integer<QUERY_POINTS_MIN, QUERY_LIMIT_MAX>;
 type Ids = List<ObjectId, 0, QUERY_ENTRIES_MAX>;
+
+/// The members that make groups.
+pub const GROUPS: &[&str] = &["aggregation", "groupBy"];
+pub const OF_GROUPS: &str = "goes with groups: send aggregation and groupBy";
 
 body! {
     /// Filters that select points.
@@ -98,11 +102,13 @@ body! {
         top: Option<TopBody>,
     }
     rules [
-        Rule::Values(members_of_groups_have_them),
-        Rule::Values(filled_range_has_ends),
-        Rule::Values(results_are_distinct),
-        Rule::Values(top_has_a_field),
         Rule::Together("aggregation", "groupBy"),
+        Rule::Beside("fill", GROUPS, OF_GROUPS),
+        Rule::Beside("compare", GROUPS, OF_GROUPS),
+        Rule::Beside("top", GROUPS, OF_GROUPS),
+        Rule::Described(filled_range_has_ends, filled_range_schema),
+        Rule::Described(top_has_a_field, top_schema),
+        Rule::Values(results_are_distinct),
         Rule::Excludes(
             "maxPoints",
             &["aggregation", "groupBy"],
@@ -177,7 +183,7 @@ impl From<QueryBody> for QueryInput {
             downsampling: body.downsampling.unwrap_or(true),
             max_points: body.max_points.map(|points| points.0),
             layout: body.layout.unwrap_or_default(),
-            timezone: body.timezone.map(|ZoneName(zone)| zone),
+            timezone: body.timezone.map(|timezone| timezone.zone),
             fill: body.fill.and_then(|FillValue(fill)| fill),
             expressions: body
                 .expressions
@@ -213,7 +219,11 @@ impl FromJson for Cursor {
 
 /// A time zone, parsed from its name in the IANA database.
 #[derive(Debug)]
-pub struct ZoneName(TimeZone);
+pub struct ZoneName {
+    /// The name.
+    pub name: String,
+    zone: TimeZone,
+}
 
 impl FromJson for ZoneName {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
@@ -224,7 +234,7 @@ impl FromJson for ZoneName {
                 "must be the name of a zone in the IANA database, like Europe/Stockholm, not {name:?}"
             ));
         }
-        zone.map(Self)
+        zone.map(|zone| Self { name, zone })
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 
-use crate::catalog::{Field, FieldType};
-use crate::http::shape::{FromJson, Integer, List, Object, Place, Rule, Sort, body, described, kind_of};
+use crate::catalog::{Field, FieldType, Parameter};
+use crate::http::shape::{FromJson, Integer, List, Object, Place, Sort, body, described, kind_of};
 use crate::limits::{AGGREGATIONS_MAX, EXPRESSION_CHARS_MAX, EXPRESSIONS_MAX, FIELD_NAME_CHARS_MAX, TOP_MAX};
 use crate::service::query::{
     Aggregation, Aggregations, Compare, Expression, Fill, GroupBy, NamedExpression, Top,
@@ -47,23 +47,61 @@ body! {
         /// Their number.
         n: Count,
         /// The aggregation that is compared, over the whole range; it must be one of numbers.
-        by: Aggregation,
+        by: Compared,
         /// The field that is compared, a number field; it may be absent if `filters.fields` has a single one.
         field: Option<String>,
         /// `desc` (default) keeps the greatest, `asc` the least.
         order: Option<Sort>,
     }
-    rules [Rule::Values(by_is_of_numbers)]
 }
 
-fn by_is_of_numbers(top: &Object<'_>) {
-    let by = top
-        .given("by")
-        .and_then(|by| Aggregation::parse(by.as_str()?).ok());
-    if let Some(by) = by.filter(|by| !by.covers(FieldType::Number)) {
-        let message = format!("must be an aggregation of numbers, not {}", by.name());
-        top.place.member("by").fault(message);
+/// Checks that a filled range has both ends.
+pub fn filled_range_has_ends(query: &Object<'_>) {
+    let filters = query.given("filters").and_then(Value::as_object);
+    let has =
+        |bound: &str| filters.is_some_and(|filters| filters.get(bound).is_some_and(|bound| !bound.is_null()));
+    let is_filled = query.given("fill").is_some_and(|fill| fill != "none");
+    if is_filled && !(has("startTime") && has("endTime")) {
+        let message = "needs both ends of the range: filters.startTime and filters.endTime";
+        query.place.member("fill").fault(message);
     }
+}
+
+/// The same as a schema.
+pub fn filled_range_schema() -> Value {
+    let given = json!({"not": {"type": "null"}});
+    let range = json!({
+        "type": "object", "required": ["startTime", "endTime"], "properties": {"startTime": given, "endTime": given}
+    });
+    json!({"anyOf": [
+        {"properties": {"fill": {"enum": [null, "none"]}}},
+        {"required": ["filters"], "properties": {"filters": range}},
+    ]})
+}
+
+/// Checks that the field of `top` is given, or the only one.
+pub fn top_has_a_field(query: &Object<'_>) {
+    let Some(top) = query.given("top").and_then(Value::as_object) else {
+        return;
+    };
+    let fields = query
+        .given("filters")
+        .and_then(|filters| filters.get("fields")?.as_array());
+    if top.get("field").is_none_or(Value::is_null) && fields.is_none_or(|fields| fields.len() != 1) {
+        let message = "is required, unless filters.fields has exactly one";
+        query.place.member("top").member("field").fault(message);
+    }
+}
+
+/// The same as a schema.
+pub fn top_schema() -> Value {
+    let field = json!({"type": "object", "required": ["field"], "properties": {"field": {"type": "string"}}});
+    let fields = json!({"type": "array", "minItems": 1, "maxItems": 1});
+    json!({"anyOf": [
+        {"properties": {"top": {"type": "null"}}},
+        {"properties": {"top": field}},
+        {"required": ["filters"], "properties": {"filters": {"required": ["fields"], "properties": {"fields": fields}}}},
+    ]})
 }
 
 /// Checks that no two expressions have the same name.
@@ -81,55 +119,6 @@ pub fn results_are_distinct(query: &Object<'_>) {
     }
 }
 
-/// Checks that a filled range has both ends.
-pub fn filled_range_has_ends(query: &Object<'_>) {
-    let filters = query.given("filters").and_then(Value::as_object);
-    let has =
-        |bound: &str| filters.is_some_and(|filters| filters.get(bound).is_some_and(|bound| !bound.is_null()));
-    if is_filled(query) && !(has("startTime") && has("endTime")) {
-        let message = "needs both ends of the range: filters.startTime and filters.endTime";
-        query.place.member("fill").fault(message);
-    }
-}
-
-/// Checks that `fill`, `compare` and `top` stand beside groups.
-pub fn members_of_groups_have_them(query: &Object<'_>) {
-    let is_grouped = query.given("aggregation").is_some() && query.given("groupBy").is_some();
-    let members = [
-        ("fill", is_filled(query)),
-        ("compare", query.given("compare").is_some()),
-        ("top", query.given("top").is_some()),
-    ];
-    for (member, _) in members
-        .into_iter()
-        .filter(|(_, is_given)| *is_given && !is_grouped)
-    {
-        query
-            .place
-            .member(member)
-            .fault("goes with groups: send aggregation and groupBy");
-    }
-}
-
-/// Checks that the field of `top` is given, or the only one.
-pub fn top_has_a_field(query: &Object<'_>) {
-    let Some(top) = query.given("top").and_then(Value::as_object) else {
-        return;
-    };
-    let fields = query
-        .given("filters")
-        .and_then(|filters| filters.get("fields")?.as_array());
-    let names: HashSet<&str> = fields.into_iter().flatten().filter_map(Value::as_str).collect();
-    if top.get("field").is_none_or(Value::is_null) && names.len() != 1 {
-        let message = "is required, unless filters.fields has exactly one";
-        query.place.member("top").member("field").fault(message);
-    }
-}
-
-fn is_filled(query: &Object<'_>) -> bool {
-    query.given("fill").is_some_and(|fill| fill != "none")
-}
-
 impl From<ExpressionBody> for NamedExpression {
     fn from(body: ExpressionBody) -> Self {
         let ExpressionText { text, expression } = body.expression;
@@ -145,12 +134,33 @@ impl From<TopBody> for Top {
     fn from(top: TopBody) -> Self {
         Top {
             n: top.n.0 as usize,
-            by: top.by,
+            by: top.by.0,
             field: top.field,
             ascending: top.order == Some(Sort::Ascending),
         }
     }
 }
+
+/// An aggregation of numbers.
+#[derive(Debug)]
+pub struct Compared(Aggregation);
+
+impl FromJson for Compared {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let by = Aggregation::read(value, place)?;
+        if !by.covers(FieldType::Number) {
+            place.fault(format!("must be an aggregation of numbers, not {}", by.name()));
+            return None;
+        }
+        Some(Self(by))
+    }
+}
+
+described!(
+    Compared,
+    "NumberAggregation",
+    aggregation_schema(FieldType::Number)
+);
 
 /// Name of a result, with the form of a field's name.
 #[derive(Debug)]
@@ -199,15 +209,16 @@ impl FromJson for GroupBy {
 pub struct FillValue(pub Option<Fill>);
 
 impl FillValue {
-    /// The value as JSON.
-    pub fn to_json(self) -> Value {
-        match self.0 {
-            None => "none".into(),
-            Some(Fill::Null) => "null".into(),
-            Some(Fill::Previous) => "previous".into(),
-            Some(Fill::Linear) => "linear".into(),
-            Some(Fill::Number(number)) => crate::http::shape::shown_number(number),
-        }
+    /// The value as it is stored with the input of a rule.
+    pub fn as_parameter(self) -> Parameter {
+        let word = match self.0 {
+            Some(Fill::Number(number)) => return Parameter::Number(number),
+            None => "none",
+            Some(Fill::Null) => "null",
+            Some(Fill::Previous) => "previous",
+            Some(Fill::Linear) => "linear",
+        };
+        Parameter::Text(word.into())
     }
 }
 
@@ -255,19 +266,29 @@ impl FromJson for Aggregation {
 described!(
     Aggregation,
     "Aggregation",
+    aggregation_schema(FieldType::Number).item(
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some([Aggregation::TrueShare.name()]))
+    )
+);
+
+/// The aggregations of fields of a type.
+fn aggregation_schema(kind: FieldType) -> OneOfBuilder {
+    let covers = |name: &&str| Aggregation::parse(name).is_ok_and(|aggregation| aggregation.covers(kind));
     OneOfBuilder::new()
         .item(
             ObjectBuilder::new()
                 .schema_type(Type::String)
-                .enum_values(Some(Aggregation::names()))
+                .enum_values(Some(Aggregation::names().filter(covers))),
         )
         .item(
             ObjectBuilder::new()
                 .schema_type(Type::String)
                 .description(Some("A percentile from p1 to p99.9."))
-                .pattern(Some(Aggregation::PERCENTILE_PATTERN))
+                .pattern(Some(Aggregation::PERCENTILE_PATTERN)),
         )
-);
+}
 
 impl FromJson for Aggregations {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {

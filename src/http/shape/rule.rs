@@ -19,10 +19,14 @@ pub enum Rule {
     NotBoth(&'static str, &'static str),
     /// The first one requires the second.
     Needs(&'static str, &'static str),
+    /// The member stands only beside all of these, for this reason.
+    Beside(&'static str, &'static [&'static str], &'static str),
     /// The member excludes each of these, for this reason.
     Excludes(&'static str, &'static [&'static str], &'static str),
     /// The member excludes `false` for another one, for this reason.
     ExcludesFalse(&'static str, &'static str, &'static str),
+    /// A constraint between values, and the same as a schema.
+    Described(fn(&Object<'_>), fn() -> Value),
     /// A constraint between values that JSON Schema cannot express.
     Values(fn(&Object<'_>)),
 }
@@ -60,6 +64,9 @@ impl Rule {
             Self::Needs(given, missing) if has(given) && !has(missing) => {
                 fault(missing, format!("is required with {given}"));
             }
+            Self::Beside(member, others, why) if has(member) && !others.iter().all(|other| has(other)) => {
+                fault(member, why.to_owned());
+            }
             Self::Excludes(member, others, why) if has(member) && others.iter().any(|other| has(other)) => {
                 fault(member, why.to_owned());
             }
@@ -68,11 +75,12 @@ impl Rule {
             {
                 fault(member, why.to_owned());
             }
-            Self::Values(check) => check(object),
+            Self::Values(check) | Self::Described(check, _) => check(object),
             // Kept.
             Self::AnyOf(..)
             | Self::NotBoth(..)
             | Self::Needs(..)
+            | Self::Beside(..)
             | Self::Excludes(..)
             | Self::ExcludesFalse(..) => {}
         }
@@ -101,6 +109,8 @@ impl Rule {
                 absent(&[member]),
                 json!({"properties": {other: {"not": {"const": false}}}}),
             ]),
+            Self::Beside(member, others, _) => any(vec![absent(&[member]), given(others)]),
+            Self::Described(_, schema) => Some(schema()),
             Self::Closed | Self::Values(_) => None,
         }
     }

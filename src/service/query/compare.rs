@@ -30,6 +30,14 @@ impl Compare {
         })
     }
 
+    /// A text that is parsed to the same.
+    pub fn as_text(self) -> String {
+        match self.is_in_days {
+            true => format!("{}d", self.seconds / DAY_SECONDS),
+            false => format!("{}s", self.seconds),
+        }
+    }
+
     /// By how much steps are earlier.
     pub(super) fn earlier(self, zone: Option<&Zone>) -> Earlier<'_> {
         match zone {
