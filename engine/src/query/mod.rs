@@ -34,7 +34,7 @@ pub(crate) use group_rows::rows_within;
 pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
 pub use rows_in_steps::{Completion, NeededField};
-pub use scan::{Position, RowTest, ScanQuery, Selection, scan, scan_within};
+pub use scan::{Position, RowNumbers, RowTest, ScanQuery, Selection, scan, scan_within};
 pub use statistics::{Ends, Needs, Statistics, Value};
 
 /// What a query read, for metrics and benchmarks.

@@ -44,13 +44,16 @@ impl<'a> Selection<'a> {
     }
 }
 
+/// Returns the number of a field of a row, if the row has it.
+pub type RowNumbers<'a> = dyn Fn(u16) -> Option<f64> + 'a;
+
 /// Includes rows that have some of a selection's fields, and others by their numbers.
 #[derive(Clone, Copy)]
 pub struct RowTest<'a> {
     /// A row with a value of one of these is included.
     pub fields: &'a [u16],
-    /// Whether another row is included. Its argument returns the number of a field, if the row has it.
-    pub includes: &'a dyn Fn(&dyn Fn(u16) -> Option<f64>) -> bool,
+    /// Whether another row is included, by its numbers.
+    pub includes: &'a dyn Fn(&RowNumbers<'_>) -> bool,
 }
 
 /// A query for a page of rows.

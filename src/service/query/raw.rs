@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::EngineError;
-use engine::query::{Estimate, Held, Page, Position, RowTest, ScanQuery, Selection, scan_within};
+use engine::query::{Estimate, Held, Page, Position, RowNumbers, RowTest, ScanQuery, Selection, scan_within};
 
 use super::answer::PIECE_BYTES;
 use super::plan::{Plan, Reached, ReachedSource, Resolved, SchemaFilters, Tests};
@@ -19,7 +19,7 @@ const ROWS_FIRST: usize = 4_096;
 const FEWER_ROWS: usize = 8;
 
 /// Whether a row has a result of an expression, by the numbers of its fields.
-type HasResult<'p> = Box<dyn Fn(&dyn Fn(u16) -> Option<f64>) -> bool + 'p>;
+type HasResult<'p> = Box<dyn Fn(&RowNumbers<'_>) -> bool + 'p>;
 
 /// How much of a raw answer is written.
 #[derive(Clone, Copy, Debug)]

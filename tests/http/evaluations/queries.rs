@@ -206,3 +206,62 @@ fn an_input_may_name_another_source_and_a_window_of_its_own() {
     let window = listed_query(&evaluator, "long");
     assert_window(&window, (now, now_ns()), 3600);
 }
+
+#[test]
+fn an_input_is_filled_and_follows_a_zone() {
+    let (_server, account, bucket) = scene::bucket();
+    let schema = json!({"level": {"type": "number"}, "open": {"type": "boolean"}});
+    let source = bucket.source_with(&json!({"name": "gauge", "schema": schema}));
+    let evaluator = account.evaluator();
+    let sent = json!({
+        "key": "x", "field": "level", "aggregation": "p95", "groupBy": "15m", "fill": 0, "timezone": "Asia/Kolkata",
+        "windowSeconds": 7_200,
+    });
+    let open = json!({"key": "o", "field": "open", "aggregation": "trueShare", "groupBy": "all", "fill": "previous"});
+    let id = rule(&bucket, &source, &json!([sent, open]));
+    let shown = evaluator
+        .client
+        .get(&format!("/api/alerts/{id}"))
+        .key(&account.admin)
+        .send();
+    let shown = shown.expect(200, "the rule")["alertRule"]["evaluation"]["inputs"].clone();
+    assert_eq!(shown, json!([sent, open]), "as it was sent");
+    let query = listed_query(&evaluator, "x");
+    let members = ["aggregation", "groupBy", "fill", "timezone"].map(|member| query[member].clone());
+    let expected = ["aggregation", "groupBy", "fill", "timezone"].map(|member| sent[member].clone());
+    assert_eq!(
+        members, expected,
+        "contract 11: and then goes into its `query`: {query}"
+    );
+    let rows = array(&post_query(&evaluator, &query), "/data");
+    assert_eq!(rows.len(), 9, "every step of two hours");
+    assert!(rows.iter().all(|row| row["level"] == 0), "silence is zeros");
+    for (change, path) in [
+        (json!({"fill": "zero"}), "fill"),
+        (json!({"fill": 0, "aggregation": null, "groupBy": null}), "fill"),
+        (json!({"timezone": "Asia/Nowhere"}), "timezone"),
+        (json!({"compare": {"offset": "1d"}}), "compare"),
+        (json!({"top": {"n": 1, "by": "max"}}), "top"),
+        (json!({"aggregation": "trueShare"}), "aggregation"),
+    ] {
+        let mut input = sent.clone();
+        for (name, value) in change.as_object().unwrap() {
+            input[name] = value.clone();
+        }
+        let body = json!({
+            "bucketId": bucket.id, "dataSourceId": source, "name": "judged", "naturalLanguageQuery": "level > 5",
+            "evaluation": {"intervalSeconds": 60, "windowSeconds": 600, "inputs": [input], "parameters": {}},
+        });
+        let refused = evaluator
+            .client
+            .post("/api/alerts")
+            .key(&account.admin)
+            .json(&body)
+            .send();
+        scene::assert_faults(
+            &refused,
+            &[&format!("evaluation/inputs/0/{path}")],
+            "small print A2, A3",
+        );
+    }
+}
