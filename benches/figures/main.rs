@@ -41,6 +41,7 @@ mod points;
 mod postgres;
 mod publishing;
 mod querying;
+mod questions;
 mod restart;
 mod rules;
 mod scans;
@@ -68,6 +69,9 @@ const EXPERIMENTS: &[Experiment] = &[
     querying::MINUTELY,
     querying::TENFOLD,
     querying::MANY_SOURCES,
+    questions::MONTH,
+    questions::YEAR,
+    questions::COLUMNS,
     analytics::BUCKET,
     analytics::OVERVIEW,
     ingest::BATCHES,

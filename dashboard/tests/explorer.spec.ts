@@ -146,3 +146,36 @@ test("a view is its address", async ({ page, service }) => {
   await expect(page.locator(".chart-note")).toContainText("the greatest value of each hour");
   await expect(page.getByLabel("Aggregation")).toHaveValue("max");
 });
+
+test("a range is compared with the week before, and asked for percentiles", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await createWorld(account);
+  await sendMinutes(account, world, 12_000);
+  const queries: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/data/query")) queries.push(request.postData() ?? "");
+  });
+  await open(page, account, hashOf(world, "r=24h"));
+  await page.getByLabel("Comparison").selectOption("7d");
+  await waitUntilSettled(page);
+  const rows = page.locator(".legend tbody tr");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("7 d before");
+  await expect(page.locator(".chart-note")).toContainText("the band is min to max");
+  // Averages, band and the week before come with one request.
+  const compared = queries.filter((query) => query.includes('"compare"'));
+  expect(compared).toHaveLength(1);
+  expect(JSON.parse(compared[0]!)).toMatchObject({ aggregation: ["avg", "min", "max"], compare: { offset: "7d" } });
+  await rows.nth(1).getByRole("button").click();
+  await expect(rows.nth(1)).toHaveClass("is-hidden");
+  await page.getByLabel("Aggregation").selectOption("p95");
+  await page.getByLabel("Grouping", { exact: true }).selectOption("15m");
+  await waitUntilSettled(page);
+  await expect(page.locator(".chart-note")).toContainText("the 95th percentile of each 15 min");
+  const address = page.url();
+  await page.goto("about:blank");
+  await page.goto(address);
+  await waitUntilSettled(page);
+  await expect(page.getByLabel("Comparison")).toHaveValue("7d");
+  await expect(rows).toHaveCount(2);
+});

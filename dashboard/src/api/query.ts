@@ -1,12 +1,47 @@
 /** `POST /api/data/query`: rows for tables and files, columns for charts. */
 import { request } from "./client";
 
-export const AGGREGATIONS = ["avg", "sum", "min", "max", "count"] as const;
+/** Those that a chart draws. */
+export const AGGREGATIONS = [
+  "avg",
+  "sum",
+  "min",
+  "max",
+  "count",
+  "median",
+  "p95",
+  "p99",
+  "range",
+  "stddev",
+  "first",
+  "last",
+  "delta",
+  "increase",
+  "rate",
+  "timeAvg",
+  "distinct",
+] as const;
 export type Aggregation = (typeof AGGREGATIONS)[number];
 
-/** Finest first. */
-export const GROUPINGS = ["minute", "hour", "day", "week", "month"] as const;
+/** Steps that are chosen by name, finest first. */
+export const GROUPINGS = [
+  "minute",
+  "5m",
+  "15m",
+  "30m",
+  "hour",
+  "3h",
+  "6h",
+  "12h",
+  "day",
+  "week",
+  "month",
+] as const satisfies Step[];
 export type GroupBy = (typeof GROUPINGS)[number];
+
+/** By how much earlier the time is with which a chart is compared. */
+export const OFFSETS = ["1d", "7d", "28d", "364d"] as const;
+export type Offset = (typeof OFFSETS)[number];
 
 /** The steps of averages that the server chooses from, finest first, in seconds; of months, the usual ones. */
 export const STEP_SECONDS = {
@@ -25,7 +60,7 @@ export const STEP_SECONDS = {
   day: 86_400,
   week: 604_800,
   month: 30 * 86_400,
-} as const satisfies Record<GroupBy | string, number>;
+} as const satisfies Record<string, number>;
 export type Step = keyof typeof STEP_SECONDS;
 
 /** What `maxPoints` may be. */
@@ -39,7 +74,8 @@ export interface Query {
     endTime?: string;
     fields?: string[];
   };
-  aggregation?: Aggregation;
+  /** Of an array, the values of each are members of an object for the field. */
+  aggregation?: Aggregation | Aggregation[];
   groupBy?: GroupBy;
   limit?: number;
   offset?: number;
@@ -50,6 +86,8 @@ export interface Query {
   maxPoints?: number;
   /** By whose clock hours, days and longer begin: a name of the IANA database; UTC when absent. */
   timezone?: string;
+  /** Adds what stood there before. */
+  compare?: { offset: Offset };
 }
 
 export type Value = number | string | boolean | null;
@@ -83,6 +121,8 @@ export interface Columns {
   timestamp: string[];
   dataSourceId: string[];
   values: Record<string, Value[]>;
+  /** What stood there before, with `compare`. */
+  previous?: Record<string, Value[]>;
   stats?: Record<string, { min: (number | null)[]; max: (number | null)[] }>;
   metadata?: (Record<string, unknown> | null)[];
 }
@@ -90,6 +130,13 @@ export interface Columns {
 export interface ColumnsAnswer {
   columns: Columns;
   metadata: AnswerMetadata;
+}
+
+/** Columns of several aggregations: for each field, the values of each by its name. */
+type Nested = Record<string, Partial<Record<Aggregation, (number | null)[]>>>;
+interface NestedColumns extends Omit<Columns, "values" | "previous" | "stats"> {
+  values: Nested;
+  previous?: Nested;
 }
 
 /** Rows that one answer holds at most. */
@@ -100,3 +147,24 @@ export const runQuery = (body: Query, signal?: AbortSignal) =>
 
 export const runColumns = (body: Query, signal?: AbortSignal) =>
   request<ColumnsAnswer>("POST", "/api/data/query", { body: { ...body, layout: "columns" }, signal });
+
+/** Averages with the least and greatest of what they average as `stats`, where groups are asked for by name. */
+export async function runBanded(body: Query, signal?: AbortSignal): Promise<ColumnsAnswer> {
+  const asked = { body: { ...body, aggregation: BAND, layout: "columns" }, signal };
+  const { columns, metadata } = await request<{ columns: NestedColumns; metadata: AnswerMetadata }>(
+    "POST",
+    "/api/data/query",
+    asked,
+  );
+  const { values, previous, ...others } = columns;
+  const of = (nested: Nested, name: Aggregation) =>
+    Object.fromEntries(Object.entries(nested).map(([field, each]) => [field, each[name] ?? []]));
+  const stats = Object.fromEntries(
+    Object.entries(values).map(([field, { min = [], max = [] }]) => [field, { min, max }]),
+  );
+  const before = previous === undefined ? {} : { previous: of(previous, "avg") };
+  return { columns: { ...others, values: of(values, "avg"), stats, ...before }, metadata };
+}
+
+/** An average and its band. */
+export const BAND: Aggregation[] = ["avg", "min", "max"];

@@ -12,11 +12,13 @@ export interface LineLook {
   dash: number[] | undefined;
 }
 
-export function lookOf(index: number, theme: "light" | "dark"): LineLook {
+/** `isBefore`: what stood there before has the line's colour, fainter and dotted. */
+export function lookOf(index: number, theme: "light" | "dark", isBefore = false): LineLook {
   const colours = theme === "dark" ? DARK : LIGHT;
   const stroke = colours[index % colours.length]!;
   // Hex with alpha: strong enough to see a spike, light enough to see two bands cross.
   const band = `${stroke}${theme === "dark" ? "3d" : "33"}`;
   const edge = `${stroke}73`;
+  if (isBefore) return { stroke: `${stroke}b3`, band, edge, dash: [3, 4] };
   return { stroke, band, edge, dash: DASHES[Math.floor(index / colours.length) % DASHES.length] };
 }

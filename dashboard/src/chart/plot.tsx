@@ -199,7 +199,7 @@ function optionsOf(
 }
 
 function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uPlot.Series[] {
-  const look = lookOf(line.index, theme);
+  const look = lookOf(line.index, theme, line.isBefore);
   const main: uPlot.Series = {
     scale: scaleOf(line),
     stroke: look.stroke,
@@ -231,7 +231,7 @@ function drawBands(chart: uPlot, lines: Line[], { columns }: Table, theme: "ligh
     const [column, shown] = [columns[index], chart.series[series]?.show === true];
     series += line.lows === null ? 1 : 3;
     if (!shown || column === undefined || column.lows === null || column.highs === null) continue;
-    const look = lookOf(line.index, theme);
+    const look = lookOf(line.index, theme, line.isBefore);
     ctx.fillStyle = look.band;
     ctx.strokeStyle = look.edge;
     drawBand(chart, scaleOf(line), column.lows, column.highs);

@@ -13,9 +13,6 @@ export function CurlTexts({ view: { plan, span } }: { view: View }) {
       <p class="hint">
         Put a key of the bucket with read access into <code>TIDEWATCH_KEY</code>.
         {plan.kind === "auto" && !hasBand(plan) && ` The chart draws the ${plan.aggregation} of the rows' stats.`}
-        {plan.kind === "grouped" &&
-          hasBand(plan) &&
-          " The band comes from the same query with the aggregations min and max."}
       </p>
       <Snippet title={plan.buckets.length > 1 ? "The queries of this view" : "Query"} code={text} />
     </>

@@ -1,11 +1,10 @@
 /** Carries a plan out: the queries of all buckets at once, and the latest points beside them. */
 import {
   QUERY_ROWS_MAX,
+  runBanded,
   runColumns,
   runQuery,
   STEP_SECONDS,
-  type Aggregation,
-  type Query,
   type QueryAnswer,
   type QueryRow,
   type Step,
@@ -13,7 +12,7 @@ import {
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
 import { timesOf, type Span } from "./range";
-import { joined, onlyExtremes, tablesOf, withBand, type Tables } from "./table";
+import { joined, onlyExtremes, tablesOf, type Tables } from "./table";
 
 export interface Row extends QueryRow {
   /** Milliseconds; `timestamp` keeps every digit. */
@@ -125,8 +124,8 @@ function tailStart(view: View): number | null {
 async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<Part> {
   const query = queryOf(plan, bucket, span);
   const chosen = plan.kind === "auto" || bucket.shares;
-  if (!chosen && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
-  const { columns, metadata } = await runColumns(query, signal);
+  const ask = !chosen && hasBand(plan) ? runBanded : runColumns;
+  const { columns, metadata } = await ask(query, signal);
   const groupBy = chosen ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
   const tables = tablesOf(columns);
   const extreme = plan.aggregation === "min" || plan.aggregation === "max" ? plan.aggregation : null;
@@ -137,14 +136,6 @@ async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: Abo
     points: metadata.downsampling?.expectedPoints ?? (groupBy === null ? metadata.count : null),
     truncated: metadata.hasMore,
   };
-}
-
-/** Groups by name have averages or extremes, not both at once. */
-async function banded(query: Query, signal: AbortSignal): Promise<Omit<Part, "groupBy">> {
-  const ask = (aggregation: Aggregation) => runColumns({ ...query, aggregation }, signal);
-  const answers = await Promise.all([ask("avg"), ask("min"), ask("max")]);
-  const [average, least, greatest] = answers.map(({ columns }) => tablesOf(columns)) as [Tables, Tables, Tables];
-  return { tables: withBand(average, least, greatest), points: null, truncated: answers[0]!.metadata.hasMore };
 }
 
 function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<QueryAnswer[]> {

@@ -75,7 +75,7 @@ interface RowProps {
 }
 
 function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) {
-  const look = lookOf(line.index, theme);
+  const look = lookOf(line.index, theme, line.isBefore);
   const extremes = useMemo(() => extremesOf(line), [line]);
   // Without a cursor, what the sensor said last: the mean of a group that goes on is not its newest value. Of sums and
   // counts, the newest group.

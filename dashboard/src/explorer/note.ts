@@ -14,6 +14,18 @@ const WHAT: Record<Aggregation, string> = {
   min: "the least value",
   max: "the greatest value",
   count: "the number of points",
+  median: "the median",
+  p95: "the 95th percentile",
+  p99: "the 99th percentile",
+  range: "the range from least to greatest",
+  stddev: "the standard deviation",
+  first: "the first value",
+  last: "the last value",
+  delta: "the change from first to last",
+  increase: "the growth of the counter",
+  rate: "the growth of the counter per second",
+  timeAvg: "the average over time",
+  distinct: "the number of distinct values",
 };
 
 /** `720 values a line` and `, averaged by 5 s of 10,800 points; the band is min to max`. */

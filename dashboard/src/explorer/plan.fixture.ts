@@ -5,6 +5,7 @@ export const PLAN: Plan = {
   kind: "auto",
   groupBy: null,
   aggregation: "avg",
+  compare: null,
   maxPoints: 1000,
   timezone: null,
   buckets: [],

@@ -39,6 +39,7 @@ function state(fields: string[], more: Partial<ExplorerState> = {}): ExplorerSta
     range: { kind: "last", preset: "24h" },
     aggregation: "auto",
     groupBy: "auto",
+    compare: null,
     live: false,
     ...more,
   };
@@ -100,13 +101,13 @@ describe("asked for by name", () => {
     const by = (groupBy: ExplorerState["groupBy"]) =>
       planOf(state(["a.v"], { groupBy }), minutely, last(30), 1200, NOW);
     expect(by("day")).toMatchObject({ kind: "grouped", groupBy: "day", coarsenedFrom: null });
-    expect(by("minute")).toMatchObject({ kind: "grouped", groupBy: "hour", coarsenedFrom: "minute" });
+    expect(by("minute")).toMatchObject({ kind: "grouped", groupBy: "5m", coarsenedFrom: "minute" });
     expect(by("raw")).toMatchObject({ kind: "raw", groupBy: null });
   });
 
   test("a sum takes the unit that the screen has room for, however rarely a source sends", () => {
     const sum = (days: number) => planOf(state(["a.v"], { aggregation: "sum" }), minutely, last(days), 1200, NOW);
-    expect([0.5, 1, 7, 60].map((days) => sum(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
+    expect([0.5, 1, 7, 60].map((days) => sum(days).groupBy)).toEqual(["minute", "minute", "15m", "hour"]);
     expect(hasBand(sum(1))).toBe(false);
   });
 
@@ -146,5 +147,33 @@ describe("asked for by name", () => {
     }
     const counted = planOf(state(["a.on"], { aggregation: "count" }), minutely, last(30), 1200, NOW);
     expect(counted.buckets).toMatchObject([{ fields: ["on"], shares: false }]);
+  });
+});
+
+describe("questions by name", () => {
+  const plan = (more: Partial<ExplorerState>) =>
+    planOf(state(["a.v", "a.on", "a.mode"], more), sources(source("a", 60)), last(7), 1200, NOW);
+
+  test("what rollups do not hold is grouped by a step that the screen can show", () => {
+    const asked = plan({ aggregation: "p95" });
+    expect(asked).toMatchObject({ kind: "grouped", aggregation: "p95", groupBy: "15m" });
+    expect(queryOf(asked, asked.buckets[0]!, last(7))).toMatchObject({
+      aggregation: "p95",
+      groupBy: "15m",
+      filters: { fields: ["v"] },
+    });
+  });
+
+  test("distinct values are counted of every type", () => {
+    expect(plan({ aggregation: "distinct" }).buckets[0]!.fields).toEqual(["v", "on", "mode"]);
+  });
+
+  test("a comparison asks for groups, with the band in the same query", () => {
+    const asked = plan({ compare: "7d" });
+    expect(queryOf(asked, asked.buckets[0]!, last(7))).toMatchObject({
+      aggregation: ["avg", "min", "max"],
+      compare: { offset: "7d" },
+    });
+    expect(plan({ compare: "7d", groupBy: "raw" })).toMatchObject({ kind: "raw", compare: null });
   });
 });

@@ -5,12 +5,14 @@
  * Pure; `fetch.ts` carries a plan out.
  */
 import {
+  BAND,
   GROUPINGS,
   MAX_POINTS_RANGE,
   QUERY_ROWS_MAX,
   STEP_SECONDS,
   type Aggregation,
   type GroupBy,
+  type Offset,
   type Query,
 } from "../api/query";
 import type { Source } from "../api/sources";
@@ -30,10 +32,12 @@ export interface BucketPlan {
 }
 
 export interface Plan {
-  /** `auto`: the server chooses. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
+  /** `auto`: the server chooses. `raw`: points. `grouped`: by name. */
   kind: "auto" | "raw" | "grouped";
   groupBy: GroupBy | null;
   aggregation: Aggregation;
+  /** By how much earlier the time is that groups by name are compared with. */
+  compare: Offset | null;
   /** Rows for each source that an automatic view asks for at most. */
   maxPoints: number;
   /** By whose clock days begin; null for UTC. */
@@ -62,6 +66,7 @@ export function planOf(
   const { least, most } = MAX_POINTS_RANGE;
   const plan = {
     aggregation,
+    compare: null,
     groupBy: null,
     timezone,
     maxPoints: Math.max(least, Math.min(most, Math.round(widthPx))),
@@ -69,11 +74,13 @@ export function planOf(
     leftOut: [],
   };
 
-  const byName = state.groupBy !== "auto" || aggregation === "sum" || aggregation === "count";
+  // The server's own choice has averages and extremes; all else are groups by name.
+  const chosen = aggregation === "avg" || aggregation === "min" || aggregation === "max";
+  const byName = state.groupBy !== "auto" || state.compare !== null || !chosen;
   // Groups by name have no booleans, their extremes say nothing, and points may be more than an answer holds: beside
   // another choice they are asked for by themselves.
   const raw = state.groupBy === "raw";
-  const counted = aggregation === "count" && !raw;
+  const counted = isCount(aggregation) && !raw;
   const apart = (byName || aggregation !== "avg") && !counted;
   const booleans = apart ? state.fields.filter((ref) => typeOf(ref) === "boolean") : [];
   const others = state.fields.filter((ref) => !booleans.includes(ref));
@@ -98,11 +105,15 @@ export function planOf(
     ...plan,
     kind: "grouped",
     groupBy: unit,
+    compare: state.compare,
     buckets: [...bucketPlans(drawn, others, rows(unit)), ...shares],
     coarsenedFrom: asked === unit ? null : asked,
     leftOut: [...new Set(others.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
   };
 }
+
+/** Aggregations of values of every type, which are numbers of something. */
+export const isCount = (aggregation: Aggregation): boolean => aggregation === "count" || aggregation === "distinct";
 
 /** Averages hide what they smooth; of the other aggregations the name says what is shown. */
 export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggregation === "avg";
@@ -128,7 +139,13 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
   if (plan.kind === "auto") return { ...zoned, maxPoints: plan.maxPoints };
   // The newest points are the ones to see, when there are more than an answer holds.
   if (plan.groupBy === null) return { ...query, limit: QUERY_ROWS_MAX, sort: "desc", downsampling: false };
-  return { ...zoned, limit: QUERY_ROWS_MAX, aggregation: plan.aggregation, groupBy: plan.groupBy };
+  return {
+    ...zoned,
+    limit: QUERY_ROWS_MAX,
+    aggregation: hasBand(plan) ? BAND : plan.aggregation,
+    groupBy: plan.groupBy,
+    ...(plan.compare === null ? {} : { compare: { offset: plan.compare } }),
+  };
 }
 
 /** Groups of a unit in the part of `span` in which the source has points at all. */

@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Step, Value } from "../api/query";
 import type { Source } from "../api/sources";
 import type { View } from "./fetch";
+import type { Plan } from "./plan";
 import { PLAN } from "./plan.fixture";
-import { aligned, linesOf, pointsOf } from "./series";
+import { aligned, linesOf, pointsOf, type Line } from "./series";
 import type { SourceTable } from "./table";
 
 const SOURCES = new Map(
@@ -31,6 +32,7 @@ function table(field: string, cells: Cell[]): SourceTable {
     times: cells.map(([at]) => at),
     timestamps: [],
     values: new Map([[field, cells.map(([, value]) => value)]]),
+    previous: new Map(),
     lows: column(2),
     highs: column(3),
     metadata: null,
@@ -54,6 +56,31 @@ const ref = (field: string, sourceId = "a") => ({ bucketId: "x", sourceId, field
 const line = (cells: Cell[], field = "v", groupBy: Step | null = null, more: Partial<View> = {}) =>
   linesOf(view({ a: table(field, cells) }, groupBy, more), [ref(field)], SOURCES)[0]!;
 const cells = (times: number[], value: Value = 1): Cell[] => times.map((at) => [at, value]);
+
+describe("comparison", () => {
+  test("what stood there before is a line of its own, of the same colour and without a band", () => {
+    const averages: SourceTable = { ...table("v", [[0, 2, 1, 3], [HOUR, 4, 3, 5], [2 * HOUR, null]]) };
+    averages.previous.set("v", [7, null, 9]);
+    const plan: Plan = { ...PLAN, kind: "grouped", groupBy: "hour", compare: "7d", buckets: [BUCKET] };
+    const shown = view({ a: averages }, "hour", { plan });
+    const [now, before] = linesOf(shown, [ref("v")], SOURCES) as [Line, Line];
+    expect([now.label, before.label]).toEqual(["a · v", "a · v · 7 d before"]);
+    expect([now.isBefore, before.isBefore, before.index]).toEqual([false, true, now.index]);
+    expect([now.values, before.values]).toEqual([
+      [2, 4],
+      [7, null, 9],
+    ]);
+    expect([now.lows, before.lows, before.newest]).toEqual([[1, 3], null, null]);
+    expect(before.times).toEqual([HOUR / 2, 1.5 * HOUR, 2.5 * HOUR]);
+  });
+
+  test("a rate has the unit of its field per second, and no newest point", () => {
+    const newest = new Map([["x.a.v", { at: 5, value: 1 }]]);
+    const plan: Plan = { ...PLAN, kind: "grouped", groupBy: "hour", aggregation: "rate", buckets: [BUCKET] };
+    const made = linesOf(view({ a: table("v", [[0, 2]]) }, "hour", { plan, newest }), [ref("v")], SOURCES)[0]!;
+    expect([made.unit, made.newest]).toEqual(["m/s", null]);
+  });
+});
 
 describe("lines", () => {
   test("a long pause breaks the line", () => {

@@ -1,9 +1,10 @@
 /** Lines out of tables: one per field and source, gaps where data is missing, all on one time axis. Pure. */
-import { STEP_SECONDS, type Step } from "../api/query";
-import type { FieldType, Source } from "../api/sources";
+import { STEP_SECONDS, type Aggregation, type Offset, type Step } from "../api/query";
+import type { FieldType, FieldDefinition, Source } from "../api/sources";
 import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
 import { groupGaps, pointGaps } from "./gaps";
+import { isCount } from "./plan";
 import type { Span } from "./range";
 import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
@@ -27,14 +28,17 @@ export interface Line {
   values: (number | null)[];
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
+  /** What stood there before, drawn beside the line itself. */
+  isBefore: boolean;
   /** The newest point itself; null for sums and counts, and where there is none. */
   newest: { at: number; value: number } | null;
 }
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
-  const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
+  const { aggregation, compare, kind } = view.plan;
+  const counted = kind === "grouped" && isCount(aggregation);
   // A point is no sum: beside sums of hours it would stand as the least by far.
-  const summed = view.plan.kind === "grouped" && view.plan.aggregation === "sum";
+  const derived = kind === "grouped" && DERIVED.includes(aggregation);
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
@@ -47,7 +51,7 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       id: fieldId(ref),
       ref,
       label: `${source.name} · ${ref.field}`,
-      unit: counted ? "points" : definition.type === "boolean" ? "" : (definition.unit ?? ""),
+      unit: counted ? COUNTED[aggregation]! : unitOf(definition, derived ? aggregation : null),
       type: counted ? "number" : definition.type,
       index,
       step: part.groupBy,
@@ -56,13 +60,38 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       values: [],
       lows: null,
       highs: null,
-      newest: summed && definition.type === "number" ? null : newest,
+      isBefore: false,
+      newest: derived && definition.type === "number" ? null : newest,
     };
     const table = part.tables.get(ref.sourceId);
-    if (table !== undefined) fill(line, table, part, view, newest?.at ?? null);
-    return [line];
+    if (table === undefined) return [line];
+    fill(line, table, part, view, newest?.at ?? null);
+    const previous = table.previous.get(ref.field);
+    if (compare === null || previous === undefined) return [line];
+    const before: Line = {
+      ...line,
+      id: `${line.id} before`,
+      label: `${line.label} · ${spanName(compare)} before`,
+      ...{ times: [], starts: [], values: [], lows: null, highs: null, isBefore: true, newest: null },
+    };
+    const none = new Map<string, (number | null)[]>();
+    const values = new Map([[ref.field, previous]]);
+    fill(before, { ...table, values, lows: none, highs: none }, part, view, null);
+    return [line, before];
   });
 }
+
+/** Aggregations whose results are not values of the field. */
+const DERIVED: Aggregation[] = ["sum", "range", "stddev", "delta", "increase", "rate"];
+const COUNTED: Partial<Record<Aggregation, string>> = { count: "points", distinct: "values" };
+
+function unitOf({ type, unit }: FieldDefinition, derived: Aggregation | null): string {
+  if (type === "boolean") return "";
+  return derived === "rate" ? `${unit ?? ""}/s` : (unit ?? "");
+}
+
+/** `1 d`, `4 w`. */
+const spanName = (offset: Offset): string => offset.replace(/(?=[a-z])/, " ");
 
 function newestOf(view: View, ref: FieldRef): Line["newest"] {
   const newest = view.newest.get(fieldId(ref));

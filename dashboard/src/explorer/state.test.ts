@@ -14,7 +14,8 @@ test("a state comes back from its address, whatever a field is called", () => {
     })),
     range: { kind: "last", preset: "7d" },
     aggregation: "max",
-    groupBy: "hour",
+    groupBy: "15m",
+    compare: "7d",
     live: true,
   };
   const route = routeOf(writeState(state));
@@ -26,13 +27,14 @@ test("what is no state is the default, and ids that are none are left out", () =
   const search = new URLSearchParams([
     ["f", "x.y.z"],
     ["f", `${BUCKET}.${SOURCE}.`],
-    ["agg", "median"],
+    ["agg", "mode"],
+    ["vs", "2d"],
     ["by", "second"],
     ["live", "1"],
     ["from", "2026-01-01"],
     ["to", "2026-01-02"],
   ]);
-  expect(readState(search)).toMatchObject({ fields: [], aggregation: "auto", groupBy: "auto", live: false });
+  expect(readState(search)).toMatchObject({ fields: [], aggregation: "auto", groupBy: "auto", compare: null, live: false });
 });
 
 test("a field stands once, and lines have a bound", () => {

@@ -1,5 +1,5 @@
 /** What the explorer shows, as it stands in the URL: a view can be shared by its address. Pure. */
-import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
+import { AGGREGATIONS, GROUPINGS, OFFSETS, type Aggregation, type GroupBy, type Offset } from "../api/query";
 import { endsNow, readRange, writeRange, type Range } from "./range";
 
 /** A field of a source. */
@@ -16,6 +16,8 @@ export interface ExplorerState {
   aggregation: Aggregation | "auto";
   /** `auto`: what the screen can show. `raw`: points, never grouped. */
   groupBy: GroupBy | "auto" | "raw";
+  /** By how much earlier the time is that is drawn beside the range. */
+  compare: Offset | null;
   live: boolean;
 }
 
@@ -41,11 +43,13 @@ export function readState(search: URLSearchParams): ExplorerState {
   const range = readRange(search);
   const aggregation = search.get("agg") as Aggregation | null;
   const groupBy = search.get("by") as GroupBy | "raw" | null;
+  const compare = search.get("vs") as Offset | null;
   return {
     fields: readFields(search).slice(0, FIELDS_MAX),
     range,
     aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
     groupBy: groupBy !== null && (groupBy === "raw" || GROUPINGS.includes(groupBy)) ? groupBy : "auto",
+    compare: compare !== null && OFFSETS.includes(compare) ? compare : null,
     live: search.get("live") === "1" && endsNow(range),
   };
 }
@@ -56,6 +60,7 @@ export function writeState(state: ExplorerState): string {
   writeRange(state.range, search);
   if (state.aggregation !== "auto") search.set("agg", state.aggregation);
   if (state.groupBy !== "auto") search.set("by", state.groupBy);
+  if (state.compare !== null) search.set("vs", state.compare);
   if (state.live && endsNow(state.range)) search.set("live", "1");
   return `#/explore?${search.toString()}`;
 }
@@ -67,4 +72,4 @@ export const fieldId = (ref: FieldRef): string => `${ref.bucketId}.${ref.sourceI
 
 /** A link to the explorer with these fields. */
 export const exploreHref = (fields: FieldRef[], range: Range = { kind: "last", preset: "24h" }): string =>
-  writeState({ fields: fields.slice(0, FIELDS_MAX), range, aggregation: "auto", groupBy: "auto", live: false });
+  writeState({ fields: fields.slice(0, FIELDS_MAX), range, aggregation: "auto", groupBy: "auto", compare: null, live: false });

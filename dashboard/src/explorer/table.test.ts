@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Columns } from "../api/query";
-import { joined, onlyExtremes, rowsOf, tablesOf, withBand } from "./table";
+import { joined, onlyExtremes, rowsOf, tablesOf } from "./table";
 
 const iso = (second: number) => new Date(second * 1000).toISOString();
 const columns = (rows: [second: number, source: string, value: number | null][]): Columns => ({
@@ -50,29 +50,6 @@ describe("tables", () => {
     const all = joined(before, tail, 2000, 3000);
     expect(all.get("a")?.values.get("v")).toEqual([2, 30, 50]);
     expect(all.get("b")?.values.get("v")).toEqual([7]);
-  });
-
-  test("a band comes from the answers for least and greatest, by time", () => {
-    const averages = tablesOf(
-      columns([
-        [1, "a", 2],
-        [2, "a", 3],
-      ]),
-    );
-    // A group that came in between stands in one answer only.
-    const least = tablesOf(columns([[2, "a", 1]]));
-    const greatest = tablesOf(
-      columns([
-        [1, "a", 8],
-        [2, "a", 9],
-        [3, "a", 9],
-      ]),
-    );
-    const table = withBand(averages, least, greatest).get("a")!;
-    expect([table.lows.get("v"), table.highs.get("v")]).toEqual([
-      [null, 1],
-      [8, 9],
-    ]);
   });
 
   test("rows come back in order of time, with what averages smoothed", () => {

@@ -7,6 +7,8 @@ export interface SourceTable {
   timestamps: string[];
   /** By field, as are the next two. */
   values: Map<string, Value[]>;
+  /** What stood there before; empty unless it was asked for. */
+  previous: Map<string, Value[]>;
   /** The least and the greatest of what an average smoothed. */
   lows: Map<string, (number | null)[]>;
   highs: Map<string, (number | null)[]>;
@@ -36,6 +38,7 @@ export function tablesOf(columns: Columns): Tables {
       times: pick(times),
       timestamps: pick(columns.timestamp),
       values: each(columns.values, (column) => column),
+      previous: each(columns.previous ?? {}, (column) => column),
       lows: each(stats, ({ min }) => min),
       highs: each(stats, ({ max }) => max),
       metadata: columns.metadata === undefined ? null : pick(columns.metadata),
@@ -74,6 +77,7 @@ function cut(table: SourceTable, start: number, end: number): SourceTable {
     times: part(table.times),
     timestamps: part(table.timestamps),
     values: parts(table.values),
+    previous: parts(table.previous),
     lows: parts(table.lows),
     highs: parts(table.highs),
     metadata: table.metadata === null ? null : part(table.metadata),
@@ -95,30 +99,11 @@ function appended(a: SourceTable, b: SourceTable): SourceTable {
     times: [...a.times, ...b.times],
     timestamps: [...a.timestamps, ...b.timestamps],
     values: both(a.values, b.values),
+    previous: both(a.previous, b.previous),
     lows: both(a.lows, b.lows),
     highs: both(a.highs, b.highs),
     metadata: a.metadata === null || b.metadata === null ? null : [...a.metadata, ...b.metadata],
   };
-}
-
-/** Averages with the least and greatest of what they average, where these were asked for by themselves. */
-export function withBand(average: Tables, least: Tables, greatest: Tables): Tables {
-  const band = (id: string, times: number[], from: Tables) => {
-    const table = from.get(id);
-    if (table === undefined) return new Map<string, (number | null)[]>();
-    const places = new Map(table.times.map((at, index) => [at, index]));
-    const numberAt = (column: Value[], at: number) => {
-      const value = column[places.get(at) ?? -1];
-      return typeof value === "number" ? value : null;
-    };
-    return new Map([...table.values].map(([field, column]) => [field, times.map((at) => numberAt(column, at))]));
-  };
-  return new Map(
-    [...average].map(([id, table]) => [
-      id,
-      { ...table, lows: band(id, table.times, least), highs: band(id, table.times, greatest) },
-    ]),
-  );
 }
 
 /** The least or the greatest of what averages smooth in their place: a step of the server's choice has no others. */

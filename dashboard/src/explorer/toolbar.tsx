@@ -1,7 +1,7 @@
 /** Range, grouping, zoom and live: everything that changes the view but its lines. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
+import { AGGREGATIONS, GROUPINGS, OFFSETS, type Aggregation, type GroupBy, type Offset } from "../api/query";
 import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
@@ -19,6 +19,7 @@ import {
   type Span,
 } from "./range";
 import type { ExplorerState } from "./state";
+import { stepName } from "./steps";
 
 interface ToolbarProps {
   state: ExplorerState;
@@ -121,8 +122,18 @@ export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) 
             onChange={(value) => onChange({ groupBy: value as GroupBy | "auto" | "raw" })}
             options={[
               { value: "auto", label: "auto" },
-              ...GROUPINGS.map((name) => ({ value: name, label: `by ${name}` })),
+              ...GROUPINGS.map((name) => ({ value: name, label: `by ${stepName(name)}` })),
               { value: "raw", label: "raw" },
+            ]}
+          />
+          <SelectField
+            label="Comparison"
+            labelHidden
+            value={state.compare ?? ""}
+            onChange={(value) => onChange({ compare: value === "" ? null : (value as Offset) })}
+            options={[
+              { value: "", label: "no comparison" },
+              ...OFFSETS.map((offset) => ({ value: offset, label: OFFSET_NAMES[offset] })),
             ]}
           />
         </div>
@@ -139,6 +150,13 @@ export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) 
     </div>
   );
 }
+
+const OFFSET_NAMES: Record<Offset, string> = {
+  "1d": "and the day before",
+  "7d": "and the week before",
+  "28d": "and 4 weeks before",
+  "364d": "and the year before",
+};
 
 interface TypedRangeProps {
   range: Range;

@@ -1,5 +1,5 @@
 /** Inputs and times of a rule. Only fields that the rule's kind can evaluate are offered. */
-import { AGGREGATIONS, GROUPINGS } from "../api/query";
+import type { Aggregation, GroupBy } from "../api/query";
 import type { FieldType } from "../api/sources";
 import { formatSpan } from "../app/format";
 import { Button } from "../parts/button";
@@ -13,6 +13,9 @@ export interface RuleFieldsProps {
   error: Error | null;
   onChange: (part: Partial<RuleDraft>) => void;
 }
+
+const AGGREGATIONS: Aggregation[] = ["avg", "sum", "min", "max", "count"];
+const GROUPINGS: GroupBy[] = ["minute", "hour", "day", "week", "month"];
 
 /** Anything can be counted; only numbers have averages and the like. */
 const groupingsOf = (type: FieldType | undefined) =>

@@ -62,12 +62,29 @@ struct Entry<C> {
     content: C,
 }
 
+/// The fields of a cell with their numbers, ascending.
+pub struct CellValues<'c, C> {
+    first: Option<&'c Entry<C>>,
+    rest: std::slice::Iter<'c, Entry<C>>,
+}
+
+impl<'c, C> Iterator for CellValues<'c, C> {
+    type Item = (u32, &'c C);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.first.take().or_else(|| self.rest.next())?;
+        Some((entry.field, &entry.content))
+    }
+}
+
 impl<C: Content> Cell<C> {
     /// The fields with values, ascending by their numbers.
-    pub fn values(&self) -> impl Iterator<Item = (u32, &C)> {
-        std::iter::once(&self.first)
-            .chain(&self.rest)
-            .map(|entry| (entry.field, &entry.content))
+    pub fn values(&self) -> CellValues<'_, C> {
+        CellValues {
+            first: Some(&self.first),
+            rest: self.rest.iter(),
+        }
     }
 
     /// The same, owned.

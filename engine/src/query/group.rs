@@ -250,20 +250,31 @@ impl<'b> Walk<'_, 'b> {
         let grouping = &mut *self.grouping;
         grouping.touched.cells += cells.len() as u64;
         let are_steps = LocalStep::from(level) == step;
-        for cell in cells {
-            let start_ns = match are_steps {
-                true => starts_ns[cell],
-                false => step.start_ns(starts_ns[cell]),
+        let mut rest = cells;
+        while let Some(&cell_ns) = starts_ns.get(rest.start).filter(|_| !rest.is_empty()) {
+            // The cells of a step follow each other.
+            let (start_ns, past) = match are_steps {
+                true => (cell_ns, rest.start + 1),
+                false => {
+                    let next_ns = step.next_ns(cell_ns);
+                    let of_step = starts_ns[rest.clone()]
+                        .iter()
+                        .take_while(|cell_ns| **cell_ns < next_ns);
+                    (step.start_ns(cell_ns), rest.start + of_step.count().max(1))
+                }
             };
+            let of_step = rest.start..past;
+            rest.start = past;
             if !grouping.cells.admits(start_ns, source) {
                 continue;
             }
             for (number, column) in columns {
-                if let Some(aggregate) = column.get(cell)
-                    && aggregate.count > 0
-                    && let Some(into) = grouping.cells.entry(start_ns, source, *number)?
-                {
-                    into.merge(aggregate);
+                let of_column = column.get(of_step.clone()).unwrap_or_default();
+                let mut aggregates = of_column.iter().filter(|aggregate| aggregate.count > 0);
+                let Some(first) = aggregates.next() else { continue };
+                if let Some(into) = grouping.cells.entry(start_ns, source, *number)? {
+                    into.merge(first);
+                    aggregates.for_each(|aggregate| into.merge(aggregate));
                 }
             }
         }

@@ -24,7 +24,7 @@ mod scan;
 mod statistics;
 
 pub use budget::{Budget, Held};
-pub use cells::{Cell, Content, Wanted};
+pub use cells::{Cell, CellValues, Content, Wanted};
 pub use count::HourCounts;
 pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;

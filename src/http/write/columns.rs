@@ -10,8 +10,10 @@ use crate::service::query::{
     Aggregations, Answer, Column, FieldNames, GroupField, GroupRow, GroupValue, Groups, Held, Points,
     QueryResult, Run, RunExpression, Scalar,
 };
-use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
+use crate::timestamp::TimestampFormatter;
 
+/// Entries of an array are counted against the query's memory whenever they have so many bytes.
+const CHUNK_BYTES: usize = 4_096;
 /// Estimated size of a value in the answer.
 const VALUE_BYTES: usize = 20;
 
@@ -95,20 +97,22 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(rows.len())
 }
 
-/// Fields of groups, sorted by the index of their name and by row.
+/// Fields of groups by the indexes of their names, each with its rows in order.
 struct GroupFields<'a> {
     names: FieldNames<'a>,
-    fields: Vec<(u32, u32, GroupField<'a>)>,
+    fields: Vec<Vec<(u32, GroupField<'a>)>>,
     rows: usize,
 }
 
 fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let mut held = answer.hold();
     let fields = GroupFields::of(groups, |row| groups.fields(row), &mut held)?;
-    answer.reserve(256 + VALUE_BYTES * (groups.len() + fields.fields.len()))?;
+    let values: usize = fields.fields.iter().map(Vec::len).sum();
+    answer.reserve(256 + VALUE_BYTES * (groups.len() + values))?;
     let mut columns = Columns::begin(answer)?;
+    let mut timestamps = TimestampFormatter::default();
     columns.array("timestamp", groups.rows(), |row, out| {
-        write_quoted(format_timestamp_ns(row.start_ns).as_bytes(), out);
+        write_quoted(timestamps.format(row.start_ns).as_bytes(), out);
     })?;
     if !groups.is_merged() {
         let source_ids = groups.rows().filter_map(|row| row.source_id);
@@ -119,7 +123,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     write_values("values", groups, &fields, &mut columns)?;
     if groups.downsampled.is_some() {
         columns.object("stats")?;
-        for (field, name) in (0..).zip(fields.names.names()) {
+        for (field, name) in fields.names.names().iter().enumerate() {
             // Results of expressions have none.
             let stats = || {
                 fields
@@ -159,7 +163,7 @@ fn write_values(
     columns: &mut Columns<'_, '_>,
 ) -> Result<(), ServiceError> {
     columns.object(member)?;
-    for (field, name) in (0..).zip(fields.names.names()) {
+    for (field, name) in fields.names.names().iter().enumerate() {
         let of_field = || fields.of_field(field);
         match groups.aggregations {
             Aggregations::One(one) => {
@@ -191,18 +195,28 @@ impl<'a> GroupFields<'a> {
         held: &mut Held<'_>,
     ) -> Result<Self, ServiceError> {
         let mut names = FieldNames::default();
-        let mut fields = Vec::new();
-        let mut by_schema: HashMap<usize, Vec<&'a Arc<str>>> = HashMap::new();
+        let mut fields: Vec<Vec<(u32, GroupField<'a>)>> = Vec::new();
+        // The names of each schema that occurs, and their indexes in the answer as far as they are known.
+        let mut by_schema: HashMap<usize, Vec<(&'a Arc<str>, Option<u32>)>> = HashMap::new();
         for (index, row) in (0..).zip(groups.rows()) {
-            let own = by_schema
-                .entry(row.schema)
-                .or_insert_with(|| groups.names(row.schema));
+            let own = by_schema.entry(row.schema).or_insert_with(|| {
+                let names = groups.names(row.schema).into_iter();
+                names.map(|name| (name, None)).collect()
+            });
             for field in fields_of(row) {
-                held.reserve(&mut fields, 1)?;
-                fields.push((names.index(own[field.index as usize], held)?, index, field));
+                let (name, known) = &mut own[field.index as usize];
+                let place = match known {
+                    Some(place) => *place,
+                    None => *known.insert(names.index(name, held)?),
+                } as usize;
+                if place == fields.len() {
+                    held.reserve(&mut fields, 1)?;
+                    fields.push(Vec::new());
+                }
+                held.reserve(&mut fields[place], 1)?;
+                fields[place].push((index, field));
             }
         }
-        fields.sort_unstable_by_key(|(name, row, _)| (*name, *row));
         Ok(GroupFields {
             names,
             fields,
@@ -211,13 +225,11 @@ impl<'a> GroupFields<'a> {
     }
 
     /// A field of each row.
-    fn of_field(&self, name: u32) -> impl Iterator<Item = Option<GroupField<'a>>> {
-        let first = self.fields.partition_point(|(other, ..)| *other < name);
-        let past = self.fields.partition_point(|(other, ..)| *other <= name);
-        let mut fields = self.fields[first..past].iter().peekable();
+    fn of_field(&self, name: usize) -> impl Iterator<Item = Option<GroupField<'a>>> {
+        let mut fields = self.fields[name].iter().peekable();
         (0..self.rows).map(move |row| {
-            let field = fields.next_if(|(_, other, _)| *other as usize == row);
-            field.map(|(.., field)| *field)
+            let field = fields.next_if(|(other, _)| *other as usize == row);
+            field.map(|(_, field)| *field)
         })
     }
 }
@@ -268,15 +280,24 @@ impl<'o, 'b> Columns<'o, 'b> {
         mut write: impl FnMut(T, &mut Vec<u8>),
     ) -> Result<(), ServiceError> {
         self.name(name, b'[')?;
-        for (index, entry) in entries.into_iter().enumerate() {
+        let mut entries = entries.into_iter().peekable();
+        while entries.peek().is_some() {
             self.answer.write(|out| {
-                if index > 0 {
+                let start = out.len();
+                for entry in entries.by_ref() {
+                    write(entry, out);
                     out.push(b',');
+                    if out.len() - start >= CHUNK_BYTES {
+                        break;
+                    }
                 }
-                write(entry, out);
             })?;
         }
-        self.answer.write(|out| out.push(b']'))
+        self.answer.write(|out| match out.last_mut() {
+            // Behind the last entry.
+            Some(last) if *last == b',' => *last = b']',
+            _ => out.push(b']'),
+        })
     }
 
     /// Writes an array of values, with null where there is none.

@@ -12,7 +12,7 @@ use crate::service::query::{
     Aggregation, Aggregations, Answer, Column, GroupField, GroupRow, GroupValue, Groups, Held, PIECE_BYTES,
     Points, QueryResult, Run, RunExpression, Scalar,
 };
-use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
+use crate::timestamp::{TimestampFormatter, TimestampText};
 
 /// Estimated size of a point in the answer.
 const POINT_BYTES: usize = 160;
@@ -153,6 +153,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     let mut held = answer.hold();
     // The fields of each schema that occurs, with whether they are also members of the group itself.
     let mut fields: HashMap<usize, Vec<(bool, Vec<u8>)>> = HashMap::new();
+    let mut timestamps = TimestampFormatter::default();
     for (index, row) in groups.rows().enumerate() {
         let fields = match fields.entry(row.schema) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -167,7 +168,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
             if index > 0 {
                 out.push(b',');
             }
-            write_group(groups, row, fields, out);
+            write_group(groups, row, fields, &timestamps.format(row.start_ns), out);
         })?;
     }
     answer.write(|out| out.push(b']'))?;
@@ -175,8 +176,13 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(groups.len())
 }
 
-fn write_group(groups: &Groups<'_>, row: GroupRow<'_>, names: &[(bool, Vec<u8>)], out: &mut Vec<u8>) {
-    let start = format_timestamp_ns(row.start_ns);
+fn write_group(
+    groups: &Groups<'_>,
+    row: GroupRow<'_>,
+    names: &[(bool, Vec<u8>)],
+    start: &TimestampText,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(br#"{"timestamp":""#);
     out.extend_from_slice(start.as_bytes());
     out.extend_from_slice(br#"","time":""#);

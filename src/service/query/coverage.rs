@@ -12,7 +12,7 @@ use crate::catalog::FieldType;
 use crate::error::ServiceError;
 
 /// The aggregated fields of a schema.
-pub(super) struct Covered {
+pub struct Covered {
     /// The fields that are aggregated by their values.
     pub(super) values: SourceFields,
     /// Boolean fields that are aggregated to the share of time in which they are true.
@@ -21,7 +21,7 @@ pub(super) struct Covered {
 
 /// Fields of a source.
 #[derive(Default)]
-pub(super) struct SourceFields {
+pub struct SourceFields {
     /// Their ordinals, ascending.
     pub(super) ordinals: Vec<u16>,
     /// Their numbers in cells.
@@ -31,7 +31,7 @@ pub(super) struct SourceFields {
 }
 
 /// A field of the answer.
-pub(super) struct CoveredField<'p> {
+pub struct CoveredField<'p> {
     pub(super) name: &'p Arc<str>,
     /// The types that it has, by their index; in merged sources there may be several.
     kinds: [bool; FieldType::ALL.len()],
@@ -40,7 +40,7 @@ pub(super) struct CoveredField<'p> {
 }
 
 /// The aggregated fields of all schemas.
-pub(super) struct Coverage<'p> {
+pub struct Coverage<'p> {
     pub(super) by_schema: Vec<Covered>,
     /// With merged sources, fields of the same name are one field. Its values of different types have different numbers,
     /// so that each aggregation finds those that it covers.

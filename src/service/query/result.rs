@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::query::{Cell, Held, Page};
+use engine::query::{Cell, CellValues, Held, Page};
 use engine::rows::Scalar;
 use engine::{Aggregate, Column, Columns};
 
@@ -294,59 +294,90 @@ impl<'a> Groups<'a> {
     }
 
     /// The fields of a group, each with all its values.
-    pub fn fields(&self, row: GroupRow<'a>) -> impl Iterator<Item = GroupField<'a>> {
-        let (cell, table) = match row.values {
-            RowValues::Cell(cell) => (Some(cell), None),
-            RowValues::Table(row) => (None, Some(&*row.values)),
-        };
-        let of_cell = cell
-            .into_iter()
-            .flat_map(move |cell| self.fields_of_cell(cell, row.schema));
-        of_cell.chain(fields_of_values(table.unwrap_or_default()))
+    pub fn fields(&self, row: GroupRow<'a>) -> Fields<'a> {
+        match row.values {
+            RowValues::Cell(cell) => Fields::Cell {
+                values: cell.values(),
+                next: None,
+                coverage: self.coverage,
+                schema: row.schema,
+                is_share: self.downsampled.is_some(),
+            },
+            RowValues::Table(row) => Fields::Table(&row.values),
+        }
     }
 
     /// What stood in the place of a group before.
-    pub fn previous(&self, row: GroupRow<'a>) -> impl Iterator<Item = GroupField<'a>> {
-        let values = match row.values {
-            RowValues::Table(row) => row.previous.as_deref(),
-            RowValues::Cell(_) => None,
-        };
-        fields_of_values(values.unwrap_or_default())
-    }
-
-    fn fields_of_cell(&self, cell: &'a Cell, schema: usize) -> impl Iterator<Item = GroupField<'a>> {
-        let (coverage, is_share) = (self.coverage, self.downsampled.is_some());
-        let numbered = cell
-            .values()
-            .map(move |(number, aggregate)| (coverage.field_of(schema, number), aggregate));
-        let mut numbered = numbered.peekable();
-        std::iter::from_fn(move || {
-            let ((index, kind), aggregate) = numbered.next()?;
-            // Values of other types, of merged sources.
-            let mut others = 0;
-            while let Some((_, other)) = numbered.next_if(|((other, _), _)| *other == index) {
-                others += other.count;
-            }
-            Some(GroupField {
-                index,
-                values: FieldValues::Cell {
-                    // The share of time true is an average.
-                    kind: if is_share { FieldType::Number } else { kind },
-                    aggregate,
-                    others,
-                },
-            })
+    pub fn previous(&self, row: GroupRow<'a>) -> Fields<'a> {
+        Fields::Table(match row.values {
+            RowValues::Table(row) => row.previous.as_deref().unwrap_or_default(),
+            RowValues::Cell(_) => &[],
         })
     }
 }
 
-/// The fields of values that are sorted by field.
-fn fields_of_values<'a>(values: &'a [TableValue]) -> impl Iterator<Item = GroupField<'a>> {
-    let fields = values.chunk_by(|one, other| one.field == other.field);
-    fields.map(|values| GroupField {
-        index: values[0].field,
-        values: FieldValues::Table(values),
-    })
+/// The fields of a group.
+pub enum Fields<'a> {
+    /// Of a cell, in which values of different types have different numbers.
+    Cell {
+        values: CellValues<'a, Aggregate>,
+        /// The value that follows.
+        next: Option<(u32, &'a Aggregate)>,
+        coverage: &'a Coverage<'a>,
+        schema: usize,
+        /// Whether booleans are averages: the share of time in which they are true.
+        is_share: bool,
+    },
+    /// Of values that are sorted by field.
+    Table(&'a [TableValue]),
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = GroupField<'a>;
+
+    fn next(&mut self) -> Option<GroupField<'a>> {
+        match self {
+            Fields::Cell {
+                values,
+                next,
+                coverage,
+                schema,
+                is_share,
+            } => {
+                let (number, aggregate) = next.take().or_else(|| values.next())?;
+                let (index, kind) = coverage.field_of(*schema, number);
+                // Values of other types, of merged sources.
+                let mut others = 0;
+                if coverage.is_merged {
+                    for (number, other) in values.by_ref() {
+                        if coverage.field_of(*schema, number).0 != index {
+                            *next = Some((number, other));
+                            break;
+                        }
+                        others += other.count;
+                    }
+                }
+                Some(GroupField {
+                    index,
+                    values: FieldValues::Cell {
+                        kind: if *is_share { FieldType::Number } else { kind },
+                        aggregate,
+                        others,
+                    },
+                })
+            }
+            Fields::Table(values) => {
+                let index = values.first()?.field;
+                let of_field = values.iter().take_while(|value| value.field == index).count();
+                let (own, rest) = values.split_at(of_field);
+                *values = rest;
+                Some(GroupField {
+                    index,
+                    values: FieldValues::Table(own),
+                })
+            }
+        }
+    }
 }
 
 /// A field of a group.
