@@ -62,6 +62,9 @@ pub const PASSWORD_CHARS_MIN: usize = 10;
 /// Characters of a password.
 pub const PASSWORD_CHARS_MAX: usize = 128;
 
+/// Seconds for which the former value of a rotated key works.
+pub const KEY_OVERLAP_SECONDS_MAX: u64 = 604_800;
+
 /// Fields of a schema, including fields added while ingesting.
 pub const SCHEMA_FIELDS_MAX: usize = 256;
 /// Characters of a field's name.

@@ -379,7 +379,11 @@ async fn flush_key_touches(service: &Service) {
 }
 
 async fn save_calls(service: &Service) {
-    if let Err(error) = service.save_calls().await {
+    let saved = match service.save_calls().await {
+        Ok(()) => service.save_key_calls().await,
+        failed => failed,
+    };
+    if let Err(error) = saved {
         tracing::warn!(%error, "call counts could not be stored yet");
     }
 }

@@ -8,8 +8,8 @@ use super::holdings::HoldingsTracker;
 use super::state::{BucketEntry, OrganizationEntry, SourceById};
 use super::text_bytes::{self, of_user};
 use super::{
-    Bucket, Catalog, Command, Field, Key, MonthCalls, MonthDay, NewSource, Organization, Revisions, Rule,
-    Schema, Source, SourceSettings, User, Webhook,
+    Bucket, Catalog, Command, Field, FormerValue, Key, KeyHash, MonthCalls, MonthDay, NewSource,
+    Organization, Revisions, Rule, Schema, Source, SourceSettings, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -56,6 +56,19 @@ impl Catalog {
                 }
             }
             Command::KeyCreated { key } => self.add_key(key.clone()),
+            Command::KeyRotated {
+                key_id,
+                hash,
+                shown_prefix,
+                former_until_ns,
+            } => self.rotate_key(*key_id, *hash, shown_prefix, *former_until_ns),
+            Command::KeyCallsCounted { totals } => {
+                for (id, month, calls) in totals {
+                    if let Some(key) = self.keys.get(*id) {
+                        key.calls.restore(*month, *calls);
+                    }
+                }
+            }
             Command::KeyDeleted { key_id } => self.delete_key(*key_id),
             Command::KeysTouched { touches } => {
                 for (id, minute) in touches {
@@ -191,7 +204,7 @@ impl Catalog {
         };
         if owner_exists {
             self.update_holdings(self.organization_of_key(&key), |it| it.count_key(1, &key));
-            self.key_by_hash.insert(key.hash, Arc::clone(&key));
+            self.index_key(&key);
             self.keys.insert(ordinal, key);
         }
     }
@@ -243,9 +256,40 @@ impl Catalog {
         }
     }
 
+    /// Makes the key findable by its values.
+    fn index_key(&mut self, key: &Arc<Key>) {
+        for hash in key.hashes() {
+            self.key_by_hash.insert(hash, Arc::clone(key));
+        }
+    }
+
+    fn rotate_key(&mut self, id: ObjectId, hash: KeyHash, shown_prefix: &str, former_until_ns: Option<i64>) {
+        let Some(key) = self.keys.get(id).cloned() else {
+            return;
+        };
+        for hash in key.hashes() {
+            self.key_by_hash.remove(&hash);
+        }
+        let former = |until_ns| FormerValue {
+            hash: key.hash,
+            until_ns,
+        };
+        let former = former_until_ns.map(former);
+        self.keys.change(id, |key| {
+            key.former = former;
+            key.hash = hash;
+            key.shown_prefix = shown_prefix.into();
+        });
+        if let Some(key) = self.keys.get(id).cloned() {
+            self.index_key(&key);
+        }
+    }
+
     fn delete_key(&mut self, id: ObjectId) {
         if let Some(key) = self.keys.remove(id) {
-            self.key_by_hash.remove(&key.hash);
+            for hash in key.hashes() {
+                self.key_by_hash.remove(&hash);
+            }
             self.update_holdings(self.organization_of_key(&key), |it| it.count_key(-1, &key));
         }
     }
@@ -269,7 +313,9 @@ impl Catalog {
         };
         let (keys, rules) = (self.keys.remove_all_of(id), self.rules.remove_all_of(id));
         for key in &keys {
-            self.key_by_hash.remove(&key.hash);
+            for hash in key.hashes() {
+                self.key_by_hash.remove(&hash);
+            }
         }
         for source in entry.sources.members.iter() {
             self.sources.remove(&source.id);

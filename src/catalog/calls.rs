@@ -30,7 +30,7 @@ pub struct CallCounts {
 }
 
 /// The count of an organization in a month.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MonthCalls {
     /// The month that is counted: that of the clock, unless it was set back.
     pub month: MonthDay,
@@ -141,11 +141,11 @@ impl CallCounts {
     }
 }
 
-fn packed(it: MonthCalls) -> u64 {
+pub(super) fn packed(it: MonthCalls) -> u64 {
     u64::from(it.month) << CALLS_BITS | it.calls.min(CALLS_MAX)
 }
 
-fn unpacked(packed: u64) -> MonthCalls {
+pub(super) fn unpacked(packed: u64) -> MonthCalls {
     MonthCalls {
         month: (packed >> CALLS_BITS) as MonthDay,
         calls: packed & CALLS_MAX,

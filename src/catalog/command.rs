@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key, MonthDay,
+    AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key, KeyHash, MonthDay,
     Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings, RuleState,
     SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
 };
@@ -49,6 +49,17 @@ pub enum Command {
     CallsCounted { totals: Vec<(ObjectId, MonthDay, u64)> },
     /// Creates a key of an organization or of a bucket.
     KeyCreated { key: Key },
+    /// Gives a key a new value; the former one may work for some time.
+    KeyRotated {
+        key_id: ObjectId,
+        hash: KeyHash,
+        shown_prefix: Box<str>,
+        /// Until when the former value works, in UTC nanoseconds; absent if it does not.
+        #[serde(default)]
+        former_until_ns: Option<i64>,
+    },
+    /// Calls with keys in a month: key, month, count.
+    KeyCallsCounted { totals: Vec<(ObjectId, MonthDay, u64)> },
     /// Deletes a key, which stops working.
     KeyDeleted { key_id: ObjectId },
     /// The minutes, since the epoch, in which keys were last used.

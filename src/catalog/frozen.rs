@@ -62,6 +62,7 @@ impl Catalog {
                 ordinal,
                 key: Arc::clone(key),
                 last_used_minute: key.last_used_minute.minute(),
+                calls: key.calls.latest(),
             })
         }));
         objects.extend(self.rules().cloned().map(Object::Rule));

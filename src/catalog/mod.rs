@@ -54,7 +54,7 @@ pub use delivery::{
 };
 pub use frozen::{Change, Frozen};
 pub use holdings::Holdings;
-pub use key::{Key, KeyHash, KeyType, LastUse};
+pub use key::{FormerValue, Key, KeyCalls, KeyHash, KeyType, LastUse};
 pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
 pub use load::{CatalogLoader, SnapshotError};
 pub(crate) use names::names;

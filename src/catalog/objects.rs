@@ -11,8 +11,8 @@ use super::object_key::{Kind, NOBODY};
 use super::pages::Page;
 use super::registry::Owned;
 use super::{
-    Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key, MonthDay,
-    ObjectKey, Organization, Receiver, Rule, Schema, SnapshotError, Source, User, Webhook,
+    Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key, MonthCalls,
+    MonthDay, ObjectKey, Organization, Receiver, Rule, Schema, SnapshotError, Source, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -40,7 +40,7 @@ pub(super) enum Object {
 
 /// Identifies a version of an object without reading it: its address, and a number that distinguishes what is at the
 /// same address.
-pub(super) type Identity = (usize, u32);
+pub(super) type Identity = (usize, u64);
 
 fn address<T>(pointer: &Arc<T>) -> usize {
     Arc::as_ptr(pointer).addr()
@@ -70,8 +70,11 @@ impl Object {
             Self::Root(_) | Self::Calls(_) => return None,
             Self::Organization(it) => (address(&it.organization), 0),
             Self::User(it) => (address(it), 0),
-            Self::Bucket(it) => (address(&it.bucket), it.next_source_ordinal),
-            Self::Key(it) => (address(&it.key), it.last_used_minute),
+            Self::Bucket(it) => (address(&it.bucket), it.next_source_ordinal.into()),
+            Self::Key(it) => (
+                address(&it.key),
+                u64::from(it.last_used_minute) << 32 | u64::from(it.calls.calls as u32),
+            ),
             Self::Sources(_, page) => (address(page), 0),
             Self::Rule(it) => (address(it), 0),
             Self::Webhook(it) => (address(&it.webhook), 0),
@@ -93,7 +96,7 @@ impl Object {
             Self::User(it) => rmp_serde::to_vec_named(it),
             Self::Bucket(it) => rmp_serde::to_vec_named(it),
             Self::Key(it) => rmp_serde::to_vec_named(&KeyImage {
-                key: Arc::new(it.key.with_last_used_minute(it.last_used_minute)),
+                key: Arc::new(it.key.with_uses(it.last_used_minute, it.calls)),
                 ..*it
             }),
             Self::Sources(_, page) => rmp_serde::to_vec_named(&SourcesImage::of(page.iter())),
@@ -185,12 +188,17 @@ pub(super) struct KeyImage {
     /// The last use at the time of a snapshot; it changes behind the pointer.
     #[serde(skip)]
     pub last_used_minute: u32,
+    /// The calls at that time.
+    #[serde(skip)]
+    pub calls: MonthCalls,
 }
 
-/// The other members of a key never change, and no other key has its ordinal.
+/// Besides its uses, only a rotation changes a key, and no other key has its ordinal.
 impl PartialEq for KeyImage {
     fn eq(&self, other: &Self) -> bool {
-        (self.ordinal, self.last_used_minute) == (other.ordinal, other.last_used_minute)
+        let uses = |it: &Self| (it.ordinal, it.last_used_minute, it.calls);
+        let values = |it: &Self| (it.key.hash, it.key.former);
+        uses(self) == uses(other) && values(self) == values(other)
     }
 }
 

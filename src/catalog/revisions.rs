@@ -64,11 +64,12 @@ impl Catalog {
             | Command::PasswordChanged { .. }
             | Command::SessionEnded { .. }
             | Command::CallsCounted { .. }
+            | Command::KeyCallsCounted { .. }
             | Command::KeysTouched { .. } => return,
             Command::OrganizationRenamed { organization_id, .. }
             | Command::PlanChanged { organization_id, .. } => (Some(*organization_id), &[ORGANIZATION]),
             Command::KeyCreated { key } => (Some(key.organization_id), &[KEYS]),
-            Command::KeyDeleted { key_id } => {
+            Command::KeyDeleted { key_id } | Command::KeyRotated { key_id, .. } => {
                 let key = self.keys.get(*key_id);
                 (key.map(|key| self.organization_of_key(key)), &[KEYS])
             }

@@ -119,6 +119,11 @@ impl Catalog {
         self.keys.iter().map(|(_, key)| key)
     }
 
+    /// A key.
+    pub fn key(&self, id: ObjectId) -> Option<&Arc<Key>> {
+        self.keys.get(id)
+    }
+
     /// The key with this SHA-256.
     pub fn key_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<Key>> {
         self.key_by_hash.get(&Bytes(*hash))

@@ -67,8 +67,61 @@ fn key(id_of_key: u64, bucket_id: Option<ObjectId>, hash: [u8; 32]) -> Key {
         hash: Bytes(hash),
         shown_prefix: "svc".into(),
         created_at_ns: 0,
+        expires_at_ns: None,
+        former: None,
         last_used_minute: LastUse::default(),
+        calls: KeyCalls::default(),
     }
+}
+
+#[test]
+fn a_key_accepts_its_values_until_their_ends() {
+    let mut catalog = with_bucket();
+    let with_end = Key {
+        expires_at_ns: Some(1_000),
+        ..key(7, None, [1; 32])
+    };
+    catalog.apply(&Command::KeyCreated { key: with_end });
+    let works = |catalog: &Catalog, value: u8, now_ns: i64| {
+        let hash = Bytes([value; 32]);
+        let key = catalog.key_by_hash(&hash.0);
+        key.is_some_and(|key| key.accepts(&hash, now_ns))
+    };
+    assert!(
+        works(&catalog, 1, 999) && !works(&catalog, 1, 1_000),
+        "it has expired"
+    );
+    let rotate = |catalog: &mut Catalog, value: u8, former_until_ns| {
+        catalog.apply(&Command::KeyRotated {
+            key_id: id(7),
+            hash: Bytes([value; 32]),
+            shown_prefix: "new".into(),
+            former_until_ns,
+        });
+    };
+    catalog.key(id(7)).unwrap().calls.count(20_000);
+    rotate(&mut catalog, 2, Some(500));
+    assert!(
+        works(&catalog, 1, 499) && !works(&catalog, 1, 500),
+        "the former value has ended"
+    );
+    assert!(works(&catalog, 2, 999) && !works(&catalog, 2, 1_000));
+    assert_eq!(
+        catalog.key(id(7)).unwrap().calls.in_month(20_000),
+        1,
+        "counts stay"
+    );
+    rotate(&mut catalog, 3, Some(900));
+    assert!(!works(&catalog, 1, 0), "one former value at most");
+    assert!(works(&catalog, 2, 0) && works(&catalog, 3, 0));
+    rotate(&mut catalog, 4, None);
+    assert_eq!(
+        [1, 2, 3, 4].map(|value| works(&catalog, value, 0)),
+        [false, false, false, true]
+    );
+    rotate(&mut catalog, 5, Some(900));
+    catalog.apply(&Command::KeyDeleted { key_id: id(7) });
+    assert!(catalog.key_by_hash.is_empty(), "deletion ends all");
 }
 
 /// Asserts that every index agrees with the resources.

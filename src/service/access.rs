@@ -163,12 +163,15 @@ impl Service {
     /// Admits the caller of an API key: records the key's use and counts the call.
     ///
     /// # Errors
-    /// 401 when the key is unknown or deleted.
+    /// 401 when the key is unknown, deleted or expired.
     pub fn admit_key(&self, presented: &[u8]) -> Result<Admission, ServiceError> {
         let hash = keys::hash_of(presented);
         let now_ns = self.now_ns();
         self.catalog.read(|catalog| {
-            let key = catalog.key_by_hash(&hash.0).ok_or_else(unknown_key)?;
+            let key = catalog.key_by_hash(&hash.0);
+            let key = key
+                .filter(|key| key.accepts(&hash, now_ns))
+                .ok_or_else(unknown_key)?;
             let minute = minute_of(now_ns);
             if key.touch(minute) {
                 self.unsaved_key_uses.lock().push((key.id, minute));
@@ -183,19 +186,25 @@ impl Service {
             };
             // An evaluator that polls each minute must not use up the quota.
             let is_counted = key.kind != KeyType::Integration;
-            Ok(self.admit(catalog, caller, is_counted, now_ns))
+            let admission = self.admit(catalog, caller, is_counted, now_ns);
+            if !admission.call.is_refused() {
+                self.count_key_call(key, now_ns);
+            }
+            Ok(admission)
         })
     }
 
     /// Checks that a key is known. The call does not count.
     ///
     /// # Errors
-    /// 401 when it is unknown or deleted.
+    /// 401 when it is unknown, deleted or expired.
     pub fn check_key(&self, presented: &[u8]) -> Result<(), ServiceError> {
         let hash = keys::hash_of(presented);
-        let is_known = self
-            .catalog
-            .read(|catalog| catalog.key_by_hash(&hash.0).is_some());
+        let now_ns = self.now_ns();
+        let is_known = self.catalog.read(|catalog| {
+            let key = catalog.key_by_hash(&hash.0);
+            key.is_some_and(|key| key.accepts(&hash, now_ns))
+        });
         if is_known { Ok(()) } else { Err(unknown_key()) }
     }
 
@@ -247,7 +256,7 @@ fn user_of<'a>(catalog: &'a Catalog, claims: &Claims) -> Result<&'a User, Servic
 }
 
 pub(super) fn unknown_key() -> ServiceError {
-    ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
+    ServiceError::unauthorized("the API key is invalid, expired or deleted; check X-API-Key")
 }
 
 /// Minutes since the epoch.

@@ -102,6 +102,8 @@ pub struct Service {
     unsaved_key_uses: Mutex<Vec<(ObjectId, u32)>>,
     /// Organizations with calls that are not in the log yet, without duplicates.
     unsaved_calls: Mutex<Vec<ObjectId>>,
+    /// Keys with calls that are not durable yet.
+    unsaved_key_calls: Mutex<Vec<ObjectId>>,
     /// Makes changes durable.
     decisions: Decisions,
     ingested: Sharded<IngestCounts>,
@@ -161,6 +163,7 @@ impl Service {
             tokens: Tokens::new(&secret, name_of_shard)?,
             unsaved_key_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
+            unsaved_key_calls: Mutex::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),
         })

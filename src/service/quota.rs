@@ -8,7 +8,7 @@ use engine::Unit;
 
 use super::Service;
 use super::sliding_window::seconds_until;
-use crate::catalog::{CallCounts, Catalog, Command, MonthDay, Plan};
+use crate::catalog::{CallCounts, Catalog, Command, Key, MonthDay, Plan};
 use crate::clock::{DAY_NS, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -37,6 +37,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether the month's calls are used up.
+    pub fn is_refused(&self) -> bool {
+        self.used_up.is_some()
+    }
+
     /// Checks that the month's calls are not used up.
     ///
     /// # Errors
@@ -99,6 +104,48 @@ impl Service {
             }),
             used_up: is_refused.then_some(organization.plan),
         }
+    }
+
+    /// Counts a call with a key, for lists of keys.
+    pub(super) fn count_key_call(&self, key: &Key, now_ns: i64) {
+        if key.calls.count(month_of(now_ns)) {
+            self.unsaved_key_calls.lock().push(key.id);
+        }
+    }
+
+    /// Calls with a key in this month.
+    pub fn key_calls_this_month(&self, key: &Key) -> u64 {
+        key.calls.in_month(month_of(self.now_ns()))
+    }
+
+    /// Makes the calls with keys since the last save durable. Call it once a second.
+    ///
+    /// # Errors
+    /// 503 if the log refuses writes; the next save tries again.
+    pub async fn save_key_calls(&self) -> Result<(), ServiceError> {
+        let keys = take(&mut *self.unsaved_key_calls.lock());
+        for (nth, some) in keys.chunks(TOTALS_PER_COMMAND_MAX).enumerate() {
+            let totals = self.catalog.read(|catalog| {
+                let total = |id: &ObjectId| {
+                    let total = catalog.key(*id)?.calls.save();
+                    Some((*id, total.month, total.calls))
+                };
+                some.iter().filter_map(total).collect()
+            });
+            let saved = self.decisions.commit_count(Command::KeyCallsCounted { totals });
+            if let Err(error) = saved.await {
+                let not_saved = &keys[nth * TOTALS_PER_COMMAND_MAX..];
+                self.catalog.read(|catalog| {
+                    // Those that were used meanwhile are queued already.
+                    let calls_of =
+                        |id: &&ObjectId| catalog.key(**id).is_some_and(|key| key.calls.is_first_unsaved());
+                    let again = not_saved.iter().filter(calls_of);
+                    self.unsaved_key_calls.lock().extend(again);
+                });
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn note_unsaved_calls(&self, organization_id: ObjectId, calls: &CallCounts) {

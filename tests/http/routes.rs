@@ -122,6 +122,13 @@ pub const ROUTES: &[Route] = &[
         ADMIN,
         200,
     ),
+    route(
+        "POST",
+        "/api/organization/keys/{organizationKey}/rotate",
+        Some(r#"{"overlapSeconds":60}"#),
+        ADMIN,
+        200,
+    ),
     route("GET", "/api/buckets", None, ADMIN, 200),
     route("POST", "/api/buckets", Some(r#"{"name":"{unique}"}"#), ADMIN, 201),
     route("GET", "/api/buckets/{bucket}", None, ADMIN, 200),
@@ -142,6 +149,13 @@ pub const ROUTES: &[Route] = &[
         201,
     ),
     route("DELETE", "/api/buckets/{bucket}/keys/{key}", None, ADMIN, 200),
+    route(
+        "POST",
+        "/api/buckets/{bucket}/keys/{key}/rotate",
+        Some(r#"{"overlapSeconds":60}"#),
+        ADMIN,
+        200,
+    ),
     route("GET", "/api/buckets/{bucket}/sources", None, READ, 200),
     route(
         "POST",

@@ -151,12 +151,30 @@ impl CommandGenerator {
                     hash: Bytes(hash),
                     shown_prefix: "svc_".into(),
                     created_at_ns: at_ns,
+                    expires_at_ns: (self.made % 3 == 0).then_some(at_ns + 1),
+                    former: None,
                     last_used_minute: LastUse::default(),
+                    calls: KeyCalls::default(),
                 };
                 Command::KeyCreated { key }
             }
-            6 => Command::KeyDeleted {
-                key_id: self.random.pick(&self.keys)?,
+            6 => match self.random.below(3) {
+                0 => Command::KeyDeleted {
+                    key_id: self.random.pick(&self.keys)?,
+                },
+                1 => {
+                    let mut hash = [1; 32];
+                    hash[..8].copy_from_slice(&self.made.to_le_bytes());
+                    Command::KeyRotated {
+                        key_id: self.random.pick(&self.keys)?,
+                        hash: Bytes(hash),
+                        shown_prefix: "svc_n".into(),
+                        former_until_ns: (self.made % 2 == 0).then_some(at_ns),
+                    }
+                }
+                _ => Command::KeyCallsCounted {
+                    totals: vec![(self.random.pick(&self.keys)?, 20_000, self.made)],
+                },
             },
             7 => Command::KeysTouched {
                 touches: vec![(self.random.pick(&self.keys)?, self.made as u32)],

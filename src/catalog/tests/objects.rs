@@ -104,6 +104,8 @@ fn name(command: &Command) -> &'static str {
         Command::PlanChanged { .. } => "PlanChanged",
         Command::CallsCounted { .. } => "CallsCounted",
         Command::KeyCreated { .. } => "KeyCreated",
+        Command::KeyRotated { .. } => "KeyRotated",
+        Command::KeyCallsCounted { .. } => "KeyCallsCounted",
         Command::KeyDeleted { .. } => "KeyDeleted",
         Command::KeysTouched { .. } => "KeysTouched",
         Command::BucketCreated { .. } => "BucketCreated",
@@ -126,7 +128,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 28;
+const COMMANDS: usize = 30;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

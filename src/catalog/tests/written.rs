@@ -53,7 +53,7 @@ impl Frozen {
         keys.sort_unstable_by_key(|it| (it.key.bucket_id.and_then(|id| ordinals.get(&id)), it.ordinal));
         image.keys = keys
             .iter()
-            .map(|it| it.key.with_last_used_minute(it.last_used_minute))
+            .map(|it| it.key.with_uses(it.last_used_minute, it.calls))
             .collect();
         pages.sort_unstable_by_key(|(bucket_id, page)| (ordinals[bucket_id], page.number()));
         let sources = SourcesImage::of(pages.iter().flat_map(|(_, page)| page.iter()));

@@ -6,9 +6,10 @@ use super::views::{Many, Resource, view};
 use crate::catalog::{Key, KeyType};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, post};
-use crate::http::shape::{BucketKeyType, Name, OrganizationKeyType, Rule, body};
+use crate::http::shape::{BucketKeyType, Integer, Moment, Name, OrganizationKeyType, Rule, body};
 use crate::ids::ObjectId;
-use crate::service::keys::CreatedKey;
+use crate::limits::KEY_OVERLAP_SECONDS_MAX;
+use crate::service::keys::{CreatedKey, NewKey};
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
@@ -17,7 +18,7 @@ const PREVIEW_CHARS: usize = 4;
 
 view! {
     /// A key in a list.
-    pub struct KeyView<'a> of(key: &'a Key) {
+    pub struct KeyView<'a> of(key: &'a Key, calls: u64) {
         /// ID of the key.
         #[serde(rename = "_id")]
         id: ObjectId = key.id,
@@ -32,8 +33,12 @@ view! {
         key_prefix: String = format!("{}…", key.shown_prefix),
         /// When the key was created.
         created_at: Timestamp = Timestamp(key.created_at_ns),
+        /// When the key stops working; null for never.
+        expires_at: Option<Timestamp> = key.expires_at_ns.map(Timestamp),
         /// When the key was last used, to the minute; null when never.
         last_used_at: Option<Timestamp> = key.last_used_at_ns().map(Timestamp),
+        /// Calls with the key in this calendar month, in UTC.
+        calls_this_month: u64 = calls,
     }
 }
 
@@ -62,6 +67,20 @@ view! {
         permissions: &'static [&'static str] = key.kind.permissions(),
         /// When the key was created.
         created_at: Timestamp = Timestamp(key.created_at_ns),
+        /// When the key stops working; null for never.
+        expires_at: Option<Timestamp> = key.expires_at_ns.map(Timestamp),
+    }
+}
+
+view! {
+    /// The response to a rotation.
+    pub struct RotatedKeyAnswer<'a> of(created: &'a CreatedKey) {
+        /// Result in words.
+        message: &'static str = "API key rotated",
+        /// The key with its new value.
+        api_key: CreatedKeyView<'a> = CreatedKeyView::of(created),
+        /// Reminder that the key is returned only once.
+        warning: &'static str = STORE_IT,
     }
 }
 
@@ -73,7 +92,7 @@ view! {
         /// The new key.
         api_key: CreatedKeyView<'a> = CreatedKeyView::of(created),
         /// Reminder that the key is returned only once.
-        warning: &'static str = "store this key now: it is shown this once and cannot be retrieved later",
+        warning: &'static str = STORE_IT,
     }
 }
 
@@ -110,6 +129,8 @@ body! {
         label: Option<Name>,
         /// Type of the key, which decides what it allows.
         r#type: BucketKeyType,
+        /// When the key stops working, ISO 8601, in the future; never when absent.
+        expires_at: Option<Moment>,
     }
     rules [Rule::AnyOf("name", "label")]
 }
@@ -123,50 +144,97 @@ body! {
         label: Option<Name>,
         /// Type of the key, which decides what it allows.
         r#type: OrganizationKeyType,
+        /// When the key stops working, ISO 8601, in the future; never when absent.
+        expires_at: Option<Moment>,
     }
     rules [Rule::AnyOf("name", "label")]
 }
 
+body! {
+    /// Body of a request that gives a key a new value.
+    pub struct RotationBody {
+        /// For how many seconds the former value works as well; 0 ends it at once.
+        overlap_seconds: Overlap,
+    }
+}
+
+type Overlap = Integer<0, KEY_OVERLAP_SECONDS_MAX>;
+
+const STORE_IT: &str = "store this key now: it is shown this once and cannot be retrieved later";
+
 pub fn endpoints() -> Vec<Endpoint> {
     const OF_BUCKET: &str = "/api/buckets/{bucketId}/keys";
     const ONE_OF_BUCKET: &str = "/api/buckets/{bucketId}/keys/{keyId}";
+    const ROTATION: &str = "/api/organization/keys/{keyId}/rotate";
+    const ROTATION_OF_BUCKET: &str = "/api/buckets/{bucketId}/keys/{keyId}/rotate";
     vec![
         get("/api/organization/keys", "listOrganizationKeys", list),
         post("/api/organization/keys", "createOrganizationKey", create).status(StatusCode::CREATED),
         delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove),
+        post(ROTATION, "rotateOrganizationKey", rotate),
         get(OF_BUCKET, "listBucketKeys", list_of_bucket),
         post(OF_BUCKET, "createBucketKey", create_of_bucket).status(StatusCode::CREATED),
         delete(ONE_OF_BUCKET, "deleteBucketKey", remove_of_bucket),
+        post(ROTATION_OF_BUCKET, "rotateBucketKey", rotate_of_bucket),
     ]
 }
 
 type Listed = Reply<Many<KeyView<'static>>>;
 type Created = Reply<CreatedKeyAnswer<'static>>;
+type Rotated = Reply<RotatedKeyAnswer<'static>>;
 type Deleted = Reply<DeletedKeyAnswer<'static>>;
 
 async fn list(call: Call<Admin, PageRequest>) -> Listed {
     let page = call.service.keys(&call.caller, None, call.params)?;
-    Answer::page(call.params, &page, |key| KeyView::of(key))
+    Answer::page(call.params, &page, |key| {
+        KeyView::of(key, call.service.key_calls_this_month(key))
+    })
 }
 
 async fn list_of_bucket(call: Call<Admin, (ObjectId, PageRequest)>) -> Listed {
     let (bucket_id, asked) = call.params;
     let page = call.service.keys(&call.caller, Some(bucket_id), asked)?;
-    Answer::page(asked, &page, |key| KeyView::of(key))
+    Answer::page(asked, &page, |key| {
+        KeyView::of(key, call.service.key_calls_this_month(key))
+    })
 }
 
 async fn create(call: Call<Admin, (), NewOrganizationKeyBody>) -> Created {
-    let NewOrganizationKeyBody { name, label, r#type } = call.body;
-    let name = name_of(name, label)?;
-    let created = call.service.create_key(&call.caller, None, name, r#type.0);
+    let NewOrganizationKeyBody {
+        name,
+        label,
+        r#type,
+        expires_at,
+    } = call.body;
+    let new = new_key(name, label, r#type.0, expires_at)?;
+    let created = call.service.create_key(&call.caller, None, new);
     Answer::of(&CreatedKeyAnswer::of(&created.await?))
 }
 
 async fn create_of_bucket(call: Call<Admin, ObjectId, NewBucketKeyBody>) -> Created {
-    let NewBucketKeyBody { name, label, r#type } = call.body;
-    let (bucket_id, name) = (Some(call.params), name_of(name, label)?);
-    let created = call.service.create_key(&call.caller, bucket_id, name, r#type.0);
+    let NewBucketKeyBody {
+        name,
+        label,
+        r#type,
+        expires_at,
+    } = call.body;
+    let new = new_key(name, label, r#type.0, expires_at)?;
+    let created = call.service.create_key(&call.caller, Some(call.params), new);
     Answer::of(&CreatedKeyAnswer::of(&created.await?))
+}
+
+async fn rotate(call: Call<Admin, ObjectId, RotationBody>) -> Rotated {
+    let overlap = call.body.overlap_seconds.0;
+    let rotated = call.service.rotate_key(&call.caller, None, call.params, overlap);
+    Answer::of(&RotatedKeyAnswer::of(&rotated.await?))
+}
+
+async fn rotate_of_bucket(call: Call<Admin, (ObjectId, ObjectId), RotationBody>) -> Rotated {
+    let ((bucket_id, key_id), overlap) = (call.params, call.body.overlap_seconds.0);
+    let rotated = call
+        .service
+        .rotate_key(&call.caller, Some(bucket_id), key_id, overlap);
+    Answer::of(&RotatedKeyAnswer::of(&rotated.await?))
 }
 
 async fn remove(call: Call<Admin, ObjectId>) -> Deleted {
@@ -181,9 +249,18 @@ async fn remove_of_bucket(call: Call<Admin, (ObjectId, ObjectId)>) -> Deleted {
     Answer::of(&DeletedKeyAnswer::of(&key))
 }
 
-fn name_of(name: Option<Name>, label: Option<Name>) -> Result<String, ServiceError> {
+fn new_key(
+    name: Option<Name>,
+    label: Option<Name>,
+    kind: KeyType,
+    expires_at: Option<Moment>,
+) -> Result<NewKey, ServiceError> {
     let unread = || ServiceError::internal("BUG: a body without name and label was read");
-    Ok(name.or(label).ok_or_else(unread)?.0)
+    Ok(NewKey {
+        name: name.or(label).ok_or_else(unread)?.0,
+        kind,
+        expires_at_ns: expires_at.map(|Moment(at_ns)| at_ns),
+    })
 }
 
 impl Resource for KeyView<'_> {

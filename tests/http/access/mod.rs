@@ -5,6 +5,7 @@ mod bucket_keys;
 mod callers;
 mod cookie;
 mod forgery;
+mod key_lives;
 mod login;
 mod matrix;
 mod organization;
