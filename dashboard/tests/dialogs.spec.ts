@@ -53,6 +53,30 @@ test("Escape does not take away a key that is shown this once", async ({ page, c
   await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
+test("a key is made with an end, and rotated", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await createWorld(account);
+  await open(page, account, `#/buckets/${world.bucketId}/keys`);
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("guest");
+  await page.getByLabel("Expires").selectOption("30");
+  await page.getByRole("button", { name: "Make key" }).click();
+  const first = await page.locator(".secret-value code").textContent();
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  const row = page.getByRole("row", { name: /guest/ });
+  const month = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 7);
+  await expect(row).toContainText(month);
+  await expect(page.getByRole("row", { name: /edge gateway/ })).toContainText("never");
+  await page.getByRole("button", { name: "Rotate key guest" }).click();
+  await page.getByLabel("The present value goes on working for").selectOption("3600");
+  await page.getByRole("button", { name: "Make new value" }).click();
+  await expect(page.getByText("The former value works for 1 h more.")).toBeVisible();
+  const second = (await page.locator(".secret-value code").textContent()) ?? "";
+  expect(second).not.toBe(first);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  await expect(row).toContainText(second.slice(0, 12));
+});
+
 test("a dialog that was filled in asks before it closes, and is back after a log-in", async ({
   page,
   context,

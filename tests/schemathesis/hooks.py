@@ -22,7 +22,8 @@ PATH = {
 OWN = {
     "showBucket": "bucket", "updateBucket": "disposableBucket", "deleteBucket": "disposableBucket",
     "updateSource": "disposableSource", "deleteSource": "disposableSource", "deleteBucketKey": "disposableBucketKey",
-    "deleteOrganizationKey": "disposableOrganizationKey",
+    "deleteOrganizationKey": "disposableOrganizationKey", "rotateBucketKey": "disposableBucketKey",
+    "rotateOrganizationKey": "disposableOrganizationKey",
     "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule",
     "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
@@ -114,6 +115,8 @@ def prepared_member(name, member):
         return choice(member, ["Europe/Stockholm", "Etc/GMT+5"])
     if name == "cursor":
         return {"type": "null"}
+    if name == "expiresAt":
+        return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
     if name == "startTime":
         return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
     if name == "endTime":

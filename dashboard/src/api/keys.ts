@@ -8,7 +8,10 @@ export interface Key {
   bucketId?: string;
   keyPrefix: string;
   createdAt: string;
+  /** Null: never. An expired key stays listed. */
+  expiresAt: string | null;
   lastUsedAt: string | null;
+  callsThisMonth: number;
 }
 
 /** With the whole value, which is never shown again. */
@@ -20,6 +23,13 @@ export interface CreatedKey {
   permissions: string[];
 }
 
+/** What a new key is made of. */
+export interface NewKey<Type = Key["type"]> {
+  name: string;
+  type: Type;
+  expiresAt?: string;
+}
+
 export type BucketKeyType = "write" | "read";
 
 export const listBucketKeys = (bucketId: string, signal?: AbortSignal) =>
@@ -29,10 +39,14 @@ export const listBucketKeys = (bucketId: string, signal?: AbortSignal) =>
     return { items: answer.apiKeys, pagination: answer.pagination };
   });
 
-export const createBucketKey = (bucketId: string, name: string, type: BucketKeyType) =>
-  request<{ apiKey: CreatedKey }>("POST", `/api/buckets/${bucketId}/keys`, { body: { name, type } }).then(
-    (a) => a.apiKey,
-  );
+export const createBucketKey = (bucketId: string, body: NewKey<BucketKeyType>) =>
+  request<{ apiKey: CreatedKey }>("POST", `/api/buckets/${bucketId}/keys`, { body }).then((a) => a.apiKey);
+
+/** Gives a key a new value; the former one works for so long. */
+export const rotateBucketKey = (bucketId: string, keyId: string, overlapSeconds: number) =>
+  request<{ apiKey: CreatedKey }>("POST", `/api/buckets/${bucketId}/keys/${keyId}/rotate`, {
+    body: { overlapSeconds },
+  }).then((a) => a.apiKey);
 
 export const deleteBucketKey = (bucketId: string, keyId: string) =>
   request<unknown>("DELETE", `/api/buckets/${bucketId}/keys/${keyId}`);

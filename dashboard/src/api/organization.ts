@@ -1,6 +1,6 @@
 /** The organization, its plan and the keys that span it. */
 import { allPages, queryString, request, type Pagination } from "./client";
-import type { CreatedKey, Key } from "./keys";
+import type { CreatedKey, Key, NewKey } from "./keys";
 
 export interface Plan {
   name: string;
@@ -33,7 +33,13 @@ export const listOrganizationKeys = (signal?: AbortSignal) =>
     return { items: answer.apiKeys, pagination: answer.pagination };
   });
 
-export const createOrganizationKey = (name: string, type: OrganizationKeyType) =>
-  request<{ apiKey: CreatedKey }>("POST", "/api/organization/keys", { body: { name, type } }).then((a) => a.apiKey);
+export const createOrganizationKey = (body: NewKey<OrganizationKeyType>) =>
+  request<{ apiKey: CreatedKey }>("POST", "/api/organization/keys", { body }).then((a) => a.apiKey);
+
+/** Gives a key a new value; the former one works for so long. */
+export const rotateOrganizationKey = (id: string, overlapSeconds: number) =>
+  request<{ apiKey: CreatedKey }>("POST", `/api/organization/keys/${id}/rotate`, { body: { overlapSeconds } }).then(
+    (a) => a.apiKey,
+  );
 
 export const deleteOrganizationKey = (id: string) => request<unknown>("DELETE", `/api/organization/keys/${id}`);

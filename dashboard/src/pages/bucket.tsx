@@ -1,7 +1,7 @@
 /** One bucket: what happens in it, its sources, keys and rules. */
 import { useState } from "preact/hooks";
 import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
-import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
+import { createBucketKey, deleteBucketKey, listBucketKeys, rotateBucketKey } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useInterval, useLoad } from "../app/load";
@@ -134,8 +134,14 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
               { value: "read", label: "read: only reads" },
             ],
             list: (signal) => listBucketKeys(bucket._id, signal),
-            create: async (name, type) => {
-              const made = await createBucketKey(bucket._id, name, type === "read" ? "read" : "write");
+            create: async (key) => {
+              const made = await createBucketKey(bucket._id, { ...key, type: key.type === "read" ? "read" : "write" });
+              if (made.type === "write") rememberKey(bucket._id, made);
+              return made;
+            },
+            rotate: async (keyId, overlapSeconds) => {
+              const made = await rotateBucketKey(bucket._id, keyId, overlapSeconds);
+              forgetKey(keyId);
               if (made.type === "write") rememberKey(bucket._id, made);
               return made;
             },

@@ -1,10 +1,12 @@
 /** The organization: its name, its plan, and the keys that span it. */
+import type { NewKey } from "../api/keys";
 import {
   createOrganizationKey,
   deleteOrganizationKey,
   getOrganization,
   listOrganizationKeys,
   renameOrganization,
+  rotateOrganizationKey,
   type Organization,
   type OrganizationKeyType,
 } from "../api/organization";
@@ -28,7 +30,8 @@ const KEYS: KeyRoutes = {
     { value: "admin", label: "admin: everything, in every bucket" },
   ],
   list: listOrganizationKeys,
-  create: (name, type) => createOrganizationKey(name, type as OrganizationKeyType),
+  create: (key) => createOrganizationKey(key as NewKey<OrganizationKeyType>),
+  rotate: rotateOrganizationKey,
   remove: deleteOrganizationKey,
 };
 

@@ -19,7 +19,7 @@ export function SourceSnippets({ source }: { source: Source }) {
   const [chosen, setChosen] = useState(LANGUAGES[0]!.id);
   const key = useStore(madeKeys).get(source.bucketId)?.key ?? null;
   const make = useAction(async () => {
-    const made = await createBucketKey(source.bucketId, source.name.slice(0, NAME_MAX), "write");
+    const made = await createBucketKey(source.bucketId, { name: source.name.slice(0, NAME_MAX), type: "write" });
     rememberKey(source.bucketId, made);
     notify(`Write key “${made.name}” created. The commands below use it.`);
   });

@@ -151,7 +151,7 @@ impl CommandGenerator {
                     hash: Bytes(hash),
                     shown_prefix: "svc_".into(),
                     created_at_ns: at_ns,
-                    expires_at_ns: (self.made % 3 == 0).then_some(at_ns + 1),
+                    expires_at_ns: self.made.is_multiple_of(3).then_some(at_ns + 1),
                     former: None,
                     last_used_minute: LastUse::default(),
                     calls: KeyCalls::default(),
@@ -169,7 +169,7 @@ impl CommandGenerator {
                         key_id: self.random.pick(&self.keys)?,
                         hash: Bytes(hash),
                         shown_prefix: "svc_n".into(),
-                        former_until_ns: (self.made % 2 == 0).then_some(at_ns),
+                        former_until_ns: self.made.is_multiple_of(2).then_some(at_ns),
                     }
                 }
                 _ => Command::KeyCallsCounted {

@@ -104,6 +104,9 @@ struct GroupFields<'a> {
     rows: usize,
 }
 
+/// A name, and its index in the answer once it is known.
+type KnownName<'a> = (&'a Arc<str>, Option<u32>);
+
 fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let mut held = answer.hold();
     let fields = GroupFields::of(groups, |row| groups.fields(row), &mut held)?;
@@ -197,7 +200,7 @@ impl<'a> GroupFields<'a> {
         let mut names = FieldNames::default();
         let mut fields: Vec<Vec<(u32, GroupField<'a>)>> = Vec::new();
         // The names of each schema that occurs, and their indexes in the answer as far as they are known.
-        let mut by_schema: HashMap<usize, Vec<(&'a Arc<str>, Option<u32>)>> = HashMap::new();
+        let mut by_schema: HashMap<usize, Vec<KnownName<'a>>> = HashMap::new();
         for (index, row) in (0..).zip(groups.rows()) {
             let own = by_schema.entry(row.schema).or_insert_with(|| {
                 let names = groups.names(row.schema).into_iter();

@@ -20,9 +20,8 @@ fn status(client: &Client, path: &str, key: &str) -> u16 {
 fn listed(bucket: &Bucket, id: &str) -> Value {
     let keys = bucket.call("GET", "/keys", &Value::Null).expect(200, "a list");
     let keys = array(&keys, "/apiKeys");
-    keys.into_iter()
-        .find(|key| key["_id"] == id)
-        .expect("the key stays listed")
+    let found = keys.into_iter().find(|key| key["_id"] == id);
+    found.unwrap_or_else(|| panic!("small print 48: the key stays listed"))
 }
 
 fn rotate(account: &Account, path: &str, seconds: &Value) -> Answer {
