@@ -77,6 +77,8 @@ pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
 
 /// Characters of a rule's condition.
 pub const CONDITION_CHARS_MAX: usize = 1_000;
+/// Characters of the note of an acknowledgement.
+pub const ACKNOWLEDGEMENT_CHARS_MAX: usize = 1_000;
 /// Minimum and maximum seconds after which a rule is due again.
 pub const INTERVAL_SECONDS: (u64, u64) = (60, 86_400);
 /// Minimum and maximum seconds that a rule or an input observes.

@@ -1,15 +1,13 @@
 //! Requests of an open page: charts of a range, and the poll for changes. The cost of both depends on what they show.
 
-use std::time::Instant;
-
 use serde_json::json;
 use tidewatch::timestamp::format_timestamp_ns;
 
 use crate::Outcome;
-use crate::client::{Connection, drive, request};
+use crate::client::{alternate, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const CHARTS: Experiment = Experiment {
     figures: &[
@@ -48,20 +46,6 @@ const TENFOLD: usize = 10 * POINTS;
 /// One value every ten seconds.
 const STATES: usize = 10_000;
 const ROUNDS: usize = 101;
-
-/// Median times of the requests in milliseconds, measured in alternation.
-fn alternate_ms<const N: usize>(server: &Server, requests: [&[u8]; N]) -> Outcome<[f64; N]> {
-    let mut connection = Connection::open(server.address)?;
-    let mut took = [const { Vec::new() }; N];
-    for _ in 0..ROUNDS {
-        for (took, request) in took.iter_mut().zip(requests) {
-            let began = Instant::now();
-            connection.send_ok(request)?;
-            took.push(began.elapsed().as_secs_f64() * 1e3);
-        }
-    }
-    Ok(took.map(|mut took| median(&mut took)))
-}
 
 fn charts() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
@@ -103,7 +87,7 @@ fn charts() -> Outcome<Vec<Measured>> {
         chart(&more_states, TENFOLD),
     ];
     let [alone, concurrent, tenfold, true_time, more_true_time] =
-        alternate_ms(&server, charts.each_ref().map(Vec::as_slice))?;
+        alternate(server.address, ROUNDS, charts.each_ref().map(Vec::as_slice))?.map(|(ms, _)| ms);
     Ok(vec![
         Measured {
             value: concurrent / alone,
@@ -150,7 +134,7 @@ fn changes() -> Outcome<Vec<Measured>> {
     });
     let [small, large] = polls;
     let (small, large) = (small?, large?);
-    let [small, large] = alternate_ms(&server, [&small, &large])?;
+    let [small, large] = alternate(server.address, ROUNDS, [&small, &large])?.map(|(ms, _)| ms);
     Ok(vec![Measured {
         value: large / small,
         note: format!(

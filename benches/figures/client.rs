@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::Outcome;
 use crate::answer::Head;
+use crate::table::median;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -175,4 +176,23 @@ fn drive_share(mut connections: Vec<Connection>, clients: &[Vec<Vec<u8>>]) -> Ou
         }
     }
     Ok(())
+}
+
+/// Sends requests in alternation, for so many rounds. Returns for each the median of its times in milliseconds, and the
+/// bytes of its last answer.
+pub fn alternate<const N: usize>(
+    address: SocketAddr,
+    rounds: usize,
+    requests: [&[u8]; N],
+) -> Outcome<[(f64, usize); N]> {
+    let mut connection = Connection::open(address)?;
+    let mut measured = [const { (Vec::new(), 0) }; N];
+    for _ in 0..rounds {
+        for ((took, bytes), request) in measured.iter_mut().zip(requests) {
+            let began = Instant::now();
+            *bytes = connection.send_ok(request)?.len();
+            took.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    Ok(measured.map(|(mut took, bytes)| (median(&mut took), bytes)))
 }

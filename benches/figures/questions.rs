@@ -1,15 +1,13 @@
 //! Questions beyond sums: quantiles, counters, local days, filled and compared steps, answers in columns. Over HTTP.
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 use tidewatch::timestamp::format_timestamp_ns;
 
 use crate::Outcome;
-use crate::client::{Connection, drive};
+use crate::client::{alternate, drive};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
-use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
+use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
 pub const MONTH: Experiment = Experiment {
     figures: &[
@@ -85,27 +83,14 @@ const MONTH_POINTS: usize = 30 * DAY_POINTS;
 const YEAR_POINTS: usize = 365 * 1_440;
 const ROUNDS: usize = 11;
 
-/// Median times of queries in milliseconds, measured in alternation, and the sizes of their answers.
-fn alternate<const N: usize>(
+/// Median times of queries in milliseconds, and the sizes of their answers.
+fn asked<const N: usize>(
     server: &Server,
     account: &Account,
     bodies: [Value; N],
 ) -> Outcome<[(f64, usize); N]> {
-    let mut connection = Connection::open(server.address)?;
     let requests = bodies.map(|body| account.query(&body));
-    let (mut took, mut bytes) = ([const { Vec::new() }; N], [0; N]);
-    for _ in 0..ROUNDS {
-        for (index, request) in requests.iter().enumerate() {
-            let began = Instant::now();
-            bytes[index] = connection.send_ok(request)?.len();
-            took[index].push(began.elapsed().as_secs_f64() * 1e3);
-        }
-    }
-    let mut index = 0;
-    Ok(took.map(|mut took| {
-        index += 1;
-        (median(&mut took), bytes[index - 1])
-    }))
+    alternate(server.address, ROUNDS, requests.each_ref().map(Vec::as_slice))
 }
 
 /// A source with points from a time on.
@@ -164,7 +149,7 @@ fn month() -> Outcome<Vec<Measured>> {
         })
     };
     let ordered = json!(["rate", "timeAvg", "stddev", "first", "last"]);
-    let [quantile, tenth, all, within] = alternate(
+    let [quantile, tenth, all, within] = asked(
         &server,
         &account,
         [
@@ -240,7 +225,7 @@ fn year() -> Outcome<Vec<Measured>> {
             "top": {"n": 10, "by": "max"},
         })
     };
-    let [utc, local, plain, filled, compared, of_few, of_many] = alternate(
+    let [utc, local, plain, filled, compared, of_few, of_many] = asked(
         &server,
         &account,
         [
@@ -287,7 +272,7 @@ fn columns() -> Outcome<Vec<Measured>> {
         }
         body
     };
-    let [chart, chart_rows, raw, raw_rows, grouped, grouped_rows] = alternate(
+    let [chart, chart_rows, raw, raw_rows, grouped, grouped_rows] = asked(
         &server,
         &account,
         [

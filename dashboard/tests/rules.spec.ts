@@ -95,7 +95,9 @@ test("words of another client that say something else are shown as such, and mad
 test("a step of another client that is not offered is kept", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await createWorld(account);
-  const inputs = [{ key: "x", field: "vibration", aggregation: "range", groupBy: "15m" }];
+  const inputs = [
+    { key: "x", field: "vibration", aggregation: "range", groupBy: "15m", fill: 0, timezone: "Asia/Kolkata" },
+  ];
   const id = await addRule(account, world, { inputs });
   await open(page, account, `#/rules/${id}`);
   await expect(page.getByRole("cell", { name: "range by 15m" })).toBeVisible();
@@ -164,4 +166,25 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
   over = true;
   await page.clock.runFor(9500);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("armed");
+});
+
+test("who knows that a rule has fired is seen by all, until it is armed", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await createWorld(account);
+  await open(page, account, `#/rules/${world.ruleId}`);
+  await page.getByRole("button", { name: "Acknowledge" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByLabel("Note")).toBeFocused();
+  await dialog.getByLabel("Note").fill("Maria is on her way");
+  await dialog.getByRole("button", { name: "Acknowledge" }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  const shown = page.locator(".figure", { hasText: "Acknowledged" });
+  await expect(shown).toContainText("Maria is on her way");
+  await visit(page, "#/rules");
+  await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("acknowledged");
+  // A rule that has not fired has nothing to acknowledge.
+  const id = await addRule(account, world, {});
+  await visit(page, `#/rules/${id}`);
+  await expect(page.getByRole("heading", { level: 1, name: "Odd" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Acknowledge" })).toHaveCount(0);
 });

@@ -137,6 +137,12 @@ impl Catalog {
                     }));
                 }
             }
+            Command::RuleAcknowledged {
+                rule_id,
+                acknowledgement,
+            } => self.rules.change(*rule_id, |rule| {
+                rule.acknowledgement = Some(acknowledgement.clone());
+            }),
             Command::RuleDeleted { rule_id } => self.delete_rule(*rule_id),
             Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
             Command::WebhookCreated { webhook } => self.add_webhook(webhook.clone()),

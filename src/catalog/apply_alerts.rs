@@ -29,6 +29,7 @@ impl Catalog {
                 runtime: RuleRuntime::new(new.created_at_ns),
                 created_at_ns: new.created_at_ns,
                 updated_at_ns: new.created_at_ns,
+                acknowledgement: None,
             }));
         }
     }

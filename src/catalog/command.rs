@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key, KeyHash, MonthDay,
-    Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings, RuleState,
-    SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
+    Acknowledgement, AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key,
+    KeyHash, MonthDay, Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings,
+    RuleState, SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -114,6 +114,11 @@ pub enum Command {
     },
     /// Deletes a rule. Pending deliveries of its triggers stay.
     RuleDeleted { rule_id: ObjectId },
+    /// Somebody knows that a rule has fired.
+    RuleAcknowledged {
+        rule_id: ObjectId,
+        acknowledgement: Acknowledgement,
+    },
     /// Records an accepted verdict.
     VerdictRecorded { verdict: Verdict },
     /// Creates a webhook.

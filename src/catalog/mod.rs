@@ -63,8 +63,8 @@ pub use organization::{Organization, Plan, PlanLimits};
 pub use outbox::PendingTotals;
 pub use revisions::Revisions;
 pub use rule::{
-    Evaluation, HistoryEntry, HistoryKind, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime,
-    RuleSettings, RuleState, RuleStatus, Standing,
+    Acknowledgement, Evaluation, HistoryEntry, HistoryKind, Input, Outcome, Parameter, Rule, RuleForm,
+    RuleRuntime, RuleSettings, RuleState, RuleStatus, Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot::Snapshot;

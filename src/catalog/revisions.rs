@@ -92,9 +92,9 @@ impl Catalog {
                 &[BUCKETS, SOURCES, RULES],
             ),
             Command::RuleCreated { rule } => (self.organization_of_source(rule.source_id), &[RULES]),
-            Command::RuleUpdated { rule_id, .. } | Command::RuleDeleted { rule_id } => {
-                (self.organization_of_rule(*rule_id), &[RULES])
-            }
+            Command::RuleUpdated { rule_id, .. }
+            | Command::RuleAcknowledged { rule_id, .. }
+            | Command::RuleDeleted { rule_id } => (self.organization_of_rule(*rule_id), &[RULES]),
             Command::VerdictRecorded { verdict } => {
                 let kinds: &[Kind] = match verdict.trigger_id {
                     Some(_) => &[RULES, WEBHOOKS],

@@ -48,6 +48,19 @@ pub struct Rule {
     pub created_at_ns: i64,
     /// UTC nanoseconds; verdicts do not change it.
     pub updated_at_ns: i64,
+    /// The last one; it counts until the rule is armed again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledgement: Option<Acknowledgement>,
+}
+
+/// Somebody knows that a rule has fired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledgement {
+    /// UTC nanoseconds.
+    pub at_ns: i64,
+    /// The key or the user.
+    pub by: ObjectId,
+    pub note: Option<Box<str>>,
 }
 
 /// The settings of a rule.

@@ -8,7 +8,7 @@ pub use crate::alerts::Accepted;
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
 use crate::alerts::{self, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
-use crate::catalog::{Evaluation, Outcome, Rule, RuleState, RuleStatus};
+use crate::catalog::{Acknowledgement, Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
 
@@ -151,6 +151,14 @@ fn refused(rule: &Rule, refusal: Refusal, now_ns: i64) -> ServiceError {
     }
 }
 
+/// Who knows that the rule has fired; `None` since it was armed again.
+pub fn acknowledgement_of(rule: &Rule, now_ns: i64) -> Option<&Acknowledgement> {
+    let acknowledgement = rule.acknowledgement.as_ref()?;
+    let is_armed = standing_of(rule, now_ns)?.state == RuleState::Armed;
+    let is_of_this_trigger = Some(acknowledgement.at_ns) >= rule.runtime.last_triggered_at_ns;
+    (!is_armed && is_of_this_trigger).then_some(acknowledgement)
+}
+
 /// Returns the current state of a rule with an evaluation block.
 pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
     let evaluation = rule.settings.evaluation.as_ref()?;
@@ -162,4 +170,66 @@ pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
         next_due_at_ns: (rule.settings.status == RuleStatus::Active)
             .then(|| due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{RuleForm, RuleRuntime, RuleSettings};
+    use crate::clock::SECOND_NS;
+
+    #[test]
+    fn an_acknowledgement_counts_until_the_rule_is_armed_again() {
+        let evaluation = Evaluation {
+            kind: None,
+            interval_seconds: 60.0,
+            window_seconds: 60.0,
+            inputs: Vec::new(),
+            parameters: Vec::new(),
+            dwell_seconds: 300.0,
+        };
+        let settings = RuleSettings {
+            name: "high".into(),
+            text: "level is above 3".into(),
+            form: RuleForm::NaturalLanguageQuery,
+            parsed: None,
+            webhook_url: None,
+            cooldown_minutes: 5.0,
+            status: RuleStatus::Active,
+            evaluation: Some(evaluation),
+        };
+        let id = ObjectId::from_bytes([1; 12]);
+        let mut rule = Rule {
+            id,
+            ordinal: 1,
+            bucket_id: id,
+            source_id: id,
+            settings: Arc::new(settings),
+            runtime: RuleRuntime {
+                state: RuleState::Firing,
+                last_triggered_at_ns: Some(100 * SECOND_NS),
+                ..RuleRuntime::new(0)
+            },
+            created_at_ns: 0,
+            updated_at_ns: 0,
+            acknowledgement: None,
+        };
+        let is_acknowledged =
+            |rule: &Rule, second: i64| acknowledgement_of(rule, second * SECOND_NS).is_some();
+        assert!(!is_acknowledged(&rule, 110));
+        rule.acknowledgement = Some(Acknowledgement {
+            at_ns: 120 * SECOND_NS,
+            by: id,
+            note: None,
+        });
+        assert!(is_acknowledged(&rule, 130), "while it fires");
+        rule.runtime.state = RuleState::Clearing;
+        rule.runtime.condition_cleared_at_ns = Some(200 * SECOND_NS);
+        assert!(is_acknowledged(&rule, 499), "while it clears");
+        assert!(!is_acknowledged(&rule, 500), "it is armed again");
+        rule.runtime.state = RuleState::Firing;
+        rule.runtime.condition_cleared_at_ns = None;
+        rule.runtime.last_triggered_at_ns = Some(600 * SECOND_NS);
+        assert!(!is_acknowledged(&rule, 601), "the next trigger is another one");
+    }
 }

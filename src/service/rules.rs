@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::allowance::Countable;
+use super::evaluations::standing_of;
 use super::page::{Page, PageRequest};
 use super::query::Aggregation;
 use super::{Caller, Service, bucket_for, rule_for, source_for};
 use crate::alerts::{Decision, condition, transition};
 use crate::catalog::{
-    Catalog, Command, Evaluation, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
-    RuleSettings, Schema, Source, text_bytes,
+    Acknowledgement, Catalog, Command, Evaluation, KeyType, NewRule, ParsedCondition, Rule, RuleForm,
+    RuleRuntime, RuleSettings, RuleState, Schema, Source, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -136,6 +137,45 @@ impl Service {
         };
         let changed = async move { alerts.change(rule_id, change).await };
         let ((), _) = decision.carry_out(changed).await?;
+        self.rule(caller, rule_id)
+    }
+
+    /// Records that the caller knows that a rule has fired.
+    ///
+    /// # Errors
+    /// 404, 403; 409 for a rule that has not fired.
+    pub async fn acknowledge_rule(
+        &self,
+        caller: &Caller,
+        rule_id: ObjectId,
+        note: Option<Box<str>>,
+    ) -> Result<Arc<Rule>, ServiceError> {
+        self.rule(caller, rule_id)?;
+        let by = caller.actor_id();
+        let acknowledge = move |rule: Option<&Arc<Rule>>, now_ns| {
+            let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
+            match standing_of(rule, now_ns).map(|standing| standing.state) {
+                Some(RuleState::Firing | RuleState::Clearing) => {}
+                Some(RuleState::Armed) => {
+                    return Err(ServiceError::conflict(
+                        "the rule is armed; only a rule that has fired can be acknowledged",
+                    ));
+                }
+                None => {
+                    return Err(ServiceError::conflict(
+                        "the rule has no evaluation block, so it does not fire",
+                    ));
+                }
+            }
+            let at_ns = now_ns;
+            let acknowledgement = Acknowledgement { at_ns, by, note };
+            let command = Command::RuleAcknowledged {
+                rule_id,
+                acknowledgement,
+            };
+            Ok((writing(command), ()))
+        };
+        self.alerts.change(rule_id, acknowledge).await?;
         self.rule(caller, rule_id)
     }
 

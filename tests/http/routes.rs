@@ -211,6 +211,8 @@ pub const ROUTES: &[Route] = &[
         201,
     ),
     route("GET", "/api/alerts/{rule}", None, READ, 200),
+    // A rule that has not fired.
+    route("POST", "/api/alerts/{rule}/acknowledge", None, WRITE, 409),
     // A rule with an evaluation block may be changed only by admins: `alerts/changes.rs`.
     route(
         "PATCH",

@@ -24,7 +24,7 @@ OWN = {
     "updateSource": "disposableSource", "deleteSource": "disposableSource", "deleteBucketKey": "disposableBucketKey",
     "deleteOrganizationKey": "disposableOrganizationKey", "rotateBucketKey": "disposableBucketKey",
     "rotateOrganizationKey": "disposableOrganizationKey",
-    "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule",
+    "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule", "acknowledgeRule": "rule",
     "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",

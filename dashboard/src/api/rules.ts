@@ -16,6 +16,9 @@ export interface EvaluationInput {
   aggregation?: Aggregation;
   groupBy?: GroupBy;
   windowSeconds?: number;
+  /** What stands in steps without values; kept by the page as it is. */
+  fill?: string | number;
+  timezone?: string;
 }
 
 export interface Evaluation {
@@ -45,6 +48,8 @@ export interface Rule {
   lastEvaluatedAt: string | null;
   conditionClearedAt: string | null;
   nextDueAt: string | null;
+  /** Who knows that it has fired; null once it is armed again. */
+  acknowledgement: { at: string; by: string; note: string | null } | null;
   lastTriggeredAt: string | null;
   createdAt: string;
   updatedAt: string;
@@ -98,6 +103,11 @@ export const createRule = (body: RuleInput) =>
 
 export const changeRule = (id: string, body: RuleInput) =>
   request<{ alertRule: Rule }>("PATCH", `/api/alerts/${id}`, { body }).then((a) => a.alertRule);
+
+export const acknowledgeRule = (id: string, note: string) =>
+  request<{ alertRule: Rule }>("POST", `/api/alerts/${id}/acknowledge`, { body: note === "" ? {} : { note } }).then(
+    (a) => a.alertRule,
+  );
 
 export const deleteRule = (id: string) => request<unknown>("DELETE", `/api/alerts/${id}`);
 

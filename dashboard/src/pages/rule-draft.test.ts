@@ -25,7 +25,18 @@ const EVALUATION: Evaluation = {
   intervalSeconds: 60,
   windowSeconds: 300,
   dwellSeconds: 0,
-  inputs: [{ key: "x", field: "t", aggregation: "max", groupBy: "hour", windowSeconds: 600, dataSourceId: "s2" }],
+  inputs: [
+    {
+      key: "x",
+      field: "t",
+      aggregation: "max",
+      groupBy: "hour",
+      windowSeconds: 600,
+      dataSourceId: "s2",
+      fill: 0,
+      timezone: "Asia/Kolkata",
+    },
+  ],
   parameters: { low: 1, high: 2, inside: true, match: "count", minCount: 2 },
 };
 
@@ -45,6 +56,7 @@ const RULE: Rule = {
   lastEvaluatedAt: null,
   conditionClearedAt: null,
   nextDueAt: null,
+  acknowledgement: null,
   lastTriggeredAt: null,
   createdAt: "",
   updatedAt: "",
@@ -67,6 +79,14 @@ describe("a rule that is opened and saved", () => {
     expect(body.evaluation).toEqual(EVALUATION);
     expect(body.naturalLanguageQuery).toBe("t of Tank (max by hour) is between 1 and 2, at least 2 hours");
     expect(faults(draftOf(RULE))).toEqual([]);
+  });
+
+  test("of points has nothing to fill", () => {
+    const opened = draftOf(RULE);
+    const points = { ...opened, inputs: opened.inputs.map((input) => ({ ...input, grouping: "" })) };
+    const [input] = bodyOf(points, RULE, SOURCES).evaluation!.inputs;
+    expect(input).toMatchObject({ timezone: "Asia/Kolkata" });
+    expect(input).not.toHaveProperty("fill");
   });
 
   test("for an evaluator of one's own keeps its words and parameters", () => {

@@ -13,6 +13,8 @@ export interface InputDraft {
   /** `avg hour`, or empty for points. */
   grouping: string;
   windowSeconds: string;
+  /** Members that the form does not show, of a rule of another client. */
+  kept: Pick<EvaluationInput, "fill" | "timezone">;
 }
 
 export interface ParameterDraft {
@@ -58,6 +60,7 @@ export const emptyInput = (field = "", key = "x"): InputDraft => ({
   sourceId: "",
   grouping: "",
   windowSeconds: "",
+  kept: {},
 });
 
 export function newDraft(bucketId: string, sourceId: string): RuleDraft {
@@ -100,6 +103,7 @@ export function draftOf(rule: Rule): RuleDraft {
       sourceId: input.dataSourceId ?? "",
       grouping: input.aggregation === undefined ? "" : `${input.aggregation} ${input.groupBy}`,
       windowSeconds: input.windowSeconds === undefined ? "" : String(input.windowSeconds),
+      kept: keptOf(input),
     })),
     parameters:
       known !== null
@@ -177,12 +181,20 @@ function evaluationOf(draft: RuleDraft, sources: KnownSource[]): Evaluation {
   return evaluation;
 }
 
-function inputOf({ key, field, sourceId, grouping, windowSeconds }: InputDraft): EvaluationInput {
-  const input: EvaluationInput = { key, field };
+const keptOf = ({ fill, timezone }: EvaluationInput): InputDraft["kept"] => ({
+  ...(fill === undefined ? {} : { fill }),
+  ...(timezone === undefined ? {} : { timezone }),
+});
+
+function inputOf({ key, field, sourceId, grouping, windowSeconds, kept }: InputDraft): EvaluationInput {
+  const { fill, ...always } = kept;
+  const input: EvaluationInput = { key, field, ...always };
   const [aggregation, groupBy] = grouping.split(" ");
   if (sourceId !== "") input.dataSourceId = sourceId;
-  if (groupBy !== undefined)
+  if (groupBy !== undefined) {
     Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
+    if (fill !== undefined) input.fill = fill;
+  }
   if (windowSeconds.trim() !== "") input.windowSeconds = Number(windowSeconds);
   return input;
 }

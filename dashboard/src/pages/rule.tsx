@@ -1,6 +1,6 @@
 /** One rule: how it stands, what it asks, its history and the deliveries to its own URL. */
 import { useState } from "preact/hooks";
-import { changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
+import { acknowledgeRule, changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
 import { getSource, type Source } from "../api/sources";
 import { formatAny, formatSpan } from "../app/format";
 import { useAction, useLoad } from "../app/load";
@@ -8,8 +8,8 @@ import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { exploreHref } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
-import { Confirm } from "../parts/dialog";
-import { ErrorBox } from "../parts/forms";
+import { Confirm, Dialog } from "../parts/dialog";
+import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
 import { Ago, ExternalUrl, Figure, Snippet } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
@@ -32,6 +32,7 @@ export function RulePage({ id }: { id: string }) {
   const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal), ["rules", "sources"]);
   useClearing(loaded.data === null ? undefined : [loaded.data.rule], loaded.reload);
   const [deleting, setDeleting] = useState(false);
+  const [acknowledging, setAcknowledging] = useState(false);
   const pause = useAction(async () => {
     if (loaded.data === null) return;
     const status = loaded.data.rule.status === "active" ? "paused" : "active";
@@ -61,6 +62,11 @@ export function RulePage({ id }: { id: string }) {
           <LinkButton href={chartOf(rule)} icon="explore" look="primary">
             Explore
           </LinkButton>
+          {(rule.state === "firing" || rule.state === "clearing") && (
+            <Button icon="check" onClick={() => setAcknowledging(true)}>
+              Acknowledge
+            </Button>
+          )}
           <Button
             icon={rule.status === "active" ? "pause" : "play"}
             busy={pause.running}
@@ -91,6 +97,11 @@ export function RulePage({ id }: { id: string }) {
         <Figure label="Last fired">
           <Ago at={rule.lastTriggeredAt} />
         </Figure>
+        {rule.acknowledgement !== null && (
+          <Figure label="Acknowledged" note={rule.acknowledgement.note ?? undefined}>
+            <Ago at={rule.acknowledgement.at} />
+          </Figure>
+        )}
       </dl>
       <Facts rule={rule} source={source} />
       {rule.evaluation === null ? (
@@ -111,6 +122,15 @@ export function RulePage({ id }: { id: string }) {
           list={(limit, offset, signal) => ruleDeliveries(id, limit, offset, signal)}
         />
       )}
+      {acknowledging && (
+        <Acknowledge
+          rule={rule}
+          onClose={() => {
+            setAcknowledging(false);
+            loaded.reload();
+          }}
+        />
+      )}
       {deleting && (
         <Confirm
           title="Delete rule"
@@ -129,6 +149,41 @@ export function RulePage({ id }: { id: string }) {
         </Confirm>
       )}
     </Page>
+  );
+}
+
+function Acknowledge({ rule, onClose }: { rule: Rule; onClose: () => void }) {
+  const [note, setNote] = useState("");
+  const { run, running, error } = useAction(async () => {
+    await acknowledgeRule(rule._id, note.trim());
+    notify("Acknowledged: everybody sees it until the rule is armed again.");
+    onClose();
+  });
+  return (
+    <Dialog title="Acknowledge" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="Note"
+          value={note}
+          onInput={setNote}
+          maxLength={1000}
+          hint="Optional: who looks after it, and what is known"
+          fault={faultAt(error, "note")}
+        />
+        <ErrorBox error={error} shownAt={(at) => at === "note"} />
+        <div class="actions end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={running}>
+            Acknowledge
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }
 

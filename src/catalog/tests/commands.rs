@@ -324,6 +324,14 @@ impl CommandGenerator {
                     },
                 }
             }
+            2 if self.random.below(3) == 0 => Command::RuleAcknowledged {
+                rule_id: self.random.pick(&self.rules)?,
+                acknowledgement: Acknowledgement {
+                    at_ns,
+                    by: new,
+                    note: Some("seen".into()),
+                },
+            },
             2 => Command::RuleUpdated {
                 rule_id: self.random.pick(&self.rules)?,
                 settings: rule_settings("temperature below 5"),

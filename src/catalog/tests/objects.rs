@@ -117,6 +117,7 @@ fn name(command: &Command) -> &'static str {
         Command::SourceDeleted { .. } => "SourceDeleted",
         Command::RuleCreated { .. } => "RuleCreated",
         Command::RuleUpdated { .. } => "RuleUpdated",
+        Command::RuleAcknowledged { .. } => "RuleAcknowledged",
         Command::RuleDeleted { .. } => "RuleDeleted",
         Command::VerdictRecorded { .. } => "VerdictRecorded",
         Command::WebhookCreated { .. } => "WebhookCreated",
@@ -128,7 +129,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 30;
+const COMMANDS: usize = 31;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

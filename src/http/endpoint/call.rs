@@ -61,7 +61,7 @@ pub trait RequestBody<S>: Sized {
         faults: &Faults,
     ) -> impl Future<Output = Result<Option<Self>, ServiceError>>;
 
-    /// Adds the schema, and returns a reference to it; `None` where there is no body.
+    /// Adds the schema, and returns the `requestBody` of the operation; `None` where there is no body.
     fn describe(_: &mut Components) -> Option<Value> {
         None
     }
@@ -87,7 +87,33 @@ impl<S, T: FromJson + ToSchema> RequestBody<S> for T {
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
-        Some(components.body::<T>())
+        let schema = components.body::<T>();
+        Some(components.request_body(schema, true))
+    }
+}
+
+/// A JSON body that may be absent.
+pub struct Optional<T>(pub Option<T>);
+
+impl<S, T: FromJson + ToSchema> RequestBody<S> for Optional<T> {
+    async fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        _: &S,
+        faults: &Faults,
+    ) -> Result<Option<Self>, ServiceError> {
+        let body = body::read(Ok(()), request, payload, BODY_BYTES_MAX).await?;
+        if body.is_empty() {
+            return Ok(Some(Self(None)));
+        }
+        let json = serde_json::from_slice(&body).map_err(|fault| body::malformed_json(&fault))?;
+        let read = T::read(&json, &faults.root());
+        Ok(read.map(|read| Self(Some(read))))
+    }
+
+    fn describe(components: &mut Components) -> Option<Value> {
+        let schema = components.body::<T>();
+        Some(components.request_body(schema, false))
     }
 }
 

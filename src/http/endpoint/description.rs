@@ -46,6 +46,11 @@ impl Components {
         reference
     }
 
+    /// The `requestBody` of an operation whose body has this schema.
+    pub fn request_body(&self, schema: Value, is_required: bool) -> Value {
+        json!({"required": is_required, "content": {"application/json": {"schema": schema}}})
+    }
+
     /// Returns all schemas.
     pub fn into_json(self) -> Value {
         json!(self.0)
@@ -74,9 +79,8 @@ impl Endpoint {
         if !self.parameters.is_empty() {
             operation["parameters"] = json!(self.parameters);
         }
-        if let Some(schema) = request {
-            operation["requestBody"] =
-                json!({"required": true, "content": {"application/json": {"schema": schema}}});
+        if let Some(body) = request {
+            operation["requestBody"] = body;
         }
         operation["responses"] = json!(responses);
         operation

@@ -25,7 +25,7 @@ use description::{Describe, path_parameters};
 
 pub use answer::{Answer, HandlerAnswer, Written};
 pub use arrived::Arrived;
-pub use call::{Call, Exact, RequestBody, Unread};
+pub use call::{Call, Exact, Optional, RequestBody, Unread};
 pub use credential::{
     Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Visitor,
     Writer,

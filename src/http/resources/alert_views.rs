@@ -6,11 +6,12 @@ use super::evaluation_body::Parameters;
 use super::query_members::FillValue;
 use super::views::{Resource, view};
 use crate::catalog::{
-    Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState, RuleStatus,
+    Acknowledgement, Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState,
+    RuleStatus,
 };
 use crate::http::shape::{Mode, OperatorDoc, RuleStateDoc, shown_number};
 use crate::ids::ObjectId;
-use crate::service::evaluations::standing_of;
+use crate::service::evaluations::{acknowledgement_of, standing_of};
 use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
@@ -55,12 +56,28 @@ view! {
         condition_cleared_at: Option<Timestamp> = runtime.condition_cleared_at_ns.map(Timestamp),
         /// When the next verdict is due; null for rules that are not evaluated.
         next_due_at: Option<Timestamp> = standing.and_then(|standing| standing.next_due_at_ns).map(Timestamp),
+        /// Who knows that the rule has fired; null until somebody says so, and when it is armed again.
+        acknowledgement: Option<AcknowledgementView<'a>> =
+            acknowledgement_of(rule, now_ns).map(AcknowledgementView::of),
         /// When the rule last fired.
         last_triggered_at: Option<Timestamp> = runtime.last_triggered_at_ns.map(Timestamp),
         /// When the rule was created.
         created_at: Timestamp = Timestamp(rule.created_at_ns),
         /// When the settings last changed.
         updated_at: Timestamp = Timestamp(rule.updated_at_ns),
+    }
+}
+
+view! {
+    /// Somebody knows that a rule has fired.
+    #[schema(as = Acknowledgement)]
+    pub struct AcknowledgementView<'a> of(acknowledgement: &'a Acknowledgement) {
+        /// When it was acknowledged.
+        at: Timestamp = Timestamp(acknowledgement.at_ns),
+        /// ID of the key or the user.
+        by: ObjectId = acknowledgement.by,
+        /// What was noted.
+        note: Option<&'a str> = acknowledgement.note.as_deref(),
     }
 }
 

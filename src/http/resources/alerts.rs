@@ -9,11 +9,11 @@ use super::views::{Many, NamedView, One, view};
 use crate::catalog::{Rule, RuleForm, RuleSettings, RuleStatus};
 use crate::error::ServiceError;
 use crate::http::endpoint::{
-    Answer, Call, Endpoint, Reader, Reply, Unread, Writer, delete, get, patch, post,
+    Answer, Call, Endpoint, Optional, Reader, Reply, Unread, Writer, delete, get, patch, post,
 };
-use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Trimmed, Url, body};
+use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Text, Trimmed, Url, body};
 use crate::ids::ObjectId;
-use crate::limits::CONDITION_CHARS_MAX;
+use crate::limits::{ACKNOWLEDGEMENT_CHARS_MAX, CONDITION_CHARS_MAX};
 use crate::service::page::PageRequest;
 use crate::service::rules::check_may_evaluate;
 use crate::service::{Caller, Service};
@@ -111,6 +111,16 @@ body! {
     rules [BodyRule::NotBoth("condition", "naturalLanguageQuery")]
 }
 
+body! {
+    /// Body of a request that acknowledges a rule; may be absent.
+    pub struct AcknowledgementBody {
+        /// What others should know.
+        note: Option<Note>,
+    }
+}
+
+type Note = Text<ACKNOWLEDGEMENT_CHARS_MAX>;
+
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/buckets/{bucketId}/alerts", "listRules", list),
@@ -118,6 +128,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         get("/api/alerts/{id}", "showRule", show),
         patch("/api/alerts/{id}", "updateRule", update),
         delete("/api/alerts/{id}", "deleteRule", remove),
+        post("/api/alerts/{id}/acknowledge", "acknowledgeRule", acknowledge),
     ]
 }
 
@@ -178,6 +189,19 @@ async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<On
         .update_rule(&call.caller, rule_id, url, |known| body.applied_to(known))
         .await?;
     Answer::changed("alert rule updated", RuleView::of(&rule, call.service.now_ns()))
+}
+
+async fn acknowledge(
+    call: Call<Writer, ObjectId, Optional<AcknowledgementBody>>,
+) -> Reply<One<RuleView<'static>>> {
+    let note = call.body.0.and_then(|body| body.note);
+    let note = note.map(|note| note.0.into());
+    let rule = call.service.acknowledge_rule(&call.caller, call.params, note);
+    let rule = rule.await?;
+    Answer::changed(
+        "alert rule acknowledged",
+        RuleView::of(&rule, call.service.now_ns()),
+    )
 }
 
 async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static>> {

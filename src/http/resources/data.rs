@@ -72,7 +72,8 @@ impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody<ShardService> for Points
     }
 
     fn describe(components: &mut Components) -> Option<Value> {
-        Some(components.add::<Doc>())
+        let schema = components.add::<Doc>();
+        Some(components.request_body(schema, true))
     }
 }
 

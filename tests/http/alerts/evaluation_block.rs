@@ -260,7 +260,7 @@ fn aggregation_and_group_by_require_each_other() {
         );
     }
     for (aggregation, unit, path) in [
-        ("median", "hour", "aggregation"),
+        ("mode", "hour", "aggregation"),
         ("avg", "fortnight", "groupBy"),
         ("AVG", "hour", "aggregation"),
     ] {

@@ -1,5 +1,6 @@
 //! Chapter 6: the requests of evaluators within one interval. Tests over several intervals are in `tests/loop`.
 
+mod acknowledge;
 mod due;
 mod history;
 mod queries;

@@ -17,8 +17,14 @@ const NAMED: &[(&str, &[&str])] = &[
         "POST /api/auth/signup",
         &["name", "organizationName", "email", "password"],
     ),
-    ("POST /api/organization/keys", &["name", "label", "type"]),
-    ("POST /api/buckets/{bucket}/keys", &["name", "label", "type"]),
+    (
+        "POST /api/organization/keys",
+        &["name", "label", "type", "expiresAt"],
+    ),
+    (
+        "POST /api/buckets/{bucket}/keys",
+        &["name", "label", "type", "expiresAt"],
+    ),
     (
         "POST /api/buckets/{bucket}/sources",
         &["name", "type", "status", "schema"],
@@ -108,7 +114,14 @@ impl Scene {
         let webhook = self.account.webhook(&json!({
             "url": "https://hooks.invalid/", "events": ["alert.triggered"], "status": "paused",
         }));
+        let key = |path: &str, kind: &str| {
+            let body = json!({"name": "a key", "type": kind});
+            let request = self.client.post(path).bearer(&self.account.token).json(&body);
+            text(&request.send().expect(201, "a key"), "/apiKey/_id")
+        };
         Ids {
+            key: key(&format!("/api/buckets/{}/keys", self.bucket.id), "read"),
+            organization_key: key("/api/organization/keys", "integration"),
             bucket: self.bucket.id.clone(),
             source: self.source.clone(),
             rule: self.bucket.evaluated_rule("judged", &self.source),
