@@ -178,8 +178,7 @@ test("who knows that a rule has fired is seen by all, until it is armed", async 
   await dialog.getByLabel("Note").fill("Maria is on her way");
   await dialog.getByRole("button", { name: "Acknowledge" }).click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
-  const shown = page.locator(".figure", { hasText: "Acknowledged" });
-  await expect(shown).toContainText("Maria is on her way");
+  await expect(page.locator(".figure", { hasText: "Maria is on her way" })).toContainText("Acknowledged");
   await visit(page, "#/rules");
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("acknowledged");
   // A rule that has not fired has nothing to acknowledge.
