@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::allowance::Countable;
 use super::evaluations::standing_of;
 use super::page::{Page, PageRequest};
-use super::query::Aggregation;
+use super::query::{Aggregation, GroupBy};
 use super::{Caller, Service, bucket_for, rule_for, source_for};
 use crate::alerts::{Decision, condition, transition};
 use crate::catalog::{
-    Acknowledgement, Catalog, Command, Evaluation, KeyType, NewRule, ParsedCondition, Rule, RuleForm,
-    RuleRuntime, RuleSettings, RuleState, Schema, Source, text_bytes,
+    Acknowledgement, Catalog, Command, Evaluation, KeyType, NewRule, Parameter, ParsedCondition, Rule,
+    RuleForm, RuleRuntime, RuleSettings, RuleState, Schema, Source, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
+use crate::limits::FILLED_ROWS_MAX;
 
 /// The member that has a rule's text.
 pub const fn text_member(form: RuleForm) -> &'static str {
@@ -300,6 +301,16 @@ fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults
             fault("field", format!("{:?} is not declared; {fields}", input.field));
             continue;
         };
+        if let (Some(fill), Some((_, group_by))) = (&input.fill, &input.grouping)
+            && *fill != Parameter::Text("none".into())
+            && let Ok(step) = GroupBy::parse(group_by)
+            && step.steps_in(evaluation.window_ns(input)) > FILLED_ROWS_MAX as u64
+        {
+            let message = format!(
+                "gives more than {FILLED_ROWS_MAX} rows; choose a longer groupBy or a shorter window"
+            );
+            fault("fill", message);
+        }
         let aggregation = input.grouping.as_ref().map(|(aggregation, _)| aggregation);
         let parsed = aggregation.and_then(|name| Aggregation::parse(name).ok());
         if let Some(aggregation) = parsed.filter(|aggregation| !aggregation.covers(field.kind)) {

@@ -96,8 +96,16 @@ def aggregate(frame, steps, field, kind, aggregations, merged):
     found = {}
     ordered = {}
     if kind != "string" and {"increase", "rate", "timeAvg", "trueShare"} & set(aggregations):
+        occurring = sorted(points["step"].unique()) if merged else []
         for (_, source), own in points.groupby(["group", "source"]):
-            for step, values in in_order(own, steps, field).items():
+            parts = in_order(own, steps, field)
+            for step in occurring:
+                # A value holds through steps in which other sources have values.
+                if step not in parts and min(parts) < step < max(parts):
+                    value = own[own["step"] < step][field].astype(float).iloc[-1]
+                    span = (steps.end(step) - steps.bounds[step]) / 1e9
+                    parts[step] = {"increase": None, "rate": None, "held": value * span, "covered": span}
+            for step, values in parts.items():
                 key = (step, "" if merged else source)
                 ordered.setdefault(key, []).append(values)
     for (step, group), own in points.groupby(["step", "group"]):

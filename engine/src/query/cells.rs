@@ -87,6 +87,15 @@ impl<C: Content> Cell<C> {
         }
     }
 
+    /// The content of a field.
+    pub(super) fn value_mut(&mut self, field: u32) -> Option<&mut C> {
+        if self.first.field == field {
+            return Some(&mut self.first.content);
+        }
+        let index = self.rest.binary_search_by_key(&field, |entry| entry.field);
+        Some(&mut self.rest[index.ok()?].content)
+    }
+
     /// The same, owned.
     pub fn into_values(self) -> impl Iterator<Item = (u32, C)> {
         let Cell { first, rest, .. } = self;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::budget::{Budget, Held};
 use super::cells::{Cell, Cells, Content, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
+use super::gaps::Gaps;
 use super::group_rows::{Rows, rows_within};
 use super::reader::{Run, RunReader};
 use super::{Touched, check_stop, directory_bytes};
@@ -59,6 +60,7 @@ pub struct Grouping<'b, C = Aggregate> {
     pub(super) cells: Cells<'b, C>,
     pub(super) budget: &'b Budget,
     pub(super) touched: Touched,
+    pub(super) gaps: Gaps<'b>,
 }
 
 /// The cells of a result, in the requested order.
@@ -78,6 +80,7 @@ impl<'b, C: Content> Grouping<'b, C> {
             cells: Cells::new(wanted, budget),
             budget,
             touched: Touched::default(),
+            gaps: Gaps::new(budget),
         }
     }
 

@@ -10,6 +10,7 @@ mod distinct;
 mod downsample;
 mod estimate;
 mod filter;
+mod gaps;
 mod group;
 mod group_rows;
 mod groups;

@@ -7,7 +7,7 @@ use super::budget::Held;
 use super::ordered::BatchRun;
 use super::quantile::Values as Kept;
 use super::scan::Position;
-use super::statistics::{Ends, Growth, Needs, OverTime, Parts, Statistics, Sum, Value};
+use super::statistics::{Ends, GROWTH_SCALE, Growth, Needs, OverTime, Parts, Statistics, Sum, Value};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::{Column, Values};
@@ -184,6 +184,8 @@ impl OpenStep {
             let (at_ns, value) = (part.run.times.get(row), number(row));
             if let Some((since_ns, before)) = *previous {
                 if needs.growth {
+                    let value = value * GROWTH_SCALE;
+                    let before = before * GROWTH_SCALE;
                     let grown = if value < before { value } else { value - before };
                     self.increase.get_or_insert_default().add(grown);
                 }

@@ -40,6 +40,8 @@ pub struct Completion<'a> {
 struct Walked<'b> {
     field: NeededField,
     previous: Option<Previous>,
+    /// End of the step of the previous value.
+    reached_ns: i64,
     step: Option<OpenStep>,
     /// The memory of the open step's statistics.
     held: Held<'b>,
@@ -69,6 +71,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         walk.extend(fields.iter().map(|field| Walked {
             field: *field,
             previous: None,
+            reached_ns: i64::MAX,
             step: None,
             held: budget.hold(),
         }));
@@ -173,7 +176,7 @@ impl Walked<'_> {
             let first_ns = run.times.get(first);
             if self.step.as_ref().is_none_or(|step| first_ns >= step.next_ns) {
                 self.end_step(steps)?;
-                self.open_step(first_ns, steps);
+                self.open_step(first_ns, steps)?;
             }
             let Some(step) = &mut self.step else { break };
             row = run.times.first_at(first + 1..rows.end, step.next_ns);
@@ -188,11 +191,22 @@ impl Walked<'_> {
         Ok(())
     }
 
-    fn open_step<C: Content + From<Statistics>>(&mut self, first_ns: i64, steps: &Steps<'_, '_, C>) {
+    fn open_step<C: Content + From<Statistics>>(
+        &mut self,
+        first_ns: i64,
+        steps: &mut Steps<'_, '_, C>,
+    ) -> Result<(), EngineError> {
         let step = steps.query.step;
         let bounds_ns = (step.start_ns(first_ns), step.next_ns(first_ns));
+        if let Some((_, value)) = self.previous.filter(|_| self.field.needs.over_time)
+            && steps.completion.is_merged
+        {
+            let between_ns = (self.reached_ns, bounds_ns.0);
+            steps.grouping.gaps.add(self.field.number, value, between_ns)?;
+        }
         let opened = OpenStep::new(bounds_ns, first_ns, self.field.needs, &mut self.previous);
         self.step = Some(opened);
+        Ok(())
     }
 
     /// Completes the open step.
@@ -204,6 +218,7 @@ impl Walked<'_> {
             return Ok(());
         };
         let start_ns = step.start_ns;
+        self.reached_ns = step.next_ns;
         let statistics = step.complete(self.previous, steps.completion.holds_until_ns);
         self.held.shrink(usize::MAX);
         steps.put(start_ns, self.field.number, statistics)

@@ -75,7 +75,7 @@ pub(super) struct Moments {
     squares: f64,
 }
 
-/// The growth of a counter; that of merged sources is added up.
+/// The growth of a counter, scaled; that of merged sources is added up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Growth {
     pub(super) increase: Option<f64>,
@@ -114,12 +114,12 @@ impl Statistics {
 
     /// The growth of a counter: a value below the previous one counts as a restart from zero.
     pub fn increase(&self) -> Option<f64> {
-        self.parts.as_ref()?.growth.increase.map(within_doubles)
+        self.parts.as_ref()?.growth.increase.map(unscaled)
     }
 
     /// The growth of a counter per second.
     pub fn rate(&self) -> Option<f64> {
-        self.parts.as_ref()?.growth.rate.map(within_doubles)
+        self.parts.as_ref()?.growth.rate.map(unscaled)
     }
 
     /// The average over time; of booleans, the share of time in which they are true.
@@ -130,6 +130,13 @@ impl Statistics {
             ..=0 => last,
             covered_ns => within_doubles(over_time.weighed.value() / weight(covered_ns)),
         })
+    }
+
+    /// Accounts for a value that held for some time.
+    pub(super) fn hold(&mut self, value: f64, ns: i64) {
+        if let Some(over_time) = self.parts.as_mut().and_then(|parts| parts.over_time.as_mut()) {
+            over_time.hold(value, ns);
+        }
     }
 
     /// A quantile of the numbers, between 0 and 1.
@@ -342,6 +349,13 @@ impl Sum {
             false => self.sum,
         }
     }
+}
+
+/// Growth is added up on this scale, on which no sum of differences of doubles overflows.
+pub(super) const GROWTH_SCALE: f64 = 1.0 / (1u128 << 64) as f64;
+
+fn unscaled(growth: f64) -> f64 {
+    within_doubles(growth / GROWTH_SCALE)
 }
 
 /// JSON has no infinity.

@@ -228,6 +228,11 @@ impl Aggregations {
         needs
     }
 
+    /// Whether any of them weighs values by the time for which they hold.
+    pub(super) fn are_over_time(&self) -> bool {
+        FieldType::ALL.into_iter().any(|kind| self.needs(kind).over_time)
+    }
+
     /// Whether sums and extremes are enough for all of them.
     pub(super) fn are_sums(&self) -> bool {
         FieldType::ALL

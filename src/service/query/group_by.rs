@@ -42,6 +42,11 @@ impl GroupBy {
         &self.text
     }
 
+    /// The greatest number of steps that a range of this length touches.
+    pub fn steps_in(&self, ns: i64) -> u64 {
+        self.step.map_or(1, |step| step.cells(0, ns).saturating_add(1))
+    }
+
     /// The step; `None` if the range is a single one.
     pub(super) fn step(&self) -> Option<Step> {
         self.step

@@ -116,7 +116,12 @@ impl Plan {
             self.edge_ns(reached, covered, descending, stop)
         };
         let first_ns = start_ns.map_or_else(|| edge_ns(false), Ok)?;
-        let last_ns = end_ns.map_or_else(|| edge_ns(true), Ok)?;
+        let last_ns = match end_ns {
+            Some(end_ns) => end_ns,
+            None if grouping.aggregations.are_over_time() => edge_ns(true)?,
+            // Nothing holds.
+            None => i64::MAX,
+        };
         Ok((first_ns, last_ns))
     }
 

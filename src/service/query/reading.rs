@@ -35,6 +35,9 @@ pub(super) trait Aggregated: Content + From<Statistics> {
         completion: &Completion<'_>,
     ) -> Result<(), ServiceError>;
 
+    /// Completes the cells.
+    fn finish<'b>(cells: Cells<'b, Self>, step: LocalStep<'_>) -> Result<Grouped<'b, Self>, ServiceError>;
+
     /// The value of an aggregation that covers the type of the values.
     fn value(&mut self, aggregation: Aggregation) -> Computed;
 
@@ -58,6 +61,10 @@ impl Aggregated for Aggregate {
         _completion: &Completion<'_>,
     ) -> Result<(), ServiceError> {
         Ok(cells.add(source, &reached.series, query, Some(&fields.numbers))?)
+    }
+
+    fn finish<'b>(cells: Cells<'b, Self>, _step: LocalStep<'_>) -> Result<Grouped<'b, Self>, ServiceError> {
+        Ok(cells.finish()?)
     }
 
     fn value(&mut self, aggregation: Aggregation) -> Computed {
@@ -87,6 +94,10 @@ impl Aggregated for Statistics {
         completion: &Completion<'_>,
     ) -> Result<(), ServiceError> {
         Ok(cells.add_rows(source, &reached.series, query, &fields.needed, completion)?)
+    }
+
+    fn finish<'b>(cells: Cells<'b, Self>, step: LocalStep<'_>) -> Result<Grouped<'b, Self>, ServiceError> {
+        Ok(cells.finish_merged(step)?)
     }
 
     fn value(&mut self, aggregation: Aggregation) -> Computed {
@@ -175,7 +186,7 @@ impl Plan {
                 &completion,
             )?;
         }
-        let found = cells.finish()?;
+        let found = C::finish(cells, reading.step)?;
         stop.touched(found.touched);
         Ok(found)
     }

@@ -35,6 +35,7 @@ impl Plan {
         let coverage = Coverage::of_field(self, field, &by, &mut held)?;
         let holds_until_ns = match self.input.end_ns {
             Some(end_ns) => end_ns,
+            None if !by.are_over_time() => i64::MAX,
             None => self.edge_ns(reached, |it| coverage.by_schema[it.schema].all(), true, stop)?,
         };
         let quantiles = quantiles(by.all());

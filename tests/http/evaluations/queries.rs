@@ -238,6 +238,8 @@ fn an_input_is_filled_and_follows_a_zone() {
     assert!(rows.iter().all(|row| row["level"] == 0), "silence is zeros");
     for (change, path) in [
         (json!({"fill": "zero"}), "fill"),
+        // Its query would be refused.
+        (json!({"groupBy": "1s", "windowSeconds": 31_536_000}), "fill"),
         (json!({"fill": 0, "aggregation": null, "groupBy": null}), "fill"),
         (json!({"timezone": "Asia/Nowhere"}), "timezone"),
         (json!({"compare": {"offset": "1d"}}), "compare"),

@@ -113,6 +113,61 @@ fn merged_sources_are_added_weighed_or_ordered() {
 }
 
 #[test]
+fn a_value_holds_through_steps_in_which_only_other_sources_have_values() {
+    let (_server, _, bucket) = scene::bucket();
+    let (often, rarely) = (bucket.source("often", &["v"]), bucket.source("rarely", &["v"]));
+    let start = start();
+    let hours = |hour: i64| start + hour * HOUR;
+    let mut points: Vec<Value> = (0..4)
+        .map(|hour| point(&often, hours(hour), &json!({"v": 1})))
+        .collect();
+    points.extend([0, 3].map(|hour| point(&rarely, hours(hour), &json!({"v": 4}))));
+    bucket.send(&points);
+    let ask = |more: &Value| {
+        let mut body = json!({"aggregation": "timeAvg", "groupBy": "hour", "mergeSources": true});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        let rows = array(&bucket.query(&body), "/data");
+        rows.iter().map(|row| row["v"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ask(&json!({})), vec![json!(2.5); 4], "small print D9, D10");
+    assert_eq!(
+        ask(&json!({"sort": "desc", "limit": 3})),
+        vec![json!(2.5); 3],
+        "the window changes nothing"
+    );
+    let half = ask(&json!({"groupBy": "30m"}));
+    assert_eq!(
+        half,
+        vec![json!(2.5); 4],
+        "small print D9: an empty step has no row"
+    );
+}
+
+#[test]
+fn growth_of_extreme_counters_does_not_overflow_on_the_way() {
+    let (_server, _, bucket) = scene::bucket();
+    let source = bucket.source("one", &["v"]);
+    let start = start();
+    let values = [1e308, 1e308, -1e308, 1e308, 0.0];
+    let points: Vec<Value> = (0..)
+        .zip(values)
+        .map(|(minute, value)| point(&source, start + minute * MINUTE, &json!({"v": value})))
+        .collect();
+    bucket.send(&points);
+    // 0 - 1e308 + 2e308 + 0, in four minutes.
+    let body = json!({"aggregation": ["increase", "rate"], "groupBy": "all"});
+    let found = self::values(&bucket, &body)["v"].clone();
+    let rate = found["rate"].as_f64().unwrap();
+    assert_eq!(found["increase"], json!(1e308), "small print D7");
+    assert!(
+        (rate / 1e308 * 240.0 - 1.0).abs() < 1e-12,
+        "small print D8: {rate}"
+    );
+}
+
+#[test]
 fn fields_of_one_name_and_different_types_are_merged_by_what_covers_them() {
     let (_server, _, bucket) = scene::bucket();
     let number = bucket.source("number", &["v"]);

@@ -60,6 +60,7 @@ impl Bucket {
             .filter(|_| self.rng.u8(0..4) > 0)
             .collect();
         let mut expected = Cells::default();
+        let mut rows_of = Vec::new();
         for (index, source) in (0..).zip(&sources) {
             let filter = Filter {
                 sources: &[*source],
@@ -68,10 +69,14 @@ impl Bucket {
                 metadata,
             };
             let rows = self.naive.rows(&filter, false);
+            rows_of.push(rows.iter().map(|point| (*point).clone()).collect::<Vec<Point>>());
             let number = if is_merged { 0 } else { index };
             for field in 0..FIELDS {
                 add_source(&rows, field, number, step, range_ns.1, &mut expected);
             }
+        }
+        if is_merged {
+            add_gaps(&rows_of, step, &mut expected);
         }
         let starts: Vec<i64> = expected.keys().map(|(start_ns, _)| *start_ns).collect();
         let some_start = |rng: &mut fastrand::Rng| rng.choice(&starts).copied().unwrap_or_default();
@@ -122,7 +127,7 @@ impl Bucket {
                 .add_rows(number, series, &query, &needed, &completion)
                 .unwrap();
         }
-        let Grouped { cells, held, .. } = grouping.finish().unwrap();
+        let Grouped { cells, held, .. } = grouping.finish_merged(step).unwrap();
         drop(snapshot);
         let (first_ns, last_ns) = wanted.starts_ns;
         let mut keys: Vec<(i64, u32)> = expected.keys().copied().collect();
@@ -199,6 +204,30 @@ fn add_source(rows: &[&Point], field: u16, source: u32, step: LocalStep<'_>, end
             }
         }
         place = past;
+    }
+}
+
+/// Adds the time for which values of a source hold in steps in which it has none.
+fn add_gaps(sources: &[Vec<Point>], step: LocalStep<'_>, cells: &mut Cells) {
+    for ((start_ns, _), fields) in cells {
+        let next_ns = step.next_ns(*start_ns);
+        for (field, cell) in fields {
+            for rows in sources {
+                let values = || {
+                    let rows = rows.iter();
+                    rows.filter_map(|point| Some((point.timestamp_ns, number(point.values.get(field)?)?)))
+                };
+                let before = values().take_while(|(at_ns, _)| at_ns < start_ns).last();
+                let after = values().find(|(at_ns, _)| at_ns >= start_ns);
+                if let (Some((_, own)), Some((after_ns, _))) = (before, after)
+                    && after_ns >= next_ns
+                {
+                    let seconds = (next_ns - *start_ns) as f64 / 1e9;
+                    cell.covered += seconds;
+                    cell.weighed += own * seconds;
+                }
+            }
+        }
     }
 }
 
