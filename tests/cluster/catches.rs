@@ -60,13 +60,13 @@ fn assert_found(
     assert!(found.is_some(), "one of {kinds:?} is found");
 }
 
-/// Writes of old epochs pass: the statements that compare epochs are changed on their way to the database, and a row that is
-/// there already gives way.
+/// Writes of old epochs pass: the statements that compare epochs are changed on their way to the database, and all that later
+/// owners have written at their place and after it gives way. The first row of an owner alone may have nothing of a client.
 const NO_FENCE: (&[u8], &[u8]) = (b"shard.epoch = g.epoch", b"shard.epoch >=g.epoch");
 const OVERWRITE: &str = "
 CREATE FUNCTION overwrite() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM log WHERE shard = NEW.shard AND first = NEW.first AND epoch > NEW.epoch;
+    DELETE FROM log WHERE shard = NEW.shard AND first >= NEW.first AND epoch > NEW.epoch;
     RETURN NEW;
 END $$;
 CREATE TRIGGER overwrite BEFORE INSERT ON log FOR EACH ROW EXECUTE FUNCTION overwrite()";
