@@ -1,12 +1,18 @@
 //! The rule actor, one per server. A change goes `Change` → decide → journal → `Written` → reply. While it is in
 //! progress, further changes of the same rule are queued.
+//!
+//! What time brings about in a rule goes moment → journal → `Recorded`. It is recorded before any later change of the rule
+//! is decided, so that no change finds a rule in a state that webhooks have not heard of.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::moment::{self, Moment};
+use super::moments::Moments;
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
 use super::{DUE_BYTES_MAX, Decision, Dependencies, DueRule};
@@ -18,6 +24,13 @@ use crate::journal::JournalError;
 
 /// Half the shortest interval. If the clock is set back further, rules that are due could be missed.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
+
+/// How often the actor looks whether a moment has come.
+const TICK: Duration = Duration::from_secs(1);
+/// Moments whose records are on their way to the log at a time.
+const RECORDING_MAX: usize = 1_024;
+/// After the log has refused the record of a moment, no moment is recorded for this time, except before a change.
+const REFUSED_PAUSE_NS: i64 = 5 * SECOND_NS;
 
 /// Decides a change of a rule, given the rule and the time. Returns a callback that replies to the caller, too.
 pub(super) type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> (Decision, Done) + Send>;
@@ -39,6 +52,14 @@ pub(super) enum RuleMessage {
         deliveries: Vec<ObjectId>,
         done: Done,
     },
+    /// The journal accepted or refused the record of a moment, which owes these deliveries. `then` is the change that
+    /// waits for it.
+    Recorded {
+        rule_id: ObjectId,
+        outcome: Result<(), JournalError>,
+        deliveries: Vec<ObjectId>,
+        then: Option<Decide>,
+    },
     /// Requests the time and the rules that are due; see [`super::Alerts::due`].
     Due {
         organization_id: ObjectId,
@@ -48,11 +69,18 @@ pub(super) enum RuleMessage {
     },
     /// Requests the number of rules that are due and unclaimed.
     CountDue(Reply<usize>),
+    /// All handles are gone.
+    End,
 }
 
 pub(super) struct RuleActor {
     dependencies: Dependencies,
     schedule: Schedule,
+    moments: Moments,
+    /// Moments whose records are on their way to the log.
+    recording: usize,
+    /// No moment is recorded before this time, monotonic.
+    paused_until_ns: i64,
     /// Changes queued behind one in progress, by rule.
     parked: HashMap<ObjectId, VecDeque<Decide>>,
     /// The latest wall-clock time seen.
@@ -64,6 +92,9 @@ impl RuleActor {
         let mut actor = Self {
             dependencies,
             schedule: Schedule::default(),
+            moments: Moments::default(),
+            recording: 0,
+            paused_until_ns: i64::MIN,
             parked: HashMap::new(),
             seen_ns: i64::MIN,
         };
@@ -80,8 +111,14 @@ impl RuleActor {
         rules.into_iter().for_each(|id| self.place(id, false));
     }
 
-    /// Updates the rule's entry in the schedule from the catalog. Only a verdict ends the rule's claim.
+    /// Updates the rule's entries in the schedule and in the moments from the catalog. Only a verdict ends the rule's claim.
     fn place(&mut self, rule_id: ObjectId, ends_claim: bool) {
+        let next = |rule: &Arc<Rule>| moment::next(rule, self.seen_ns).map(Moment::at_ns);
+        let at_ns = self
+            .dependencies
+            .catalog
+            .read(|catalog| catalog.rule(rule_id).and_then(next));
+        self.moments.set(rule_id, at_ns);
         let found = self.dependencies.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
             let bucket = catalog.bucket(rule.bucket_id)?;
@@ -112,6 +149,11 @@ impl RuleActor {
             .dependencies
             .catalog
             .read(|catalog| catalog.rule(rule_id).cloned());
+        if let Some(rule) = &rule
+            && let Some(moment) = moment::reached(rule, now_ns)
+        {
+            return self.record(rule, moment, now_ns, Some(decide), context);
+        }
         let (decision, done) = decide(rule.as_ref(), now_ns);
         let Some(command) = decision.command else {
             return done(Ok(()));
@@ -128,6 +170,99 @@ impl RuleActor {
                 deliveries,
                 done,
             });
+        });
+    }
+
+    /// Records what time has brought about, before the change that waits for it.
+    fn record(
+        &mut self,
+        rule: &Rule,
+        moment: Moment,
+        now_ns: i64,
+        then: Option<Decide>,
+        context: &mut Context<Self>,
+    ) {
+        let (command, deliveries) = moment::recorded(rule, moment, now_ns, &*self.dependencies.events);
+        let rule_id = rule.id;
+        self.parked.entry(rule_id).or_default();
+        self.recording += 1;
+        let address = context.address();
+        self.dependencies.journal.submit_command(command, move |outcome| {
+            address.do_send(RuleMessage::Recorded {
+                rule_id,
+                outcome,
+                deliveries,
+                then,
+            });
+        });
+    }
+
+    /// Records the moments that have come, as many as may be on their way to the log.
+    fn record_reached(&mut self, context: &mut Context<Self>) {
+        let now_ns = self.now_ns();
+        if self.dependencies.clock.monotonic_ns() < self.paused_until_ns {
+            return;
+        }
+        while self.recording < RECORDING_MAX
+            && let Some(rule_id) = self.moments.take(now_ns)
+        {
+            // A rule that is being changed comes back when that is over.
+            if self.parked.contains_key(&rule_id) {
+                continue;
+            }
+            let rule = self
+                .dependencies
+                .catalog
+                .read(|catalog| catalog.rule(rule_id).cloned());
+            // A rule that is gone was deleted with its bucket or source.
+            let reached = rule.and_then(|rule| Some((moment::reached(&rule, now_ns)?, rule)));
+            match reached {
+                Some((moment, rule)) => self.record(&rule, moment, now_ns, None, context),
+                None => self.place(rule_id, false),
+            }
+        }
+    }
+
+    fn recorded(
+        &mut self,
+        rule_id: ObjectId,
+        outcome: Result<(), JournalError>,
+        deliveries: Vec<ObjectId>,
+        then: Option<Decide>,
+        context: &mut Context<Self>,
+    ) {
+        self.recording -= 1;
+        self.place(rule_id, false);
+        match (outcome, then) {
+            (Ok(()), then) => {
+                (self.dependencies.owed)(deliveries);
+                if let Some(decide) = then {
+                    self.parked.entry(rule_id).or_default().push_front(decide);
+                }
+            }
+            (Err(error), then) => {
+                let monotonic_ns = self.dependencies.clock.monotonic_ns();
+                self.paused_until_ns = monotonic_ns.saturating_add(REFUSED_PAUSE_NS);
+                if let Some(decide) = then {
+                    self.refuse(rule_id, decide, error);
+                }
+            }
+        }
+        self.resume(rule_id, context);
+        self.record_reached(context);
+    }
+
+    /// Answers a change without making it, unless it changes nothing.
+    fn refuse(&mut self, rule_id: ObjectId, decide: Decide, error: JournalError) {
+        let now_ns = self.now_ns();
+        let rule = self
+            .dependencies
+            .catalog
+            .read(|catalog| catalog.rule(rule_id).cloned());
+        let (decision, done) = decide(rule.as_ref(), now_ns);
+        done(match decision.command {
+            Some(_) => Err(error.into()),
+            None => Ok(()),
         });
     }
 
@@ -184,6 +319,10 @@ impl RuleActor {
 
 impl Actor for RuleActor {
     type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        context.run_interval(TICK, Self::record_reached);
+    }
 }
 
 impl Handler<RuleMessage> for RuleActor {
@@ -202,8 +341,8 @@ impl Handler<RuleMessage> for RuleActor {
                 deliveries,
                 done,
             } => {
+                self.place(rule_id, is_verdict && outcome.is_ok());
                 if outcome.is_ok() {
-                    self.place(rule_id, is_verdict);
                     if !deliveries.is_empty() {
                         (self.dependencies.owed)(deliveries);
                     }
@@ -211,6 +350,12 @@ impl Handler<RuleMessage> for RuleActor {
                 done(outcome.map_err(ServiceError::from));
                 self.resume(rule_id, context);
             }
+            RuleMessage::Recorded {
+                rule_id,
+                outcome,
+                deliveries,
+                then,
+            } => self.recorded(rule_id, outcome, deliveries, then, context),
             RuleMessage::Due {
                 organization_id,
                 limit,
@@ -224,6 +369,7 @@ impl Handler<RuleMessage> for RuleActor {
                 let now_ns = self.dependencies.clock.now_ns();
                 let _ = reply.send(self.schedule.due_count(now_ns));
             }
+            RuleMessage::End => context.stop(),
         }
     }
 }

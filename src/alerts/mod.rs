@@ -2,11 +2,16 @@
 //!
 //! Rules are evaluated by external evaluators, not here; this module keeps their state. Every change of a rule
 //! (creation, patch, verdict, deletion) goes through one actor. It decides the change against the current rule, writes
-//! it to the log, and accepts the next change of that rule once it is durable. Of two concurrent verdicts, one wins.
+//! it to the log, and accepts the next change of that rule once it is durable. Of two concurrent verdicts, one wins. The
+//! actor also records what time alone brings about: the end of a dwell, and that nobody judges a rule.
 //! Called by the service; knows neither HTTP nor how deliveries are made.
 
 mod actor;
 pub mod condition;
+#[cfg(test)]
+pub mod fixture;
+pub mod moment;
+mod moments;
 mod schedule;
 pub mod transition;
 mod verdict;
@@ -41,6 +46,8 @@ pub struct Dependencies {
     pub clock: Arc<dyn Clock>,
     /// Called with the deliveries that a change owes, once they are durable.
     pub owed: Box<dyn Fn(Vec<ObjectId>) + Send>,
+    /// Makes the deliveries of what time brings about.
+    pub events: Box<dyn moment::RuleEvents>,
 }
 
 /// What a change writes, and the deliveries it causes. The default changes nothing.
@@ -59,21 +66,30 @@ pub struct DueRule {
     pub due_at_ns: i64,
 }
 
-/// Handle of the rule actor. Cheap to clone.
+/// Handle of the rule actor, which ends with its last handle. Cheap to clone.
 #[derive(Clone)]
-pub struct Alerts {
+pub struct Alerts(Arc<Inner>);
+
+struct Inner {
     address: Addr<RuleActor>,
     waiting: Arc<Semaphore>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The actor has a timer, so that it would not end for lack of addresses.
+        self.address.do_send(RuleMessage::End);
+    }
 }
 
 impl Alerts {
     /// Starts the actor on this thread with the rules of the catalog.
     pub fn start(dependencies: Dependencies, thread: &ArbiterHandle) -> Self {
         let address = RuleActor::start_in_arbiter(thread, |_| RuleActor::new(dependencies));
-        Self {
+        Self(Arc::new(Inner {
             address,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-        }
+        }))
     }
 
     /// Changes one rule, serialized with all other changes of it. `decide` gets the current rule (`None` if there is
@@ -136,16 +152,16 @@ impl Alerts {
 
     /// Number of queued changes and polls, and the limit.
     pub fn waiting(&self) -> (usize, usize) {
-        (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
+        (WAITING_MAX - self.0.waiting.available_permits(), WAITING_MAX)
     }
 
     /// Sends a message to the actor and waits for the reply. The message holds the permit until it is handled.
     async fn request<T>(&self, message: impl FnOnce(Reply<T>) -> RuleMessage) -> Result<T, ServiceError> {
-        let permit = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
+        let permit = Arc::clone(&self.0.waiting).try_acquire_owned().map_err(|_| {
             ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
         })?;
         let (reply, answer) = oneshot::channel();
-        self.address.do_send(message((reply, permit)));
+        self.0.address.do_send(message((reply, permit)));
         answer
             .await
             .map_err(|_| ServiceError::unavailable("the server is stopping", 5))

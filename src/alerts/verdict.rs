@@ -1,6 +1,7 @@
 //! Whether a verdict is accepted, and what it writes. Pure: the actor calls it with the current rule.
 
 use super::Decision;
+use super::moment::{RuleEvents, overdue_since_ns};
 use super::transition::{self, due_at_ns};
 use crate::catalog::{Command, NewDeliveries, Outcome, Rule, RuleState, RuleStatus, Standing, Verdict};
 use crate::ids::ObjectId;
@@ -41,7 +42,7 @@ pub enum Refusal {
 }
 
 /// Applies a posted verdict to the rule. If the rule fires, `owed` makes the deliveries; if it cannot yet, nothing is
-/// accepted (`None`).
+/// accepted (`None`). `events` makes those of what else webhooks hear of the rule.
 ///
 /// # Errors
 /// Why the verdict is refused.
@@ -50,6 +51,7 @@ pub fn accept(
     posted: PostedVerdict,
     now_ns: i64,
     owed: impl FnOnce(&Rule) -> Option<NewDeliveries>,
+    events: &impl RuleEvents,
 ) -> Result<Option<(Decision, Accepted)>, Refusal> {
     let Some(evaluation) = &rule.settings.evaluation else {
         return Err(Refusal::Plain);
@@ -69,7 +71,17 @@ pub fn accept(
     let Some(new) = new else {
         return Ok(None);
     };
-    let deliveries = new.ids();
+    let mut told = Vec::new();
+    if let Some(due_at_ns) = overdue_since_ns(rule, now_ns) {
+        told.push(events.resumed(rule, due_at_ns, now_ns));
+    }
+    // Without a dwell the rule is armed at once.
+    if (after.previous_state, after.runtime.state) == (RuleState::Firing, RuleState::Armed)
+        && let Some(triggered_at_ns) = rule.runtime.last_triggered_at_ns
+    {
+        told.push(events.resolved(rule, triggered_at_ns, now_ns, now_ns));
+    }
+    let deliveries = told.iter().chain([&new]).flat_map(NewDeliveries::ids).collect();
     let verdict = Verdict {
         id: posted.verdict_id,
         rule_id: rule.id,
@@ -83,6 +95,7 @@ pub fn accept(
         deliveries: new.deliveries,
         fan_out: new.fan_out,
         room: new.room,
+        told,
     };
     let standing = Standing {
         rule_id: rule.id,

@@ -9,7 +9,7 @@ use super::state::{BucketEntry, OrganizationEntry, SourceById};
 use super::text_bytes::{self, of_user};
 use super::{
     Bucket, Catalog, Command, Field, FormerValue, Key, KeyHash, MonthCalls, MonthDay, NewSource,
-    Organization, Revisions, Rule, Schema, Source, SourceSettings, User, Webhook,
+    Organization, Revisions, Rule, RuleState, Schema, Source, SourceSettings, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -145,6 +145,21 @@ impl Catalog {
             }),
             Command::RuleDeleted { rule_id } => self.delete_rule(*rule_id),
             Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
+            Command::RuleResolved { rule_id, at_ns, told } => {
+                self.queue_owed(&[told], *at_ns);
+                self.rules
+                    .change(*rule_id, |rule| rule.runtime.state = RuleState::Armed);
+            }
+            Command::RuleOverdue {
+                rule_id,
+                due_at_ns,
+                at_ns,
+                told,
+            } => {
+                self.queue_owed(&[told], *at_ns);
+                self.rules
+                    .change(*rule_id, |rule| rule.overdue_told_ns = Some(*due_at_ns));
+            }
             Command::WebhookCreated { webhook } => self.add_webhook(webhook.clone()),
             Command::WebhookUpdated {
                 webhook_id,

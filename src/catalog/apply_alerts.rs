@@ -1,6 +1,7 @@
 //! Applies the commands about rules, webhooks and deliveries.
 
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -8,13 +9,13 @@ use serde::Serialize;
 use super::text_bytes::of_webhook;
 use super::{
     AfterAttempt, Attempt, AttemptMade, Catalog, Delivery, DeliveryStatus, EntryKey, EventBody, FanOut,
-    HistoryEntry, HistoryKind, NewRule, PendingLimits, PendingTotals, Rule, RuleRuntime, Source, Stream,
-    Verdict, Webhook,
+    HistoryEntry, HistoryKind, NewDeliveries, NewRule, PendingLimits, PendingTotals, Rule, RuleRuntime,
+    Source, Stream, Verdict, Webhook,
 };
 use crate::ids::ObjectId;
 
 /// Error text of a delivery that was dropped to make room.
-const GIVEN_UP: &str = "given up for a newer trigger: the organization owes as many deliveries as it may";
+const GIVEN_UP: &str = "given up for a newer event: the organization owes as many deliveries as it may";
 
 impl Catalog {
     pub(super) fn create_rule(&mut self, new: &NewRule) {
@@ -30,6 +31,7 @@ impl Catalog {
                 created_at_ns: new.created_at_ns,
                 updated_at_ns: new.created_at_ns,
                 acknowledgement: None,
+                overdue_told_ns: None,
             }));
         }
     }
@@ -60,11 +62,14 @@ impl Catalog {
     }
 
     pub(super) fn record_verdict(&mut self, verdict: &Verdict) {
-        // The trigger is delivered to its receivers even if the rule was deleted between the decision and the log.
-        self.queue_deliveries(&verdict.deliveries, verdict.fan_out.as_ref());
-        if let Some(room) = &verdict.room {
-            self.make_room(room, verdict);
-        }
+        let trigger = NewDeliveries {
+            deliveries: verdict.deliveries.clone(),
+            fan_out: verdict.fan_out.clone(),
+            room: verdict.room,
+        };
+        // Events are delivered to their receivers even if the rule was deleted between the decision and the log.
+        let told: Vec<&NewDeliveries> = iter::once(&trigger).chain(&verdict.told).collect();
+        self.queue_owed(&told, verdict.at_ns);
         if !self.rules.contains(verdict.rule_id) {
             return;
         }
@@ -114,6 +119,19 @@ impl Catalog {
         let after = of_webhook(&webhook.settings);
         self.update_holdings(webhook.organization_id, |it| it.replace_text(before, after));
         self.webhooks.insert(ordinal, webhook);
+    }
+
+    /// Queues the deliveries of events that are always owed, and makes room for them.
+    pub(super) fn queue_owed(&mut self, events: &[&NewDeliveries], at_ns: i64) {
+        for event in events {
+            self.queue_deliveries(&event.deliveries, event.fan_out.as_ref());
+        }
+        let rooms = events.iter().filter_map(|event| event.room);
+        // They are of one organization.
+        if let Some(room) = rooms.last() {
+            let stay = events.iter().flat_map(|event| event.ids()).collect();
+            self.make_room(&room, &stay, at_ns);
+        }
     }
 
     /// Queues deliveries: new ones, finished ones that are redelivered, and those that share the body of an event.
@@ -178,24 +196,21 @@ impl Catalog {
         Some(delivery)
     }
 
-    /// Fails deliveries until the organization's pending deliveries are within these limits, or only those of the
-    /// verdict are left.
-    fn make_room(&mut self, room: &PendingLimits, verdict: &Verdict) {
+    /// Fails deliveries until the organization's pending deliveries are within these limits, or only those that stay are
+    /// left.
+    fn make_room(&mut self, room: &PendingLimits, stay: &HashSet<ObjectId>, at_ns: i64) {
         let within =
             |owed: PendingTotals| owed.deliveries <= room.deliveries_max && owed.bytes <= room.bytes_max;
         if within(self.owed(room.organization_id)) {
             return;
         }
-        let shared = verdict.fan_out.iter().flat_map(|it| &it.deliveries);
-        let own = verdict.deliveries.iter().map(|delivery| delivery.id);
-        let stay: HashSet<ObjectId> = own.chain(shared.map(|(_, id, _)| *id)).collect();
         while !within(self.owed(room.organization_id))
             && let Some(delivery_id) = self
                 .outbox
                 .first_to_drop(room.organization_id, |id| stay.contains(&id))
         {
             let attempt = Attempt {
-                at_ns: verdict.at_ns,
+                at_ns,
                 status_code: None,
                 error: Some(GIVEN_UP.into()),
                 duration_ms: 0,

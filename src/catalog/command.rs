@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Acknowledgement, AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key,
-    KeyHash, MonthDay, Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings,
-    RuleState, SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
+    KeyHash, MonthDay, NewDeliveries, Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime,
+    RuleSettings, RuleState, SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -121,6 +121,20 @@ pub enum Command {
     },
     /// Records an accepted verdict.
     VerdictRecorded { verdict: Verdict },
+    /// The dwell of a rule that had fired is over: it is armed again.
+    RuleResolved {
+        rule_id: ObjectId,
+        at_ns: i64,
+        told: NewDeliveries,
+    },
+    /// No evaluator has judged a rule since it became due.
+    RuleOverdue {
+        rule_id: ObjectId,
+        /// When the rule became due, UTC nanoseconds.
+        due_at_ns: i64,
+        at_ns: i64,
+        told: NewDeliveries,
+    },
     /// Creates a webhook.
     WebhookCreated { webhook: Webhook },
     /// Replaces a webhook's settings.
@@ -177,6 +191,9 @@ pub struct Verdict {
     /// Limits within which older deliveries are dropped to make room.
     #[serde(default)]
     pub room: Option<PendingLimits>,
+    /// What webhooks hear beside a trigger: that evaluations resume, that the rule is armed again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<NewDeliveries>,
 }
 
 /// A delivery attempt and what follows from it.

@@ -167,13 +167,16 @@ impl FanOut {
 }
 
 /// The deliveries that result from an event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewDeliveries {
     /// Deliveries with a body of their own.
+    #[serde(default)]
     pub deliveries: Vec<Delivery>,
     /// Deliveries that share a body.
+    #[serde(default)]
     pub fan_out: Option<FanOut>,
     /// Limits within which older deliveries are dropped to make room, see [`PendingLimits`].
+    #[serde(default)]
     pub room: Option<PendingLimits>,
 }
 
@@ -206,8 +209,8 @@ impl NewDeliveries {
     }
 }
 
-/// Limits on an organization's pending deliveries. Deliveries of a trigger are always accepted: if they exceed the
-/// limits, the organization's oldest deliveries fail, those of other events before those of triggers.
+/// Limits on an organization's pending deliveries. Some events are always owed ([`Event::is_always_owed`]): if their
+/// deliveries exceed the limits, the organization's oldest deliveries fail, those of other events first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingLimits {
     pub organization_id: ObjectId,

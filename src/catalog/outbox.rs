@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Body, Delivery, Event, EventBody};
+use super::{Body, Delivery, EventBody};
 use crate::ids::ObjectId;
 
 /// Number of pending deliveries and their memory.
@@ -17,7 +17,7 @@ pub struct PendingTotals {
 
 #[derive(Default)]
 struct OfOrganization {
-    /// In the order of dropping, to make room for triggers: triggers last, then oldest first.
+    /// In the order of dropping, to make room: events that are always owed last, then oldest first.
     dropping: BTreeSet<(bool, i64, ObjectId)>,
     bytes: u64,
 }
@@ -149,6 +149,9 @@ fn owner_key(delivery: &Delivery) -> (ObjectId, i64, ObjectId) {
 }
 
 fn dropping_key(delivery: &Delivery) -> (bool, i64, ObjectId) {
-    let is_trigger = delivery.event == Event::AlertTriggered;
-    (is_trigger, delivery.created_at_ns, delivery.id)
+    (
+        delivery.event.is_always_owed(),
+        delivery.created_at_ns,
+        delivery.id,
+    )
 }

@@ -96,11 +96,15 @@ impl Catalog {
             | Command::RuleAcknowledged { rule_id, .. }
             | Command::RuleDeleted { rule_id } => (self.organization_of_rule(*rule_id), &[RULES]),
             Command::VerdictRecorded { verdict } => {
-                let kinds: &[Kind] = match verdict.trigger_id {
-                    Some(_) => &[RULES, WEBHOOKS],
-                    None => &[RULES],
+                let has_deliveries = verdict.trigger_id.is_some() || !verdict.told.is_empty();
+                let kinds: &[Kind] = match has_deliveries {
+                    true => &[RULES, WEBHOOKS],
+                    false => &[RULES],
                 };
                 (self.organization_of_rule(verdict.rule_id), kinds)
+            }
+            Command::RuleResolved { rule_id, .. } | Command::RuleOverdue { rule_id, .. } => {
+                (self.organization_of_rule(*rule_id), &[RULES, WEBHOOKS])
             }
             Command::WebhookCreated { webhook } => (Some(webhook.organization_id), &[WEBHOOKS]),
             Command::WebhookUpdated { webhook_id, .. } | Command::WebhookDeleted { webhook_id } => {

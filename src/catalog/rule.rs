@@ -51,6 +51,9 @@ pub struct Rule {
     /// The last one; it counts until the rule is armed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledgement: Option<Acknowledgement>,
+    /// The due time for which webhooks have heard that the rule is overdue, UTC nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overdue_told_ns: Option<i64>,
 }
 
 /// Somebody knows that a rule has fired.

@@ -11,6 +11,15 @@ pub enum Event {
     /// An alert rule fired.
     #[serde(rename = "alert.triggered")]
     AlertTriggered,
+    /// A rule that had fired is armed again.
+    #[serde(rename = "alert.resolved")]
+    AlertResolved,
+    /// No evaluator has judged a rule for too long.
+    #[serde(rename = "evaluation.overdue")]
+    EvaluationOverdue,
+    /// A rule that was overdue has a verdict.
+    #[serde(rename = "evaluation.resumed")]
+    EvaluationResumed,
     /// A point was ingested.
     #[serde(rename = "data.received")]
     DataReceived,
@@ -25,6 +34,9 @@ pub enum Event {
 names!(
     Event:
     AlertTriggered => "alert.triggered",
+    AlertResolved => "alert.resolved",
+    EvaluationOverdue => "evaluation.overdue",
+    EvaluationResumed => "evaluation.resumed",
     DataReceived => "data.received",
     BucketUpdated => "bucket.updated",
     WebhookTest => "webhook.test"
@@ -32,7 +44,25 @@ names!(
 
 impl Event {
     /// The events that a webhook can subscribe to.
-    pub const REGISTERED: [Self; 3] = [Self::AlertTriggered, Self::DataReceived, Self::BucketUpdated];
+    pub const REGISTERED: [Self; 6] = [
+        Self::AlertTriggered,
+        Self::AlertResolved,
+        Self::EvaluationOverdue,
+        Self::EvaluationResumed,
+        Self::DataReceived,
+        Self::BucketUpdated,
+    ];
+
+    /// Whether no limit refuses the event: deliveries of others make room for it, and it goes last itself.
+    pub const fn is_always_owed(self) -> bool {
+        match self {
+            Self::AlertTriggered
+            | Self::AlertResolved
+            | Self::EvaluationOverdue
+            | Self::EvaluationResumed => true,
+            Self::DataReceived | Self::BucketUpdated | Self::WebhookTest => false,
+        }
+    }
 }
 
 /// Whether events are queued for a webhook.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::triggers::{Facts, NewestPoint};
 use super::{Caller, Service};
 pub use crate::alerts::Accepted;
+pub use crate::alerts::moment::overdue_since_ns;
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
 use crate::alerts::{self, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
@@ -110,16 +111,16 @@ impl Service {
         facts: Arc<Facts>,
         newest: Option<Option<NewestPoint>>,
     ) -> Result<Option<Accepted>, ServiceError> {
-        let triggers = self.triggers();
+        let events = self.rule_events();
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             let owed = |rule: &Rule| {
                 if newest.is_none() && facts.need_point() {
                     return None;
                 }
-                Some(triggers.new_deliveries(rule, &facts, newest.flatten().as_ref(), now_ns))
+                Some(events.of_trigger(rule, &facts, newest.flatten().as_ref(), now_ns))
             };
-            let accepted = alerts::accept(rule, posted, now_ns, owed)
+            let accepted = alerts::accept(rule, posted, now_ns, owed, &events)
                 .map_err(|refusal| refused(rule, refusal, now_ns))?;
             let with_answer = accepted.map(|(decision, accepted)| (decision, Some(accepted)));
             Ok(with_answer.unwrap_or_default())
@@ -175,51 +176,24 @@ pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{RuleForm, RuleRuntime, RuleSettings};
+    use crate::alerts::fixture::rule;
+    use crate::catalog::RuleRuntime;
     use crate::clock::SECOND_NS;
 
     #[test]
     fn an_acknowledgement_counts_until_the_rule_is_armed_again() {
-        let evaluation = Evaluation {
-            kind: None,
-            interval_seconds: 60.0,
-            window_seconds: 60.0,
-            inputs: Vec::new(),
-            parameters: Vec::new(),
-            dwell_seconds: 300.0,
+        let fired = RuleRuntime {
+            state: RuleState::Firing,
+            last_triggered_at_ns: Some(100 * SECOND_NS),
+            ..RuleRuntime::new(0)
         };
-        let settings = RuleSettings {
-            name: "high".into(),
-            text: "level is above 3".into(),
-            form: RuleForm::NaturalLanguageQuery,
-            parsed: None,
-            webhook_url: None,
-            cooldown_minutes: 5.0,
-            status: RuleStatus::Active,
-            evaluation: Some(evaluation),
-        };
-        let id = ObjectId::from_bytes([1; 12]);
-        let mut rule = Rule {
-            id,
-            ordinal: 1,
-            bucket_id: id,
-            source_id: id,
-            settings: Arc::new(settings),
-            runtime: RuleRuntime {
-                state: RuleState::Firing,
-                last_triggered_at_ns: Some(100 * SECOND_NS),
-                ..RuleRuntime::new(0)
-            },
-            created_at_ns: 0,
-            updated_at_ns: 0,
-            acknowledgement: None,
-        };
+        let mut rule = rule(60.0, 300.0, fired);
         let is_acknowledged =
             |rule: &Rule, second: i64| acknowledgement_of(rule, second * SECOND_NS).is_some();
         assert!(!is_acknowledged(&rule, 110));
         rule.acknowledgement = Some(Acknowledgement {
             at_ns: 120 * SECOND_NS,
-            by: id,
+            by: rule.id,
             note: None,
         });
         assert!(is_acknowledged(&rule, 130), "while it fires");

@@ -28,6 +28,7 @@ pub mod query;
 pub mod quota;
 mod records;
 mod resources;
+pub mod rule_events;
 pub mod rules;
 mod shard_name;
 mod shard_table;

@@ -237,8 +237,11 @@ fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRunti
         Some(old) => transition::settled(&rule.runtime, old.dwell_ns(), now_ns),
         None => rule.runtime,
     };
-    if rule.settings.evaluation.is_none() && settings.evaluation.is_some() {
-        runtime.due_from_ns = now_ns;
+    match (&rule.settings.evaluation, &settings.evaluation) {
+        (None, Some(_)) => runtime.due_from_ns = now_ns,
+        // Nobody hears of the end of a dwell that nothing evaluates.
+        (Some(_), None) if runtime.state == RuleState::Clearing => runtime.state = RuleState::Armed,
+        _ => {}
     }
     runtime
 }

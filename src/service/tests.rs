@@ -95,6 +95,11 @@ impl World {
             journal: rooms.journal.clone(),
             clock: Arc::clone(&clock),
             owed: Box::new(drop),
+            events: Box::new(RuleEvents::new(
+                rooms.catalog.clone(),
+                Arc::clone(&resources.ids),
+                Arc::clone(&config),
+            )),
         };
         let alerts = Alerts::start(dependencies, &Arbiter::current());
         let config = Arc::new(Config::defaults().unwrap());

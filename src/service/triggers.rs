@@ -2,20 +2,17 @@
 //! the source's newest point.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use engine::query::{Page, ScanQuery, Selection, scan_within};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::allowance::trigger_room;
 use super::query::metadata_of;
+use super::rule_events::RuleEvents;
 use super::{Caller, Service};
-use crate::catalog::{Catalog, CatalogHandle, Event, NewDeliveries, ParsedCondition, Receiver, Rule, Schema};
-use crate::config::Config;
-use crate::delivery::{Named, Point, Trigger, delivery, new_deliveries, raw_json, values_of};
+use crate::catalog::{Event, NewDeliveries, ParsedCondition, Rule, Schema};
+use crate::delivery::{Named, Point, Trigger, raw_json, values_of};
 use crate::error::ServiceError;
-use crate::ids::ObjectIds;
 use crate::query_pool::{Step, Stop, wait};
 use crate::timestamp::Timestamp;
 
@@ -92,23 +89,7 @@ impl NewestPoint {
     }
 }
 
-/// Builds the deliveries of triggers.
-#[derive(Clone)]
-pub(super) struct Triggers {
-    catalog: CatalogHandle,
-    ids: Arc<ObjectIds>,
-    config: Arc<Config>,
-}
-
 impl Service {
-    pub(super) fn triggers(&self) -> Triggers {
-        Triggers {
-            catalog: self.catalog.clone(),
-            ids: Arc::clone(&self.resources.ids),
-            config: Arc::clone(&self.config),
-        }
-    }
-
     /// The newest point of a rule's source, if there is one.
     pub(super) async fn newest_point(
         &self,
@@ -142,25 +123,19 @@ impl Service {
     }
 }
 
-impl Triggers {
+impl RuleEvents {
     /// One delivery per subscribed webhook, and one for the rule's own URL.
-    pub fn new_deliveries(
+    pub(super) fn of_trigger(
         &self,
         rule: &Rule,
         facts: &Facts,
         newest: Option<&NewestPoint>,
         now_ns: i64,
     ) -> NewDeliveries {
-        let found = self.catalog.read(|catalog| {
-            let bucket = catalog.bucket(rule.bucket_id)?;
-            let source = catalog.source(rule.source_id)?;
-            let webhooks: Vec<_> = catalog.webhooks_of(bucket.organization_id).cloned().collect();
-            Some((Arc::clone(bucket), Arc::clone(source), webhooks))
-        });
-        // If the bucket or source was deleted in the meantime, so was the rule.
-        let Some((bucket, source, webhooks)) = found else {
+        let Some(around) = self.surroundings(rule, Event::AlertTriggered) else {
             return NewDeliveries::default();
         };
+        let (bucket, source) = (&around.bucket, &around.source);
         let parsed = rule.settings.parsed.as_ref();
         let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.value.to_json()).ok());
         let operator = parsed.and_then(|parsed| to_raw_value(&parsed.operator).ok());
@@ -182,19 +157,6 @@ impl Triggers {
             triggered_at: Timestamp(now_ns),
             data_point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
         };
-        let (event, organization_id) = (Event::AlertTriggered, bucket.organization_id);
-        let mut new = new_deliveries(event, bucket.id, &webhooks, &self.ids, now_ns, &trigger);
-        if let Some(url) = &rule.settings.webhook_url {
-            let receiver = Receiver::Rule {
-                rule_id: rule.id,
-                url: url.clone(),
-            };
-            let body = |_| trigger.rule_body();
-            let delivery = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
-            new.deliveries.push(delivery);
-        }
-        let room = |catalog: &Catalog| trigger_room(&self.config, catalog, organization_id);
-        new.room = Some(self.catalog.read(room));
-        new
+        self.triggered(rule, &around, &trigger, now_ns)
     }
 }

@@ -12,6 +12,7 @@ use crate::error::ServiceError;
 use crate::journal::JournalHandle;
 use crate::pools::Arbiters;
 use crate::random;
+use crate::service::rule_events::RuleEvents;
 use crate::service::{Cluster, Node, Resources, Service, ShardPlace};
 
 /// What all shards of a node run on.
@@ -85,6 +86,11 @@ impl Opener {
             journal: rooms.journal.clone(),
             clock: Arc::clone(&self.clock),
             owed: Box::new(move |ids| owed.queued(ids)),
+            events: Box::new(RuleEvents::new(
+                rooms.catalog.clone(),
+                Arc::clone(&self.resources.ids),
+                Arc::clone(&self.config),
+            )),
         };
         let alerts = Alerts::start(dependencies, &self.rules.next());
         let (config, clock) = (Arc::clone(&self.config), Arc::clone(&self.clock));

@@ -15,6 +15,7 @@ mod concurrent_verdicts;
 mod due;
 #[path = "../support/given.rs"]
 mod given;
+mod moments;
 mod patch;
 mod quota;
 #[path = "../support/receiver.rs"]

@@ -49,6 +49,7 @@ export interface Rule {
   conditionClearedAt: string | null;
   nextDueAt: string | null;
   /** Who knows that it has fired; null once it is armed again. */
+  overdue: boolean;
   acknowledgement: { at: string; by: string; note: string | null } | null;
   lastTriggeredAt: string | null;
   createdAt: string;

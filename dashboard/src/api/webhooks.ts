@@ -1,7 +1,16 @@
 /** Webhooks and their deliveries. */
 import { allPages, queryString, request, type Pagination } from "./client";
 
-export const EVENTS = ["alert.triggered", "data.received", "bucket.updated"] as const;
+export const EVENTS = [
+  "alert.triggered",
+  "alert.resolved",
+  "evaluation.overdue",
+  "evaluation.resumed",
+  "source.stale",
+  "source.recovered",
+  "data.received",
+  "bucket.updated",
+] as const;
 export type Event = (typeof EVENTS)[number];
 
 export interface Webhook {

@@ -56,6 +56,7 @@ const RULE: Rule = {
   lastEvaluatedAt: null,
   conditionClearedAt: null,
   nextDueAt: null,
+  overdue: false,
   acknowledgement: null,
   lastTriggeredAt: null,
   createdAt: "",

@@ -16,6 +16,7 @@ export function RuleStatePill({ rule }: { rule: Rule }) {
     <span class="pills">
       <Pill tone={tone}>{rule.state}</Pill>
       {rule.lastOutcome === "inconclusive" && <Pill tone="warn">inconclusive</Pill>}
+      {rule.overdue && <Pill tone="warn">overdue</Pill>}
       {rule.acknowledgement !== null && <Pill tone="idle">acknowledged</Pill>}
     </span>
   );

@@ -12,6 +12,11 @@ import { Restored } from "../parts/restored";
 
 const EVENT_HINTS: Record<Event, string> = {
   "alert.triggered": "A rule fires.",
+  "alert.resolved": "A rule that had fired is armed again.",
+  "evaluation.overdue": "Nothing has evaluated a rule for two intervals, at least five minutes.",
+  "evaluation.resumed": "A rule that was overdue has a verdict.",
+  "source.stale": "A source with an expected interval has sent nothing for three of them.",
+  "source.recovered": "A source that was stale sends again.",
   "data.received": "Points arrive. Best effort, for every ingest.",
   "bucket.updated": "The settings of a bucket have changed.",
 };

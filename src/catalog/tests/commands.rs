@@ -338,6 +338,22 @@ impl CommandGenerator {
                 runtime: RuleRuntime::new(at_ns),
                 at_ns,
             },
+            3 if self.random.below(3) > 0 => {
+                let rule_id = self.random.pick(&self.rules)?;
+                let told = NewDeliveries {
+                    fan_out: self.fan_out(Event::AlertResolved, at_ns),
+                    ..NewDeliveries::default()
+                };
+                match self.random.below(2) {
+                    0 => Command::RuleResolved { rule_id, at_ns, told },
+                    _ => Command::RuleOverdue {
+                        rule_id,
+                        due_at_ns: at_ns,
+                        at_ns,
+                        told,
+                    },
+                }
+            }
             3 => Command::RuleDeleted {
                 rule_id: self.random.pick(&self.rules)?,
             },
@@ -362,6 +378,11 @@ impl CommandGenerator {
                         bytes_max: 5_000,
                     });
                 }
+                let resumed = NewDeliveries {
+                    fan_out: self.fan_out(Event::EvaluationResumed, at_ns),
+                    ..NewDeliveries::default()
+                };
+                verdict.told.push(resumed);
                 Command::VerdictRecorded { verdict }
             }
             6 => {

@@ -120,6 +120,8 @@ fn name(command: &Command) -> &'static str {
         Command::RuleAcknowledged { .. } => "RuleAcknowledged",
         Command::RuleDeleted { .. } => "RuleDeleted",
         Command::VerdictRecorded { .. } => "VerdictRecorded",
+        Command::RuleResolved { .. } => "RuleResolved",
+        Command::RuleOverdue { .. } => "RuleOverdue",
         Command::WebhookCreated { .. } => "WebhookCreated",
         Command::WebhookUpdated { .. } => "WebhookUpdated",
         Command::WebhookDeleted { .. } => "WebhookDeleted",
@@ -129,7 +131,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 31;
+const COMMANDS: usize = 33;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

@@ -11,7 +11,7 @@ use crate::catalog::{
 };
 use crate::http::shape::{Mode, OperatorDoc, RuleStateDoc, shown_number};
 use crate::ids::ObjectId;
-use crate::service::evaluations::{acknowledgement_of, standing_of};
+use crate::service::evaluations::{acknowledgement_of, overdue_since_ns, standing_of};
 use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
@@ -56,6 +56,8 @@ view! {
         condition_cleared_at: Option<Timestamp> = runtime.condition_cleared_at_ns.map(Timestamp),
         /// When the next verdict is due; null for rules that are not evaluated.
         next_due_at: Option<Timestamp> = standing.and_then(|standing| standing.next_due_at_ns).map(Timestamp),
+        /// Whether no evaluator has judged the rule for two intervals, at least five minutes, since it became due.
+        overdue: bool = overdue_since_ns(rule, now_ns).is_some(),
         /// Who knows that the rule has fired; null until somebody says so, and when it is armed again.
         acknowledgement: Option<AcknowledgementView<'a>> =
             acknowledgement_of(rule, now_ns).map(AcknowledgementView::of),
