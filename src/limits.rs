@@ -97,6 +97,8 @@ pub const PARAMETER_CHARS_MAX: usize = 4_096;
 pub const EVIDENCE_BYTES_MAX: usize = 65_536;
 /// Minimum and maximum seconds of a claim.
 pub const CLAIM_SECONDS: (u64, u64) = (5, 3_600);
+/// Minimum and maximum seconds that are expected between two points of a source: up to a year.
+pub const EXPECTED_INTERVAL_SECONDS: (u64, u64) = (1, 31_536_000);
 /// Days that a rule's history is kept.
 pub const HISTORY_DAYS: i64 = 90;
 /// Days that deliveries are kept.

@@ -43,6 +43,9 @@ const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
 /// How often call counts are made durable: a crash may lose the last ones.
 const CALLS_PERIOD: Duration = Duration::from_secs(1);
 
+/// How often the server looks which sources have become stale or fresh.
+const FRESHNESS_PERIOD: Duration = Duration::from_secs(1);
+
 /// How long a stop waits for delivery attempts in flight. Later ones are repeated after the next start.
 const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -214,6 +217,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let inside = inside.map_err(ServiceError::internal)?;
     repeat(KEY_TOUCH_PERIOD, node.clone(), flush_key_touches);
     repeat(CALLS_PERIOD, node.clone(), save_calls);
+    repeat(FRESHNESS_PERIOD, node.clone(), tell_freshness);
     tracing::info!(
         pid = std::process::id(),
         data_dir = %config.storage.data_dir.display(),
@@ -375,6 +379,12 @@ async fn close(shard: &Service) -> Result<(), checkpoint::CheckpointError> {
 async fn flush_key_touches(service: &Service) {
     if let Err(error) = service.flush_key_touches().await {
         tracing::warn!(%error, "uses of keys could not be stored yet");
+    }
+}
+
+async fn tell_freshness(service: &Service) {
+    if let Err(error) = service.tell_freshness().await {
+        tracing::warn!(%error, "the freshness of sources could not be recorded yet");
     }
 }
 

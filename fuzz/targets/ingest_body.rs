@@ -55,6 +55,8 @@ fn source(id: &str, ordinal: u32, schema_mode: SchemaMode, fields: &[(&str, Fiel
         schema_mode,
         downsampling: true,
         status: SourceStatus::Active,
+        expected_interval_seconds: None,
+        stale_since_ns: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     };

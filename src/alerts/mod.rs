@@ -11,7 +11,7 @@ pub mod condition;
 #[cfg(test)]
 pub mod fixture;
 pub mod moment;
-mod moments;
+pub mod moments;
 mod schedule;
 pub mod transition;
 mod verdict;

@@ -120,6 +120,17 @@ impl Catalog {
                 fields,
                 at_ns,
             } => self.extend_schema(*source_id, fields, *at_ns),
+            Command::FreshnessChanged { changes, at_ns } => {
+                for change in changes {
+                    self.queue_owed(&[&change.told], *at_ns);
+                    if let Some(known) = self.source(change.source_id).cloned() {
+                        self.insert_source(Arc::new(Source {
+                            stale_since_ns: change.stale_since_ns,
+                            ..Source::clone(&known)
+                        }));
+                    }
+                }
+            }
             Command::SourceDeleted { source_id } => self.delete_source(*source_id),
             Command::RuleCreated { rule } => self.create_rule(rule),
             Command::RuleUpdated {
@@ -372,6 +383,8 @@ impl Catalog {
             schema_mode: new.settings.schema_mode,
             downsampling: new.settings.downsampling,
             status: new.settings.status,
+            expected_interval_seconds: new.settings.expected_interval_seconds,
+            stale_since_ns: None,
             created_at_ns: new.created_at_ns,
             updated_at_ns: new.created_at_ns,
         });
@@ -394,6 +407,7 @@ impl Catalog {
             schema_mode: settings.schema_mode,
             downsampling: settings.downsampling,
             status: settings.status,
+            expected_interval_seconds: settings.expected_interval_seconds,
             updated_at_ns: at_ns,
             ..*known
         });

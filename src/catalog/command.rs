@@ -101,6 +101,11 @@ pub enum Command {
         fields: Vec<Field>,
         at_ns: i64,
     },
+    /// Sources have become stale, or no longer are.
+    FreshnessChanged {
+        changes: Vec<FreshnessChange>,
+        at_ns: i64,
+    },
     /// Deletes a source and its rules.
     SourceDeleted { source_id: ObjectId },
     /// Creates a rule with the next ordinal.
@@ -261,6 +266,18 @@ pub struct SourceSettings {
     pub downsampling: bool,
     /// Whether the source accepts data.
     pub status: SourceStatus,
+    /// Expected time between two points, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_interval_seconds: Option<u32>,
+}
+
+/// Webhooks have heard that a source is stale or has recovered, or its silence ended without an event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FreshnessChange {
+    pub source_id: ObjectId,
+    /// Since when it is stale, UTC nanoseconds; `None` if it is not.
+    pub stale_since_ns: Option<i64>,
+    pub told: NewDeliveries,
 }
 
 impl Command {

@@ -47,7 +47,9 @@ pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
 pub use calls::{CallCounts, MonthCalls, MonthDay};
-pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};
+pub use command::{
+    AttemptMade, Command, FreshnessChange, NewBucket, NewRule, NewSource, SourceSettings, Verdict,
+};
 pub use condition::{ConditionValue, Operator, ParsedCondition};
 pub use delivery::{
     AfterAttempt, Attempt, Delivery, DeliveryStatus, FanOut, NewDeliveries, PendingLimits, Receiver,
@@ -68,7 +70,7 @@ pub use rule::{
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot::Snapshot;
-pub use source::{Source, SourcePages, SourceStatus};
+pub use source::{Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{EndedSession, PasswordHash, User};
 pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};

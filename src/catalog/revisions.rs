@@ -91,6 +91,15 @@ impl Catalog {
                 self.organization_of_source(*source_id),
                 &[BUCKETS, SOURCES, RULES],
             ),
+            Command::FreshnessChanged { changes, .. } => {
+                for change in changes {
+                    self.count_change(
+                        self.organization_of_source(change.source_id),
+                        &[SOURCES, WEBHOOKS],
+                    );
+                }
+                return;
+            }
             Command::RuleCreated { rule } => (self.organization_of_source(rule.source_id), &[RULES]),
             Command::RuleUpdated { rule_id, .. }
             | Command::RuleAcknowledged { rule_id, .. }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pages::Page;
 use super::{Schema, SchemaMode, names};
+use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
 /// Whether a source accepts data.
@@ -22,6 +23,23 @@ pub enum SourceStatus {
 }
 
 names!(SourceStatus: Active => "active", Inactive => "inactive");
+
+/// Whether a source sends as often as expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Freshness {
+    /// The newest point is not older than [`STALE_INTERVALS`] intervals.
+    Fresh,
+    /// It is.
+    Stale,
+    /// No points are expected, or there is none.
+    Unknown,
+}
+
+names!(Freshness: Fresh => "fresh", Stale => "stale", Unknown => "unknown");
+
+/// Expected intervals without a point after which a source is stale.
+const STALE_INTERVALS: i64 = 3;
 
 /// A data source. There may be 110,000 of them, so texts are boxed, and types and schemas are shared. On disk the schema
 /// is an index into the schemas that are written with the source.
@@ -45,6 +63,13 @@ pub struct Source<S = Arc<Schema>> {
     pub downsampling: bool,
     /// Whether the source accepts data.
     pub status: SourceStatus,
+    /// Expected time between two points, in seconds; `None` if none are expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_interval_seconds: Option<u32>,
+    /// Since when the source is stale, as webhooks have heard, UTC nanoseconds; `None` if they heard that it recovered, or
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since_ns: Option<i64>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
     /// UTC nanoseconds.
@@ -64,8 +89,32 @@ impl<S> Source<S> {
             schema_mode: self.schema_mode,
             downsampling: self.downsampling,
             status: self.status,
+            expected_interval_seconds: self.expected_interval_seconds,
+            stale_since_ns: self.stale_since_ns,
             created_at_ns: self.created_at_ns,
             updated_at_ns: self.updated_at_ns,
+        }
+    }
+
+    /// How long the source is fresh after a point; `None` if no points are expected.
+    pub fn fresh_for_ns(&self) -> Option<i64> {
+        let seconds = self
+            .expected_interval_seconds
+            .filter(|_| self.status == SourceStatus::Active)?;
+        Some(i64::from(seconds) * STALE_INTERVALS * SECOND_NS)
+    }
+
+    /// Until when the source is fresh, given its newest point; `None` if that is unknown.
+    pub fn fresh_until_ns(&self, newest_ns: Option<i64>) -> Option<i64> {
+        Some(newest_ns?.saturating_add(self.fresh_for_ns()?))
+    }
+
+    /// The freshness at a time, given the newest point.
+    pub fn freshness(&self, newest_ns: Option<i64>, now_ns: i64) -> Freshness {
+        match self.fresh_until_ns(newest_ns) {
+            None => Freshness::Unknown,
+            Some(until_ns) if until_ns < now_ns => Freshness::Stale,
+            Some(_) => Freshness::Fresh,
         }
     }
 }
@@ -168,6 +217,8 @@ mod tests {
             schema_mode: SchemaMode::Strict,
             downsampling,
             status: SourceStatus::Active,
+            expected_interval_seconds: None,
+            stale_since_ns: None,
             created_at_ns: 0,
             updated_at_ns: 0,
         })

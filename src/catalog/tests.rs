@@ -43,6 +43,7 @@ fn settings(name: &str, fields: Vec<Field>) -> SourceSettings {
         schema_mode: SchemaMode::Strict,
         downsampling: true,
         status: SourceStatus::Active,
+        expected_interval_seconds: None,
     }
 }
 

@@ -20,6 +20,12 @@ pub enum Event {
     /// A rule that was overdue has a verdict.
     #[serde(rename = "evaluation.resumed")]
     EvaluationResumed,
+    /// A source sends less often than expected.
+    #[serde(rename = "source.stale")]
+    SourceStale,
+    /// A source that was stale sends again.
+    #[serde(rename = "source.recovered")]
+    SourceRecovered,
     /// A point was ingested.
     #[serde(rename = "data.received")]
     DataReceived,
@@ -37,6 +43,8 @@ names!(
     AlertResolved => "alert.resolved",
     EvaluationOverdue => "evaluation.overdue",
     EvaluationResumed => "evaluation.resumed",
+    SourceStale => "source.stale",
+    SourceRecovered => "source.recovered",
     DataReceived => "data.received",
     BucketUpdated => "bucket.updated",
     WebhookTest => "webhook.test"
@@ -44,11 +52,13 @@ names!(
 
 impl Event {
     /// The events that a webhook can subscribe to.
-    pub const REGISTERED: [Self; 6] = [
+    pub const REGISTERED: [Self; 8] = [
         Self::AlertTriggered,
         Self::AlertResolved,
         Self::EvaluationOverdue,
         Self::EvaluationResumed,
+        Self::SourceStale,
+        Self::SourceRecovered,
         Self::DataReceived,
         Self::BucketUpdated,
     ];
@@ -59,7 +69,9 @@ impl Event {
             Self::AlertTriggered
             | Self::AlertResolved
             | Self::EvaluationOverdue
-            | Self::EvaluationResumed => true,
+            | Self::EvaluationResumed
+            | Self::SourceStale
+            | Self::SourceRecovered => true,
             Self::DataReceived | Self::BucketUpdated | Self::WebhookTest => false,
         }
     }

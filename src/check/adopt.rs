@@ -202,6 +202,7 @@ fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSe
         schema_mode: SchemaMode::Extend,
         downsampling: false,
         status: SourceStatus::Active,
+        expected_interval_seconds: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod actor;
 mod address;
 mod connections;
 mod envelope;
+mod event_data;
 mod failure;
 mod guard;
 mod handle;
@@ -21,7 +22,6 @@ mod recent;
 mod redelivery;
 mod resolve;
 mod retry;
-mod rule_data;
 mod schedule;
 mod signature;
 mod stats;
@@ -34,10 +34,10 @@ pub use envelope::{
     BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, new_deliveries,
     test_data,
 };
+pub use event_data::{Overdue, Resolved, Silence};
 pub use guard::{CheckedUrl, Guard, Place};
 pub use handle::Deliveries;
 pub use points::{NewPoints, raw_json, values_of};
 pub use resolve::{Lookup, Resolve};
-pub use rule_data::{Overdue, Resolved};
 pub use signature::{check_secret, generate_secret};
 pub use stats::DeliveryStats;

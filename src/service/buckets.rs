@@ -219,6 +219,7 @@ impl Service {
         let (buckets, of) = (self.buckets.clone(), Arc::clone(&bucket));
         let deletion = async move { buckets.delete(&of, None, &sources, command).await };
         let (points, _) = decision.carry_out(deletion).await?;
+        self.watch.forget(id);
         Ok(BucketWithStats {
             bucket,
             contents,

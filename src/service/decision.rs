@@ -3,7 +3,7 @@
 //! A request may be dropped (the client disconnects, a timeout) while its command still waits for the log. So the lock
 //! belongs to the decision and is held until the command is applied or refused; the next decision on the same subject
 //! waits for that. Nothing else in `service` has access to the journal, so a command can only be committed by a
-//! decision, or as a count that needs no check.
+//! decision, or as something counted or observed, which needs no check.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl Decisions {
         }
     }
 
-    /// Makes a count durable, which needs no check.
-    pub async fn commit_count(&self, command: Command) -> Result<(), ServiceError> {
+    /// Makes what was counted or observed durable, which needs no check.
+    pub async fn commit_observed(&self, command: Command) -> Result<(), ServiceError> {
         self.journal.commit(command).await
     }
 

@@ -111,7 +111,7 @@ impl Service {
         facts: Arc<Facts>,
         newest: Option<Option<NewestPoint>>,
     ) -> Result<Option<Accepted>, ServiceError> {
-        let events = self.rule_events();
+        let events = self.events();
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             let owed = |rule: &Rule| {

@@ -172,7 +172,7 @@ impl Service {
             return Ok(());
         }
         self.decisions
-            .commit_count(Command::KeysTouched { touches })
+            .commit_observed(Command::KeysTouched { touches })
             .await
     }
 }

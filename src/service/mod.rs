@@ -16,7 +16,9 @@ pub mod data;
 mod decision;
 mod directory;
 pub mod evaluations;
+pub mod events;
 mod figures;
+mod freshness;
 pub mod keys;
 pub mod login_limiter;
 mod node;
@@ -28,7 +30,7 @@ pub mod query;
 pub mod quota;
 mod records;
 mod resources;
-pub mod rule_events;
+mod rule_events;
 pub mod rules;
 mod shard_name;
 mod shard_table;
@@ -73,6 +75,7 @@ pub use shard_table::ShardTable;
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use decision::Decisions;
 use figures::IngestCounts;
+use freshness::Watch;
 use tokens::Tokens;
 
 /// The rooms of a shard that endpoints call, and their state.
@@ -105,6 +108,8 @@ pub struct Service {
     unsaved_calls: Mutex<Vec<ObjectId>>,
     /// Keys with calls that are not durable yet.
     unsaved_key_calls: Mutex<Vec<ObjectId>>,
+    /// The sources that are expected to send.
+    watch: Watch,
     /// Makes changes durable.
     decisions: Decisions,
     ingested: Sharded<IngestCounts>,
@@ -149,7 +154,7 @@ impl Service {
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
-        Ok(Self {
+        let service = Self {
             config,
             clock,
             resources,
@@ -165,9 +170,12 @@ impl Service {
             unsaved_key_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
             unsaved_key_calls: Mutex::default(),
+            watch: Watch::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),
-        })
+        };
+        service.watch_sources();
+        Ok(service)
     }
 
     /// Whether the server accepts writes.

@@ -132,7 +132,9 @@ impl Service {
                 };
                 some.iter().filter_map(total).collect()
             });
-            let saved = self.decisions.commit_count(Command::KeyCallsCounted { totals });
+            let saved = self
+                .decisions
+                .commit_observed(Command::KeyCallsCounted { totals });
             if let Err(error) = saved.await {
                 let not_saved = &keys[nth * TOTALS_PER_COMMAND_MAX..];
                 self.catalog.read(|catalog| {
@@ -171,7 +173,7 @@ impl Service {
             });
             if let Err(error) = self
                 .decisions
-                .commit_count(Command::CallsCounted { totals })
+                .commit_observed(Command::CallsCounted { totals })
                 .await
             {
                 let not_saved = &organizations[nth * TOTALS_PER_COMMAND_MAX..];

@@ -8,7 +8,7 @@ use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
 use crate::catalog::{
-    Catalog, Command, Field, FieldType, NewSource, Schema, Source, SourceSettings, text_bytes,
+    Catalog, Command, Field, FieldType, Freshness, NewSource, Schema, Source, SourceSettings, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -16,6 +16,8 @@ use crate::ids::ObjectId;
 /// A source with its statistics from the engine.
 pub struct SourceWithStats {
     pub source: Arc<Source>,
+    /// Whether it sends as often as expected.
+    pub freshness: Freshness,
     /// Statistics of its points.
     pub stats: SeriesStats,
 }
@@ -26,6 +28,17 @@ pub struct DeletedSource {
     pub source: Arc<Source>,
     pub points: u64,
     pub alert_rules: u64,
+}
+
+impl SourceWithStats {
+    fn at(source: Arc<Source>, stats: SeriesStats, now_ns: i64) -> Self {
+        let newest_ns = stats.bounds_ns.map(|(_, newest_ns)| newest_ns);
+        Self {
+            freshness: source.freshness(newest_ns, now_ns),
+            source,
+            stats,
+        }
+    }
 }
 
 impl Service {
@@ -46,10 +59,10 @@ impl Service {
         })?;
         let ordinals: Vec<u32> = page.entries.iter().map(|source| source.ordinal).collect();
         let stats = self.buckets.stats(&bucket, &ordinals).await?;
-        let entries = page.entries.into_iter().zip(stats);
+        let (entries, now_ns) = (page.entries.into_iter().zip(stats), self.now_ns());
         Ok(Page {
             entries: entries
-                .map(|(source, stats)| SourceWithStats { source, stats })
+                .map(|(source, stats)| SourceWithStats::at(source, stats, now_ns))
                 .collect(),
             total: page.total,
         })
@@ -79,10 +92,8 @@ impl Service {
         };
         let _settled = decision.commit(Command::SourceCreated { source }).await?;
         let (_, source) = self.find_source(caller, bucket_id, id)?;
-        Ok(SourceWithStats {
-            source,
-            stats: SeriesStats::default(),
-        })
+        self.watch.look(id);
+        Ok(SourceWithStats::at(source, SeriesStats::default(), self.now_ns()))
     }
 
     /// Returns one source.
@@ -99,7 +110,7 @@ impl Service {
             .await?
             .pop()
             .unwrap_or_default();
-        Ok(SourceWithStats { source, stats })
+        Ok(SourceWithStats::at(source, stats, self.now_ns()))
     }
 
     /// Changes a source. `change` makes its new settings from the present ones; without fields they keep the schema.
@@ -134,6 +145,7 @@ impl Service {
                     at_ns,
                 };
                 let _settled = decision.commit(command).await?;
+                self.watch.look(source_id);
             }
         }
         self.source(caller, bucket_id, source_id).await
@@ -155,6 +167,7 @@ impl Service {
         let (buckets, ordinal) = (self.buckets.clone(), source.ordinal);
         let deletion = async move { buckets.delete(&bucket, Some(ordinal), &[ordinal], command).await };
         let (points, _) = decision.carry_out(deletion).await?;
+        self.watch.stop_waiting(&source);
         Ok(DeletedSource {
             source,
             points,
@@ -207,6 +220,7 @@ fn changes(known: &Source, settings: &SourceSettings) -> bool {
         || settings.schema_mode != known.schema_mode
         || settings.downsampling != known.downsampling
         || settings.status != known.status
+        || settings.expected_interval_seconds != known.expected_interval_seconds
 }
 
 /// A schema may only grow: existing fields and their types must stay.

@@ -15,6 +15,7 @@ use wal::SyncPolicy;
 
 use super::accounts::SignUp;
 use super::buckets::BucketInput;
+use super::events::Events;
 use super::page::PageRequest;
 use super::tokens::Session;
 use super::{Caller, Credential, Resources, Service};
@@ -90,20 +91,20 @@ impl World {
             .unwrap();
         let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
         let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), true, &Arbiter::current());
+        let config = Arc::new(Config::defaults().unwrap());
+        let resources = Resources::start(&config).unwrap();
         let dependencies = alerts::Dependencies {
             catalog: rooms.catalog.clone(),
             journal: rooms.journal.clone(),
             clock: Arc::clone(&clock),
             owed: Box::new(drop),
-            events: Box::new(RuleEvents::new(
+            events: Box::new(Events::new(
                 rooms.catalog.clone(),
                 Arc::clone(&resources.ids),
                 Arc::clone(&config),
             )),
         };
         let alerts = Alerts::start(dependencies, &Arbiter::current());
-        let config = Arc::new(Config::defaults().unwrap());
-        let resources = Resources::start(&config).unwrap();
         let service = Service::new(config, clock, rooms, alerts, deliveries.unwrap(), resources, None);
         let service = Rc::new(service.unwrap());
         let account = service
@@ -180,6 +181,7 @@ impl World {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            expected_interval_seconds: None,
         };
         async move { service.create_source(&caller, bucket, settings).await.map(drop) }
     }

@@ -7,10 +7,10 @@ use engine::query::{Page, ScanQuery, Selection, scan_within};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use super::events::Events;
 use super::query::metadata_of;
-use super::rule_events::RuleEvents;
 use super::{Caller, Service};
-use crate::catalog::{Event, NewDeliveries, ParsedCondition, Rule, Schema};
+use crate::catalog::{NewDeliveries, ParsedCondition, Rule, Schema};
 use crate::delivery::{Named, Point, Trigger, raw_json, values_of};
 use crate::error::ServiceError;
 use crate::query_pool::{Step, Stop, wait};
@@ -123,7 +123,7 @@ impl Service {
     }
 }
 
-impl RuleEvents {
+impl Events {
     /// One delivery per subscribed webhook, and one for the rule's own URL.
     pub(super) fn of_trigger(
         &self,
@@ -132,10 +132,9 @@ impl RuleEvents {
         newest: Option<&NewestPoint>,
         now_ns: i64,
     ) -> NewDeliveries {
-        let Some(around) = self.surroundings(rule, Event::AlertTriggered) else {
+        let Some((bucket, source)) = self.around(rule) else {
             return NewDeliveries::default();
         };
-        let (bucket, source) = (&around.bucket, &around.source);
         let parsed = rule.settings.parsed.as_ref();
         let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.value.to_json()).ok());
         let operator = parsed.and_then(|parsed| to_raw_value(&parsed.operator).ok());
@@ -157,6 +156,6 @@ impl RuleEvents {
             triggered_at: Timestamp(now_ns),
             data_point: facts.get("dataPoint").or(newest.map(|newest| &*newest.point)),
         };
-        self.triggered(rule, &around, &trigger, now_ns)
+        self.triggered(rule, &bucket, &trigger, now_ns)
     }
 }

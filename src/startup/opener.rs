@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::journal::JournalHandle;
 use crate::pools::Arbiters;
 use crate::random;
-use crate::service::rule_events::RuleEvents;
+use crate::service::events::Events;
 use crate::service::{Cluster, Node, Resources, Service, ShardPlace};
 
 /// What all shards of a node run on.
@@ -86,7 +86,7 @@ impl Opener {
             journal: rooms.journal.clone(),
             clock: Arc::clone(&self.clock),
             owed: Box::new(move |ids| owed.queued(ids)),
-            events: Box::new(RuleEvents::new(
+            events: Box::new(Events::new(
                 rooms.catalog.clone(),
                 Arc::clone(&self.resources.ids),
                 Arc::clone(&self.config),

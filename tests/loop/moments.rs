@@ -94,7 +94,7 @@ fn without_a_dwell_the_verdict_resolves() {
     assert_eq!(data["resolvedAt"], json!(now(&scene, 0)));
     scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "not_met");
-    scene.assert_told(&receiver, 1);
+    scene.assert_told_of_rules(&receiver, 1);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_dwell_that_ended_while_the_server_was_down_is_told_after_its_start_and_once
         json!(resolved)
     );
     scene.world.restart(10);
-    scene.assert_told(&receiver, 1);
+    scene.assert_told_of_rules(&receiver, 1);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_paused_rule_resolves_one_that_loses_its_evaluation_does_not() {
         }}),
     );
     assert_eq!(state(&scene, &rules[1]), "armed");
-    scene.assert_told(&receiver, 1);
+    scene.assert_told_of_rules(&receiver, 1);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn evaluators_that_are_silent_are_told_of_once_and_again_when_they_resume() {
     assert_eq!(scene.bucket.show(&rule)["overdue"], false);
     scene.world.advance(INTERVAL);
     scene.evaluator.evaluate(&rule, "met");
-    scene.assert_told(&receiver, 2);
+    scene.assert_told_of_rules(&receiver, 2);
 }
 
 #[test]
@@ -216,14 +216,14 @@ fn a_restart_after_a_long_time_tells_of_every_rule_that_is_overdue() {
     expected.sort();
     assert_eq!(alerts, expected, "14.19");
     scene.world.restart(10);
-    scene.assert_told(&receiver, rules.len());
+    scene.assert_told_of_rules(&receiver, rules.len());
 }
 
 impl Scene {
     /// Asserts that this many events were told, when what time has brought about by now is recorded: the end of another
     /// rule's dwell is recorded after it.
     #[track_caller]
-    fn assert_told(&self, receiver: &Receiver, count: usize) {
+    fn assert_told_of_rules(&self, receiver: &Receiver, count: usize) {
         self.account
             .webhook(&json!({"url": receiver.url("/end"), "events": ["alert.resolved"]}));
         let end = self.rule("the end", INTERVAL, 1);

@@ -89,6 +89,7 @@ pub(super) fn verdict(number: u64, rule_id: ObjectId, at_ns: i64) -> Verdict {
         deliveries: Vec::new(),
         fan_out: None,
         room: None,
+        told: Vec::new(),
     }
 }
 

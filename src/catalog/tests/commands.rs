@@ -338,6 +338,21 @@ impl CommandGenerator {
                 runtime: RuleRuntime::new(at_ns),
                 at_ns,
             },
+            3 if self.random.below(4) == 0 => {
+                let told = NewDeliveries {
+                    fan_out: self.fan_out(Event::SourceStale, at_ns),
+                    ..NewDeliveries::default()
+                };
+                let change = FreshnessChange {
+                    source_id: self.random.pick(&self.sources)?,
+                    stale_since_ns: (self.random.below(2) == 0).then_some(at_ns),
+                    told,
+                };
+                Command::FreshnessChanged {
+                    changes: vec![change],
+                    at_ns,
+                }
+            }
             3 if self.random.below(3) > 0 => {
                 let rule_id = self.random.pick(&self.rules)?;
                 let told = NewDeliveries {

@@ -114,6 +114,7 @@ fn name(command: &Command) -> &'static str {
         Command::SourceCreated { .. } => "SourceCreated",
         Command::SourceUpdated { .. } => "SourceUpdated",
         Command::SchemaExtended { .. } => "SchemaExtended",
+        Command::FreshnessChanged { .. } => "FreshnessChanged",
         Command::SourceDeleted { .. } => "SourceDeleted",
         Command::RuleCreated { .. } => "RuleCreated",
         Command::RuleUpdated { .. } => "RuleUpdated",
@@ -131,7 +132,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 33;
+const COMMANDS: usize = 34;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

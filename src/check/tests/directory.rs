@@ -79,6 +79,7 @@ pub(super) async fn set_up(rooms: &Rooms) {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            expected_interval_seconds: None,
         };
         let source = NewSource {
             id: id(source),
@@ -165,6 +166,7 @@ pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
             deliveries: Vec::new(),
             fan_out: None,
             room: None,
+            told: Vec::new(),
         };
         let command = Command::VerdictRecorded { verdict };
         rooms.journal.commit(command).await.unwrap();

@@ -313,6 +313,7 @@ impl World {
             deliveries: Vec::new(),
             fan_out: None,
             room: None,
+            told: Vec::new(),
         };
         let key = |stream, id| EntryKey {
             stream,

@@ -209,6 +209,7 @@ impl World {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            expected_interval_seconds: None,
         };
         let created_at_ns = self.clock.now_ns();
         let source = NewSource {

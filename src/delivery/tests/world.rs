@@ -153,6 +153,7 @@ impl World {
                 schema_mode: SchemaMode::Strict,
                 downsampling: false,
                 status: SourceStatus::Active,
+                expected_interval_seconds: None,
             },
             created_at_ns: START_NS,
         };

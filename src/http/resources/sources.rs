@@ -4,14 +4,17 @@ use actix_web::http::StatusCode;
 use serde::Serializer;
 
 use super::views::{Many, NamedView, One, Resource, view};
-use crate::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceSettings, SourceStatus};
+use crate::catalog::{Field, FieldType, Freshness, Schema, SchemaMode, Source, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
-use crate::http::shape::{Description, Fields, OpenName, Patch, body};
+use crate::http::shape::{Description, Fields, Integer, OpenName, Patch, body};
 use crate::ids::ObjectId;
+use crate::limits::EXPECTED_INTERVAL_SECONDS;
 use crate::service::page::PageRequest;
 use crate::service::sources::{DeletedSource, SeriesStats, SourceWithStats};
 use crate::timestamp::Timestamp;
+
+type ExpectedInterval = Integer<{ EXPECTED_INTERVAL_SECONDS.0 }, { EXPECTED_INTERVAL_SECONDS.1 }>;
 
 /// Default of `type`.
 const DEFAULT_KIND: &str = "sensor";
@@ -41,6 +44,11 @@ view! {
         downsampling: bool = source.downsampling,
         /// `active` or `inactive`.
         status: SourceStatus = source.status,
+        /// Expected time between two points, in seconds; null when none are expected.
+        expected_interval_seconds: Option<u32> = source.expected_interval_seconds,
+        /// `stale` when the newest point is older than three expected intervals, else `fresh`; `unknown` without an expected
+        /// interval, without points, and while the source is inactive.
+        freshness: Freshness = found.freshness,
         /// Statistics of the source's points.
         stats: SourceStatsView = SourceStatsView::of(&found.stats),
         /// When the source was created.
@@ -103,6 +111,8 @@ body! {
         downsampling: Option<bool>,
         /// `active` (default) or `inactive`.
         status: Option<SourceStatus>,
+        /// Expected time between two points, in seconds. After three of them without a point the source is stale.
+        expected_interval_seconds: Option<ExpectedInterval>,
     }
 }
 
@@ -124,6 +134,9 @@ body! {
         downsampling: Option<bool>,
         /// `active` or `inactive`.
         status: Option<SourceStatus>,
+        /// Expected time between two points, in seconds; null for none.
+        #[schema(value_type = Option<ExpectedInterval>)]
+        expected_interval_seconds: Patch<ExpectedInterval>,
     }
 }
 
@@ -160,6 +173,7 @@ async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<One<SourceVie
         schema_mode: body.schema_mode.unwrap_or(SchemaMode::Strict),
         downsampling: body.downsampling.unwrap_or(true),
         status: body.status.unwrap_or(SourceStatus::Active),
+        expected_interval_seconds: body.expected_interval_seconds.map(seconds),
     };
     let created = call
         .service
@@ -208,8 +222,17 @@ impl SourcePatchBody {
             schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
             downsampling: self.downsampling.unwrap_or(known.downsampling),
             status: self.status.unwrap_or(known.status),
+            expected_interval_seconds: match self.expected_interval_seconds.0 {
+                Some(given) => given.map(seconds),
+                None => known.expected_interval_seconds,
+            },
         }
     }
+}
+
+/// The bound of the interval is below that of the type.
+fn seconds(interval: ExpectedInterval) -> u32 {
+    u32::try_from(interval.0).unwrap_or(u32::MAX)
 }
 
 impl Resource for SourceView<'_> {

@@ -6,8 +6,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{FromJson, Place, described};
 use crate::catalog::{
-    DeliveryStatus, Event, FieldType, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
-    SourceStatus, WebhookStatus,
+    DeliveryStatus, Event, FieldType, Freshness, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus,
+    SchemaMode, SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
 use crate::service::query::Layout;
@@ -62,6 +62,7 @@ words! {
         "HistoryKind" HistoryKindDoc: ["verdict", "trigger"];
         "DeliveredEvent" DeliveredEventDoc:
             Event::REGISTERED.map(Event::name).into_iter().chain([Event::WebhookTest.name()]);
+        "Freshness" Freshness: Freshness::ALL.map(Freshness::name);
         "DeliveryStatus" DeliveryStatusDoc:
             [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed].map(DeliveryStatus::name);
         "Period" Period: Period::ALL.map(|period| period.name);

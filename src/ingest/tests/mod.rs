@@ -60,6 +60,8 @@ fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType
         } else {
             SourceStatus::Active
         },
+        expected_interval_seconds: None,
+        stale_since_ns: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     }

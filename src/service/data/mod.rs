@@ -60,7 +60,9 @@ struct Store {
     /// Number of entries that are not stored.
     refused: usize,
     answer: IngestAnswer,
-    /// The points for webhooks; `None` when no webhook subscribes to this bucket's points.
+    /// Whether a webhook subscribes to this bucket's points.
+    is_subscribed: bool,
+    /// The newest points; `None` when nobody asks for them: no webhook, and no source that is waited for.
     newest: Option<NewestRows>,
 }
 
@@ -136,7 +138,7 @@ impl Service {
                     counts.refused(store.refused);
                     let answer = store.answer.numbered(bucket.ordinal, first_sequence);
                     if let Some(rows) = store.newest {
-                        self.deliveries.offer_received(NewPoints {
+                        let points = NewPoints {
                             organization_id: bucket.organization_id,
                             bucket_id: bucket.id,
                             bucket_ordinal: bucket.ordinal,
@@ -144,7 +146,11 @@ impl Service {
                             batch: kind == BodyKind::Batch,
                             received_at_ns: request.now_ns,
                             rows,
-                        });
+                        };
+                        self.note_arrival(&points);
+                        if store.is_subscribed {
+                            self.deliveries.offer_received(points);
+                        }
                     }
                     return Ok(answer);
                 }
@@ -182,6 +188,7 @@ impl Service {
             (entry, answer.id_at)
         });
         let is_subscribed = self.deliveries.has_subscriber(&bucket);
+        let needs_newest = is_subscribed || self.watch.waits_for(bucket.id);
         Ok(Parsed::Store(Box::new(Store {
             ingest: Ingest {
                 record: IngestRecord::new(bucket.ordinal, now_ns, count, entry, |out| rows.encode(out)),
@@ -194,7 +201,8 @@ impl Service {
             bucket,
             refused,
             answer,
-            newest: is_subscribed.then(|| rows.newest()),
+            newest: needs_newest.then(|| rows.newest()),
+            is_subscribed,
         })))
     }
 

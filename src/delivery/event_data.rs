@@ -1,4 +1,4 @@
-//! The data of the events about a rule beside `alert.triggered` (contract, chapter 14).
+//! The data of the events that tell of time: `alert.resolved`, `evaluation.*` and `source.*` (contract, chapter 14).
 
 use serde::Serialize;
 
@@ -36,4 +36,20 @@ pub struct Overdue<'a> {
     /// The verdict that came after all; only in `evaluation.resumed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Timestamp>,
+}
+
+/// A source sends less often than expected, or sends again: the data of `source.stale` and `source.recovered`.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Silence<'a> {
+    pub data_source_id: ObjectId,
+    pub data_source_name: &'a str,
+    /// `None` if no points are expected any more.
+    pub expected_interval_seconds: Option<u32>,
+    /// The newest point; of a source that has recovered, the point that ended the silence.
+    pub last_data_point: Timestamp,
+    pub stale_since: Timestamp,
+    /// Only in `source.recovered`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovered_at: Option<Timestamp>,
 }
