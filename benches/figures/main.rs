@@ -46,6 +46,7 @@ mod restart;
 mod rules;
 mod scans;
 mod server;
+mod silence;
 #[path = "../sonic/mod.rs"]
 mod sonic;
 mod storage;
@@ -98,6 +99,7 @@ const EXPERIMENTS: &[Experiment] = &[
     overload::GZIP_INGEST,
     overload::QUERIES,
     rules::RULES,
+    silence::SILENCE,
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,

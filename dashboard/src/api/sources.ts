@@ -21,6 +21,9 @@ export interface Source {
   schemaMode: "strict" | "extend";
   downsampling: boolean;
   status: "active" | "inactive";
+  /** Null when no points are expected. */
+  expectedIntervalSeconds: number | null;
+  freshness: "fresh" | "stale" | "unknown";
   stats: {
     totalDataPoints: number;
     firstDataPoint: string | null;
@@ -40,6 +43,8 @@ export interface SourceInput {
   schemaMode?: Source["schemaMode"];
   downsampling?: boolean;
   status?: Source["status"];
+  /** The server says what is wrong with a text. */
+  expectedIntervalSeconds?: number | string | null;
 }
 
 export const listSources = (bucketId: string, signal?: AbortSignal) =>

@@ -16,6 +16,8 @@ function source(id: string, intervalSeconds: number | null, more: Partial<Source
     schema: { v: { type: "number" }, on: { type: "boolean" }, mode: { type: "string" } },
     schemaMode: "strict",
     downsampling: true,
+    expectedIntervalSeconds: null,
+    freshness: "unknown",
     status: "active",
     stats: {
       totalDataPoints: intervalSeconds === null ? 1 : (days * 86_400) / intervalSeconds,

@@ -4,9 +4,15 @@ import { bySilence, silentSince } from "./silence";
 
 const NOW = Date.UTC(2026, 0, 2);
 
-function source(name: string, secondsAgo: number | null, interval: number | null, status: Source["status"] = "active") {
+function source(
+  name: string,
+  secondsAgo: number | null,
+  interval: number | null,
+  status: Source["status"] = "active",
+  expectedIntervalSeconds: number | null = null,
+) {
   const at = secondsAgo === null ? null : new Date(NOW - secondsAgo * 1000).toISOString();
-  return { name, status, stats: { lastDataPoint: at, averageIntervalSeconds: interval } } as Source;
+  return { name, status, expectedIntervalSeconds, stats: { lastDataPoint: at, averageIntervalSeconds: interval } } as Source;
 }
 
 test.each([
@@ -18,6 +24,8 @@ test.each([
   ["one point, an hour ago", source("a", 3600, null), false],
   ["one point, two days ago", source("a", 2 * 86_400, null), true],
   ["inactive", source("a", 2160, 300, "inactive"), false],
+  ["a point each second where one in 20 s is expected, 59 s ago", source("a", 59, 1, "active", 20), false],
+  ["a point each hour where one in 20 s is expected, 61 s ago", source("a", 61, 3600, "active", 20), true],
   ["a point of the future", source("a", -60, 1), false],
 ])("%s", (_, given, silent) => expect(silentSince(given, NOW) !== null).toBe(silent));
 

@@ -1,11 +1,12 @@
 /** A source, new or changed. */
 import { changeSource, createSource, getSource, type Source } from "../api/sources";
 import { useDraft } from "../app/draft";
+import { numberOf } from "../app/format";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
-import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { CheckField, ErrorBox, NumberField, SelectField, TextField, faultAt } from "../parts/forms";
 import { Restored } from "../parts/restored";
 import { Page, WhenLoaded } from "../parts/page";
 import { useBucketTrail } from "./bucket-trail";
@@ -44,13 +45,14 @@ const startOf = (source: Source | null) => ({
   extend: source?.schemaMode === "extend",
   downsampling: source?.downsampling ?? true,
   active: source?.status !== "inactive",
+  expected: source?.expectedIntervalSeconds?.toString() ?? "",
 });
 
 function SourceForm({ bucketId, source }: { bucketId: string; source: Source | null }) {
   const typed = useDraft(source === null ? `source in ${bucketId}` : `source ${source._id}`, startOf(source));
   const { value, change } = typed;
   const { run, running, error } = useAction(async () => {
-    const { name, type, description, fields, extend, downsampling, active } = value;
+    const { name, type, description, fields, extend, downsampling, active, expected } = value;
     const body = {
       name,
       type,
@@ -58,6 +60,7 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
       schema: schemaOf(fields),
       schemaMode: extend ? ("extend" as const) : ("strict" as const),
       downsampling,
+      expectedIntervalSeconds: expected.trim() === "" ? null : (numberOf(expected) ?? expected),
     };
     const saved =
       source === null
@@ -69,7 +72,7 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
   });
   const named = new Set(value.fields.map((field) => `schema.${field.name.trim()}`));
   const shownAt = (at: string) =>
-    ["name", "type", "description"].includes(at) ||
+    ["name", "type", "description", "expectedIntervalSeconds"].includes(at) ||
     [...named].some((path) => at === path || [".type", ".unit", ".description"].some((end) => at === path + end));
   const back = source === null ? `#/buckets/${bucketId}/sources` : `#/buckets/${bucketId}/sources/${source._id}`;
   return (
@@ -103,6 +106,13 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
           value={value.description}
           onInput={(description) => change({ description })}
           fault={faultAt(error, "description")}
+        />
+        <NumberField
+          label="Expected interval (seconds)"
+          hint="After three of them without a point the source is stale, and webhooks hear of it. Empty: nothing is expected."
+          value={value.expected}
+          onInput={(expected) => change({ expected })}
+          fault={faultAt(error, "expectedIntervalSeconds")}
         />
       </div>
       <SchemaEditor drafts={value.fields} onChange={(fields) => change({ fields })} error={error} />

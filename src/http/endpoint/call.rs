@@ -106,7 +106,7 @@ impl<S, T: FromJson + ToSchema> RequestBody<S> for Optional<T> {
         if body.is_empty() {
             return Ok(Some(Self(None)));
         }
-        let json = serde_json::from_slice(&body).map_err(|fault| body::malformed_json(&fault))?;
+        let (json, _) = parsed(body)?;
         let read = T::read(&json, &faults.root());
         Ok(read.map(|read| Self(Some(read))))
     }
@@ -189,9 +189,13 @@ impl<S, T: FromJson + ToSchema> RequestBody<S> for Exact<T> {
     }
 }
 
-/// Receives a JSON body, with its bytes. Nesting is limited by the parser (128).
+/// Receives a JSON body, with its bytes.
 async fn receive_json(request: &HttpRequest, payload: Payload) -> Result<(Value, Body), ServiceError> {
-    let body = body::read(Ok(()), request, payload, BODY_BYTES_MAX).await?;
+    parsed(body::read(Ok(()), request, payload, BODY_BYTES_MAX).await?)
+}
+
+/// A JSON body, with its bytes. Nesting is limited by the parser (128).
+fn parsed(body: Body) -> Result<(Value, Body), ServiceError> {
     let json = serde_json::from_slice(&body).map_err(|fault| body::malformed_json(&fault))?;
     Ok((json, body))
 }

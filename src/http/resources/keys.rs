@@ -9,6 +9,7 @@ use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, p
 use crate::http::shape::{BucketKeyType, Integer, Moment, Name, OrganizationKeyType, Rule, body};
 use crate::ids::ObjectId;
 use crate::limits::KEY_OVERLAP_SECONDS_MAX;
+use crate::service::Service;
 use crate::service::keys::{CreatedKey, NewKey};
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
@@ -186,17 +187,17 @@ type Deleted = Reply<DeletedKeyAnswer<'static>>;
 
 async fn list(call: Call<Admin, PageRequest>) -> Listed {
     let page = call.service.keys(&call.caller, None, call.params)?;
-    Answer::page(call.params, &page, |key| {
-        KeyView::of(key, call.service.key_calls_this_month(key))
-    })
+    Answer::page(call.params, &page, |key| with_calls(&call.service, key))
 }
 
 async fn list_of_bucket(call: Call<Admin, (ObjectId, PageRequest)>) -> Listed {
     let (bucket_id, asked) = call.params;
     let page = call.service.keys(&call.caller, Some(bucket_id), asked)?;
-    Answer::page(asked, &page, |key| {
-        KeyView::of(key, call.service.key_calls_this_month(key))
-    })
+    Answer::page(asked, &page, |key| with_calls(&call.service, key))
+}
+
+fn with_calls<'a>(service: &Service, key: &'a Key) -> KeyView<'a> {
+    KeyView::of(key, service.key_calls_this_month(key))
 }
 
 async fn create(call: Call<Admin, (), NewOrganizationKeyBody>) -> Created {
