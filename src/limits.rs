@@ -109,6 +109,10 @@ pub const RETRIES_MAX: u64 = 10;
 pub const BACKOFF_MULTIPLIER: (u64, u64) = (1, 10);
 /// Characters of a webhook's URL.
 pub const URL_CHARS_MAX: usize = 2_048;
+/// Characters of a webhook's template.
+pub const TEMPLATE_CHARS_MAX: usize = 16_384;
+/// Characters of a webhook's routing key.
+pub const ROUTING_KEY_CHARS_MAX: usize = 128;
 /// Characters of a webhook's secret.
 pub const SECRET_CHARS_MAX: usize = 512;
 

@@ -46,9 +46,9 @@ mod restart;
 mod rules;
 mod scans;
 mod server;
-mod silence;
 #[path = "../sonic/mod.rs"]
 mod sonic;
+mod stale_sources;
 mod storage;
 mod table;
 mod take_over;
@@ -99,7 +99,7 @@ const EXPERIMENTS: &[Experiment] = &[
     overload::GZIP_INGEST,
     overload::QUERIES,
     rules::RULES,
-    silence::SILENCE,
+    stale_sources::STALE_SOURCES,
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,

@@ -73,7 +73,10 @@ pub use snapshot::Snapshot;
 pub use source::{Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{EndedSession, PasswordHash, User};
-pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};
+pub use webhook::{
+    DeliveryTotals, Event, FormatName, RetryConfig, Secret, Webhook, WebhookFormat, WebhookSettings,
+    WebhookStatus,
+};
 
 /// The catalog, shared between the rooms.
 #[derive(Clone, Default)]

@@ -1,7 +1,9 @@
 //! Bytes of the texts of catalog objects. Their sum per organization is limited. The count approximates memory, and is
 //! the same before an object is created as after.
 
-use super::{ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookSettings};
+use super::{
+    ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookFormat, WebhookSettings,
+};
 
 /// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
 const ENTRY_BYTES: usize = 32;
@@ -68,5 +70,10 @@ fn of_evaluation(evaluation: &Evaluation) -> usize {
 }
 
 pub fn of_webhook(settings: &WebhookSettings) -> usize {
-    settings.url.len() + settings.secret.0.len() + settings.events.len()
+    let of_format = match &settings.format {
+        WebhookFormat::PagerDuty { routing_key } => routing_key.0.len(),
+        WebhookFormat::Template { text } => text.len(),
+        WebhookFormat::Standard | WebhookFormat::Slack | WebhookFormat::Teams | WebhookFormat::Ntfy => 0,
+    };
+    settings.url.len() + settings.secret.0.len() + settings.events.len() + of_format
 }

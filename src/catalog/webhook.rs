@@ -77,6 +77,76 @@ impl Event {
     }
 }
 
+/// What the deliveries of a webhook look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookFormat {
+    /// The event as an envelope.
+    #[default]
+    Standard,
+    /// A message for Slack.
+    Slack,
+    /// A message for Microsoft Teams.
+    Teams,
+    /// A message for a topic of ntfy.
+    Ntfy,
+    /// An event for PagerDuty, under the key of one of its integrations.
+    PagerDuty { routing_key: Secret },
+    /// A text with members of the envelope.
+    Template { text: Box<str> },
+}
+
+/// Its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FormatName {
+    Standard,
+    Slack,
+    Teams,
+    Ntfy,
+    PagerDuty,
+    /// Needs a mail server.
+    Email,
+    Template,
+}
+
+names!(
+    FormatName:
+    Standard => "standard",
+    Slack => "slack",
+    Teams => "teams",
+    Ntfy => "ntfy",
+    PagerDuty => "pagerduty",
+    Email => "email",
+    Template => "template"
+);
+
+impl WebhookFormat {
+    /// Its name in the API.
+    pub const fn name(&self) -> FormatName {
+        match self {
+            Self::Standard => FormatName::Standard,
+            Self::Slack => FormatName::Slack,
+            Self::Teams => FormatName::Teams,
+            Self::Ntfy => FormatName::Ntfy,
+            Self::PagerDuty { .. } => FormatName::PagerDuty,
+            Self::Template { .. } => FormatName::Template,
+        }
+    }
+
+    /// The text of a template.
+    pub fn template(&self) -> Option<&str> {
+        match self {
+            Self::Template { text } => Some(text),
+            _ => None,
+        }
+    }
+
+    fn is_standard(&self) -> bool {
+        *self == Self::Standard
+    }
+}
+
 /// Whether events are queued for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +206,8 @@ pub struct WebhookSettings {
     /// When a failed delivery is retried.
     pub retry: RetryConfig,
     pub status: WebhookStatus,
+    #[serde(default, skip_serializing_if = "WebhookFormat::is_standard")]
+    pub format: WebhookFormat,
 }
 
 /// Text that `Debug` hides.

@@ -3,6 +3,7 @@
 //! best-effort ones stay in memory.
 
 use std::collections::{HashMap, HashSet};
+use std::future::ready;
 use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -241,7 +242,14 @@ impl DeliveryActor {
             self.schedule.ended(id, None);
             return;
         };
-        let attempt = self.transport.attempt(request);
+        let attempt = match request {
+            Ok(request) => self.transport.attempt(request),
+            Err(error) => {
+                let answer = Err(error);
+                let took = Duration::ZERO;
+                Box::pin(ready(Outcome { answer, took }))
+            }
+        };
         let address = context.address();
         // A separate task, because the actor's context would poll all attempts whenever one makes progress.
         actix::spawn(async move {

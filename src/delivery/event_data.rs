@@ -41,7 +41,7 @@ pub struct Overdue<'a> {
 /// A source sends less often than expected, or sends again: the data of `source.stale` and `source.recovered`.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Silence<'a> {
+pub struct StaleSource<'a> {
     pub data_source_id: ObjectId,
     pub data_source_name: &'a str,
     /// `None` if no points are expected any more.

@@ -12,6 +12,7 @@ mod connections;
 mod envelope;
 mod event_data;
 mod failure;
+mod format;
 mod guard;
 mod handle;
 mod offered;
@@ -34,7 +35,8 @@ pub use envelope::{
     BucketChanges, BucketUpdate, Change, Named, Point, Trigger, delivery, delivery_to, new_deliveries,
     test_data,
 };
-pub use event_data::{Overdue, Resolved, Silence};
+pub use event_data::{Overdue, Resolved, StaleSource};
+pub use format::Template;
 pub use guard::{CheckedUrl, Guard, Place};
 pub use handle::Deliveries;
 pub use points::{NewPoints, raw_json, values_of};

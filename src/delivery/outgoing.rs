@@ -1,43 +1,72 @@
 //! What the catalog says about a delivery when it is attempted: URL, signature, retry configuration, and the queue it
 //! belongs to.
 
+use super::format::{Rendered, render};
 use super::guard::Guard;
 use super::schedule::ReceiverKey;
 use super::signature;
 use super::transport::Request;
-use crate::catalog::{Catalog, Delivery, Receiver, RetryConfig, Secret};
+use crate::catalog::{Catalog, Delivery, Receiver, RetryConfig, Secret, WebhookFormat};
 use crate::ids::ObjectId;
 
-/// Where a delivery goes according to the current configuration: the URL, and the secret that signs it. The deliveries of
-/// a rule's URL are not signed. `None` if the receiver was deleted. A rule's trigger still goes to the URL the rule had,
-/// even if the rule is deleted.
-pub(super) fn destination(catalog: &Catalog, receiver: &Receiver) -> Option<(Box<str>, Option<Secret>)> {
+/// Where a delivery goes, and how, according to the current configuration.
+pub(super) struct Destination {
+    url: Box<str>,
+    /// Signs the body.
+    secret: Option<Secret>,
+    format: WebhookFormat,
+}
+
+/// The destination of a delivery. The deliveries of a rule's URL are not signed. `None` if the receiver was deleted. A
+/// rule's trigger still goes to the URL the rule had, even if the rule is deleted.
+pub(super) fn destination(catalog: &Catalog, receiver: &Receiver) -> Option<Destination> {
     match receiver {
         Receiver::Webhook(id) => {
             let settings = &catalog.webhook(*id)?.settings;
-            Some((settings.url.clone(), Some(settings.secret.clone())))
+            Some(Destination {
+                url: settings.url.clone(),
+                secret: Some(settings.secret.clone()),
+                format: settings.format.clone(),
+            })
         }
-        Receiver::Rule { rule_id, url } => Some((rule_url(catalog, *rule_id).unwrap_or(url).into(), None)),
+        Receiver::Rule { rule_id, url } => Some(Destination {
+            url: rule_url(catalog, *rule_id).unwrap_or(url).into(),
+            secret: None,
+            format: WebhookFormat::Standard,
+        }),
     }
 }
 
 /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` if the body is only in the ledger, which is never the
 /// case for an owed delivery.
+///
+/// # Errors
+/// Why the event cannot be sent in the webhook's format.
 pub(super) fn request(
     delivery: &Delivery,
-    (url, secret): (Box<str>, Option<Secret>),
+    destination: Destination,
     now_ns: i64,
-) -> Option<Request> {
-    let body = delivery.body.sent_as(delivery.webhook_id)?;
-    let headers = match secret {
-        Some(secret) => signature::headers(&secret, delivery.webhook_id, now_ns, &body),
-        None => vec![("x-webhook-id", delivery.webhook_id.to_string())],
+) -> Option<Result<Request, String>> {
+    let Destination { url, secret, format } = destination;
+    let envelope = delivery.body.sent_as(delivery.webhook_id)?;
+    let request = |rendered: Rendered| {
+        let Rendered {
+            content_type,
+            mut headers,
+            body,
+        } = rendered;
+        headers.extend(match secret {
+            Some(secret) => signature::headers(&secret, delivery.webhook_id, now_ns, &body),
+            None => vec![("x-webhook-id", delivery.webhook_id.to_string())],
+        });
+        Request {
+            url: url.into(),
+            content_type,
+            headers,
+            body,
+        }
     };
-    Some(Request {
-        url: url.into(),
-        headers,
-        body,
-    })
+    Some(render(&format, envelope).map(request))
 }
 
 /// The retry configuration of a delivery's receiver.

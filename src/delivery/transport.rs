@@ -29,9 +29,9 @@ const AGENT: &str = concat!("tidewatch/", env!("CARGO_PKG_VERSION"));
 pub struct Request {
     /// Not checked yet.
     pub url: String,
+    pub content_type: &'static str,
     /// Lower-case names and values.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON.
     pub body: Arc<[u8]>,
 }
 
@@ -133,7 +133,7 @@ impl HttpTransport {
             .address(address)
             .insert_header((HOST, url.host_header()))
             .insert_header((USER_AGENT, AGENT))
-            .insert_header((CONTENT_TYPE, "application/json"));
+            .insert_header((CONTENT_TYPE, request.content_type));
         for (name, value) in &request.headers {
             outgoing = outgoing.insert_header((*name, value.as_str()));
         }

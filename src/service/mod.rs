@@ -39,6 +39,7 @@ mod sliding_window;
 pub mod sources;
 pub mod tokens;
 mod triggers;
+pub mod webhook_format;
 pub mod webhooks;
 
 use std::sync::Arc;

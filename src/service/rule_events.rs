@@ -47,7 +47,7 @@ impl Events {
         ))
     }
 
-    fn silence(
+    fn of_evaluations(
         &self,
         event: Event,
         rule: &Rule,
@@ -89,10 +89,10 @@ impl RuleEvents for Events {
     }
 
     fn overdue(&self, rule: &Rule, due_at_ns: i64, now_ns: i64) -> NewDeliveries {
-        self.silence(Event::EvaluationOverdue, rule, due_at_ns, None, now_ns)
+        self.of_evaluations(Event::EvaluationOverdue, rule, due_at_ns, None, now_ns)
     }
 
     fn resumed(&self, rule: &Rule, due_at_ns: i64, now_ns: i64) -> NewDeliveries {
-        self.silence(Event::EvaluationResumed, rule, due_at_ns, Some(now_ns), now_ns)
+        self.of_evaluations(Event::EvaluationResumed, rule, due_at_ns, Some(now_ns), now_ns)
     }
 }

@@ -93,7 +93,7 @@ impl Service {
         id: ObjectId,
         url: Option<&str>,
         bucket_id: Option<ObjectId>,
-        change: impl FnOnce(&WebhookSettings) -> WebhookSettings,
+        change: impl FnOnce(&WebhookSettings) -> Result<WebhookSettings, ServiceError>,
     ) -> Result<Arc<Webhook>, ServiceError> {
         self.webhook(caller, id)?;
         self.check_bucket(caller, bucket_id)?;
@@ -101,7 +101,7 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         self.check_bucket(caller, bucket_id)?;
         let known = self.webhook(caller, id)?;
-        let settings = change(&known.settings);
+        let settings = change(&known.settings)?;
         let before = text_bytes::of_webhook(&known.settings);
         let after = text_bytes::of_webhook(&settings);
         self.admit_text(caller.organization_id, before, after)?;

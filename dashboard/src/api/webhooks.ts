@@ -13,6 +13,10 @@ export const EVENTS = [
 ] as const;
 export type Event = (typeof EVENTS)[number];
 
+/** Forms of deliveries. */
+export const FORMATS = ["standard", "slack", "teams", "ntfy", "pagerduty", "template"] as const;
+export type Format = (typeof FORMATS)[number];
+
 export interface Webhook {
   _id: string;
   /** Null hears every bucket. */
@@ -21,6 +25,9 @@ export interface Webhook {
   events: Event[];
   /** Only in the answer to its creation. */
   secret?: string;
+  format: Format;
+  /** Null in other formats than `template`. */
+  template: string | null;
   retryConfig: { maxRetries: number; backoffMultiplier: number };
   status: "active" | "paused";
   totalDeliveries: number;
@@ -37,6 +44,9 @@ export interface WebhookInput {
   events?: Event[];
   bucketId?: string | null;
   secret?: string;
+  format?: Format;
+  template?: string;
+  routingKey?: string;
   retryConfig?: { maxRetries: number; backoffMultiplier: number };
   status?: Webhook["status"];
 }

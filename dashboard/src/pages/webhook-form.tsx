@@ -1,13 +1,21 @@
 /** A webhook, new or changed. */
 import { useState } from "preact/hooks";
 import type { Bucket } from "../api/buckets";
-import { EVENTS, changeWebhook, createWebhook, type Event, type Webhook } from "../api/webhooks";
+import {
+  EVENTS,
+  FORMATS,
+  changeWebhook,
+  createWebhook,
+  type Event,
+  type Format,
+  type Webhook,
+} from "../api/webhooks";
 import { useDraft } from "../app/draft";
 import { useAction } from "../app/load";
 import { whenFree } from "../app/route";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { CheckField, ErrorBox, SelectField, TextAreaField, TextField, faultAt } from "../parts/forms";
 import { Restored } from "../parts/restored";
 
 const EVENT_HINTS: Record<Event, string> = {
@@ -20,6 +28,17 @@ const EVENT_HINTS: Record<Event, string> = {
   "data.received": "Points arrive. Best effort, for every ingest.",
   "bucket.updated": "The settings of a bucket have changed.",
 };
+
+const FORMAT_LABELS: Record<Format, string> = {
+  standard: "Standard (JSON)",
+  slack: "Slack",
+  teams: "Microsoft Teams",
+  ntfy: "ntfy",
+  pagerduty: "PagerDuty",
+  template: "My own template",
+};
+
+const STARTING_TEMPLATE = '{"text": "{{event}}: {{data.alertName}}"}';
 
 interface WebhookFormProps {
   webhook: Webhook | null;
@@ -35,17 +54,23 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
     bucketId: webhook?.bucketId ?? "",
     retries: String(webhook?.retryConfig.maxRetries ?? 3),
     multiplier: String(webhook?.retryConfig.backoffMultiplier ?? 2),
+    format: webhook?.format ?? ("standard" as Format),
+    template: webhook?.template ?? STARTING_TEMPLATE,
   });
-  const { url, events, bucketId, retries, multiplier } = typed.value;
+  const { url, events, bucketId, retries, multiplier, format, template } = typed.value;
   const { change } = typed;
   // Apart from what is kept: a draft holds no secret.
   const [secret, setSecret] = useState("");
+  const [routingKey, setRoutingKey] = useState("");
   const { run, running, error } = useAction(async () => {
     const body = {
       url,
       events,
       bucketId: bucketId === "" ? null : bucketId,
       retryConfig: { maxRetries: Number(retries), backoffMultiplier: Number(multiplier) },
+      format,
+      ...(format === "template" ? { template } : {}),
+      ...(format === "pagerduty" && routingKey !== "" ? { routingKey } : {}),
       ...(secret === "" ? {} : { secret }),
     };
     if (webhook === null) {
@@ -59,7 +84,10 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
       onDone(changed);
     }
   });
-  const shown = ["url", "events", "bucketId", "secret", "retryConfig.maxRetries", "retryConfig.backoffMultiplier"];
+  const shown = [
+    ...["url", "events", "bucketId", "secret", "format", "template", "routingKey"],
+    ...["retryConfig.maxRetries", "retryConfig.backoffMultiplier"],
+  ];
   return (
     <Dialog title={webhook === null ? "New webhook" : "Edit webhook"} onClose={() => whenFree(onClose)}>
       <Restored draft={typed} />
@@ -78,6 +106,40 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           placeholder="https://…"
           fault={faultAt(error, "url")}
         />
+        <SelectField
+          label="Format"
+          value={format}
+          onChange={(name) => change({ format: name as Format })}
+          options={FORMATS.map((name) => ({ value: name, label: FORMAT_LABELS[name] }))}
+          fault={faultAt(error, "format")}
+        />
+        {format === "template" && (
+          <TextAreaField
+            label="Template"
+            rows={6}
+            maxLength={16_384}
+            required
+            value={template}
+            onInput={(text) => change({ template: text })}
+            hint="{{data.alertName}} stands for a member of the event: strings escaped for JSON, everything else as JSON."
+            fault={faultAt(error, "template")}
+          />
+        )}
+        {format === "pagerduty" && (
+          <TextField
+            label={webhook?.format === "pagerduty" ? "New routing key" : "Routing key"}
+            value={routingKey}
+            onInput={setRoutingKey}
+            autocomplete="off"
+            mono
+            hint={
+              webhook?.format === "pagerduty"
+                ? "If empty, the current key is kept"
+                : "Key of an Events API v2 integration. It is not shown again"
+            }
+            fault={faultAt(error, "routingKey")}
+          />
+        )}
         <fieldset class="choice-list">
           <legend>Hears of</legend>
           {EVENTS.map((name) => (

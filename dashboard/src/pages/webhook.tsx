@@ -96,6 +96,10 @@ export function WebhookPage({ id }: { id: string }) {
             <dd class="mono">{webhook.events.join(", ")}</dd>
           </div>
           <div>
+            <dt>Format</dt>
+            <dd class="mono">{webhook.format}</dd>
+          </div>
+          <div>
             <dt>From</dt>
             <dd>
               {webhook.bucketId === null ? (

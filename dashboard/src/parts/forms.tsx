@@ -74,6 +74,34 @@ export function TextField(props: TextProps) {
   );
 }
 
+interface TextAreaProps extends FieldProps {
+  value: string;
+  onInput: (value: string) => void;
+  rows: number;
+  maxLength: number;
+  required?: boolean;
+}
+
+/** A text of several lines, in a fixed pitch. */
+export function TextAreaField(props: TextAreaProps) {
+  const id = useId();
+  const { label, hint, fault, value, onInput, labelHidden, class: extra, ...rest } = props;
+  return (
+    <FieldFrame id={id} label={label} hint={hint} fault={fault} class={extra} labelHidden={labelHidden}>
+      <textarea
+        {...rest}
+        id={id}
+        class="input mono"
+        value={value}
+        spellcheck={false}
+        aria-invalid={fault ? "true" : undefined}
+        aria-describedby={describedBy(id, hint, fault)}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </FieldFrame>
+  );
+}
+
 interface SelectProps extends FieldProps {
   value: string;
   onChange: (value: string) => void;

@@ -47,6 +47,7 @@ pub(super) fn webhook(number: u64, organization_id: ObjectId) -> Webhook {
             secret: Secret("s".into()),
             retry: RetryConfig::default(),
             status: WebhookStatus::Active,
+            format: WebhookFormat::Standard,
         },
         totals: DeliveryTotals::default(),
         created_at_ns: 0,

@@ -9,7 +9,7 @@ use super::world::{Failure, ORGANIZATION, World, id};
 use crate::catalog::{
     AfterAttempt, Attempt, AttemptMade, Body, Catalog, Command, Delivery, DeliveryStatus, EntryKey, Event,
     HistoryEntry, NewRule, Outcome, Receiver, RetryConfig, RuleForm, RuleRuntime, RuleSettings, RuleState,
-    RuleStatus, Secret, Stream, Verdict, Webhook, WebhookSettings, WebhookStatus,
+    RuleStatus, Secret, Stream, Verdict, Webhook, WebhookFormat, WebhookSettings, WebhookStatus,
 };
 use crate::checkpoint::Rooms;
 use crate::clock::{Clock, SECOND_NS};
@@ -234,6 +234,7 @@ impl World {
                 secret: Secret("s".into()),
                 retry: RetryConfig::default(),
                 status: WebhookStatus::Active,
+                format: WebhookFormat::Standard,
             },
             totals: Default::default(),
             created_at_ns: at_ns,

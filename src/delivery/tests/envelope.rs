@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::catalog::{
-    Body, DeliveryStatus, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus,
+    Body, DeliveryStatus, Event, RetryConfig, Secret, Webhook, WebhookFormat, WebhookSettings, WebhookStatus,
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
@@ -178,6 +178,7 @@ fn webhook(number: u8, event: Event, bucket_id: Option<ObjectId>, status: Webhoo
             secret: Secret("s".into()),
             retry: RetryConfig::default(),
             status,
+            format: WebhookFormat::Standard,
         },
         totals: Default::default(),
         created_at_ns: 0,

@@ -68,6 +68,7 @@ fn at(address: IpAddr) -> SocketAddr {
 fn request(url: impl Into<String>) -> Request {
     Request {
         url: url.into(),
+        content_type: "application/json",
         headers: vec![("x-webhook-id", "7".to_owned())],
         body: (*b"{\"a\":1}").into(),
     }

@@ -12,7 +12,7 @@ use super::script::Script;
 use crate::catalog::{
     Body, Bytes, Catalog, CatalogHandle, Command, Delivery, DeliveryTotals, Event, Field, FieldType,
     NewBucket, NewSource, Organization, PasswordHash, Plan, Receiver, RetryConfig, SchemaMode, Secret,
-    SourceSettings, SourceStatus, Stream, User, Webhook, WebhookSettings, WebhookStatus,
+    SourceSettings, SourceStatus, Stream, User, Webhook, WebhookFormat, WebhookSettings, WebhookStatus,
 };
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::delivery::guard::Guard;
@@ -179,6 +179,7 @@ impl World {
                     backoff_multiplier: 1.0,
                 },
                 status: WebhookStatus::Active,
+                format: WebhookFormat::Standard,
             },
             totals: DeliveryTotals::default(),
             created_at_ns: START_NS,

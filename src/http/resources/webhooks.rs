@@ -6,16 +6,24 @@ use actix_web::http::StatusCode;
 use serde_json::Value;
 
 use super::views::{Many, One, Resource, view};
-use crate::catalog::{self, Event, RetryConfig, Webhook, WebhookSettings, WebhookStatus};
+use crate::catalog::{
+    self, Event, FormatName, RetryConfig, Webhook, WebhookFormat, WebhookSettings, WebhookStatus,
+};
+use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
-use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
+use crate::http::shape::{
+    DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Text, Trimmed, Url, body, shown_number,
+};
 use crate::ids::ObjectId;
-use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX};
+use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX, ROUTING_KEY_CHARS_MAX, TEMPLATE_CHARS_MAX};
 use crate::service::page::PageRequest;
+use crate::service::webhook_format::FormatChange;
 use crate::service::webhooks::secret_or_generated;
 use crate::timestamp::Timestamp;
 
 type Events = List<Event, 1, { usize::MAX }>;
+type TemplateText = Text<TEMPLATE_CHARS_MAX>;
+type RoutingKey = Trimmed<ROUTING_KEY_CHARS_MAX>;
 type Retries = Integer<0, RETRIES_MAX>;
 type Multiplier = Number<{ BACKOFF_MULTIPLIER.0 }, { BACKOFF_MULTIPLIER.1 }>;
 
@@ -35,6 +43,10 @@ view! {
         events: Vec<Event> = settings.events.clone(),
         /// Secret that signs deliveries; returned only once, when the webhook is created.
         secret?: &'a str = None,
+        /// Form of the deliveries: `standard`, `slack`, `teams`, `ntfy`, `pagerduty`, `email` or `template`.
+        format: FormatName = settings.format.name(),
+        /// Text of the deliveries in the format `template`; null in other formats.
+        template: Option<&'a str> = settings.format.template(),
         /// Retry policy for failed deliveries.
         retry_config: RetryView = RetryView::of(settings.retry),
         /// `active` or `paused`.
@@ -105,6 +117,12 @@ body! {
         retry_config: Option<RetryBody>,
         /// `active` when absent.
         status: Option<WebhookStatus>,
+        /// Form of the deliveries; `standard` when absent.
+        format: Option<FormatName>,
+        /// Text of the deliveries in the format `template`: `{{data.alertName}}` stands for a member of the event.
+        template: Option<TemplateText>,
+        /// Key of a PagerDuty integration, with the format `pagerduty`; never returned.
+        routing_key: Option<RoutingKey>,
     }
 }
 
@@ -124,6 +142,12 @@ body! {
         retry_config: Option<RetryBody>,
         /// `active` or `paused`.
         status: Option<WebhookStatus>,
+        /// Form of the deliveries.
+        format: Option<FormatName>,
+        /// Text of the deliveries in the format `template`.
+        template: Option<TemplateText>,
+        /// Key of a PagerDuty integration, with the format `pagerduty`.
+        routing_key: Option<RoutingKey>,
     }
 }
 
@@ -154,9 +178,12 @@ async fn list(call: Call<Admin, PageRequest>) -> Reply<Many<WebhookView<'static>
 
 async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<One<WebhookView<'static>>> {
     let body = call.body;
+    let events = each_once(body.events);
+    let format = format_of(body.format, body.template, body.routing_key);
     let settings = WebhookSettings {
         url: body.url.0.into(),
-        events: each_once(body.events),
+        format: format.over(&WebhookFormat::Standard, &events)?,
+        events,
         bucket_id: body.bucket_id,
         secret: secret_or_generated(body.secret.map(Into::into))?,
         retry: retry_over(RetryConfig::default(), body.retry_config),
@@ -212,15 +239,30 @@ fn retry_over(known: RetryConfig, body: Option<RetryBody>) -> RetryConfig {
 }
 
 impl WebhookPatchBody {
-    fn applied_to(self, known: &WebhookSettings) -> WebhookSettings {
-        WebhookSettings {
+    fn applied_to(self, known: &WebhookSettings) -> Result<WebhookSettings, ServiceError> {
+        let events = self.events.map_or_else(|| known.events.clone(), each_once);
+        let format = format_of(self.format, self.template, self.routing_key);
+        Ok(WebhookSettings {
             url: self.url.map_or_else(|| known.url.clone(), |url| url.0.into()),
-            events: self.events.map_or_else(|| known.events.clone(), each_once),
+            format: format.over(&known.format, &events)?,
+            events,
             bucket_id: self.bucket_id.0.unwrap_or(known.bucket_id),
             secret: self.secret.map_or_else(|| known.secret.clone(), Into::into),
             retry: retry_over(known.retry, self.retry_config),
             status: self.status.unwrap_or(known.status),
-        }
+        })
+    }
+}
+
+fn format_of(
+    name: Option<FormatName>,
+    template: Option<TemplateText>,
+    routing_key: Option<RoutingKey>,
+) -> FormatChange {
+    FormatChange {
+        name,
+        template: template.map(|text| text.0.into()),
+        routing_key: routing_key.map(|key| catalog::Secret(key.0.into())),
     }
 }
 

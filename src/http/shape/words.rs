@@ -6,8 +6,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{FromJson, Place, described};
 use crate::catalog::{
-    DeliveryStatus, Event, FieldType, Freshness, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus,
-    SchemaMode, SourceStatus, WebhookStatus,
+    DeliveryStatus, Event, FieldType, FormatName, Freshness, KeyType, Operator, Outcome, Plan, RuleState,
+    RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
 use crate::service::query::Layout;
@@ -83,6 +83,7 @@ words! {
         "RuleStatus" RuleStatus: RuleStatus::ALL.map(|it| (it.name(), it));
         "Outcome" Outcome: Outcome::ALL.map(|it| (it.name(), it));
         "Event" Event: Self::REGISTERED.map(|it| (it.name(), it));
+        "WebhookFormat" FormatName: FormatName::ALL.map(|it| (it.name(), it));
         "WebhookStatus" WebhookStatus: WebhookStatus::ALL.map(|it| (it.name(), it));
     }
 }

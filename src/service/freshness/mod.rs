@@ -10,7 +10,7 @@ use super::Service;
 use super::events::Events;
 use crate::catalog::{Bucket, Command, Event, Freshness, FreshnessChange, NewDeliveries, Source};
 use crate::clock::SECOND_NS;
-use crate::delivery::{NewPoints, Silence};
+use crate::delivery::{NewPoints, StaleSource};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
@@ -203,7 +203,7 @@ impl Look {
         recovered_ns: Option<i64>,
         now_ns: i64,
     ) -> NewDeliveries {
-        let data = Silence {
+        let data = StaleSource {
             data_source_id: self.source.id,
             data_source_name: &self.source.name,
             expected_interval_seconds: self.source.expected_interval_seconds,

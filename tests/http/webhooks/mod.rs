@@ -4,6 +4,7 @@ mod addresses;
 mod deliveries;
 mod envelopes;
 mod events;
+mod formats;
 mod registration;
 mod retries;
 mod rule_url;

@@ -13,7 +13,7 @@ use crate::points::{BATCH, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
 use crate::table::{Experiment, Figure, Measured, Requirement, significant};
 
-pub const SILENCE: Experiment = Experiment {
+pub const STALE_SOURCES: Experiment = Experiment {
     figures: &[
         Figure {
             what: "server CPU for each of 1,000 sources that fall silent at once, told to a webhook",
@@ -31,7 +31,7 @@ pub const SILENCE: Experiment = Experiment {
             unit: "ms",
         },
     ],
-    run: silence,
+    run: stale_sources,
 };
 
 const COUNTS: [usize; 2] = [1_000, 10_000];
@@ -39,7 +39,7 @@ const PENDING: &str = "tidewatch_deliveries_pending";
 const QUIET: Duration = Duration::from_secs(5);
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
-fn silence() -> Outcome<Vec<Measured>> {
+fn stale_sources() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     let settings = [("webhooks.allow_private_networks", "true"), ("wal.sync", "never")];
     let server = Server::start(&dir.path().join("data"), &settings)?;
