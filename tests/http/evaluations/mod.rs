@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod backtest;
+mod backtest_command;
 mod backtest_drafts;
 mod due;
 mod history;
