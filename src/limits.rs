@@ -99,6 +99,8 @@ pub const EVIDENCE_BYTES_MAX: usize = 65_536;
 pub const CLAIM_SECONDS: (u64, u64) = (5, 3_600);
 /// Minimum and maximum seconds that are expected between two points of a source: up to a year.
 pub const EXPECTED_INTERVAL_SECONDS: (u64, u64) = (1, 31_536_000);
+/// Verdicts of a backtest.
+pub const BACKTEST_VERDICTS_MAX: usize = 10_000;
 /// Days that a rule's history is kept.
 pub const HISTORY_DAYS: i64 = 90;
 /// Days that deliveries are kept.

@@ -3,7 +3,7 @@
 mod cluster_command;
 
 use std::error::Error;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write, stdout};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand, value_parser};
 use cluster_command::ClusterCommand;
 use demo::Demo;
-use evaluator::Backoff;
+use evaluator::{Backoff, Backtest};
 use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
@@ -147,6 +147,25 @@ struct EvaluateArguments {
     /// Ends when no more rules are due
     #[arg(long)]
     once: bool,
+    /// Tests this rule on the time between --from and --to, and prints what would have happened; changes nothing
+    #[arg(long, value_name = "RULE", requires_all = ["from", "to"], conflicts_with = "once")]
+    backtest: Option<String>,
+    /// The first instant of the backtest, ISO 8601
+    #[arg(long, value_name = "TIME", requires = "backtest")]
+    from: Option<String>,
+    /// End of the backtest, ISO 8601
+    #[arg(long, value_name = "TIME", requires = "backtest")]
+    to: Option<String>,
+}
+
+impl EvaluateArguments {
+    fn backtest(&self) -> Option<Backtest> {
+        Some(Backtest {
+            rule: self.backtest.clone()?,
+            from: self.from.clone()?,
+            to: self.to.clone()?,
+        })
+    }
 }
 
 #[derive(Args)]
@@ -214,11 +233,17 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Outcome {
             tracing::info!(signal, "stopping: finishing the rules in progress");
             cancel.cancel();
         });
-        evaluator::run(&arguments.url, &key, options, stop)
-            .await
-            .map_err(|error| error.to_string())
+        let url = &arguments.url;
+        let printed = match arguments.backtest() {
+            Some(test) => evaluator::backtest(url, &key, test, options, stop).await,
+            None => evaluator::run(url, &key, options, stop)
+                .await
+                .map(|()| String::new()),
+        };
+        printed.map_err(|error| error.to_string())
     };
-    actix_web::rt::System::new().block_on(evaluating)?;
+    let printed = actix_web::rt::System::new().block_on(evaluating)?;
+    stdout().write_all(printed.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

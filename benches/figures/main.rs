@@ -6,6 +6,7 @@
 
 mod analytics;
 mod answer;
+mod backtests;
 mod budget;
 mod charts;
 mod checkpoints;
@@ -100,6 +101,8 @@ const EXPERIMENTS: &[Experiment] = &[
     overload::QUERIES,
     rules::RULES,
     stale_sources::STALE_SOURCES,
+    silence::SILENCE,
+    backtests::CYCLES,
     deliveries::DELIVERIES,
     owed::OWED,
     log_store::LOG_STORE,

@@ -44,7 +44,7 @@ pub const RULES: Experiment = Experiment {
 
 const COUNTS: [usize; 3] = [100, 10_000, 100_000];
 const LISTED: usize = 100;
-const POLLS: usize = 4_000;
+pub const POLLS: usize = 4_000;
 /// Verdicts of each connection.
 const VERDICTS: usize = 500;
 
@@ -112,8 +112,8 @@ fn rules() -> Outcome<Vec<Measured>> {
     Ok(measured)
 }
 
-/// CPU time of a poll in microseconds, and the total time of all polls.
-fn polls(server: &Server, poll: &[u8]) -> Outcome<(f64, Duration)> {
+/// CPU time of a request in microseconds, and the total time of all, one after the other on one connection.
+pub fn polls(server: &Server, poll: &[u8]) -> Outcome<(f64, Duration)> {
     let mut connection = Connection::open(server.address)?;
     connection.send_ok(poll)?;
     server.settle()?;

@@ -1,4 +1,4 @@
-//! The three endpoints that an evaluator uses. Each request is retried until the service answers or a deadline passes.
+//! The endpoints that an evaluator uses. Each request is retried until the service answers or a deadline passes.
 
 use std::fmt;
 use std::time::Duration;
@@ -143,7 +143,14 @@ impl Api {
     /// # Errors
     /// See [`Failure`].
     pub async fn query(&self, body: String, until: Instant) -> Result<Bytes, Failure> {
-        let path = "/api/data/query".to_owned();
+        self.post("/api/data/query".to_owned(), body, until).await
+    }
+
+    /// Posts a request that may be repeated, and returns the answer.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn post(&self, path: String, body: String, until: Instant) -> Result<Bytes, Failure> {
         let (reply, _) = self.send(Method::POST, path, Some(body), Some(until)).await?;
         if reply.status != StatusCode::OK {
             return Err(Failure::Rejected(reply.describe()));

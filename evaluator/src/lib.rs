@@ -7,6 +7,7 @@
 
 mod api;
 mod backoff;
+mod backtest;
 mod client;
 mod condition;
 mod poller;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use backoff::Backoff;
+pub use backtest::{Backtest, backtest};
 pub use client::{Client, Credential, NoReply, Reply};
 
 use api::Api;
@@ -54,6 +56,9 @@ pub enum EvaluatorError {
     /// A poll failed.
     #[error("the service does not list what is due ({0}); is --url right?")]
     Poll(String),
+    /// A backtest cannot be made, or did not reach its end.
+    #[error("the backtest failed: {0}")]
+    Backtest(String),
 }
 
 /// Evaluates rules of the service at `url` until `stop` is cancelled, then finishes those in progress.

@@ -1,11 +1,12 @@
-//! Evaluates one due rule. Only a rejected key affects other rules.
+//! Evaluates one rule. Only a rejected key affects other rules.
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::EvaluatorError;
-use crate::api::{Api, DueRule, Failure, Posted};
+use crate::api::{Api, DueInput, DueRule, Failure, Posted};
 use crate::condition::{self, Condition, Verdict};
 use crate::window::evaluate_input;
 
@@ -22,7 +23,9 @@ pub async fn evaluate(
     claim: Duration,
 ) -> Result<(), EvaluatorError> {
     let rule = due.rule_id.clone();
-    let verdict = match evaluate_inputs(api, due, since + claim / 2).await {
+    let kind = due.kind.as_deref();
+    let found = evaluate_inputs(api, kind, &due.parameters, due.inputs, since + claim / 2);
+    let verdict = match found.await {
         Ok(verdict) => verdict,
         Err(Failure::Refused(message)) => return Err(EvaluatorError::Refused(message)),
         Err(Failure::Stopped) => {
@@ -51,14 +54,23 @@ pub async fn evaluate(
     Ok(())
 }
 
-async fn evaluate_inputs(api: &Api, due: DueRule, until: Instant) -> Result<Verdict, Failure> {
-    let kind = due.kind.as_deref();
-    let condition = match Condition::parse(kind, &due.parameters) {
+/// Reads the windows of all inputs and evaluates them.
+///
+/// # Errors
+/// The key is rejected, the service is not reachable, or the evaluator was stopped.
+pub async fn evaluate_inputs(
+    api: &Api,
+    kind: Option<&str>,
+    parameters: &Map<String, Value>,
+    inputs: Vec<DueInput>,
+    until: Instant,
+) -> Result<Verdict, Failure> {
+    let condition = match Condition::parse(kind, parameters) {
         Ok(condition) => condition,
         Err(reason) => return Ok(condition::inconclusive(kind, &reason)),
     };
-    let mut findings = Vec::with_capacity(due.inputs.len());
-    for input in due.inputs {
+    let mut findings = Vec::with_capacity(inputs.len());
+    for input in inputs {
         findings.push(evaluate_input(api, &condition, input, until).await?);
     }
     Ok(condition::verdict(kind, condition.inputs, &findings))

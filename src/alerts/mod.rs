@@ -7,6 +7,7 @@
 //! Called by the service; knows neither HTTP nor how deliveries are made.
 
 mod actor;
+pub mod backtest;
 pub mod condition;
 #[cfg(test)]
 pub mod fixture;

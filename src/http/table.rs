@@ -8,8 +8,8 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, buckets, changes, cluster, dashboard, data, evaluations,
-    health, keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, backtest, buckets, changes, cluster, dashboard, data,
+    evaluations, health, keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -66,6 +66,7 @@ pub fn sections(operator: bool) -> Vec<Section> {
             vec![
                 alerts::endpoints(),
                 alert_history::endpoints(),
+                backtest::endpoints(),
                 webhook_deliveries::endpoints_of_rules(),
             ],
         ),
@@ -126,8 +127,11 @@ fn routes(operator: bool) -> Vec<Route> {
             }),
         }
     }
-    // The router compares paths in order: the paths that every sensor uses come first.
-    routes.sort_by_key(|route| !route.path.starts_with("/api/data"));
+    // The router compares paths in order: the paths that every sensor uses come first, and a word before an id.
+    routes.sort_by_key(|route| {
+        let ids = route.path.matches('{').count();
+        (!route.path.starts_with("/api/data"), ids)
+    });
     routes
 }
 

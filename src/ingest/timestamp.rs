@@ -11,6 +11,8 @@ use crate::clock::SECOND_NS;
 const DAY_SECONDS: i64 = 86_400;
 /// 1678-01-01T00:00:00Z: the first full year in the range of 64-bit nanoseconds.
 const FIRST_SECOND: i64 = -9_214_560_000;
+/// The earliest timestamp, in UTC nanoseconds.
+pub const FIRST_NS: i64 = FIRST_SECOND * SECOND_NS;
 /// 2262-01-01T00:00:00Z: 2261 is the last full year.
 const END_SECOND: i64 = 9_214_646_400;
 

@@ -12,6 +12,7 @@ pub use crate::catalog::Standing;
 use crate::catalog::{Acknowledgement, Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
+use crate::ingest::timestamp::FIRST_NS;
 
 /// A rule that is due, with the queries that its evaluation needs.
 pub struct DueEvaluation {
@@ -24,13 +25,28 @@ pub struct DueEvaluation {
     pub queries: Vec<DueQuery>,
 }
 
-/// The query for one input of a due rule.
+/// The query for one input of a rule.
 pub struct DueQuery {
     pub source_id: ObjectId,
     /// Inclusive, in UTC nanoseconds.
     pub start_ns: i64,
-    /// Inclusive, in UTC nanoseconds: the time of the poll.
+    /// Inclusive, in UTC nanoseconds: the time of the evaluation.
     pub end_ns: i64,
+}
+
+impl DueQuery {
+    /// The queries for an evaluation of a rule at a time, one for each input, in the order of the inputs. `source_id`:
+    /// the rule's own source.
+    pub fn all_of(evaluation: &Evaluation, source_id: ObjectId, at_ns: i64) -> Vec<Self> {
+        let inputs = evaluation.inputs.iter();
+        let queries = inputs.map(|input| Self {
+            source_id: input.source_id.unwrap_or(source_id),
+            // A query takes no earlier time.
+            start_ns: at_ns.saturating_sub(evaluation.window_ns(input)).max(FIRST_NS),
+            end_ns: at_ns,
+        });
+        queries.collect()
+    }
 }
 
 impl Service {
@@ -49,17 +65,10 @@ impl Service {
         let (now_ns, due) = self.alerts.due(caller.organization_id, limit, claim).await?;
         let with_queries = |DueRule { rule, due_at_ns }| {
             let evaluation = rule.settings.evaluation.as_ref()?;
-            let queries = evaluation.inputs.iter();
             Some(DueEvaluation {
                 due_at_ns,
                 missed_intervals: missed_intervals(due_at_ns, evaluation.interval_ns(), now_ns),
-                queries: queries
-                    .map(|input| DueQuery {
-                        source_id: input.source_id.unwrap_or(rule.source_id),
-                        start_ns: now_ns.saturating_sub(evaluation.window_ns(input)),
-                        end_ns: now_ns,
-                    })
-                    .collect(),
+                queries: DueQuery::all_of(evaluation, rule.source_id, now_ns),
                 rule: Arc::clone(&rule),
             })
         };

@@ -9,6 +9,7 @@ pub mod access;
 pub mod accounts;
 mod allowance;
 pub mod analytics;
+pub mod backtest;
 pub mod buckets;
 mod cluster_counts;
 mod cluster_status;

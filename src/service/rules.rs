@@ -99,6 +99,27 @@ impl Service {
         self.rule(caller, id)
     }
 
+    /// Checks a rule as [`Service::create_rule`] does, without its limits, and creates nothing.
+    ///
+    /// # Errors
+    /// 404, 403; 400 for a text that cannot be parsed, a URL that must not be called, or inputs that do not exist.
+    pub async fn check_rule(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+        settings: &RuleSettings,
+    ) -> Result<(), ServiceError> {
+        self.find_source(caller, bucket_id, source_id)?;
+        let url_fault = self
+            .url_fault("webhookUrl", settings.webhook_url.as_deref())
+            .await;
+        self.catalog.read(|catalog| {
+            let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
+            checked(catalog, &source, settings, url_fault).map(drop)
+        })
+    }
+
     /// Changes a rule. `change` makes its new settings from the present ones, without the parsed condition; `url` is a
     /// new `webhookUrl` in them. The state is kept: a firing rule does not fire again, and a running dwell continues.
     ///

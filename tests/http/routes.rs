@@ -224,6 +224,38 @@ pub const ROUTES: &[Route] = &[
     route("DELETE", "/api/alerts/{plainRule}", None, WRITE, 200),
     route("GET", "/api/alerts/{rule}/history", None, READ, 200),
     route("GET", "/api/alerts/{rule}/deliveries", None, READ, 200),
+    route(
+        "POST",
+        "/api/alerts/{rule}/backtest",
+        Some(r#"{"startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T01:00:00Z"}"#),
+        QUERY,
+        200,
+    ),
+    route(
+        "POST",
+        "/api/alerts/{rule}/backtest/verdicts",
+        Some(r#"{"verdicts":[{"at":"2026-01-01T00:00:00Z","outcome":"met"}]}"#),
+        QUERY,
+        200,
+    ),
+    route(
+        "POST",
+        "/api/alerts/backtest",
+        Some(
+            r#"{"bucketId":"{bucket}","dataSourceId":"{source}","name":"{unique}","naturalLanguageQuery":"level > 5","evaluation":{"intervalSeconds":60,"windowSeconds":300,"inputs":[{"key":"x","field":"level"}],"parameters":{}},"startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T01:00:00Z"}"#,
+        ),
+        QUERY,
+        200,
+    ),
+    route(
+        "POST",
+        "/api/alerts/backtest/verdicts",
+        Some(
+            r#"{"bucketId":"{bucket}","dataSourceId":"{source}","name":"{unique}","naturalLanguageQuery":"level > 5","evaluation":{"intervalSeconds":60,"windowSeconds":300,"inputs":[{"key":"x","field":"level"}],"parameters":{}},"verdicts":[{"at":"2026-01-01T00:00:00Z","outcome":"met"}]}"#,
+        ),
+        QUERY,
+        200,
+    ),
     route("GET", "/api/evaluations/due", None, EVALUATE, 200),
     route(
         "POST",

@@ -25,7 +25,7 @@ OWN = {
     "deleteOrganizationKey": "disposableOrganizationKey", "rotateBucketKey": "disposableBucketKey",
     "rotateOrganizationKey": "disposableOrganizationKey",
     "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule", "acknowledgeRule": "rule",
-    "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
+    "listCycles": "dueRule", "testVerdicts": "dueRule", "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
 }

@@ -1,4 +1,4 @@
-//! A fake service of three endpoints: it lists, answers and records as in the contract unless its script overrides it,
+//! A fake service of the endpoints that an evaluator uses: it lists, answers and records as in the contract unless its script overrides it,
 //! and records every request.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -15,6 +15,9 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+
+/// The service's limit for most bodies.
+const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// A scripted deviation from the contract.
 pub enum Script {
@@ -35,6 +38,10 @@ pub enum Endpoint {
     Due,
     Query,
     Verdict,
+    /// The cycles of a backtest.
+    Cycles,
+    /// The timeline of a backtest.
+    Timeline,
 }
 
 /// A request as received.
@@ -52,6 +59,9 @@ pub struct World {
     due: Vec<String>,
     rows: HashMap<String, Vec<Value>>,
     page_rows: Option<usize>,
+    /// The rule that is tested, as shown beside its cycles.
+    tested: Value,
+    cycles: Vec<Value>,
     scripts: HashMap<Endpoint, VecDeque<Script>>,
     always: HashMap<Endpoint, u16>,
     pub held: HashSet<Endpoint>,
@@ -84,6 +94,13 @@ impl World {
 
     pub fn with_pages_of(mut self, rows: usize) -> Self {
         self.page_rows = Some(rows);
+        self
+    }
+
+    /// A rule to test, with its cycles.
+    pub fn with_cycles(mut self, tested: Value, cycles: impl IntoIterator<Item = Value>) -> Self {
+        self.tested = tested;
+        self.cycles.extend(cycles);
         self
     }
 
@@ -180,6 +197,33 @@ impl World {
         json!({"data": data, "metadata": metadata})
     }
 
+    fn cycles(&self, body: &Value) -> Value {
+        let number = |name: &str| body[name].as_u64().unwrap() as usize;
+        let cycles = self.cycles.iter().skip(number("offset")).take(number("limit"));
+        let cycles: Vec<_> = cycles.collect();
+        json!({"rule": self.tested, "cycles": cycles, "pagination": {"total": self.cycles.len()}})
+    }
+
+    /// An entry for each verdict, and the end of a dwell.
+    fn timeline(body: &Value) -> Value {
+        let verdicts = body["verdicts"].as_array().unwrap();
+        let entry = |at: &Value, outcome: &Value, states: [&str; 2]| {
+            json!({"at": at, "outcome": outcome, "previousState": states[0], "state": states[1],
+                   "triggered": outcome == "met", "accepted": outcome != "inconclusive"})
+        };
+        let mut entries: Vec<Value> = verdicts
+            .iter()
+            .map(|verdict| entry(&verdict["at"], &verdict["outcome"], ["armed", "firing"]))
+            .collect();
+        entries.sort_by_key(|entry| entry["at"].to_string());
+        entries.push(entry(
+            &json!("2027-01-01T00:00:00Z"),
+            &Value::Null,
+            ["clearing", "armed"],
+        ));
+        json!({"timeline": entries})
+    }
+
     fn record(&mut self, rule: &str, verdict: Value) -> (StatusCode, Value) {
         let known = self.due.iter().any(|entry| entry.contains(rule));
         let outcome = verdict["outcome"].clone();
@@ -215,6 +259,7 @@ impl Fake {
         let app = move || {
             App::new()
                 .app_data(shared.clone())
+                .app_data(web::PayloadConfig::new(BODY_BYTES_MAX))
                 .default_service(web::to(answer))
         };
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -274,6 +319,8 @@ async fn answer(request: HttpRequest, body: Bytes, world: Data<watch::Sender<Wor
         ("GET", ["api", "evaluations", "due"]) => (Endpoint::Due, ""),
         ("POST", ["api", "data", "query"]) => (Endpoint::Query, ""),
         ("POST", ["api", "evaluations", rule, "verdict"]) => (Endpoint::Verdict, *rule),
+        ("POST", ["api", "alerts", rule, "backtest"]) => (Endpoint::Cycles, *rule),
+        ("POST", ["api", "alerts", rule, "backtest", "verdicts"]) => (Endpoint::Timeline, *rule),
         other => panic!("an evaluator has no use for {other:?}"),
     };
     let header = |name| {
@@ -368,6 +415,14 @@ fn serve(
         Endpoint::Query => {
             let page = world.page(&serde_json::from_str(body).unwrap());
             json(StatusCode::OK, page.to_string())
+        }
+        Endpoint::Cycles => {
+            let page = world.cycles(&serde_json::from_str(body).unwrap());
+            json(StatusCode::OK, page.to_string())
+        }
+        Endpoint::Timeline => {
+            let timeline = World::timeline(&serde_json::from_str(body).unwrap());
+            json(StatusCode::OK, timeline.to_string())
         }
         Endpoint::Verdict => {
             let (status, answer) = world.record(rule, serde_json::from_str(body).unwrap());

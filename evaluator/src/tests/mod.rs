@@ -1,5 +1,6 @@
 //! The evaluator against a scripted service.
 
+mod backtest;
 mod failures;
 mod fake;
 mod keys;

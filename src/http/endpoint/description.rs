@@ -38,9 +38,12 @@ impl Components {
             if rules.iter().any(|rule| matches!(rule, Rule::Closed)) {
                 schema["additionalProperties"] = json!(false);
             }
-            let between: Vec<_> = rules.iter().filter_map(Rule::schema).collect();
-            if !between.is_empty() {
-                schema["allOf"] = json!(between);
+            for between in rules.iter().filter_map(Rule::schema) {
+                match &mut schema["allOf"] {
+                    Value::Array(known) if known.contains(&between) => {}
+                    Value::Array(known) => known.push(between),
+                    none => *none = json!([between]),
+                }
             }
         }
         reference

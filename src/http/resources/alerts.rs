@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::http::endpoint::{
     Answer, Call, Endpoint, Optional, Reader, Reply, Unread, Writer, delete, get, patch, post,
 };
-use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Text, Trimmed, Url, body};
+use crate::http::shape::{FromJson, Number, OpenName, Patch, Rule as BodyRule, Text, Trimmed, Url, body};
 use crate::ids::ObjectId;
 use crate::limits::{ACKNOWLEDGEMENT_CHARS_MAX, CONDITION_CHARS_MAX};
 use crate::service::page::PageRequest;
@@ -141,27 +141,9 @@ async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<Many<RuleVie
 
 async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<CreatedRuleAnswer<'static>> {
     check_evaluation_allowed(&call.body.json, &call.caller)?;
-    let body = call.body.read().map_err(|error| {
-        let id = |name: &str| call.body.json.get(name).and_then(Value::as_str)?.parse().ok();
-        let source = id("bucketId").zip(id("dataSourceId"));
-        with_fields(error, &call.service, &call.caller, source)
-    })?;
-    let Some((form, text)) = text_of(body.condition, body.natural_language_query) else {
-        return Err(ServiceError::internal("BUG: a rule without a text was read"));
-    };
-    let settings = RuleSettings {
-        name: body.name.0.into(),
-        text,
-        form,
-        parsed: None,
-        webhook_url: body.webhook_url.map(|url| url.0.into()),
-        cooldown_minutes: body
-            .cooldown_minutes
-            .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
-        status: body.status.unwrap_or(RuleStatus::Active),
-        evaluation: body.evaluation.map(Into::into),
-    };
+    let body = read_rule(&call.body, &call.service, &call.caller)?;
     let (bucket_id, source_id) = (body.bucket_id, body.data_source_id);
+    let settings = body.into_settings()?;
     let rule = call
         .service
         .create_rule(&call.caller, bucket_id, source_id, settings)
@@ -209,6 +191,27 @@ async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static
     Answer::of(&DeletedRuleAnswer::of(&rule))
 }
 
+impl RuleBody {
+    /// The settings of the new rule, without the parsed condition.
+    pub fn into_settings(self) -> Result<RuleSettings, ServiceError> {
+        let Some((form, text)) = text_of(self.condition, self.natural_language_query) else {
+            return Err(ServiceError::internal("BUG: a rule without a text was read"));
+        };
+        Ok(RuleSettings {
+            name: self.name.0.into(),
+            text,
+            form,
+            parsed: None,
+            webhook_url: self.webhook_url.map(|url| url.0.into()),
+            cooldown_minutes: self
+                .cooldown_minutes
+                .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
+            status: self.status.unwrap_or(RuleStatus::Active),
+            evaluation: self.evaluation.map(Into::into),
+        })
+    }
+}
+
 impl RulePatchBody {
     fn applied_to(self, known: &RuleSettings) -> RuleSettings {
         let (form, text) = text_of(self.condition, self.natural_language_query)
@@ -228,6 +231,19 @@ impl RulePatchBody {
             evaluation: evaluation.unwrap_or_else(|| known.evaluation.clone()),
         }
     }
+}
+
+/// Reads the body of a creation, or one with the same members.
+pub fn read_rule<T: FromJson>(
+    body: &Unread<T>,
+    service: &Service,
+    caller: &Caller,
+) -> Result<T, ServiceError> {
+    body.read().map_err(|error| {
+        let id = |name: &str| body.json.get(name).and_then(Value::as_str)?.parse().ok();
+        let source = id("bucketId").zip(id("dataSourceId"));
+        with_fields(error, service, caller, source)
+    })
 }
 
 /// The condition as text, and the member that it was sent in.

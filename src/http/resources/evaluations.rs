@@ -45,10 +45,7 @@ view! {
         #[schema(value_type = Parameters)]
         parameters: Value = alert_views::parameters(evaluation),
         /// Series to read.
-        inputs: Vec<DueInputView<'a>> = {
-            let inputs = evaluation.inputs.iter().zip(&due.queries);
-            inputs.map(|(input, query)| DueInputView::of(rule.bucket_id, input, query)).collect()
-        },
+        inputs: Vec<DueInputView<'a>> = due_inputs(rule.bucket_id, evaluation, &due.queries),
         /// Since when the rule is due.
         due_at: Timestamp = Timestamp(due.due_at_ns),
         /// Number of whole intervals that have passed since the due one.
@@ -60,6 +57,18 @@ view! {
         /// The condition as text.
         condition: &'a str = &rule.settings.text,
     }
+}
+
+/// The inputs of a rule with their queries.
+pub fn due_inputs<'a>(
+    bucket_id: ObjectId,
+    evaluation: &'a Evaluation,
+    queries: &[DueQuery],
+) -> Vec<DueInputView<'a>> {
+    let inputs = evaluation.inputs.iter().zip(queries);
+    inputs
+        .map(|(input, query)| DueInputView::of(bucket_id, input, query))
+        .collect()
 }
 
 view! {

@@ -5,6 +5,8 @@ pub mod alert_history;
 pub mod alert_views;
 pub mod alerts;
 pub mod analytics;
+pub mod backtest;
+mod backtest_body;
 pub mod buckets;
 pub mod changes;
 pub mod cluster;

@@ -198,7 +198,8 @@ impl From<QueryBody> for QueryInput {
     }
 }
 
-fn start_is_before_end(filters: &Object<'_>) {
+/// Records a fault if `startTime` is not before `endTime`.
+pub fn start_is_before_end(filters: &Object<'_>) {
     let moment = |name: &str| timestamp::parse(filters.given(name)?.as_str()?).ok();
     if let (Some(start), Some(end)) = (moment("startTime"), moment("endTime"))
         && start >= end

@@ -40,6 +40,14 @@ const NAMED: &[(&str, &[&str])] = &[
         "POST /api/alerts",
         &["bucketId", "dataSourceId", "name", "status", "condition"],
     ),
+    (
+        "POST /api/alerts/backtest",
+        &["bucketId", "dataSourceId", "name", "status", "condition"],
+    ),
+    (
+        "POST /api/alerts/backtest/verdicts",
+        &["bucketId", "dataSourceId", "name", "status", "condition"],
+    ),
     ("PATCH /api/alerts/{plainRule}", &["name", "status", "condition"]),
     ("POST /api/webhooks", &["bucketId", "status", "secret"]),
     ("PATCH /api/webhooks/{webhook}", &["bucketId", "status", "secret"]),
