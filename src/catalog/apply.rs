@@ -186,6 +186,8 @@ impl Catalog {
                 }
             }
             Command::WebhookDeleted { webhook_id } => self.delete_webhook(*webhook_id),
+            Command::SilenceCreated { silence } => self.create_silence(silence),
+            Command::SilenceDeleted { silence_id } => self.delete_silence(*silence_id),
             Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
             // Results of deliveries that were never in the outbox.
@@ -364,6 +366,7 @@ impl Catalog {
                 .iter()
                 .for_each(|rule| holdings.count_rule(-1, &rule.settings));
         }
+        self.delete_silences_without_bucket(entry.bucket.organization_id);
     }
 
     fn create_source(&mut self, new: &NewSource) {

@@ -16,7 +16,7 @@ pub struct Holdings {
     /// Keys of the organization and of its buckets.
     pub keys: u64,
     pub rules: u64,
-    /// Bytes of names, descriptions, schemas, rules and webhooks. A schema shared by several sources counts once.
+    /// Bytes of names, descriptions, schemas, rules, webhooks and silences. A schema shared by several sources counts once.
     pub text_bytes: u64,
 }
 
@@ -63,8 +63,8 @@ impl HoldingsTracker {
         *bytes = bytes.wrapping_add_signed(by * text_bytes as i64);
     }
 
-    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets and webhooks, which
-    /// are counted where they are listed.
+    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets, webhooks and
+    /// silences, which are counted where they are listed.
     pub fn replace_text(&mut self, before: usize, after: usize) {
         let bytes = &mut self.figures.text_bytes;
         *bytes = *bytes + after as u64 - before as u64;

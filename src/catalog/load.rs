@@ -17,7 +17,7 @@ use crate::ids::ObjectId;
 ///
 /// The loaded catalog equals the saved one, including the order of lists. All objects that a checkpoint writes become
 /// valid at once, so every object that another one needs exists. If one does not, data was lost, and loading fails.
-/// Needed are: organizations of users, webhooks and calls; organizations and buckets of keys; organizations of buckets;
+/// Needed are: organizations of users, webhooks, silences and calls; organizations and buckets of keys; organizations of buckets;
 /// buckets of sources; sources of rules; body and state of each delivery, and the event whose body it shares. A
 /// delivery does not need its receiver.
 #[derive(Default)]
@@ -56,6 +56,7 @@ impl CatalogLoader {
             Kind::Sources => self.decode_page(key, content)?,
             Kind::Rule => Object::Rule(decode(key, content)?),
             Kind::Webhook => Object::Webhook(decode(key, content)?),
+            Kind::Silence => Object::Silence(decode(key, content)?),
             Kind::Event => Object::Event(decode(key, content)?),
             kind @ (Kind::DeliveryBody | Kind::SharedDelivery) => {
                 let body: DeliveryBodyImage<'_> = decode(key, content)?;
@@ -116,6 +117,7 @@ impl CatalogLoader {
                     catalog.keys.last_ordinal = root.last_key_ordinal;
                     catalog.rules.last_ordinal = root.last_rule_ordinal;
                     catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
+                    catalog.silences.registry.last_ordinal = root.last_silence_ordinal;
                 }
                 Object::Organization(image) => catalog.insert_organization(image.organization),
                 Object::Calls(image) => {
@@ -162,6 +164,11 @@ impl CatalogLoader {
                     catalog.needs_organization(image.webhook.organization_id, key)?;
                     check_object(&catalog.webhooks, &*image.webhook, image.ordinal, key)?;
                     catalog.insert_webhook(image.ordinal, image.webhook);
+                }
+                Object::Silence(image) => {
+                    catalog.needs_organization(image.silence.organization_id, key)?;
+                    check_object(&catalog.silences.registry, &*image.silence, image.ordinal, key)?;
+                    catalog.insert_silence(image.ordinal, image.silence);
                 }
                 Object::Event(event) => {
                     events.insert(event.id, event);

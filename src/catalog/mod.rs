@@ -1,5 +1,5 @@
-//! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, pending
-//! deliveries.
+//! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, silences,
+//! pending deliveries.
 //!
 //! A pure state machine in memory. A [`Command`] holds decided facts, including ids, hashes and times.
 //! [`Catalog::apply`] produces the same state from the same commands on every machine, live and at replay. It never
@@ -32,6 +32,7 @@ mod registry;
 mod revisions;
 mod rule;
 mod schema;
+mod silence;
 mod snapshot;
 mod source;
 mod state;
@@ -69,6 +70,7 @@ pub use rule::{
     RuleRuntime, RuleSettings, RuleState, RuleStatus, Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
+pub use silence::Silence;
 pub use snapshot::Snapshot;
 pub use source::{Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};

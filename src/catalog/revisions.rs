@@ -18,6 +18,8 @@ pub struct Revisions {
     pub webhooks: u64,
     /// API keys, except their last use.
     pub keys: u64,
+    /// Silences; that one ends by itself is no change.
+    pub silences: u64,
 }
 
 impl Revisions {
@@ -30,8 +32,9 @@ impl Revisions {
             rules,
             webhooks,
             keys,
+            silences,
         } = self;
-        organization + buckets + sources + rules + webhooks + keys
+        organization + buckets + sources + rules + webhooks + keys + silences
     }
 }
 
@@ -44,6 +47,7 @@ const SOURCES: Kind = |it| &mut it.sources;
 const RULES: Kind = |it| &mut it.rules;
 const WEBHOOKS: Kind = |it| &mut it.webhooks;
 const KEYS: Kind = |it| &mut it.keys;
+const SILENCES: Kind = |it| &mut it.silences;
 
 impl Catalog {
     /// The revisions of an organization.
@@ -79,7 +83,10 @@ impl Catalog {
             }
             Command::BucketDeleted { bucket_id } => {
                 let organization_id = self.organization_of_bucket(*bucket_id);
-                (organization_id, &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS])
+                (
+                    organization_id,
+                    &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS, SILENCES],
+                )
             }
             Command::SourceCreated { source } => {
                 (self.organization_of_bucket(source.bucket_id), &[BUCKETS, SOURCES])
@@ -118,6 +125,11 @@ impl Catalog {
             Command::WebhookCreated { webhook } => (Some(webhook.organization_id), &[WEBHOOKS]),
             Command::WebhookUpdated { webhook_id, .. } | Command::WebhookDeleted { webhook_id } => {
                 (self.organization_of_webhook(*webhook_id), &[WEBHOOKS])
+            }
+            Command::SilenceCreated { silence } => (Some(silence.organization_id), &[SILENCES]),
+            Command::SilenceDeleted { silence_id } => {
+                let silence = self.silence(*silence_id);
+                (silence.map(|silence| silence.organization_id), &[SILENCES])
             }
             Command::DeliveriesQueued { deliveries } => {
                 for delivery in deliveries {

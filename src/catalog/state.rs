@@ -10,6 +10,7 @@ use super::holdings::HoldingsTracker;
 use super::interner::Interner;
 use super::outbox::Outbox;
 use super::registry::Registry;
+use super::silence::Silences;
 use super::{
     Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization, PendingTotals,
     Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
@@ -37,6 +38,7 @@ pub struct Catalog {
     /// A rule is owned by the bucket of its source.
     pub(super) rules: Registry<Rule>,
     pub(super) webhooks: Registry<Webhook>,
+    pub(super) silences: Silences,
     pub(super) outbox: Outbox,
     pub(super) ledger: LedgerTail,
 }

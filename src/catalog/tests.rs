@@ -8,6 +8,7 @@ mod fixture;
 mod holdings;
 mod loading;
 mod objects;
+mod silences;
 mod written;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
     accounts, alert_history, alerts, analytics, buckets, changes, cluster, dashboard, data, evaluations,
-    health, keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+    health, keys, metrics, operator, organization, query, silences, sources, webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -68,6 +68,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
                 alert_history::endpoints(),
                 webhook_deliveries::endpoints_of_rules(),
             ],
+        ),
+        section(
+            "silences",
+            "Times in which rules that fire are not delivered.",
+            vec![silences::endpoints()],
         ),
         section(
             "evaluations",

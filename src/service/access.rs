@@ -62,11 +62,16 @@ impl Caller {
         }
     }
 
-    fn may_reach(&self, bucket_id: ObjectId) -> bool {
+    /// The only bucket that the caller may reach; `None` for all of the organization.
+    pub fn bucket_id(&self) -> Option<ObjectId> {
         match self.credential {
-            Credential::Key { bucket_id: scope, .. } => scope.is_none_or(|scope| scope == bucket_id),
-            Credential::Bearer { .. } => true,
+            Credential::Key { bucket_id, .. } => bucket_id,
+            Credential::Bearer { .. } => None,
         }
+    }
+
+    fn may_reach(&self, bucket_id: ObjectId) -> bool {
+        self.bucket_id().is_none_or(|scope| scope == bucket_id)
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) enum Countable {
     Key,
     Rule,
     Webhook,
+    Silence,
 }
 
 impl Service {
@@ -31,11 +32,13 @@ impl Service {
         text_bytes: usize,
     ) -> Result<(), ServiceError> {
         let limits = &self.config.limits;
-        let (held, buckets, webhooks) = self.catalog.read(|catalog| {
+        let now_ns = self.now_ns();
+        let (held, buckets, webhooks, silences) = self.catalog.read(|catalog| {
             (
                 catalog.holdings(organization_id),
                 catalog.bucket_count(organization_id) as u64,
                 catalog.webhook_count(organization_id) as u64,
+                catalog.silence_count(organization_id, now_ns) as u64,
             )
         });
         let (things, limit, max, count) = match countable {
@@ -44,6 +47,7 @@ impl Service {
             Countable::Key => ("API keys", "keys_max", limits.keys_max, held.keys),
             Countable::Rule => ("alert rules", "rules_max", limits.rules_max, held.rules),
             Countable::Webhook => ("webhooks", "webhooks_max", limits.webhooks_max, webhooks),
+            Countable::Silence => ("silences", "silences_max", limits.silences_max, silences),
         };
         if count >= max {
             return Err(ServiceError::forbidden(format!(
@@ -67,7 +71,7 @@ impl Service {
             return Ok(());
         }
         Err(ServiceError::forbidden(format!(
-            "names, descriptions, schemas, rules and webhooks of the organization take {held} bytes, and may take {max} \
+            "names, descriptions, schemas, rules, webhooks and silences of the organization take {held} bytes, and may take {max} \
              (limits.catalog_bytes_max); shorten or delete some"
         )))
     }

@@ -35,6 +35,7 @@ pub mod rules;
 mod shard_name;
 mod shard_table;
 mod signup_limiter;
+pub mod silences;
 mod sliding_window;
 pub mod sources;
 pub mod tokens;
@@ -88,7 +89,7 @@ pub struct Service {
     pub resources: Arc<Resources>,
     /// Its place in a cluster; `None` on one machine, where there is no other shard.
     place: Option<ShardPlace>,
-    /// Organizations, users, keys, buckets, sources, rules and webhooks.
+    /// Organizations, users, keys, buckets, sources, rules, webhooks and silences.
     pub catalog: CatalogHandle,
     /// Stores the points.
     pub buckets: Buckets,

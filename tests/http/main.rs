@@ -26,5 +26,6 @@ mod operation;
 mod query;
 mod real_data;
 mod security;
+mod silences;
 mod spec_tables;
 mod webhooks;

@@ -31,7 +31,7 @@ const QUERY: &[Role] = &[
 pub struct Route {
     pub method: &'static str,
     /// With placeholders for the ids of a scene: `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`,
-    /// `{plainRule}`, `{webhook}`, `{delivery}`, `{organization}`.
+    /// `{plainRule}`, `{silence}`, `{webhook}`, `{delivery}`, `{organization}`.
     pub path: &'static str,
     /// The same placeholders, and `{unique}` for a new name.
     pub body: Option<&'static str>,
@@ -224,6 +224,18 @@ pub const ROUTES: &[Route] = &[
     route("DELETE", "/api/alerts/{plainRule}", None, WRITE, 200),
     route("GET", "/api/alerts/{rule}/history", None, READ, 200),
     route("GET", "/api/alerts/{rule}/deliveries", None, READ, 200),
+    route("GET", "/api/silences", None, READ, 200),
+    route(
+        "POST",
+        "/api/silences",
+        Some(
+            r#"{"bucketId":"{bucket}","alertIds":["{rule}"],"until":"2200-01-01T00:00:00Z","reason":"{unique}"}"#,
+        ),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/silences/{silence}", None, READ, 200),
+    route("DELETE", "/api/silences/{silence}", None, WRITE, 200),
     route("GET", "/api/evaluations/due", None, EVALUATE, 200),
     route(
         "POST",
@@ -275,6 +287,8 @@ pub struct Ids {
     pub rule: String,
     /// A rule without one.
     pub plain_rule: String,
+    /// A silence of the bucket.
+    pub silence: String,
     pub webhook: String,
     /// A delivery of the webhook.
     pub delivery: String,
@@ -291,6 +305,7 @@ impl Ids {
             organization_key: id.clone(),
             rule: id.clone(),
             plain_rule: id.clone(),
+            silence: id.clone(),
             webhook: id.clone(),
             delivery: id.clone(),
             organization: id,
@@ -298,7 +313,7 @@ impl Ids {
     }
 
     /// All ids.
-    pub fn each(&self) -> [&str; 9] {
+    pub fn each(&self) -> [&str; 10] {
         let Self {
             bucket,
             source,
@@ -306,6 +321,7 @@ impl Ids {
             organization_key,
             rule,
             plain_rule,
+            silence,
             webhook,
             delivery,
             organization,
@@ -317,6 +333,7 @@ impl Ids {
             organization_key,
             rule,
             plain_rule,
+            silence,
             webhook,
             delivery,
             organization,
@@ -333,6 +350,7 @@ impl Ids {
             .replace("{organizationKey}", &self.organization_key)
             .replace("{rule}", &self.rule)
             .replace("{plainRule}", &self.plain_rule)
+            .replace("{silence}", &self.silence)
             .replace("{webhook}", &self.webhook)
             .replace("{delivery}", &self.delivery)
             .replace("{organization}", &self.organization)
@@ -352,10 +370,11 @@ impl Route {
         self.body.map(|body| ids.fill(body))
     }
 
-    /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket.
+    /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket, and
+    /// so does the silence.
     pub fn names_a_bucket(&self) -> bool {
         let named = |text: &str| {
-            ["{bucket}", "{rule}", "{plainRule}"]
+            ["{bucket}", "{rule}", "{plainRule}", "{silence}"]
                 .iter()
                 .any(|id| text.contains(id))
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::*;
-use super::alerts::{attempt, delivery, rule_settings, verdict, webhook};
+use super::alerts::{attempt, delivery, rule_settings, silence, verdict, webhook};
 use super::{field, id, password, settings};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
@@ -36,11 +36,13 @@ pub(super) struct CommandGenerator {
     sources: Vec<ObjectId>,
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
+    silences: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
     /// The deliveries as first queued.
     queued: Vec<Delivery>,
-    /// Whether events are fanned out to several webhooks, which older programs did not support.
-    fans_out: bool,
+    /// Whether there are commands that the snapshot of older programs does not support: about silences, and events for
+    /// several webhooks.
+    is_recent: bool,
 }
 
 impl CommandGenerator {
@@ -56,16 +58,17 @@ impl CommandGenerator {
             sources: none(),
             rules: Vec::new(),
             webhooks: Vec::new(),
+            silences: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
-            fans_out: false,
+            is_recent: false,
         }
     }
 
-    /// A command that notifies several webhooks of an event.
-    pub fn with_fan_out(seed: u64) -> Self {
+    /// Also generates commands that older programs did not support.
+    pub fn recent(seed: u64) -> Self {
         Self {
-            fans_out: true,
+            is_recent: true,
             ..Self::new(seed)
         }
     }
@@ -255,7 +258,7 @@ impl CommandGenerator {
 
     /// An event with deliveries to one to four webhooks.
     fn fan_out(&mut self, event: Event, at_ns: i64) -> Option<FanOut> {
-        if !self.fans_out {
+        if !self.is_recent {
             return None;
         }
         let organization_id = self.random.pick(&self.organizations)?;
@@ -308,7 +311,31 @@ impl CommandGenerator {
         commands
     }
 
+    fn attempt_at_silences(&mut self) -> Option<Command> {
+        if self.random.below(3) == 0 {
+            let silence_id = self.random.pick(&self.silences)?;
+            return Some(Command::SilenceDeleted { silence_id });
+        }
+        let organization_id = self.random.pick(&self.organizations)?;
+        let (bucket_id, rule_id) = (self.random.pick(&self.buckets)?, self.random.pick(&self.rules)?);
+        self.made += 1;
+        self.silences.push(id(self.made));
+        let created_at_ns = self.made as i64 * DAY_NS;
+        let mut silence = silence(self.made, organization_id, created_at_ns);
+        // Most end soon, so that later ones remove them.
+        silence.until_ns = created_at_ns + self.random.below(20) as i64 * DAY_NS;
+        match self.random.below(3) {
+            0 => {}
+            1 => (silence.bucket_id, silence.bucket_ids) = (Some(bucket_id), vec![bucket_id]),
+            _ => (silence.alert_ids, silence.bucket_ids) = (Some(vec![rule_id]), vec![bucket_id]),
+        }
+        Some(Command::SilenceCreated { silence })
+    }
+
     fn attempt_at_alerts(&mut self) -> Option<Command> {
+        if self.is_recent && self.random.below(8) == 0 {
+            return self.attempt_at_silences();
+        }
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         Some(match self.random.below(13) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::*;
-use super::alerts::{attempt, delivery, rule_settings, webhook};
+use super::alerts::{attempt, delivery, rule_settings, silence, webhook};
 use super::objects::{Objects, assert_equal, load, saved};
 use super::{create_source, field, id, key, with_bucket};
 use crate::ids::ObjectId;
@@ -111,6 +111,24 @@ fn events_and_their_deliveries_are_read() {
         missing(12)
     );
     assert!(missing(13).contains("the body of delivery"), "{}", missing(13));
+}
+
+/// Silences, which were added later under the same version.
+#[test]
+fn silences_are_read() {
+    let mut expected = one_of_each();
+    let of_rules = Silence {
+        bucket_id: Some(id(3)),
+        alert_ids: Some(vec![id(20)]),
+        bucket_ids: vec![id(3)],
+        ..silence(61, id(1), 7)
+    };
+    for silence in [silence(60, id(1), 6), of_rules] {
+        expected.apply(&Command::SilenceCreated { silence });
+    }
+    let objects = written("objects-2-silences.bin", &expected);
+    assert!(kinds(&objects).contains(&14));
+    assert_equal(&load(&objects).unwrap(), &expected);
 }
 
 /// The states of pending deliveries without the names of their members, which `objects-2.bin` has.

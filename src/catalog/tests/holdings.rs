@@ -41,6 +41,10 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
     text_bytes += webhooks
         .map(|it| text_bytes::of_webhook(&it.settings))
         .sum::<usize>();
+    let silences = catalog.silences_of(organization_id);
+    text_bytes += silences
+        .map(|it| text_bytes::of_silence(&it.reason, it.alert_ids.as_ref().map_or(1, Vec::len)))
+        .sum::<usize>();
     let of_schemas = schemas
         .values()
         .map(|schema| text_bytes::of_schema(&schema.fields));

@@ -20,6 +20,7 @@ pub mod organization;
 pub mod query;
 pub mod query_body;
 mod query_members;
+pub mod silences;
 pub mod sources;
 mod value_filters;
 pub mod views;

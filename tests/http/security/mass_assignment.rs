@@ -41,6 +41,7 @@ const NAMED: &[(&str, &[&str])] = &[
         &["bucketId", "dataSourceId", "name", "status", "condition"],
     ),
     ("PATCH /api/alerts/{plainRule}", &["name", "status", "condition"]),
+    ("POST /api/silences", &["bucketId"]),
     ("POST /api/webhooks", &["bucketId", "status", "secret"]),
     ("PATCH /api/webhooks/{webhook}", &["bucketId", "status", "secret"]),
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
@@ -128,6 +129,7 @@ impl Scene {
             plain_rule: self.bucket.rule(&json!({
                 "dataSourceId": self.source, "name": "plain", "naturalLanguageQuery": "level > 5",
             })),
+            silence: self.bucket.silence(),
             webhook: text(&webhook, "/_id"),
             organization: self.account.organization_id.clone(),
             ..Ids::all(UNKNOWN_ID)
