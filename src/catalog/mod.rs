@@ -1,11 +1,12 @@
 //! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, silences,
-//! pending deliveries.
+//! annotations, pending deliveries.
 //!
 //! A pure state machine in memory. A [`Command`] holds decided facts, including ids, hashes and times.
 //! [`Catalog::apply`] produces the same state from the same commands on every machine, live and at replay. It never
 //! reads a clock, never does I/O and never refuses: the service decides first, the journal orders and stores. Every
 //! room reads the catalog through [`CatalogHandle`]; only the journal writes it.
 
+mod annotation;
 mod apply;
 mod apply_alerts;
 mod body;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
+pub use annotation::{Annotation, AnnotationSettings};
 pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;

@@ -40,6 +40,7 @@ pub(super) enum Kind {
     Event = 12,
     SharedDelivery = 13,
     Silence = 14,
+    Annotation = 15,
 }
 
 // Followed by an id in messages, except for the root.
@@ -58,7 +59,8 @@ names!(
     DeliveryState => "the state of delivery",
     Event => "event",
     SharedDelivery => "delivery",
-    Silence => "silence"
+    Silence => "silence",
+    Annotation => "annotation"
 );
 
 impl Kind {

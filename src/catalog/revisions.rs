@@ -20,6 +20,7 @@ pub struct Revisions {
     pub keys: u64,
     /// Silences; that one ends by itself is no change.
     pub silences: u64,
+    pub annotations: u64,
 }
 
 impl Revisions {
@@ -33,8 +34,9 @@ impl Revisions {
             webhooks,
             keys,
             silences,
+            annotations,
         } = self;
-        organization + buckets + sources + rules + webhooks + keys + silences
+        organization + buckets + sources + rules + webhooks + keys + silences + annotations
     }
 }
 
@@ -48,6 +50,7 @@ const RULES: Kind = |it| &mut it.rules;
 const WEBHOOKS: Kind = |it| &mut it.webhooks;
 const KEYS: Kind = |it| &mut it.keys;
 const SILENCES: Kind = |it| &mut it.silences;
+const ANNOTATIONS: Kind = |it| &mut it.annotations;
 
 impl Catalog {
     /// The revisions of an organization.
@@ -85,7 +88,7 @@ impl Catalog {
                 let organization_id = self.organization_of_bucket(*bucket_id);
                 (
                     organization_id,
-                    &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS, SILENCES],
+                    &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS, SILENCES, ANNOTATIONS],
                 )
             }
             Command::SourceCreated { source } => {
@@ -96,7 +99,7 @@ impl Catalog {
             }
             Command::SourceDeleted { source_id } => (
                 self.organization_of_source(*source_id),
-                &[BUCKETS, SOURCES, RULES],
+                &[BUCKETS, SOURCES, RULES, ANNOTATIONS],
             ),
             Command::FreshnessChanged { changes, .. } => {
                 for change in changes {
@@ -130,6 +133,15 @@ impl Catalog {
             Command::SilenceDeleted { silence_id } => {
                 let silence = self.silence(*silence_id);
                 (silence.map(|silence| silence.organization_id), &[SILENCES])
+            }
+            Command::AnnotationCreated { annotation } => {
+                (self.organization_of_bucket(annotation.bucket_id), &[ANNOTATIONS])
+            }
+            Command::AnnotationUpdated { annotation_id, .. }
+            | Command::AnnotationDeleted { annotation_id } => {
+                let bucket_id = self.annotation(*annotation_id).map(|it| it.bucket_id);
+                let organization_id = bucket_id.and_then(|id| self.organization_of_bucket(id));
+                (organization_id, &[ANNOTATIONS])
             }
             Command::DeliveriesQueued { deliveries } => {
                 for delivery in deliveries {

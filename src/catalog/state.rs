@@ -12,8 +12,8 @@ use super::outbox::Outbox;
 use super::registry::Registry;
 use super::silence::Silences;
 use super::{
-    Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization, PendingTotals,
-    Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
+    Annotation, Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization,
+    PendingTotals, Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -39,6 +39,8 @@ pub struct Catalog {
     pub(super) rules: Registry<Rule>,
     pub(super) webhooks: Registry<Webhook>,
     pub(super) silences: Silences,
+    /// An annotation is owned by its bucket.
+    pub(super) annotations: Registry<Annotation>,
     pub(super) outbox: Outbox,
     pub(super) ledger: LedgerTail,
 }

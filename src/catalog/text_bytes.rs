@@ -68,6 +68,10 @@ fn of_evaluation(evaluation: &Evaluation) -> usize {
     kind + inputs + evaluation.parameters.iter().map(of_parameter).sum::<usize>()
 }
 
+pub const fn of_annotation(text: &str) -> usize {
+    text.len()
+}
+
 /// `subjects`: how many rules or buckets it names.
 pub const fn of_silence(reason: &str, subjects: usize) -> usize {
     reason.len() + subjects * ENTRY_BYTES

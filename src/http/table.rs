@@ -8,8 +8,9 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, buckets, changes, cluster, dashboard, data, evaluations,
-    health, keys, metrics, operator, organization, query, silences, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, annotations, buckets, changes, cluster, dashboard, data,
+    evaluations, health, keys, metrics, operator, organization, query, silences, sources, webhook_deliveries,
+    webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -59,6 +60,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
             "data",
             "Points, in and out.",
             vec![data::endpoints(), query::endpoints()],
+        ),
+        section(
+            "annotations",
+            "Notes at a time or for a while, shown on charts.",
+            vec![annotations::endpoints()],
         ),
         section(
             "alert rules",

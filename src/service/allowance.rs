@@ -21,6 +21,7 @@ pub(super) enum Countable {
     Rule,
     Webhook,
     Silence,
+    Annotation,
 }
 
 impl Service {
@@ -48,6 +49,12 @@ impl Service {
             Countable::Rule => ("alert rules", "rules_max", limits.rules_max, held.rules),
             Countable::Webhook => ("webhooks", "webhooks_max", limits.webhooks_max, webhooks),
             Countable::Silence => ("silences", "silences_max", limits.silences_max, silences),
+            Countable::Annotation => (
+                "annotations",
+                "annotations_max",
+                limits.annotations_max,
+                held.annotations,
+            ),
         };
         if count >= max {
             return Err(ServiceError::forbidden(format!(
@@ -71,7 +78,7 @@ impl Service {
             return Ok(());
         }
         Err(ServiceError::forbidden(format!(
-            "names, descriptions, schemas, rules, webhooks and silences of the organization take {held} bytes, and may take {max} \
+            "names, descriptions, schemas, rules, webhooks, silences and annotations of the organization take {held} bytes, and may take {max} \
              (limits.catalog_bytes_max); shorten or delete some"
         )))
     }

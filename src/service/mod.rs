@@ -9,6 +9,7 @@ pub mod access;
 pub mod accounts;
 mod allowance;
 pub mod analytics;
+pub mod annotations;
 pub mod buckets;
 mod cluster_counts;
 mod cluster_status;
@@ -89,7 +90,7 @@ pub struct Service {
     pub resources: Arc<Resources>,
     /// Its place in a cluster; `None` on one machine, where there is no other shard.
     place: Option<ShardPlace>,
-    /// Organizations, users, keys, buckets, sources, rules, webhooks and silences.
+    /// Organizations, users, keys, buckets, sources, rules, webhooks, silences and annotations.
     pub catalog: CatalogHandle,
     /// Stores the points.
     pub buckets: Buckets,

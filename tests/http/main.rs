@@ -17,6 +17,7 @@ mod support;
 mod access;
 mod alerts;
 mod analytics;
+mod annotations;
 mod buckets;
 mod evaluations;
 mod general;

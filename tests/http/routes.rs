@@ -31,7 +31,7 @@ const QUERY: &[Role] = &[
 pub struct Route {
     pub method: &'static str,
     /// With placeholders for the ids of a scene: `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`,
-    /// `{plainRule}`, `{silence}`, `{webhook}`, `{delivery}`, `{organization}`.
+    /// `{plainRule}`, `{silence}`, `{annotation}`, `{webhook}`, `{delivery}`, `{organization}`.
     pub path: &'static str,
     /// The same placeholders, and `{unique}` for a new name.
     pub body: Option<&'static str>,
@@ -236,6 +236,25 @@ pub const ROUTES: &[Route] = &[
     ),
     route("GET", "/api/silences/{silence}", None, READ, 200),
     route("DELETE", "/api/silences/{silence}", None, WRITE, 200),
+    route("GET", "/api/annotations", None, READ, 200),
+    route(
+        "POST",
+        "/api/annotations",
+        Some(
+            r#"{"bucketId":"{bucket}","dataSourceId":"{source}","at":"2026-01-01T00:00:00Z","text":"{unique}"}"#,
+        ),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/annotations/{annotation}", None, READ, 200),
+    route(
+        "PATCH",
+        "/api/annotations/{annotation}",
+        Some(r#"{"text":"{unique}"}"#),
+        WRITE,
+        200,
+    ),
+    route("DELETE", "/api/annotations/{annotation}", None, WRITE, 200),
     route("GET", "/api/evaluations/due", None, EVALUATE, 200),
     route(
         "POST",
@@ -289,6 +308,8 @@ pub struct Ids {
     pub plain_rule: String,
     /// A silence of the bucket.
     pub silence: String,
+    /// An annotation of the bucket.
+    pub annotation: String,
     pub webhook: String,
     /// A delivery of the webhook.
     pub delivery: String,
@@ -306,6 +327,7 @@ impl Ids {
             rule: id.clone(),
             plain_rule: id.clone(),
             silence: id.clone(),
+            annotation: id.clone(),
             webhook: id.clone(),
             delivery: id.clone(),
             organization: id,
@@ -313,7 +335,7 @@ impl Ids {
     }
 
     /// All ids.
-    pub fn each(&self) -> [&str; 10] {
+    pub fn each(&self) -> [&str; 11] {
         let Self {
             bucket,
             source,
@@ -322,6 +344,7 @@ impl Ids {
             rule,
             plain_rule,
             silence,
+            annotation,
             webhook,
             delivery,
             organization,
@@ -334,6 +357,7 @@ impl Ids {
             rule,
             plain_rule,
             silence,
+            annotation,
             webhook,
             delivery,
             organization,
@@ -351,6 +375,7 @@ impl Ids {
             .replace("{rule}", &self.rule)
             .replace("{plainRule}", &self.plain_rule)
             .replace("{silence}", &self.silence)
+            .replace("{annotation}", &self.annotation)
             .replace("{webhook}", &self.webhook)
             .replace("{delivery}", &self.delivery)
             .replace("{organization}", &self.organization)
@@ -371,10 +396,10 @@ impl Route {
     }
 
     /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket, and
-    /// so does the silence.
+    /// so do silence and annotation.
     pub fn names_a_bucket(&self) -> bool {
         let named = |text: &str| {
-            ["{bucket}", "{rule}", "{plainRule}", "{silence}"]
+            ["{bucket}", "{rule}", "{plainRule}", "{silence}", "{annotation}"]
                 .iter()
                 .any(|id| text.contains(id))
         };

@@ -25,7 +25,9 @@ OWN = {
     "deleteOrganizationKey": "disposableOrganizationKey", "rotateBucketKey": "disposableBucketKey",
     "rotateOrganizationKey": "disposableOrganizationKey",
     "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule", "acknowledgeRule": "rule",
-    "listRuleDeliveries": "rule", "showSilence": "silence", "deleteSilence": "disposableSilence", "showWebhook": "webhook", "updateWebhook": "webhook",
+    "listRuleDeliveries": "rule", "showSilence": "silence", "deleteSilence": "disposableSilence",
+    "showAnnotation": "annotation", "updateAnnotation": "disposableAnnotation", "deleteAnnotation": "disposableAnnotation",
+    "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
 }
@@ -81,6 +83,9 @@ def set_parameter_schemas(operation):
         if parameter is in_path[0] and operation["operationId"] == "redeliver":
             kind = "webhook"
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "query" and parameter["name"] in ("bucketId", "dataSourceId", "startTime", "endTime"):
+            parameter["schema"] = prepared_member(parameter["name"], parameter["schema"])
 
 
 def prepared_schema(schema, schemas):
@@ -121,6 +126,8 @@ def prepared_member(name, member):
         return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
     if name == "until":
         return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
+    if name == "at":
+        return choice(member, ["2026-01-01T00:00:00Z", "2025-12-31T23:59:59.5+02:00"])
     if name == "startTime":
         return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
     if name == "endTime":

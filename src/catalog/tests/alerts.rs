@@ -70,6 +70,23 @@ pub(super) fn silence(number: u64, organization_id: ObjectId, created_at_ns: i64
     }
 }
 
+/// An annotation of a whole bucket, at the time of its creation.
+pub(super) fn annotation(number: u64, bucket_id: ObjectId, created_at_ns: i64) -> Annotation {
+    Annotation {
+        id: id(number),
+        bucket_id,
+        settings: AnnotationSettings {
+            source_id: None,
+            at_ns: created_at_ns,
+            until_ns: None,
+            text: format!("note {number}").into(),
+        },
+        created_at_ns,
+        created_by: id(9),
+        updated_at_ns: created_at_ns,
+    }
+}
+
 pub(super) fn delivery(number: u64, receiver: Receiver) -> Delivery {
     Delivery {
         id: id(number),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::*;
-use super::alerts::{attempt, delivery, rule_settings, silence, verdict, webhook};
+use super::alerts::{annotation, attempt, delivery, rule_settings, silence, verdict, webhook};
 use super::{field, id, password, settings};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
@@ -37,11 +37,12 @@ pub(super) struct CommandGenerator {
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
     silences: Vec<ObjectId>,
+    annotations: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
     /// The deliveries as first queued.
     queued: Vec<Delivery>,
-    /// Whether there are commands that the snapshot of older programs does not support: about silences, and events for
-    /// several webhooks.
+    /// Whether there are commands that the snapshot of older programs does not support: about silences and annotations,
+    /// and events for several webhooks.
     is_recent: bool,
 }
 
@@ -59,6 +60,7 @@ impl CommandGenerator {
             rules: Vec::new(),
             webhooks: Vec::new(),
             silences: Vec::new(),
+            annotations: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
             is_recent: false,
@@ -332,9 +334,34 @@ impl CommandGenerator {
         Some(Command::SilenceCreated { silence })
     }
 
+    fn attempt_at_annotations(&mut self) -> Option<Command> {
+        self.made += 1;
+        let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
+        let (bucket_id, source_id) = (self.random.pick(&self.buckets)?, self.random.pick(&self.sources));
+        let mut made = annotation(self.made, bucket_id, at_ns);
+        made.settings.source_id = source_id.filter(|_| self.random.below(2) == 0);
+        Some(match self.random.below(4) {
+            0 => Command::AnnotationUpdated {
+                annotation_id: self.random.pick(&self.annotations)?,
+                settings: made.settings,
+                at_ns,
+            },
+            1 => Command::AnnotationDeleted {
+                annotation_id: self.random.pick(&self.annotations)?,
+            },
+            _ => {
+                self.annotations.push(new);
+                Command::AnnotationCreated { annotation: made }
+            }
+        })
+    }
+
     fn attempt_at_alerts(&mut self) -> Option<Command> {
         if self.is_recent && self.random.below(8) == 0 {
-            return self.attempt_at_silences();
+            return match self.random.below(2) {
+                0 => self.attempt_at_silences(),
+                _ => self.attempt_at_annotations(),
+            };
         }
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);

@@ -71,6 +71,7 @@ fn lists(catalog: &Catalog) -> String {
             list(&mut catalog.keys_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.sources_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.rules_of(bucket.id).map(|it| it.id.to_string()));
+            list(&mut catalog.annotations_of(bucket.id).map(|(_, it)| it.id.to_string()));
             owners.extend(catalog.rules_of(bucket.id).map(|it| it.id));
         }
     }
@@ -129,13 +130,16 @@ fn name(command: &Command) -> &'static str {
         Command::WebhookDeleted { .. } => "WebhookDeleted",
         Command::SilenceCreated { .. } => "SilenceCreated",
         Command::SilenceDeleted { .. } => "SilenceDeleted",
+        Command::AnnotationCreated { .. } => "AnnotationCreated",
+        Command::AnnotationUpdated { .. } => "AnnotationUpdated",
+        Command::AnnotationDeleted { .. } => "AnnotationDeleted",
         Command::DeliveriesQueued { .. } => "DeliveriesQueued",
         Command::AttemptMade { .. } => "AttemptMade",
         Command::DeliveriesCounted { .. } => "DeliveriesCounted",
     }
 }
 
-const COMMANDS: usize = 36;
+const COMMANDS: usize = 39;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

@@ -36,6 +36,8 @@ view! {
         keys: String = token(run, revisions.keys),
         /// Silences; that one ends by itself does not count as a change.
         silences: String = token(run, revisions.silences),
+        /// Annotations.
+        annotations: String = token(run, revisions.annotations),
     }
 }
 

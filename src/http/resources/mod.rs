@@ -5,6 +5,7 @@ pub mod alert_history;
 pub mod alert_views;
 pub mod alerts;
 pub mod analytics;
+pub mod annotations;
 pub mod buckets;
 pub mod changes;
 pub mod cluster;

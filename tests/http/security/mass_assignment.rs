@@ -42,6 +42,8 @@ const NAMED: &[(&str, &[&str])] = &[
     ),
     ("PATCH /api/alerts/{plainRule}", &["name", "status", "condition"]),
     ("POST /api/silences", &["bucketId"]),
+    ("POST /api/annotations", &["bucketId", "dataSourceId"]),
+    ("PATCH /api/annotations/{annotation}", &["dataSourceId"]),
     ("POST /api/webhooks", &["bucketId", "status", "secret"]),
     ("PATCH /api/webhooks/{webhook}", &["bucketId", "status", "secret"]),
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
@@ -130,6 +132,7 @@ impl Scene {
                 "dataSourceId": self.source, "name": "plain", "naturalLanguageQuery": "level > 5",
             })),
             silence: self.bucket.silence(),
+            annotation: self.bucket.annotation(),
             webhook: text(&webhook, "/_id"),
             organization: self.account.organization_id.clone(),
             ..Ids::all(UNKNOWN_ID)
