@@ -62,6 +62,10 @@ impl Silence {
         self.created_at_ns <= at_ns && !self.has_ended(at_ns)
     }
 
+    fn text_bytes(&self) -> usize {
+        of_silence(&self.reason, self.subjects().len())
+    }
+
     /// What it is about: its rules, else its bucket, else the organization.
     fn subjects(&self) -> &[ObjectId] {
         match (&self.alert_ids, &self.bucket_id) {
@@ -180,6 +184,13 @@ impl Catalog {
         self.silences.registry.count_of(organization_id) - removable
     }
 
+    /// Text bytes of the ended silences that a new one removes.
+    pub fn silence_bytes_freed(&self, organization_id: ObjectId, now_ns: i64) -> usize {
+        let gone = self.silences.removable(organization_id, now_ns);
+        let gone = gone.take(ENDED_REMOVED_MAX).filter_map(|id| self.silence(id));
+        gone.map(|silence| silence.text_bytes()).sum()
+    }
+
     /// Adds a new silence and removes some that have ended. Has no effect if its organization does not exist.
     pub(super) fn create_silence(&mut self, silence: &Silence) {
         let ended = self
@@ -196,7 +207,7 @@ impl Catalog {
     /// Adds a silence that has an ordinal already.
     pub(super) fn insert_silence(&mut self, ordinal: u64, silence: Arc<Silence>) {
         if self.organization(silence.organization_id).is_some() {
-            let bytes = of_silence(&silence.reason, silence.subjects().len());
+            let bytes = silence.text_bytes();
             self.update_holdings(silence.organization_id, |it| it.replace_text(0, bytes));
             self.silences.insert(ordinal, silence);
         }
@@ -204,7 +215,7 @@ impl Catalog {
 
     pub(super) fn delete_silence(&mut self, id: ObjectId) {
         if let Some(silence) = self.silences.remove(id) {
-            let bytes = of_silence(&silence.reason, silence.subjects().len());
+            let bytes = silence.text_bytes();
             self.update_holdings(silence.organization_id, |it| it.replace_text(bytes, 0));
         }
     }

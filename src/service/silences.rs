@@ -75,17 +75,22 @@ impl Service {
             buckets_of(catalog, caller, new.bucket_id, rules)
         })?;
         let subjects = alert_ids.as_ref().map_or(1, Vec::len);
-        let text_bytes = text_bytes::of_silence(&new.reason, subjects);
-        self.admit_one_more(caller.organization_id, Countable::Silence, text_bytes)?;
+        let (organization_id, now_ns) = (caller.organization_id, self.now_ns());
+        // What has ended must not stand in the way of what removes it.
+        let freed = self
+            .catalog
+            .read(|catalog| catalog.silence_bytes_freed(organization_id, now_ns));
+        let text_bytes = text_bytes::of_silence(&new.reason, subjects).saturating_sub(freed);
+        self.admit_one_more(organization_id, Countable::Silence, text_bytes)?;
         let silence = Silence {
             id: self.next_id(),
-            organization_id: caller.organization_id,
+            organization_id,
             bucket_id: new.bucket_id,
             alert_ids,
             bucket_ids,
             until_ns: new.until_ns,
             reason: new.reason.into(),
-            created_at_ns: self.now_ns(),
+            created_at_ns: now_ns,
             created_by: caller.actor_id(),
         };
         let command = Command::SilenceCreated {

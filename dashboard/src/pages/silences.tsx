@@ -61,7 +61,7 @@ export function Silences({ rules, buckets }: SilencesProps) {
                       <Ago at={silence.createdAt} />
                     </td>
                     <td>
-                      <Button small onClick={() => setEnding(silence)}>
+                      <Button small label={`End the silence: ${silence.reason}`} onClick={() => setEnding(silence)}>
                         End
                       </Button>
                     </td>

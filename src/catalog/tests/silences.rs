@@ -132,6 +132,9 @@ fn new_silences_remove_a_few_that_have_ended_and_those_do_not_count() {
     );
     assert_eq!(catalog.silence_count(id(1), soon_ns + 1), 0);
     let empty = with_rules().holdings(id(1)).text_bytes;
+    let each = text_bytes::of_silence("maintenance", 1);
+    assert_eq!(catalog.silence_bytes_freed(id(1), soon_ns), 0);
+    assert_eq!(catalog.silence_bytes_freed(id(1), soon_ns + 1), 8 * each);
     for (number, left) in [(200, 22 + 1), (201, 14 + 2), (202, 6 + 3), (203, 4), (204, 5)] {
         create(&mut catalog, silence(number, id(1), soon_ns + 1));
         assert_eq!(held(&catalog).len(), left);
