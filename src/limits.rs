@@ -79,6 +79,12 @@ pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
 pub const CONDITION_CHARS_MAX: usize = 1_000;
 /// Characters of the note of an acknowledgement.
 pub const ACKNOWLEDGEMENT_CHARS_MAX: usize = 1_000;
+/// Rules that a silence names.
+pub const SILENCED_RULES_MAX: usize = 1_000;
+/// Characters of a silence's reason.
+pub const SILENCE_REASON_CHARS_MAX: usize = 1_000;
+/// Characters of an annotation's text.
+pub const ANNOTATION_CHARS_MAX: usize = 2_000;
 /// Minimum and maximum seconds after which a rule is due again.
 pub const INTERVAL_SECONDS: (u64, u64) = (60, 86_400);
 /// Minimum and maximum seconds that a rule or an input observes.

@@ -101,7 +101,6 @@ const EXPERIMENTS: &[Experiment] = &[
     overload::QUERIES,
     rules::RULES,
     stale_sources::STALE_SOURCES,
-    silence::SILENCE,
     backtests::CYCLES,
     deliveries::DELIVERIES,
     owed::OWED,

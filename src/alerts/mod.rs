@@ -30,7 +30,7 @@ use crate::journal::JournalHandle;
 
 use actor::{Done, Reply, RuleActor, RuleMessage};
 
-pub use verdict::{Accepted, PostedVerdict, Refusal, accept};
+pub use verdict::{Accepted, Consequences, PostedVerdict, Refusal, accept};
 
 /// Maximum number of queued changes and polls. Above it, requests are answered with 503.
 const WAITING_MAX: usize = 2_048;

@@ -41,8 +41,16 @@ pub enum Refusal {
     NotDue,
 }
 
-/// Applies a posted verdict to the rule. If the rule fires, `owed` makes the deliveries; if it cannot yet, nothing is
-/// accepted (`None`). `events` makes those of what else webhooks hear of the rule.
+/// What a trigger causes.
+#[derive(Default)]
+pub struct Consequences {
+    pub deliveries: NewDeliveries,
+    /// The silence that mutes the trigger; there are no deliveries then.
+    pub silence_id: Option<ObjectId>,
+}
+
+/// Applies a posted verdict to the rule. If the rule fires, `consequences` makes the deliveries or finds the silence; if
+/// it cannot yet, nothing is accepted (`None`). `events` makes the deliveries of what else webhooks hear of the rule.
 ///
 /// # Errors
 /// Why the verdict is refused.
@@ -50,7 +58,7 @@ pub fn accept(
     rule: &Rule,
     posted: PostedVerdict,
     now_ns: i64,
-    owed: impl FnOnce(&Rule) -> Option<NewDeliveries>,
+    consequences: impl FnOnce(&Rule) -> Option<Consequences>,
     events: &impl RuleEvents,
 ) -> Result<Option<(Decision, Accepted)>, Refusal> {
     let Some(evaluation) = &rule.settings.evaluation else {
@@ -63,12 +71,16 @@ pub fn accept(
         return Err(Refusal::NotDue);
     }
     let after = transition::apply(&rule.runtime, evaluation.dwell_ns(), posted.outcome, now_ns);
-    let new = if after.triggered {
-        owed(rule)
+    let caused = if after.triggered {
+        consequences(rule)
     } else {
-        Some(NewDeliveries::default())
+        Some(Consequences::default())
     };
-    let Some(new) = new else {
+    let Some(Consequences {
+        deliveries: new,
+        silence_id,
+    }) = caused
+    else {
         return Ok(None);
     };
     let mut told = Vec::new();
@@ -92,6 +104,7 @@ pub fn accept(
         previous_state: after.previous_state,
         runtime: after.runtime,
         trigger_id: after.triggered.then_some(posted.trigger_id),
+        silence_id,
         deliveries: new.deliveries,
         fan_out: new.fan_out,
         room: new.room,

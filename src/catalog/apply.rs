@@ -186,6 +186,15 @@ impl Catalog {
                 }
             }
             Command::WebhookDeleted { webhook_id } => self.delete_webhook(*webhook_id),
+            Command::SilenceCreated { silence } => self.create_silence(silence),
+            Command::SilenceDeleted { silence_id } => self.delete_silence(*silence_id),
+            Command::AnnotationCreated { annotation } => self.create_annotation(annotation),
+            Command::AnnotationUpdated {
+                annotation_id,
+                settings,
+                at_ns,
+            } => self.update_annotation(*annotation_id, settings, *at_ns),
+            Command::AnnotationDeleted { annotation_id } => self.delete_annotation(*annotation_id),
             Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
             // Results of deliveries that were never in the outbox.
@@ -344,6 +353,7 @@ impl Catalog {
             return;
         };
         let (keys, rules) = (self.keys.remove_all_of(id), self.rules.remove_all_of(id));
+        let annotations = self.annotations.remove_all_of(id);
         for key in &keys {
             for hash in key.hashes() {
                 self.key_by_hash.remove(&hash);
@@ -363,7 +373,11 @@ impl Catalog {
             rules
                 .iter()
                 .for_each(|rule| holdings.count_rule(-1, &rule.settings));
+            annotations
+                .iter()
+                .for_each(|it| holdings.count_annotation(-1, &it.settings));
         }
+        self.delete_silences_without_bucket(entry.bucket.organization_id);
     }
 
     fn create_source(&mut self, new: &NewSource) {
@@ -432,6 +446,7 @@ impl Catalog {
         let Some(SourceById(source)) = self.sources.take(&id) else {
             return;
         };
+        self.delete_annotations_of_source(&source);
         let rules = self.remove_rules_of_source(&source);
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.remove(source.ordinal);

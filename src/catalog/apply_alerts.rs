@@ -82,6 +82,7 @@ impl Catalog {
             state: verdict.runtime.state,
             evidence: verdict.evidence.clone(),
             key_id: verdict.key_id,
+            silence_id: verdict.silence_id.filter(|_| kind == HistoryKind::Trigger),
         };
         let key = |stream, id| EntryKey {
             stream,

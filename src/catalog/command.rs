@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Acknowledgement, AfterAttempt, Attempt, Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Key,
-    KeyHash, MonthDay, NewDeliveries, Organization, Outcome, PasswordHash, PendingLimits, Plan, RuleRuntime,
-    RuleSettings, RuleState, SchemaMode, SourceStatus, User, Webhook, WebhookSettings,
+    Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Bucket, Bytes, Delivery,
+    DeliveryTotals, FanOut, Field, Key, KeyHash, MonthDay, NewDeliveries, Organization, Outcome,
+    PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings, RuleState, SchemaMode, Silence,
+    SourceStatus, User, Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -85,7 +86,7 @@ pub enum Command {
         #[serde(default)]
         fan_out: Option<FanOut>,
     },
-    /// Deletes a bucket with its sources and keys.
+    /// Deletes a bucket with its sources, keys and annotations, and the silences that are about nothing else.
     BucketDeleted { bucket_id: ObjectId },
     /// Creates a source with the bucket's next ordinal.
     SourceCreated { source: NewSource },
@@ -106,7 +107,7 @@ pub enum Command {
         changes: Vec<FreshnessChange>,
         at_ns: i64,
     },
-    /// Deletes a source and its rules.
+    /// Deletes a source with its rules and annotations.
     SourceDeleted { source_id: ObjectId },
     /// Creates a rule with the next ordinal.
     RuleCreated { rule: NewRule },
@@ -150,6 +151,20 @@ pub enum Command {
     },
     /// Deletes a webhook and its pending deliveries.
     WebhookDeleted { webhook_id: ObjectId },
+    /// Creates a silence. Some of its organization that have ended are removed.
+    SilenceCreated { silence: Silence },
+    /// Ends a silence before its time.
+    SilenceDeleted { silence_id: ObjectId },
+    /// Creates an annotation of a bucket or one of its sources.
+    AnnotationCreated { annotation: Annotation },
+    /// Replaces an annotation's settings.
+    AnnotationUpdated {
+        annotation_id: ObjectId,
+        settings: AnnotationSettings,
+        at_ns: i64,
+    },
+    /// Deletes an annotation.
+    AnnotationDeleted { annotation_id: ObjectId },
     /// Queues deliveries, for the first time or again.
     DeliveriesQueued { deliveries: Vec<Delivery> },
     /// Records a delivery attempt.
@@ -188,6 +203,9 @@ pub struct Verdict {
     pub runtime: RuleRuntime,
     /// Id of the trigger's entry in the history, if the rule fired.
     pub trigger_id: Option<ObjectId>,
+    /// The silence that was in force when the rule fired; it has no deliveries then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_id: Option<ObjectId>,
     /// Deliveries of the trigger.
     pub deliveries: Vec<Delivery>,
     /// The same, if several webhooks receive it.

@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::objects::{
-    BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage, Object, OrganizationImage,
-    Root, WebhookImage,
+    AnnotationImage, BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage, Object,
+    OrganizationImage, Root, SilenceImage, WebhookImage,
 };
 use super::{Catalog, FrozenTail, ObjectKey, bucket_owner};
 use crate::ids::ObjectId;
@@ -69,6 +69,14 @@ impl Catalog {
         objects.extend(self.webhooks.iter().map(|(ordinal, webhook)| {
             let webhook = Arc::clone(webhook);
             Object::Webhook(WebhookImage { ordinal, webhook })
+        }));
+        objects.extend(self.silences.registry.iter().map(|(ordinal, silence)| {
+            let silence = Arc::clone(silence);
+            Object::Silence(SilenceImage { ordinal, silence })
+        }));
+        objects.extend(self.annotations.iter().map(|(ordinal, annotation)| {
+            let annotation = Arc::clone(annotation);
+            Object::Annotation(AnnotationImage { ordinal, annotation })
         }));
         objects.extend(self.outbox.events().cloned().map(Object::Event));
         for delivery in self.pending_deliveries() {

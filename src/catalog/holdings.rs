@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::text_bytes::{of_key, of_rule, of_schema, of_source};
-use super::{Catalog, Key, RuleSettings, Schema, Source};
+use super::text_bytes::{of_annotation, of_key, of_rule, of_schema, of_source};
+use super::{AnnotationSettings, Catalog, Key, RuleSettings, Schema, Source};
 use crate::ids::ObjectId;
 
 /// Counts of an organization's objects.
@@ -16,7 +16,10 @@ pub struct Holdings {
     /// Keys of the organization and of its buckets.
     pub keys: u64,
     pub rules: u64,
-    /// Bytes of names, descriptions, schemas, rules and webhooks. A schema shared by several sources counts once.
+    /// Annotations in all its buckets.
+    pub annotations: u64,
+    /// Bytes of names, descriptions, schemas, rules, webhooks, silences and annotations. A schema shared by several sources
+    /// counts once.
     pub text_bytes: u64,
 }
 
@@ -29,13 +32,18 @@ pub(super) struct HoldingsTracker {
 }
 
 impl HoldingsTracker {
-    /// Counts a key that is added, if `by` is 1, or removed, if it is −1. The same holds for sources and rules.
+    /// Counts a key that is added, if `by` is 1, or removed, if it is −1. The same holds for sources, rules
+    /// and annotations.
     pub fn count_key(&mut self, by: i64, key: &Key) {
         self.count(|it| &mut it.keys, by, of_key(&key.name));
     }
 
     pub fn count_rule(&mut self, by: i64, settings: &RuleSettings) {
         self.count(|it| &mut it.rules, by, of_rule(settings));
+    }
+
+    pub fn count_annotation(&mut self, by: i64, settings: &AnnotationSettings) {
+        self.count(|it| &mut it.annotations, by, of_annotation(&settings.text));
     }
 
     pub fn count_source(&mut self, by: i64, source: &Source) {
@@ -63,8 +71,8 @@ impl HoldingsTracker {
         *bytes = bytes.wrapping_add_signed(by * text_bytes as i64);
     }
 
-    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets and webhooks, which
-    /// are counted where they are listed.
+    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets, webhooks and
+    /// silences, which are counted where they are listed.
     pub fn replace_text(&mut self, before: usize, after: usize) {
         let bytes = &mut self.figures.text_bytes;
         *bytes = *bytes + after as u64 - before as u64;

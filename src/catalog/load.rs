@@ -17,8 +17,8 @@ use crate::ids::ObjectId;
 ///
 /// The loaded catalog equals the saved one, including the order of lists. All objects that a checkpoint writes become
 /// valid at once, so every object that another one needs exists. If one does not, data was lost, and loading fails.
-/// Needed are: organizations of users, webhooks and calls; organizations and buckets of keys; organizations of buckets;
-/// buckets of sources; sources of rules; body and state of each delivery, and the event whose body it shares. A
+/// Needed are: organizations of users, webhooks, silences and calls; organizations and buckets of keys; organizations of buckets;
+/// buckets of sources and annotations; sources of rules and annotations; body and state of each delivery, and the event whose body it shares. A
 /// delivery does not need its receiver.
 #[derive(Default)]
 pub struct CatalogLoader {
@@ -56,6 +56,8 @@ impl CatalogLoader {
             Kind::Sources => self.decode_page(key, content)?,
             Kind::Rule => Object::Rule(decode(key, content)?),
             Kind::Webhook => Object::Webhook(decode(key, content)?),
+            Kind::Silence => Object::Silence(decode(key, content)?),
+            Kind::Annotation => Object::Annotation(decode(key, content)?),
             Kind::Event => Object::Event(decode(key, content)?),
             kind @ (Kind::DeliveryBody | Kind::SharedDelivery) => {
                 let body: DeliveryBodyImage<'_> = decode(key, content)?;
@@ -116,6 +118,8 @@ impl CatalogLoader {
                     catalog.keys.last_ordinal = root.last_key_ordinal;
                     catalog.rules.last_ordinal = root.last_rule_ordinal;
                     catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
+                    catalog.silences.registry.last_ordinal = root.last_silence_ordinal;
+                    catalog.annotations.last_ordinal = root.last_annotation_ordinal;
                 }
                 Object::Organization(image) => catalog.insert_organization(image.organization),
                 Object::Calls(image) => {
@@ -152,9 +156,7 @@ impl CatalogLoader {
                 }
                 Object::Rule(rule) => {
                     catalog.needs_bucket(rule.bucket_id, key)?;
-                    let source = catalog.source(rule.source_id);
-                    let is_in_bucket = source.is_some_and(|source| source.bucket_id == rule.bucket_id);
-                    ensure(is_in_bucket, || missing("data source", rule.source_id, key))?;
+                    catalog.needs_source(rule.bucket_id, rule.source_id, key)?;
                     check_object(&catalog.rules, &*rule, rule.ordinal, key)?;
                     catalog.insert_rule(rule);
                 }
@@ -162,6 +164,20 @@ impl CatalogLoader {
                     catalog.needs_organization(image.webhook.organization_id, key)?;
                     check_object(&catalog.webhooks, &*image.webhook, image.ordinal, key)?;
                     catalog.insert_webhook(image.ordinal, image.webhook);
+                }
+                Object::Silence(image) => {
+                    catalog.needs_organization(image.silence.organization_id, key)?;
+                    check_object(&catalog.silences.registry, &*image.silence, image.ordinal, key)?;
+                    catalog.insert_silence(image.ordinal, image.silence);
+                }
+                Object::Annotation(image) => {
+                    let bucket_id = image.annotation.bucket_id;
+                    catalog.needs_bucket(bucket_id, key)?;
+                    if let Some(source_id) = image.annotation.settings.source_id {
+                        catalog.needs_source(bucket_id, source_id, key)?;
+                    }
+                    check_object(&catalog.annotations, &*image.annotation, image.ordinal, key)?;
+                    catalog.insert_annotation(image.ordinal, image.annotation);
                 }
                 Object::Event(event) => {
                     events.insert(event.id, event);
@@ -198,6 +214,17 @@ impl Catalog {
 
     fn needs_bucket(&self, id: ObjectId, needed_by: ObjectKey) -> Result<(), SnapshotError> {
         ensure(self.bucket(id).is_some(), || missing("bucket", id, needed_by))
+    }
+
+    fn needs_source(
+        &self,
+        bucket_id: ObjectId,
+        id: ObjectId,
+        needed_by: ObjectKey,
+    ) -> Result<(), SnapshotError> {
+        let source = self.source(id);
+        let is_in_bucket = source.is_some_and(|source| source.bucket_id == bucket_id);
+        ensure(is_in_bucket, || missing("data source", id, needed_by))
     }
 }
 

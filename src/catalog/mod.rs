@@ -1,11 +1,12 @@
-//! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, pending
-//! deliveries.
+//! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, silences,
+//! annotations, pending deliveries.
 //!
 //! A pure state machine in memory. A [`Command`] holds decided facts, including ids, hashes and times.
 //! [`Catalog::apply`] produces the same state from the same commands on every machine, live and at replay. It never
 //! reads a clock, never does I/O and never refuses: the service decides first, the journal orders and stores. Every
 //! room reads the catalog through [`CatalogHandle`]; only the journal writes it.
 
+mod annotation;
 mod apply;
 mod apply_alerts;
 mod body;
@@ -32,6 +33,7 @@ mod registry;
 mod revisions;
 mod rule;
 mod schema;
+mod silence;
 mod snapshot;
 mod source;
 mod state;
@@ -43,6 +45,7 @@ use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
+pub use annotation::{Annotation, AnnotationSettings};
 pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
@@ -69,6 +72,7 @@ pub use rule::{
     RuleRuntime, RuleSettings, RuleState, RuleStatus, Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
+pub use silence::Silence;
 pub use snapshot::Snapshot;
 pub use source::{Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};

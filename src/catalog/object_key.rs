@@ -39,6 +39,8 @@ pub(super) enum Kind {
     DeliveryState = 11,
     Event = 12,
     SharedDelivery = 13,
+    Silence = 14,
+    Annotation = 15,
 }
 
 // Followed by an id in messages, except for the root.
@@ -56,7 +58,9 @@ names!(
     DeliveryBody => "the body of delivery",
     DeliveryState => "the state of delivery",
     Event => "event",
-    SharedDelivery => "delivery"
+    SharedDelivery => "delivery",
+    Silence => "silence",
+    Annotation => "annotation"
 );
 
 impl Kind {

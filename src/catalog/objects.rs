@@ -11,8 +11,9 @@ use super::object_key::{Kind, NOBODY};
 use super::pages::Page;
 use super::registry::Owned;
 use super::{
-    Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key, MonthCalls,
-    MonthDay, ObjectKey, Organization, Receiver, Rule, Schema, SnapshotError, Source, User, Webhook,
+    Annotation, Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key,
+    MonthCalls, MonthDay, ObjectKey, Organization, Receiver, Rule, Schema, Silence, SnapshotError, Source,
+    User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -32,6 +33,8 @@ pub(super) enum Object {
     Sources(ObjectId, Arc<Page<Source>>),
     Rule(Arc<Rule>),
     Webhook(WebhookImage),
+    Silence(SilenceImage),
+    Annotation(AnnotationImage),
     DeliveryBody(DeliveryBody),
     DeliveryState(DeliveryState),
     /// A body that deliveries share.
@@ -58,6 +61,8 @@ impl Object {
             Self::Sources(bucket_id, page) => ObjectKey::page(*bucket_id, page.number()),
             Self::Rule(it) => Kind::Rule.key(it.owner(), it.id),
             Self::Webhook(it) => Kind::Webhook.key(it.webhook.owner(), it.webhook.id),
+            Self::Silence(it) => Kind::Silence.key(it.silence.owner(), it.silence.id),
+            Self::Annotation(it) => Kind::Annotation.key(it.annotation.owner(), it.annotation.id),
             Self::DeliveryBody(DeliveryBody(it)) => kind_of_body(&it.body).key(it.receiver.owner(), it.id),
             Self::DeliveryState(DeliveryState(it)) => Kind::DeliveryState.key(it.receiver.owner(), it.id),
             Self::Event(it) => Kind::Event.key(it.organization_id, it.id),
@@ -78,6 +83,8 @@ impl Object {
             Self::Sources(_, page) => (address(page), 0),
             Self::Rule(it) => (address(it), 0),
             Self::Webhook(it) => (address(&it.webhook), 0),
+            Self::Silence(it) => (address(&it.silence), 0),
+            Self::Annotation(it) => (address(&it.annotation), 0),
             Self::DeliveryBody(DeliveryBody(it)) => (address(it), 0),
             Self::DeliveryState(DeliveryState(it)) => (address(it), 1),
             Self::Event(it) => (address(it), 0),
@@ -102,6 +109,8 @@ impl Object {
             Self::Sources(_, page) => rmp_serde::to_vec_named(&SourcesImage::of(page.iter())),
             Self::Rule(it) => rmp_serde::to_vec_named(it),
             Self::Webhook(it) => rmp_serde::to_vec_named(it),
+            Self::Silence(it) => rmp_serde::to_vec_named(it),
+            Self::Annotation(it) => rmp_serde::to_vec_named(it),
             Self::DeliveryBody(it) => rmp_serde::to_vec_named(&it.image()),
             // Encoded without the members' names, which would be half of the bytes that an attempt writes to disk.
             Self::DeliveryState(it) => rmp_serde::to_vec(&it.image()),
@@ -118,7 +127,8 @@ const fn kind_of_body(body: &Body) -> Kind {
     }
 }
 
-/// Properties of the catalog as a whole. Changes whenever a bucket, key, rule or webhook is created.
+/// Properties of the catalog as a whole. Changes whenever a bucket, key, rule, webhook, silence or annotation is
+/// created.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Root {
@@ -128,6 +138,8 @@ pub(super) struct Root {
     pub last_key_ordinal: u64,
     pub last_rule_ordinal: u64,
     pub last_webhook_ordinal: u64,
+    pub last_silence_ordinal: u64,
+    pub last_annotation_ordinal: u64,
 }
 
 /// The version of the root or of a snapshot, which must be present. It is decoded before the rest, whose members may
@@ -156,6 +168,8 @@ impl Root {
             last_key_ordinal: catalog.keys.last_ordinal,
             last_rule_ordinal: catalog.rules.last_ordinal,
             last_webhook_ordinal: catalog.webhooks.last_ordinal,
+            last_silence_ordinal: catalog.silences.registry.last_ordinal,
+            last_annotation_ordinal: catalog.annotations.last_ordinal,
         }
     }
 }
@@ -206,6 +220,18 @@ impl PartialEq for KeyImage {
 pub(super) struct WebhookImage {
     pub ordinal: u64,
     pub webhook: Arc<Webhook>,
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct SilenceImage {
+    pub ordinal: u64,
+    pub silence: Arc<Silence>,
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct AnnotationImage {
+    pub ordinal: u64,
+    pub annotation: Arc<Annotation>,
 }
 
 /// The members of a delivery that an attempt does not change. A shared body is encoded as a reference to its event.

@@ -1,4 +1,4 @@
-//! Objects by id, and by owner in order of creation: keys, rules and webhooks.
+//! Objects by id, and by owner in order of creation: keys, rules, webhooks, silences, annotations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -82,6 +82,12 @@ impl<T: Owned + Clone> Registry<T> {
     /// All objects with their ordinals, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Arc<T>)> {
         let objects = self.by_owner.values().flatten();
+        objects.map(|(ordinal, object)| (*ordinal, object))
+    }
+
+    /// The objects of an owner with their ordinals, oldest first.
+    pub fn numbered_of(&self, owner: ObjectId) -> impl Iterator<Item = (u64, &Arc<T>)> {
+        let objects = self.by_owner.get(&owner).into_iter().flatten();
         objects.map(|(ordinal, object)| (*ordinal, object))
     }
 

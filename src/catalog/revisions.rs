@@ -18,6 +18,9 @@ pub struct Revisions {
     pub webhooks: u64,
     /// API keys, except their last use.
     pub keys: u64,
+    /// Silences; that one ends by itself is no change.
+    pub silences: u64,
+    pub annotations: u64,
 }
 
 impl Revisions {
@@ -30,8 +33,10 @@ impl Revisions {
             rules,
             webhooks,
             keys,
+            silences,
+            annotations,
         } = self;
-        organization + buckets + sources + rules + webhooks + keys
+        organization + buckets + sources + rules + webhooks + keys + silences + annotations
     }
 }
 
@@ -44,6 +49,8 @@ const SOURCES: Kind = |it| &mut it.sources;
 const RULES: Kind = |it| &mut it.rules;
 const WEBHOOKS: Kind = |it| &mut it.webhooks;
 const KEYS: Kind = |it| &mut it.keys;
+const SILENCES: Kind = |it| &mut it.silences;
+const ANNOTATIONS: Kind = |it| &mut it.annotations;
 
 impl Catalog {
     /// The revisions of an organization.
@@ -79,7 +86,10 @@ impl Catalog {
             }
             Command::BucketDeleted { bucket_id } => {
                 let organization_id = self.organization_of_bucket(*bucket_id);
-                (organization_id, &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS])
+                (
+                    organization_id,
+                    &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS, SILENCES, ANNOTATIONS],
+                )
             }
             Command::SourceCreated { source } => {
                 (self.organization_of_bucket(source.bucket_id), &[BUCKETS, SOURCES])
@@ -89,7 +99,7 @@ impl Catalog {
             }
             Command::SourceDeleted { source_id } => (
                 self.organization_of_source(*source_id),
-                &[BUCKETS, SOURCES, RULES],
+                &[BUCKETS, SOURCES, RULES, ANNOTATIONS],
             ),
             Command::FreshnessChanged { changes, .. } => {
                 for change in changes {
@@ -118,6 +128,20 @@ impl Catalog {
             Command::WebhookCreated { webhook } => (Some(webhook.organization_id), &[WEBHOOKS]),
             Command::WebhookUpdated { webhook_id, .. } | Command::WebhookDeleted { webhook_id } => {
                 (self.organization_of_webhook(*webhook_id), &[WEBHOOKS])
+            }
+            Command::SilenceCreated { silence } => (Some(silence.organization_id), &[SILENCES]),
+            Command::SilenceDeleted { silence_id } => {
+                let silence = self.silence(*silence_id);
+                (silence.map(|silence| silence.organization_id), &[SILENCES])
+            }
+            Command::AnnotationCreated { annotation } => {
+                (self.organization_of_bucket(annotation.bucket_id), &[ANNOTATIONS])
+            }
+            Command::AnnotationUpdated { annotation_id, .. }
+            | Command::AnnotationDeleted { annotation_id } => {
+                let bucket_id = self.annotation(*annotation_id).map(|it| it.bucket_id);
+                let organization_id = bucket_id.and_then(|id| self.organization_of_bucket(id));
+                (organization_id, &[ANNOTATIONS])
             }
             Command::DeliveriesQueued { deliveries } => {
                 for delivery in deliveries {

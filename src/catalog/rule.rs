@@ -240,6 +240,9 @@ pub struct HistoryEntry {
     pub evidence: Option<Box<str>>,
     /// The key or the user that sent the verdict.
     pub key_id: ObjectId,
+    /// The silence that was in force, for a trigger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_id: Option<ObjectId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,10 @@ use super::holdings::HoldingsTracker;
 use super::interner::Interner;
 use super::outbox::Outbox;
 use super::registry::Registry;
+use super::silence::Silences;
 use super::{
-    Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization, PendingTotals,
-    Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
+    Annotation, Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization,
+    PendingTotals, Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -37,6 +38,9 @@ pub struct Catalog {
     /// A rule is owned by the bucket of its source.
     pub(super) rules: Registry<Rule>,
     pub(super) webhooks: Registry<Webhook>,
+    pub(super) silences: Silences,
+    /// An annotation is owned by its bucket.
+    pub(super) annotations: Registry<Annotation>,
     pub(super) outbox: Outbox,
     pub(super) ledger: LedgerTail,
 }

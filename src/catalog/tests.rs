@@ -1,6 +1,7 @@
 //! The catalog as a state machine: a snapshot and later commands give the same state as all commands.
 
 mod alerts;
+mod annotations;
 mod calls;
 mod commands;
 mod fan_out;
@@ -8,6 +9,7 @@ mod fixture;
 mod holdings;
 mod loading;
 mod objects;
+mod silences;
 mod written;
 
 use std::sync::Arc;

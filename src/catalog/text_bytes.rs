@@ -5,7 +5,8 @@ use super::{
     ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookFormat, WebhookSettings,
 };
 
-/// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
+/// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule, a rule
+/// that a silence names.
 const ENTRY_BYTES: usize = 32;
 
 pub const fn of_key(name: &str) -> usize {
@@ -67,6 +68,15 @@ fn of_evaluation(evaluation: &Evaluation) -> usize {
     let kind = evaluation.kind.as_ref().map_or(0, |kind| kind.len());
     let inputs: usize = evaluation.inputs.iter().map(of_input).sum();
     kind + inputs + evaluation.parameters.iter().map(of_parameter).sum::<usize>()
+}
+
+pub const fn of_annotation(text: &str) -> usize {
+    text.len()
+}
+
+/// `subjects`: how many rules or buckets it names.
+pub const fn of_silence(reason: &str, subjects: usize) -> usize {
+    reason.len() + subjects * ENTRY_BYTES
 }
 
 pub fn of_webhook(settings: &WebhookSettings) -> usize {

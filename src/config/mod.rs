@@ -197,6 +197,10 @@ pub struct LimitsConfig {
     pub rules_max: u64,
     #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
     pub webhooks_max: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, 100_000>")]
+    pub silences_max: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")]
+    pub annotations_max: u64,
     #[serde(deserialize_with = "integer::<_, _, 1, TIB>")]
     pub catalog_bytes_max: u64,
     #[serde(deserialize_with = "integer::<_, _, 1, 100_000_000>")]

@@ -8,8 +8,9 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, backtest, buckets, changes, cluster, dashboard, data,
-    evaluations, health, keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, annotations, backtest, buckets, changes, cluster, dashboard,
+    data, evaluations, health, keys, metrics, operator, organization, query, silences, sources,
+    webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -61,6 +62,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
             vec![data::endpoints(), query::endpoints()],
         ),
         section(
+            "annotations",
+            "Notes at a time or for a while, shown on charts.",
+            vec![annotations::endpoints()],
+        ),
+        section(
             "alert rules",
             "What is wrong, in words; where each rule stands, and what it has done.",
             vec![
@@ -69,6 +75,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
                 backtest::endpoints(),
                 webhook_deliveries::endpoints_of_rules(),
             ],
+        ),
+        section(
+            "silences",
+            "Times in which rules that fire are not delivered.",
+            vec![silences::endpoints()],
         ),
         section(
             "evaluations",

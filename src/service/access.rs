@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::quota::Call;
 use super::tokens::{Claims, Session};
 use super::{Service, keys};
-use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source, User};
+use crate::catalog::{Annotation, Bucket, Catalog, KeyType, Rule, Source, User};
 use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
@@ -62,11 +62,16 @@ impl Caller {
         }
     }
 
-    fn may_reach(&self, bucket_id: ObjectId) -> bool {
+    /// The only bucket that the caller may reach; `None` for all of the organization.
+    pub fn bucket_id(&self) -> Option<ObjectId> {
         match self.credential {
-            Credential::Key { bucket_id: scope, .. } => scope.is_none_or(|scope| scope == bucket_id),
-            Credential::Bearer { .. } => true,
+            Credential::Key { bucket_id, .. } => bucket_id,
+            Credential::Bearer { .. } => None,
         }
+    }
+
+    fn may_reach(&self, bucket_id: ObjectId) -> bool {
+        self.bucket_id().is_none_or(|scope| scope == bucket_id)
     }
 }
 
@@ -318,6 +323,32 @@ pub fn source_for(
     } else {
         Err(not_found())
     }
+}
+
+/// Finds the source that a request names without its bucket, and its bucket: 404 when it is unknown or another
+/// organization's, 403 when a bucket-scoped key names a source of another bucket.
+pub fn lone_source_for(
+    catalog: &Catalog,
+    caller: &Caller,
+    source_id: ObjectId,
+) -> Result<(Arc<Bucket>, Arc<Source>), ServiceError> {
+    let not_found = || ServiceError::not_found("data source");
+    let source = catalog.source(source_id).ok_or_else(not_found)?;
+    let bucket = bucket_of(catalog, caller, source.bucket_id, not_found)?;
+    Ok((bucket, Arc::clone(source)))
+}
+
+/// Finds the annotation that a request names: 404 when it is unknown or another organization's, 403 when a bucket-scoped
+/// key names one of another bucket.
+pub fn annotation_for(
+    catalog: &Catalog,
+    caller: &Caller,
+    id: ObjectId,
+) -> Result<Arc<Annotation>, ServiceError> {
+    let not_found = || ServiceError::not_found("annotation");
+    let annotation = catalog.annotation(id).ok_or_else(not_found)?;
+    bucket_of(catalog, caller, annotation.bucket_id, not_found)?;
+    Ok(Arc::clone(annotation))
 }
 
 /// Finds the rule that a request names, and its bucket: 404 when it is unknown or another organization's, 403 when a

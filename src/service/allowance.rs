@@ -20,6 +20,8 @@ pub(super) enum Countable {
     Key,
     Rule,
     Webhook,
+    Silence,
+    Annotation,
 }
 
 impl Service {
@@ -31,11 +33,13 @@ impl Service {
         text_bytes: usize,
     ) -> Result<(), ServiceError> {
         let limits = &self.config.limits;
-        let (held, buckets, webhooks) = self.catalog.read(|catalog| {
+        let now_ns = self.now_ns();
+        let (held, buckets, webhooks, silences) = self.catalog.read(|catalog| {
             (
                 catalog.holdings(organization_id),
                 catalog.bucket_count(organization_id) as u64,
                 catalog.webhook_count(organization_id) as u64,
+                catalog.silence_count(organization_id, now_ns) as u64,
             )
         });
         let (things, limit, max, count) = match countable {
@@ -44,6 +48,13 @@ impl Service {
             Countable::Key => ("API keys", "keys_max", limits.keys_max, held.keys),
             Countable::Rule => ("alert rules", "rules_max", limits.rules_max, held.rules),
             Countable::Webhook => ("webhooks", "webhooks_max", limits.webhooks_max, webhooks),
+            Countable::Silence => ("silences", "silences_max", limits.silences_max, silences),
+            Countable::Annotation => (
+                "annotations",
+                "annotations_max",
+                limits.annotations_max,
+                held.annotations,
+            ),
         };
         if count >= max {
             return Err(ServiceError::forbidden(format!(
@@ -67,7 +78,7 @@ impl Service {
             return Ok(());
         }
         Err(ServiceError::forbidden(format!(
-            "names, descriptions, schemas, rules and webhooks of the organization take {held} bytes, and may take {max} \
+            "names, descriptions, schemas, rules, webhooks, silences and annotations of the organization take {held} bytes, and may take {max} \
              (limits.catalog_bytes_max); shorten or delete some"
         )))
     }

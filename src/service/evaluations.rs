@@ -7,7 +7,7 @@ use super::{Caller, Service};
 pub use crate::alerts::Accepted;
 pub use crate::alerts::moment::overdue_since_ns;
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
-use crate::alerts::{self, DueRule, PostedVerdict, Refusal};
+use crate::alerts::{self, Consequences, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
 use crate::catalog::{Acknowledgement, Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
@@ -75,7 +75,8 @@ impl Service {
         Ok(due.into_iter().filter_map(with_queries).collect())
     }
 
-    /// Records a verdict. If the answer says that the rule fired, the trigger and its deliveries are durable.
+    /// Records a verdict. If the answer says that the rule fired, the trigger and its deliveries are durable; under a
+    /// silence it has none.
     ///
     /// # Errors
     /// 404; 400 for a plain rule; 409 for a rule that is not active or not due; the 409 carries the rule's state.
@@ -123,13 +124,23 @@ impl Service {
         let events = self.events();
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
-            let owed = |rule: &Rule| {
+            let consequences = |rule: &Rule| {
+                if let Some(silence_id) = events.silence_of(rule, now_ns) {
+                    return Some(Consequences {
+                        silence_id: Some(silence_id),
+                        ..Consequences::default()
+                    });
+                }
                 if newest.is_none() && facts.need_point() {
                     return None;
                 }
-                Some(events.of_trigger(rule, &facts, newest.flatten().as_ref(), now_ns))
+                let newest = newest.flatten();
+                Some(Consequences {
+                    deliveries: events.of_trigger(rule, &facts, newest.as_ref(), now_ns),
+                    silence_id: None,
+                })
             };
-            let accepted = alerts::accept(rule, posted, now_ns, owed, &events)
+            let accepted = alerts::accept(rule, posted, now_ns, consequences, &events)
                 .map_err(|refusal| refused(rule, refusal, now_ns))?;
             let with_answer = accepted.map(|(decision, accepted)| (decision, Some(accepted)));
             Ok(with_answer.unwrap_or_default())

@@ -9,6 +9,7 @@ pub mod access;
 pub mod accounts;
 mod allowance;
 pub mod analytics;
+pub mod annotations;
 pub mod backtest;
 pub mod buckets;
 mod cluster_counts;
@@ -36,6 +37,7 @@ pub mod rules;
 mod shard_name;
 mod shard_table;
 mod signup_limiter;
+pub mod silences;
 mod sliding_window;
 pub mod sources;
 pub mod tokens;
@@ -90,7 +92,7 @@ pub struct Service {
     pub resources: Arc<Resources>,
     /// Its place in a cluster; `None` on one machine, where there is no other shard.
     place: Option<ShardPlace>,
-    /// Organizations, users, keys, buckets, sources, rules and webhooks.
+    /// Organizations, users, keys, buckets, sources, rules, webhooks, silences and annotations.
     pub catalog: CatalogHandle,
     /// Stores the points.
     pub buckets: Buckets,

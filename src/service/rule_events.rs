@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::events::Events;
 use crate::alerts::moment::RuleEvents;
-use crate::catalog::{Bucket, Delivery, Event, NewDeliveries, Receiver, Rule, Source};
+use crate::catalog::{Bucket, Catalog, Delivery, Event, NewDeliveries, Receiver, Rule, Source};
 use crate::delivery::{Overdue, Resolved, Trigger, delivery};
+use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
 impl Events {
@@ -15,6 +16,12 @@ impl Events {
             let bucket = catalog.bucket(rule.bucket_id)?;
             Some((Arc::clone(bucket), Arc::clone(catalog.source(rule.source_id)?)))
         })
+    }
+
+    /// The silence that mutes an event of the rule at this time.
+    pub(super) fn silence_of(&self, rule: &Rule, at_ns: i64) -> Option<ObjectId> {
+        let in_force = |catalog: &Catalog| catalog.silence_of(rule, at_ns).map(|silence| silence.id);
+        self.catalog.read(in_force)
     }
 
     /// The deliveries of a trigger: to the webhooks, and to the rule's own URL.
@@ -73,6 +80,10 @@ impl Events {
 
 impl RuleEvents for Events {
     fn resolved(&self, rule: &Rule, triggered_at_ns: i64, resolved_at_ns: i64, now_ns: i64) -> NewDeliveries {
+        // At the event's own moment, whether its trigger was muted or not.
+        if self.silence_of(rule, resolved_at_ns).is_some() {
+            return NewDeliveries::default();
+        }
         let Some((bucket, source)) = self.around(rule) else {
             return NewDeliveries::default();
         };

@@ -31,7 +31,7 @@ const QUERY: &[Role] = &[
 pub struct Route {
     pub method: &'static str,
     /// With placeholders for the ids of a scene: `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`,
-    /// `{plainRule}`, `{webhook}`, `{delivery}`, `{organization}`.
+    /// `{plainRule}`, `{silence}`, `{annotation}`, `{webhook}`, `{delivery}`, `{organization}`.
     pub path: &'static str,
     /// The same placeholders, and `{unique}` for a new name.
     pub body: Option<&'static str>,
@@ -256,6 +256,37 @@ pub const ROUTES: &[Route] = &[
         QUERY,
         200,
     ),
+    route("GET", "/api/silences", None, READ, 200),
+    route(
+        "POST",
+        "/api/silences",
+        Some(
+            r#"{"bucketId":"{bucket}","alertIds":["{rule}"],"until":"2200-01-01T00:00:00Z","reason":"{unique}"}"#,
+        ),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/silences/{silence}", None, READ, 200),
+    route("DELETE", "/api/silences/{silence}", None, WRITE, 200),
+    route("GET", "/api/annotations", None, READ, 200),
+    route(
+        "POST",
+        "/api/annotations",
+        Some(
+            r#"{"bucketId":"{bucket}","dataSourceId":"{source}","at":"2026-01-01T00:00:00Z","text":"{unique}"}"#,
+        ),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/annotations/{annotation}", None, READ, 200),
+    route(
+        "PATCH",
+        "/api/annotations/{annotation}",
+        Some(r#"{"text":"{unique}"}"#),
+        WRITE,
+        200,
+    ),
+    route("DELETE", "/api/annotations/{annotation}", None, WRITE, 200),
     route("GET", "/api/evaluations/due", None, EVALUATE, 200),
     route(
         "POST",
@@ -307,6 +338,10 @@ pub struct Ids {
     pub rule: String,
     /// A rule without one.
     pub plain_rule: String,
+    /// A silence of the bucket.
+    pub silence: String,
+    /// An annotation of the bucket.
+    pub annotation: String,
     pub webhook: String,
     /// A delivery of the webhook.
     pub delivery: String,
@@ -323,6 +358,8 @@ impl Ids {
             organization_key: id.clone(),
             rule: id.clone(),
             plain_rule: id.clone(),
+            silence: id.clone(),
+            annotation: id.clone(),
             webhook: id.clone(),
             delivery: id.clone(),
             organization: id,
@@ -330,7 +367,7 @@ impl Ids {
     }
 
     /// All ids.
-    pub fn each(&self) -> [&str; 9] {
+    pub fn each(&self) -> [&str; 11] {
         let Self {
             bucket,
             source,
@@ -338,6 +375,8 @@ impl Ids {
             organization_key,
             rule,
             plain_rule,
+            silence,
+            annotation,
             webhook,
             delivery,
             organization,
@@ -349,6 +388,8 @@ impl Ids {
             organization_key,
             rule,
             plain_rule,
+            silence,
+            annotation,
             webhook,
             delivery,
             organization,
@@ -365,6 +406,8 @@ impl Ids {
             .replace("{organizationKey}", &self.organization_key)
             .replace("{rule}", &self.rule)
             .replace("{plainRule}", &self.plain_rule)
+            .replace("{silence}", &self.silence)
+            .replace("{annotation}", &self.annotation)
             .replace("{webhook}", &self.webhook)
             .replace("{delivery}", &self.delivery)
             .replace("{organization}", &self.organization)
@@ -384,10 +427,11 @@ impl Route {
         self.body.map(|body| ids.fill(body))
     }
 
-    /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket.
+    /// Whether 404 and the bucket's 403 depend on an id in the path or the body; a rule belongs to a bucket, and
+    /// so do silence and annotation.
     pub fn names_a_bucket(&self) -> bool {
         let named = |text: &str| {
-            ["{bucket}", "{rule}", "{plainRule}"]
+            ["{bucket}", "{rule}", "{plainRule}", "{silence}", "{annotation}"]
                 .iter()
                 .any(|id| text.contains(id))
         };

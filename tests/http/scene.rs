@@ -81,6 +81,28 @@ impl Bucket {
         )
     }
 
+    /// Creates a silence of this bucket; returns its id.
+    #[track_caller]
+    pub fn silence(&self) -> String {
+        let body = json!({"bucketId": self.id, "until": "2200-01-01T00:00:00Z", "reason": "maintenance"});
+        let created = call(&self.client, &self.admin, "POST", "/api/silences", &body);
+        text(
+            &created.expect(201, "contract 14: POST /api/silences"),
+            "/silence/_id",
+        )
+    }
+
+    /// Creates an annotation of this bucket; returns its id.
+    #[track_caller]
+    pub fn annotation(&self) -> String {
+        let body = json!({"bucketId": self.id, "at": "2026-01-01T00:00:00Z", "text": "filter cleaned"});
+        let created = call(&self.client, &self.admin, "POST", "/api/annotations", &body);
+        text(
+            &created.expect(201, "contract 14: POST /api/annotations"),
+            "/annotation/_id",
+        )
+    }
+
     /// Sends the points in batches of the largest size; all must be accepted.
     #[track_caller]
     pub fn send(&self, points: &[Value]) {

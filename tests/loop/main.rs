@@ -24,6 +24,7 @@ mod receiver;
 mod replay;
 mod retention;
 mod series;
+mod silences;
 mod states;
 #[path = "../support/time.rs"]
 mod time;

@@ -17,7 +17,7 @@ const EVENTS: [&str; 4] = [
 ];
 
 /// A scene whose webhook receives these events.
-fn scene_with(events: &[&str]) -> (Scene, Receiver) {
+pub fn scene_with(events: &[&str]) -> (Scene, Receiver) {
     let (scene, receiver) = (scene(), receiver());
     scene
         .account
@@ -25,12 +25,12 @@ fn scene_with(events: &[&str]) -> (Scene, Receiver) {
     (scene, receiver)
 }
 
-fn now(scene: &Scene, offset: i64) -> String {
+pub fn now(scene: &Scene, offset: i64) -> String {
     timestamp(scene.world.clock.now_ns() + offset * SECOND)
 }
 
 /// The bodies that were received, with names of events and data.
-fn told(receiver: &Receiver) -> Vec<(String, Value)> {
+pub fn told(receiver: &Receiver) -> Vec<(String, Value)> {
     let received = receiver.received("/");
     let bodies = received.iter().map(|request| request.json());
     bodies
@@ -223,7 +223,7 @@ impl Scene {
     /// Asserts that this many events were told, when what time has brought about by now is recorded: the end of another
     /// rule's dwell is recorded after it.
     #[track_caller]
-    fn assert_told_of_rules(&self, receiver: &Receiver, count: usize) {
+    pub fn assert_told_of_rules(&self, receiver: &Receiver, count: usize) {
         self.account
             .webhook(&json!({"url": receiver.url("/end"), "events": ["alert.resolved"]}));
         let end = self.rule("the end", INTERVAL, 1);

@@ -25,7 +25,10 @@ OWN = {
     "deleteOrganizationKey": "disposableOrganizationKey", "rotateBucketKey": "disposableBucketKey",
     "rotateOrganizationKey": "disposableOrganizationKey",
     "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule", "acknowledgeRule": "rule",
-    "listCycles": "dueRule", "testVerdicts": "dueRule", "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
+    "listCycles": "dueRule", "testVerdicts": "dueRule",
+    "listRuleDeliveries": "rule", "showSilence": "silence", "deleteSilence": "disposableSilence",
+    "showAnnotation": "annotation", "updateAnnotation": "disposableAnnotation", "deleteAnnotation": "disposableAnnotation",
+    "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
 }
@@ -81,6 +84,9 @@ def set_parameter_schemas(operation):
         if parameter is in_path[0] and operation["operationId"] == "redeliver":
             kind = "webhook"
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "query" and parameter["name"] in ("bucketId", "dataSourceId", "startTime", "endTime"):
+            parameter["schema"] = prepared_member(parameter["name"], parameter["schema"])
 
 
 def prepared_schema(schema, schemas):
@@ -107,6 +113,8 @@ def prepared_member(name, member):
         return {**member, "items": {"type": "string", "enum": ids("source")}}
     if name == "field":
         return choice(member, FIELDS)
+    if name == "alertIds":
+        return {**member, "items": {"type": "string", "enum": ids("rule")}}
     if name == "fields":
         return {**member, "items": {"type": "string", "enum": FIELDS[:1]}}
     if name in ("url", "webhookUrl"):
@@ -117,6 +125,10 @@ def prepared_member(name, member):
         return {"type": "null"}
     if name == "expiresAt":
         return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
+    if name == "until":
+        return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
+    if name == "at":
+        return choice(member, ["2026-01-01T00:00:00Z", "2025-12-31T23:59:59.5+02:00"])
     if name == "startTime":
         return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
     if name == "endTime":
@@ -174,6 +186,7 @@ def prepared_example(value):
         return {
             name: WORLD[MEMBERS[name]][0] if name in MEMBERS
             else WORLD["source"] if name == "dataSourceIds"
+            else WORLD["rule"] if name == "alertIds"
             else {"level": {"gte": 1.5}} if name == "values" and is_nested(member)
             else {"level": 1.5} if name == "values"
             else "level / 2" if name == "expression"

@@ -59,6 +59,14 @@ def world(base):
         body = {"url": "https://receiver.invalid/hooks", "events": ["bucket.updated"], "status": "paused"}
         return client.call("POST", "/api/webhooks", body)["webhook"]["_id"]
 
+    def silence(bucket_id):
+        body = {"bucketId": bucket_id, "until": "2100-01-01T00:00:00Z", "reason": "maintenance"}
+        return client.call("POST", "/api/silences", body)["silence"]["_id"]
+
+    def annotation(bucket_id):
+        body = {"bucketId": bucket_id, "at": "2026-01-01T00:00:00Z", "text": "filter cleaned"}
+        return client.call("POST", "/api/annotations", body)["annotation"]["_id"]
+
     kept = bucket("kept")
     kept_source = source(kept, "kept")
     points = [
@@ -81,6 +89,8 @@ def world(base):
         "source": [kept_source],
         "rule": [rule(kept, kept_source, evaluated=False)],
         "dueRule": [rule(kept, kept_source, evaluated=True) for _ in many],
+        "silence": [silence(kept)],
+        "annotation": [annotation(kept)],
         "webhook": [kept_webhook],
         "delivery": [delivery],
         "asset": assets,
@@ -89,5 +99,7 @@ def world(base):
         "disposableOrganizationKey": [key("/api/organization/keys", "integration")["_id"] for _ in many],
         "disposableSource": [source(kept, f"disposable {n}") for n in many],
         "disposableRule": [rule(kept, kept_source, evaluated=False) for _ in many],
+        "disposableSilence": [silence(kept) for _ in many],
+        "disposableAnnotation": [annotation(kept) for _ in many],
         "disposableWebhook": [webhook() for _ in many],
     }

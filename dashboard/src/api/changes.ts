@@ -1,7 +1,15 @@
 /** What of the organization has changed: an opaque word for each kind of thing. New points are no change. */
 import { readUnless, type Tagged } from "./client";
 
-export type Kind = "organization" | "buckets" | "sources" | "rules" | "webhooks" | "keys";
+export type Kind =
+  | "organization"
+  | "buckets"
+  | "sources"
+  | "rules"
+  | "webhooks"
+  | "keys"
+  | "silences"
+  | "annotations";
 export type Versions = Record<Kind, string>;
 
 /** Null when nothing has changed since the answer with this tag. */

@@ -75,6 +75,8 @@ export interface HistoryEntry {
   state: RuleState;
   evidence: Record<string, unknown> | null;
   keyId: string;
+  /** Of a trigger: the silence that kept it from being delivered, or null. */
+  silenceId?: string | null;
 }
 
 export interface HistoryPage {

@@ -1,6 +1,6 @@
 /**
  * The chart: uPlot on a canvas, its data and its look from props, cursor and zoom out to callbacks. It knows lines and
- * marks; where they come from is the explorer's business.
+ * marks and notes; where they come from is the explorer's business.
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -9,6 +9,7 @@ import { aligned, type Column, type Line } from "../explorer/series";
 import type { Span } from "../explorer/range";
 import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
 import { drawMarks, type ChartMark } from "./marks";
+import { drawNotes, placeNotes, type ChartNote } from "./notes";
 import { lookOf } from "./palette";
 import { drawBand, linePaths } from "./paths";
 import { followTouches } from "./touch";
@@ -19,6 +20,7 @@ export interface PlotProps {
   hidden: ReadonlySet<string>;
   span: Span;
   marks: readonly ChartMark[];
+  notes: readonly ChartNote[];
   zone: Zone;
   theme: "light" | "dark";
   height: number;
@@ -43,7 +45,7 @@ export function Plot(props: PlotProps) {
   const chart = useRef<uPlot | null>(null);
   const latest = useRef(props);
   latest.current = props;
-  const { lines, hidden, span, marks, zone, theme, height } = props;
+  const { lines, hidden, span, marks, notes, zone, theme, height } = props;
 
   const table = useMemo(() => aligned(lines), [lines]);
   /** The moment of the cursor of the chart before this one: zooming in may need a new chart. */
@@ -102,7 +104,7 @@ export function Plot(props: PlotProps) {
     made.setData(dataOf(table), true);
   }, [table, hidden, span.from, span.to, shape]);
 
-  useLayoutEffect(() => chart.current?.redraw(false), [marks]);
+  useLayoutEffect(() => chart.current?.redraw(false), [marks, notes]);
   useLayoutEffect(() => chart.current?.setSize({ width: chart.current.width, height }), [height]);
 
   return (
@@ -144,6 +146,7 @@ function optionsOf(
     tick: token("--border-strong"),
     mark: token("--bad"),
   };
+  const noteColour = token("--accent");
   const font = `11px ${token("--font")}`;
   const width = element.clientWidth || 320;
   const axesMax = width < PHONE_PX ? 2 : 4;
@@ -193,7 +196,13 @@ function optionsOf(
         },
       ],
       drawAxes: [(made) => drawBands(made, lines, shown.current, theme)],
-      draw: [(made) => drawMarks(made, latest.current.marks, colours.mark)],
+      draw: [
+        (made) => {
+          drawNotes(made, latest.current.notes, noteColour);
+          drawMarks(made, latest.current.marks, colours.mark);
+          placeNotes(made, latest.current.notes);
+        },
+      ],
     },
   };
 }

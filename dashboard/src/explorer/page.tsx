@@ -11,6 +11,8 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { Time } from "../parts/show";
+import { Annotations } from "./annotation-list";
+import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
 import { Download } from "./download";
@@ -90,12 +92,19 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
   const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal), ["rules"]);
 
+  const notesKey = marksKey === null ? null : `notes ${marksKey}`;
+  const notes = useLoad(notesKey, (signal) => fetchNotes(fields, signal), ["annotations"]);
+
   const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
   const span =
     view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
   const shownMarks = useMemo(
     () => (span === null || marks.data === null ? [] : marksWithin(marks.data.marks, span)),
     [marks.data, span?.from, span?.to],
+  );
+  const shownNotes = useMemo(
+    () => (span === null || notes.data === null ? [] : notesWithin(notes.data, span)),
+    [notes.data, span?.from, span?.to],
   );
   const points = lines.reduce((sum, line) => sum + pointsOf(line), 0);
   const zoom = (next: Span) => {
@@ -143,7 +152,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
                 CSV
               </Button>
-              <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload())}>
+              <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload(), notes.reload())}>
                 Reload
               </Button>
             </>
@@ -171,6 +180,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
                 hidden={hidden}
                 span={span}
                 marks={shownMarks}
+                notes={shownNotes}
                 zone={zone}
                 theme={theme}
                 height={height}
@@ -229,6 +239,16 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             </ul>
             {shownMarks.length > 12 && <p class="hint">The newest 12 of {shownMarks.length}; the chart shows all.</p>}
           </section>
+        )}
+        {span !== null && fields.length > 0 && (
+          <Annotations
+            notes={shownNotes}
+            fields={fields}
+            catalog={catalog}
+            at={cursorAt ?? span.to}
+            zone={zone}
+            onChanged={notes.reload}
+          />
         )}
         {view !== null && fields.length > 0 && (
           <section class="section" aria-label="Latest points">

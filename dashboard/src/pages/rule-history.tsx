@@ -37,7 +37,10 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
                       </td>
                       <td data-label="What">
                         {entry.kind === "trigger" ? (
-                          <Pill tone="bad">fired</Pill>
+                          <>
+                            <Pill tone="bad">fired</Pill>
+                            {entry.silenceId != null && <span class="muted"> silenced</span>}
+                          </>
                         ) : (
                           <OutcomePill outcome={entry.outcome} />
                         )}

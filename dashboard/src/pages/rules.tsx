@@ -6,6 +6,7 @@ import { byMoment, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Page, Section, WhenLoaded } from "../parts/page";
 import { byUrgency, useClearing } from "./rule-state";
 import { RuleTable } from "./rule-table";
+import { Silences } from "./silences";
 
 export function RulesPage() {
   const rules = useLoad("rules", listAllRules, ["rules", "buckets"]);
@@ -22,11 +23,14 @@ export function RulesPage() {
     >
       <WhenLoaded loaded={rules} what="rules">
         {(data) => (
-          <RuleList
-            rules={data.rules}
-            bucketNames={new Map(data.buckets.map((bucket) => [bucket._id, bucket.name]))}
-            createHref="#/rules/new"
-          />
+          <>
+            <RuleList
+              rules={data.rules}
+              bucketNames={new Map(data.buckets.map((bucket) => [bucket._id, bucket.name]))}
+              createHref="#/rules/new"
+            />
+            <Silences rules={data.rules} buckets={data.buckets} />
+          </>
         )}
       </WhenLoaded>
     </Page>

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::{create_source, field, id, with_bucket};
+use crate::clock::HOUR_NS;
 use crate::ids::ObjectId;
 
 pub(super) fn rule_settings(text: &str) -> RuleSettings {
@@ -55,6 +56,38 @@ pub(super) fn webhook(number: u64, organization_id: ObjectId) -> Webhook {
     }
 }
 
+/// A silence of the whole organization, for an hour.
+pub(super) fn silence(number: u64, organization_id: ObjectId, created_at_ns: i64) -> Silence {
+    Silence {
+        id: id(number),
+        organization_id,
+        bucket_id: None,
+        alert_ids: None,
+        bucket_ids: Vec::new(),
+        until_ns: created_at_ns + HOUR_NS,
+        reason: "maintenance".into(),
+        created_at_ns,
+        created_by: id(9),
+    }
+}
+
+/// An annotation of a whole bucket, at the time of its creation.
+pub(super) fn annotation(number: u64, bucket_id: ObjectId, created_at_ns: i64) -> Annotation {
+    Annotation {
+        id: id(number),
+        bucket_id,
+        settings: AnnotationSettings {
+            source_id: None,
+            at_ns: created_at_ns,
+            until_ns: None,
+            text: format!("note {number}").into(),
+        },
+        created_at_ns,
+        created_by: id(9),
+        updated_at_ns: created_at_ns,
+    }
+}
+
 pub(super) fn delivery(number: u64, receiver: Receiver) -> Delivery {
     Delivery {
         id: id(number),
@@ -87,6 +120,7 @@ pub(super) fn verdict(number: u64, rule_id: ObjectId, at_ns: i64) -> Verdict {
             ..RuleRuntime::new(0)
         },
         trigger_id: Some(id(number << 40)),
+        silence_id: None,
         deliveries: Vec::new(),
         fan_out: None,
         room: None,

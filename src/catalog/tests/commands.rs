@@ -1,5 +1,7 @@
 //! Random commands for the snapshot test, from a seed.
 
+mod marks;
+
 use std::sync::Arc;
 
 use super::super::*;
@@ -36,11 +38,14 @@ pub(super) struct CommandGenerator {
     sources: Vec<ObjectId>,
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
+    silences: Vec<ObjectId>,
+    annotations: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
     /// The deliveries as first queued.
     queued: Vec<Delivery>,
-    /// Whether events are fanned out to several webhooks, which older programs did not support.
-    fans_out: bool,
+    /// Whether there are commands that the snapshot of older programs does not support: about silences and annotations,
+    /// and events for several webhooks.
+    is_recent: bool,
 }
 
 impl CommandGenerator {
@@ -56,16 +61,18 @@ impl CommandGenerator {
             sources: none(),
             rules: Vec::new(),
             webhooks: Vec::new(),
+            silences: Vec::new(),
+            annotations: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
-            fans_out: false,
+            is_recent: false,
         }
     }
 
-    /// A command that notifies several webhooks of an event.
-    pub fn with_fan_out(seed: u64) -> Self {
+    /// Also generates commands that older programs did not support.
+    pub fn recent(seed: u64) -> Self {
         Self {
-            fans_out: true,
+            is_recent: true,
             ..Self::new(seed)
         }
     }
@@ -255,7 +262,7 @@ impl CommandGenerator {
 
     /// An event with deliveries to one to four webhooks.
     fn fan_out(&mut self, event: Event, at_ns: i64) -> Option<FanOut> {
-        if !self.fans_out {
+        if !self.is_recent {
             return None;
         }
         let organization_id = self.random.pick(&self.organizations)?;
@@ -309,6 +316,12 @@ impl CommandGenerator {
     }
 
     fn attempt_at_alerts(&mut self) -> Option<Command> {
+        if self.is_recent && self.random.below(8) == 0 {
+            return match self.random.below(2) {
+                0 => self.attempt_at_silences(),
+                _ => self.attempt_at_annotations(),
+            };
+        }
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         Some(match self.random.below(13) {

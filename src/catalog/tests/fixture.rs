@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::*;
-use super::alerts::{attempt, delivery, rule_settings, webhook};
+use super::alerts::{annotation, attempt, delivery, rule_settings, silence, webhook};
 use super::objects::{Objects, assert_equal, load, saved};
 use super::{create_source, field, id, key, with_bucket};
 use crate::ids::ObjectId;
@@ -111,6 +111,43 @@ fn events_and_their_deliveries_are_read() {
         missing(12)
     );
     assert!(missing(13).contains("the body of delivery"), "{}", missing(13));
+}
+
+/// Silences, which were added later under the same version.
+#[test]
+fn silences_are_read() {
+    let mut expected = one_of_each();
+    let of_rules = Silence {
+        bucket_id: Some(id(3)),
+        alert_ids: Some(vec![id(20)]),
+        bucket_ids: vec![id(3)],
+        ..silence(61, id(1), 7)
+    };
+    for silence in [silence(60, id(1), 6), of_rules] {
+        expected.apply(&Command::SilenceCreated { silence });
+    }
+    let objects = written("objects-2-silences.bin", &expected);
+    assert!(kinds(&objects).contains(&14));
+    assert_equal(&load(&objects).unwrap(), &expected);
+}
+
+/// Annotations, which were added later under the same version.
+#[test]
+fn annotations_are_read() {
+    let mut expected = one_of_each();
+    let mut of_source = annotation(71, id(3), 7);
+    of_source.settings.source_id = Some(id(10));
+    of_source.settings.until_ns = Some(9);
+    for annotation in [annotation(70, id(3), 6), of_source] {
+        expected.apply(&Command::AnnotationCreated { annotation });
+    }
+    let objects = written("objects-2-annotations.bin", &expected);
+    assert!(kinds(&objects).contains(&15));
+    assert_equal(&load(&objects).unwrap(), &expected);
+    let mut without_sources = objects.clone();
+    without_sources.retain(|key, _| ![7, 8].contains(&(key.place >> 56)));
+    let refused = load(&without_sources).map(drop).unwrap_err().to_string();
+    assert!(refused.contains(&format!("data source {}", id(10))), "{refused}");
 }
 
 /// The states of pending deliveries without the names of their members, which `objects-2.bin` has.

@@ -15,7 +15,7 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
         .filter(|it| it.organization_id == organization_id);
     let user_bytes: usize = users.map(|user| text_bytes::of_user(user)).sum();
     let mut text_bytes = organization.name.len() + user_bytes;
-    let (mut sources, mut keys, mut rules) = (0, 0, 0);
+    let (mut sources, mut keys, mut rules, mut annotations) = (0, 0, 0, 0);
     let mut schemas = HashMap::new();
     let mut count_keys = |owner| {
         keys += catalog.key_count(owner) as u64;
@@ -36,10 +36,18 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
             rules += 1;
             text_bytes += text_bytes::of_rule(&rule.settings);
         }
+        for (_, annotation) in catalog.annotations_of(bucket.id) {
+            annotations += 1;
+            text_bytes += text_bytes::of_annotation(&annotation.settings.text);
+        }
     }
     let webhooks = catalog.webhooks_of(organization_id);
     text_bytes += webhooks
         .map(|it| text_bytes::of_webhook(&it.settings))
+        .sum::<usize>();
+    let silences = catalog.silences_of(organization_id);
+    text_bytes += silences
+        .map(|it| text_bytes::of_silence(&it.reason, it.alert_ids.as_ref().map_or(1, Vec::len)))
         .sum::<usize>();
     let of_schemas = schemas
         .values()
@@ -48,6 +56,7 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
         sources,
         keys,
         rules,
+        annotations,
         text_bytes: (text_bytes + of_schemas.sum::<usize>()) as u64,
     }
 }

@@ -65,11 +65,13 @@ fn lists(catalog: &Catalog) -> String {
         list(&mut catalog.keys_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.buckets_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.webhooks_of(id).map(|it| it.id.to_string()));
+        list(&mut catalog.silences_of(id).map(|it| it.id.to_string()));
         owners.extend(catalog.webhooks_of(id).map(|it| it.id));
         for bucket in catalog.buckets_of(id) {
             list(&mut catalog.keys_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.sources_of(bucket.id).map(|it| it.id.to_string()));
             list(&mut catalog.rules_of(bucket.id).map(|it| it.id.to_string()));
+            list(&mut catalog.annotations_of(bucket.id).map(|(_, it)| it.id.to_string()));
             owners.extend(catalog.rules_of(bucket.id).map(|it| it.id));
         }
     }
@@ -126,13 +128,18 @@ fn name(command: &Command) -> &'static str {
         Command::WebhookCreated { .. } => "WebhookCreated",
         Command::WebhookUpdated { .. } => "WebhookUpdated",
         Command::WebhookDeleted { .. } => "WebhookDeleted",
+        Command::SilenceCreated { .. } => "SilenceCreated",
+        Command::SilenceDeleted { .. } => "SilenceDeleted",
+        Command::AnnotationCreated { .. } => "AnnotationCreated",
+        Command::AnnotationUpdated { .. } => "AnnotationUpdated",
+        Command::AnnotationDeleted { .. } => "AnnotationDeleted",
         Command::DeliveriesQueued { .. } => "DeliveriesQueued",
         Command::AttemptMade { .. } => "AttemptMade",
         Command::DeliveriesCounted { .. } => "DeliveriesCounted",
     }
 }
 
-const COMMANDS: usize = 34;
+const COMMANDS: usize = 39;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {
@@ -140,7 +147,7 @@ fn incremental_checkpoints_load_as_the_same_catalog() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut generator = CommandGenerator::with_fan_out(seed);
+        let mut generator = CommandGenerator::recent(seed);
         // Several pages of sources in some of the runs.
         let mut commands = if seed % 8 == 0 {
             generator.bucket_of_many_sources(2_500)

@@ -35,7 +35,8 @@ impl Frozen {
                 Object::Rule(it) => image.rules.push(it.clone()),
                 Object::Webhook(it) => webhooks.push(it),
                 Object::DeliveryBody(DeliveryBody(it)) => image.deliveries.push((**it).clone()),
-                Object::DeliveryState(_) | Object::Event(_) => {}
+                // Later than this format.
+                Object::DeliveryState(_) | Object::Event(_) | Object::Silence(_) | Object::Annotation(_) => {}
             }
         }
         let ordinals: HashMap<_, _> = image

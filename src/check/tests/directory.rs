@@ -163,6 +163,7 @@ pub(super) async fn record_verdicts(rooms: &Rooms, round: u8) {
             previous_state: RuleState::Armed,
             runtime: RuleRuntime::new(at_ns),
             trigger_id: None,
+            silence_id: None,
             deliveries: Vec::new(),
             fan_out: None,
             room: None,

@@ -311,6 +311,7 @@ impl World {
             previous_state: RuleState::Armed,
             runtime: RuleRuntime::new(at_ns),
             trigger_id,
+            silence_id: None,
             deliveries: Vec::new(),
             fan_out: None,
             room: None,

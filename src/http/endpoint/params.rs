@@ -1,5 +1,7 @@
 //! Ids of the path and parameters of the query string.
 
+use std::fmt::Display;
+
 use actix_web::HttpRequest;
 use actix_web::web::Query;
 use serde::Serialize;
@@ -8,8 +10,10 @@ use utoipa::ToSchema;
 
 use crate::http::shape::{Faults, word_of};
 use crate::ids::ObjectId;
+use crate::ingest::timestamp;
 use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
+use crate::service::annotations::AnnotationFilter;
 use crate::service::page::{Page, PageRequest};
 
 /// The ids of the path, in their order, and the parameters of the query string that a handler takes.
@@ -92,6 +96,42 @@ impl Params for Period {
     }
 }
 
+/// Which annotations to list.
+impl Params for AnnotationFilter {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let moment = |text: &str| timestamp::parse(text).map_err(|error| error.to_string());
+        let bucket_id = pairs.parsed("bucketId", str::parse, faults);
+        let source_id = pairs.parsed("dataSourceId", str::parse, faults);
+        let start_ns = pairs.parsed("startTime", moment, faults);
+        let end_ns = pairs.parsed("endTime", moment, faults);
+        let (start_ns, end_ns) = (start_ns?, end_ns?);
+        if start_ns.zip(end_ns).is_some_and(|(start, end)| start > end) {
+            faults
+                .root()
+                .member("startTime")
+                .fault("must not be after endTime");
+            return None;
+        }
+        Some(Self {
+            bucket_id: bucket_id?,
+            source_id: source_id?,
+            range_ns: (start_ns.unwrap_or(i64::MIN), end_ns.unwrap_or(i64::MAX)),
+        })
+    }
+
+    fn describe() -> Vec<Value> {
+        let id = || json!({"$ref": "#/components/schemas/ObjectId"});
+        let time = || json!({"type": "string", "format": "date-time"});
+        vec![
+            query_parameter("bucketId", "Those of this bucket; all when absent.", id()),
+            query_parameter("dataSourceId", "Those of this data source.", id()),
+            query_parameter("startTime", "Those that end at this time or later.", time()),
+            query_parameter("endTime", "Those that begin at this time or earlier.", time()),
+        ]
+    }
+}
+
 /// How many of the due rules to list, and for how long they are claimed by the caller.
 pub struct DueParams {
     /// Most rules.
@@ -146,6 +186,19 @@ impl Pairs {
     fn last(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(found, _)| found == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// A value of this form: `Some(None)` when it is absent, `None` when it is at fault.
+    fn parsed<T, E: Display>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+        faults: &Faults,
+    ) -> Option<Option<T>> {
+        match self.last(name) {
+            None => Some(None),
+            Some(text) => faults.root().member(name).check(parse(text)).map(Some),
+        }
     }
 
     /// An integer within bounds: `Some(None)` when it is absent, `None` when it is at fault.

@@ -33,6 +33,10 @@ view! {
         evidence: Option<&'a RawValue> = evidence,
         /// ID of the API key or user that sent the verdict.
         key_id: ObjectId = entry.key_id,
+        /// ID of the silence that kept the trigger from being delivered, or null; absent for verdicts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        silence_id: Option<Option<ObjectId>> =
+            (entry.kind == HistoryKind::Trigger).then_some(entry.silence_id),
     }
 }
 

@@ -34,6 +34,10 @@ view! {
         webhooks: String = token(run, revisions.webhooks),
         /// API keys; use of a key does not count as a change.
         keys: String = token(run, revisions.keys),
+        /// Silences; that one ends by itself does not count as a change.
+        silences: String = token(run, revisions.silences),
+        /// Annotations.
+        annotations: String = token(run, revisions.annotations),
     }
 }
 

@@ -23,7 +23,7 @@ pub use list::{List, Patch};
 pub use number::{Integer, Number, shown_number};
 pub use rule::Rule;
 pub use schema::Fields;
-pub use text::{Email, Moment, NewPassword, Secret, Text, Trimmed, email};
+pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, email};
 pub use words::*;
 
 /// The name of a bucket or a key.

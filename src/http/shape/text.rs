@@ -22,6 +22,10 @@ pub struct Trimmed<const MAX: usize>(pub String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text<const MAX: usize>(pub String);
 
+/// Free text of 1 to `MAX` characters, kept as sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note<const MAX: usize>(pub String);
+
 /// A timestamp in ISO 8601, as nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(pub i64);
@@ -54,6 +58,7 @@ from_text! {
     ObjectId, str::parse;
     Trimmed<MAX> where [const MAX: usize], |text| trimmed(text, MAX).map(Self);
     Text<MAX> where [const MAX: usize], |text| bounded(text, MAX).map(Self);
+    Note<MAX> where [const MAX: usize], |text| note(text, MAX).map(Self);
     Moment, |text| timestamp::parse(text).map(Self);
     Email, |text| email(text).map(Self);
     NewPassword, |text| password(text).map(Self);
@@ -65,6 +70,7 @@ from_text! {
 
 described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
 described!(Text<MAX> where [const MAX: usize], format!("Text{MAX}"), text(0, MAX));
+described!(Note<MAX> where [const MAX: usize], format!("Note{MAX}"), text(1, MAX));
 described!(Moment, "Timestamp", Timestamp::schema());
 described!(
     Email,
@@ -96,6 +102,13 @@ fn bounded(text: &str, chars_max: usize) -> Result<String, String> {
     match text.chars().count() {
         chars if chars > chars_max => Err(format!("must have at most {chars_max} characters, not {chars}")),
         _ => Ok(text.to_owned()),
+    }
+}
+
+fn note(text: &str, chars_max: usize) -> Result<String, String> {
+    match text {
+        "" => Err("must not be empty".to_owned()),
+        text => bounded(text, chars_max),
     }
 }
 

@@ -120,6 +120,8 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     Ids {
         rule: bucket.evaluated_rule("judged", &source),
         plain_rule: plain_rule(bucket, &source),
+        silence: bucket.silence(),
+        annotation: bucket.annotation(),
         bucket: bucket.id.clone(),
         source,
         key: bucket_key(bucket).0,
@@ -139,6 +141,8 @@ fn delete_each(bucket: &Bucket, ids: &Ids) {
     for rule in [&ids.rule, &ids.plain_rule] {
         admin(&format!("/api/alerts/{rule}"));
     }
+    admin(&format!("/api/silences/{}", ids.silence));
+    admin(&format!("/api/annotations/{}", ids.annotation));
     admin(&format!("/api/buckets/{}/sources/{}", ids.bucket, ids.source));
     admin(&format!("/api/buckets/{}/keys/{}", ids.bucket, ids.key));
     admin(&format!("/api/organization/keys/{}", ids.organization_key));

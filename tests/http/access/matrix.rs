@@ -85,6 +85,10 @@ fn disposable_ids(scene: &Scene, route: &Route) -> Ids {
         ids.plain_rule = callers::plain_rule(&scene.bucket, &ids.source);
     } else if route.path.contains("{rule}") {
         ids.rule = scene.bucket.evaluated_rule("expendable", &ids.source);
+    } else if route.path.ends_with("{silence}") {
+        ids.silence = scene.bucket.silence();
+    } else if route.path.ends_with("{annotation}") {
+        ids.annotation = scene.bucket.annotation();
     } else if route.path.ends_with("{webhook}") {
         ids.webhook = callers::webhook(&scene.account).0;
     } else {
@@ -151,6 +155,8 @@ fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
             format!("/api/buckets/{}", ids.bucket),
             format!("/api/buckets/{}/sources/{}", ids.bucket, ids.source),
             format!("/api/alerts/{}", ids.plain_rule),
+            format!("/api/silences/{}", ids.silence),
+            format!("/api/annotations/{}", ids.annotation),
             format!("/api/webhooks/{}", ids.webhook),
         ] {
             show(&path).expect(200, "an object that was not deleted is there");

@@ -85,6 +85,10 @@ fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
         .send()
         .expect(201, "a webhook");
     assert_eq!(changed(&account, &mut before), ["webhooks"]);
+    bucket.silence();
+    assert_eq!(changed(&account, &mut before), ["silences"]);
+    bucket.annotation();
+    assert_eq!(changed(&account, &mut before), ["annotations"]);
     let rename = account
         .client
         .request("PATCH", "/api/organization")
@@ -109,7 +113,15 @@ fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
         .key(&account.admin)
         .send()
         .expect(200, "deleted");
-    let all = ["buckets", "keys", "rules", "sources", "webhooks"];
+    let all = [
+        "annotations",
+        "buckets",
+        "keys",
+        "rules",
+        "silences",
+        "sources",
+        "webhooks",
+    ];
     assert_eq!(changed(&account, &mut before), all, "what is gone with a bucket");
     server.stop();
     server.launch();

@@ -49,6 +49,9 @@ const NAMED: &[(&str, &[&str])] = &[
         &["bucketId", "dataSourceId", "name", "status", "condition"],
     ),
     ("PATCH /api/alerts/{plainRule}", &["name", "status", "condition"]),
+    ("POST /api/silences", &["bucketId"]),
+    ("POST /api/annotations", &["bucketId", "dataSourceId"]),
+    ("PATCH /api/annotations/{annotation}", &["dataSourceId"]),
     ("POST /api/webhooks", &["bucketId", "status", "secret"]),
     ("PATCH /api/webhooks/{webhook}", &["bucketId", "status", "secret"]),
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
@@ -136,6 +139,8 @@ impl Scene {
             plain_rule: self.bucket.rule(&json!({
                 "dataSourceId": self.source, "name": "plain", "naturalLanguageQuery": "level > 5",
             })),
+            silence: self.bucket.silence(),
+            annotation: self.bucket.annotation(),
             webhook: text(&webhook, "/_id"),
             organization: self.account.organization_id.clone(),
             ..Ids::all(UNKNOWN_ID)

@@ -1,0 +1,205 @@
+/** The annotations in the range under the chart: a new one, and the end of one. */
+import { useState } from "preact/hooks";
+import { createAnnotation, deleteAnnotation } from "../api/annotations";
+import { formatTime } from "../app/format";
+import { useAction } from "../app/load";
+import { notify } from "../app/notices";
+import type { Zone } from "../app/preferences";
+import { Button } from "../parts/button";
+import { Confirm, Dialog } from "../parts/dialog";
+import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { Section } from "../parts/page";
+import { Time } from "../parts/show";
+import type { PlacedNote } from "./annotations";
+import type { Catalog } from "./catalog";
+import { momentOf } from "./moment";
+import type { FieldRef } from "./state";
+
+const SHOWN_MAX = 12;
+
+interface AnnotationsProps {
+  notes: PlacedNote[];
+  fields: FieldRef[];
+  catalog: Catalog;
+  /** Where a new one is put at first: at the cursor, else at the end of the range. */
+  at: number;
+  zone: Zone;
+  onChanged: () => void;
+}
+
+export function Annotations({ notes, fields, catalog, at, zone, onChanged }: AnnotationsProps) {
+  const [adding, setAdding] = useState<number | null>(null);
+  const [deleting, setDeleting] = useState<PlacedNote | null>(null);
+  return (
+    <Section
+      title="Annotations in this range"
+      actions={
+        <Button icon="plus" small onClick={() => setAdding(at)}>
+          Annotate
+        </Button>
+      }
+    >
+      {notes.length === 0 ? (
+        <p class="hint">None. Note what happened, so that whoever looks at the chart knows.</p>
+      ) : (
+        <ul class="mark-list" aria-label="Annotations">
+          {notes
+            .slice(-SHOWN_MAX)
+            .reverse()
+            .map((note) => (
+              <li key={note.id}>
+                <span class="note-text">{note.text}</span>
+                <Time at={note.annotation.at} />
+                {note.annotation.until !== null && (
+                  <>
+                    <span aria-label="to">–</span>
+                    <Time at={note.annotation.until} />
+                  </>
+                )}
+                <Button small look="quiet" onClick={() => setDeleting(note)}>
+                  Delete
+                </Button>
+              </li>
+            ))}
+        </ul>
+      )}
+      {notes.length > SHOWN_MAX && (
+        <p class="hint">
+          The newest {SHOWN_MAX} of {notes.length}; the chart shows all.
+        </p>
+      )}
+      {adding !== null && (
+        <AnnotationForm
+          fields={fields}
+          catalog={catalog}
+          at={adding}
+          zone={zone}
+          onClose={() => setAdding(null)}
+          onDone={() => {
+            setAdding(null);
+            onChanged();
+          }}
+        />
+      )}
+      {deleting !== null && (
+        <Confirm
+          title="Delete annotation"
+          action="Delete annotation"
+          onClose={() => setDeleting(null)}
+          onConfirm={async () => {
+            await deleteAnnotation(deleting.id);
+            notify("Annotation deleted.");
+            setDeleting(null);
+            onChanged();
+          }}
+        >
+          <p class="note-text">{deleting.text}</p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+interface FormProps {
+  fields: FieldRef[];
+  catalog: Catalog;
+  at: number;
+  zone: Zone;
+  onDone: () => void;
+  onClose: () => void;
+}
+
+/** What a note can be about: each source on the chart, and its bucket. */
+function subjectsOf(fields: FieldRef[], catalog: Catalog) {
+  const sources = [...new Map(fields.map((ref) => [ref.sourceId, ref])).values()];
+  const buckets = [...new Set(fields.map((ref) => ref.bucketId))];
+  return [
+    ...sources.map(({ bucketId, sourceId }) => ({
+      value: `${bucketId} ${sourceId}`,
+      label: catalog.byId.get(sourceId)?.name ?? sourceId,
+    })),
+    ...buckets.map((bucketId) => ({
+      value: bucketId,
+      label: `all of ${catalog.buckets.find(({ bucket }) => bucket._id === bucketId)?.bucket.name ?? bucketId}`,
+    })),
+  ];
+}
+
+const NO_TIME = "must be a time such as now-2h or 2026-01-31 14:30";
+
+function AnnotationForm({ fields, catalog, at, zone, onDone, onClose }: FormProps) {
+  const subjects = subjectsOf(fields, catalog);
+  const [subject, setSubject] = useState(subjects[0]?.value ?? "");
+  const [text, setText] = useState("");
+  const [from, setFrom] = useState(() => formatTime(at, zone));
+  const [until, setUntil] = useState("");
+  const [faults, setFaults] = useState<{ at: string | null; until: string | null }>({ at: null, until: null });
+  const { run, running, error } = useAction(async () => {
+    const [begin, end] = [moment(from, "from"), moment(until, "to")];
+    const isOpen = until.trim() === "";
+    setFaults({ at: begin === null ? NO_TIME : null, until: end === null && !isOpen ? NO_TIME : null });
+    if (begin === null || (end === null && !isOpen)) return;
+    const [bucketId = "", dataSourceId] = subject.split(" ");
+    await createAnnotation({
+      bucketId,
+      ...(dataSourceId === undefined ? {} : { dataSourceId }),
+      at: new Date(begin).toISOString(),
+      ...(end === null ? {} : { until: new Date(end).toISOString() }),
+      text,
+    });
+    notify("Annotation added.");
+    onDone();
+  });
+  const moment = (typed: string, edge: "from" | "to") => momentOf(typed.trim(), zone, Date.now(), edge);
+  return (
+    <Dialog title="New annotation" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="Text"
+          value={text}
+          onInput={setText}
+          required
+          maxLength={2000}
+          fault={faultAt(error, "text")}
+        />
+        <SelectField
+          label="About"
+          value={subject}
+          onChange={setSubject}
+          options={subjects}
+          fault={faultAt(error, "dataSourceId")}
+        />
+        <div class="form-grid">
+          <TextField
+            label="At"
+            value={from}
+            onInput={setFrom}
+            required
+            mono
+            fault={faults.at ?? faultAt(error, "at")}
+          />
+          <TextField
+            label="Until"
+            value={until}
+            onInput={setUntil}
+            mono
+            hint="Empty for a moment"
+            fault={faults.until ?? faultAt(error, "until")}
+          />
+        </div>
+        <ErrorBox error={error} shownAt={(path) => ["text", "dataSourceId", "at", "until"].includes(path)} />
+        <div class="actions end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={running}>
+            Add annotation
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
