@@ -58,6 +58,8 @@ fn source() -> Arc<Source> {
         schema_mode: SchemaMode::Strict,
         downsampling: true,
         status: SourceStatus::Active,
+        expected_interval_seconds: None,
+        stale_since_ns: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     })

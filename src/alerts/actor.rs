@@ -233,14 +233,14 @@ impl RuleActor {
     ) {
         self.recording -= 1;
         self.place(rule_id, false);
-        match (outcome, then) {
-            (Ok(()), then) => {
+        match outcome {
+            Ok(()) => {
                 (self.dependencies.owed)(deliveries);
                 if let Some(decide) = then {
                     self.parked.entry(rule_id).or_default().push_front(decide);
                 }
             }
-            (Err(error), then) => {
+            Err(error) => {
                 let monotonic_ns = self.dependencies.clock.monotonic_ns();
                 self.paused_until_ns = monotonic_ns.saturating_add(REFUSED_PAUSE_NS);
                 if let Some(decide) = then {
@@ -342,10 +342,8 @@ impl Handler<RuleMessage> for RuleActor {
                 done,
             } => {
                 self.place(rule_id, is_verdict && outcome.is_ok());
-                if outcome.is_ok() {
-                    if !deliveries.is_empty() {
-                        (self.dependencies.owed)(deliveries);
-                    }
+                if outcome.is_ok() && !deliveries.is_empty() {
+                    (self.dependencies.owed)(deliveries);
                 }
                 done(outcome.map_err(ServiceError::from));
                 self.resume(rule_id, context);

@@ -127,9 +127,9 @@ impl Catalog {
         for event in events {
             self.queue_deliveries(&event.deliveries, event.fan_out.as_ref());
         }
-        let rooms = events.iter().filter_map(|event| event.room);
+        let mut rooms = events.iter().filter_map(|event| event.room);
         // They are of one organization.
-        if let Some(room) = rooms.last() {
+        if let Some(room) = rooms.next_back() {
             let stay = events.iter().flat_map(|event| event.ids()).collect();
             self.make_room(&room, &stay, at_ns);
         }
