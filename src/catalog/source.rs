@@ -28,7 +28,7 @@ names!(SourceStatus: Active => "active", Inactive => "inactive");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Freshness {
-    /// The newest point is not older than [`STALE_INTERVALS`] intervals.
+    /// The newest point is not older than three expected intervals.
     Fresh,
     /// It is.
     Stale,
