@@ -16,7 +16,7 @@ test("a note is added at the cursor, shown over its line, and deleted", async ({
   // One about another source, and one outside of the range.
   const before = new Date(Date.now() - 9 * 3_600_000).toISOString();
   await call(account, "POST", "/api/annotations", { bucketId: world.bucketId, at: before, text: "yesterday's news" });
-  await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=3h`);
+  await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
   const section = page.getByRole("region", { name: "Annotations in this range" });
   await expect(section.getByRole("listitem")).toHaveCount(1);
   await expect(section.getByRole("listitem")).toContainText(text);

@@ -124,7 +124,11 @@ impl Endpoint {
     fn shared_errors(&self, has_body: bool) -> impl Iterator<Item = ErrorKind> {
         let has_credential = self.security != json!([]);
         let may_be_invalid = has_credential || has_body || !self.parameters.is_empty();
-        let may_be_missing = self.path.contains('{') || self.is_operators() || (has_credential && has_body);
+        let names_an_id = |parameter: &Value| parameter["schema"]["$ref"] == "#/components/schemas/ObjectId";
+        let may_be_missing = self.path.contains('{')
+            || self.is_operators()
+            || (has_credential && has_body)
+            || self.parameters.iter().any(names_an_id);
         let shared = [
             (ErrorKind::Validation, may_be_invalid),
             (ErrorKind::Unauthorized, has_credential),

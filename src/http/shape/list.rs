@@ -53,7 +53,11 @@ impl<T: ToSchema, const MIN: usize, const MAX: usize> PartialSchema for List<T, 
 
 impl<T: ToSchema, const MIN: usize, const MAX: usize> ToSchema for List<T, MIN, MAX> {
     fn name() -> Cow<'static, str> {
-        Cow::Owned(format!("{}List", T::name()))
+        // Lists of one type may have different bounds.
+        Cow::Owned(match MAX {
+            usize::MAX => format!("{}List", T::name()),
+            _ => format!("{}List{MAX}", T::name()),
+        })
     }
 
     fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
