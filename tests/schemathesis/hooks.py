@@ -123,6 +123,11 @@ def prepared_member(name, member):
         return choice(member, ["Europe/Stockholm", "Etc/GMT+5"])
     if name == "cursor":
         return {"type": "null"}
+    # The other formats of webhooks need members of their own, which do not go with these.
+    if name == "format":
+        return choice(member, ["standard", "slack", "teams", "ntfy"])
+    if name in ("template", "routingKey"):
+        return {"type": "null"}
     if name == "expiresAt":
         return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
     if name == "until":
