@@ -111,14 +111,17 @@ impl RuleActor {
         rules.into_iter().for_each(|id| self.place(id, false));
     }
 
+    fn rule(&self, rule_id: ObjectId) -> Option<Arc<Rule>> {
+        let catalog = &self.dependencies.catalog;
+        catalog.read(|catalog| catalog.rule(rule_id).cloned())
+    }
+
     /// Updates the rule's entries in the schedule and in the moments from the catalog. Only a verdict ends the rule's claim.
     fn place(&mut self, rule_id: ObjectId, ends_claim: bool) {
-        let next = |rule: &Arc<Rule>| moment::next(rule, self.seen_ns).map(Moment::at_ns);
-        let at_ns = self
-            .dependencies
-            .catalog
-            .read(|catalog| catalog.rule(rule_id).and_then(next));
-        self.moments.set(rule_id, at_ns);
+        let next = self
+            .rule(rule_id)
+            .and_then(|rule| moment::next(&rule, self.seen_ns));
+        self.moments.set(rule_id, next.map(Moment::at_ns));
         let found = self.dependencies.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
             let bucket = catalog.bucket(rule.bucket_id)?;
@@ -145,10 +148,7 @@ impl RuleActor {
 
     fn change(&mut self, rule_id: ObjectId, decide: Decide, context: &mut Context<Self>) {
         let now_ns = self.now_ns();
-        let rule = self
-            .dependencies
-            .catalog
-            .read(|catalog| catalog.rule(rule_id).cloned());
+        let rule = self.rule(rule_id);
         if let Some(rule) = &rule
             && let Some(moment) = moment::reached(rule, now_ns)
         {
@@ -210,10 +210,7 @@ impl RuleActor {
             if self.parked.contains_key(&rule_id) {
                 continue;
             }
-            let rule = self
-                .dependencies
-                .catalog
-                .read(|catalog| catalog.rule(rule_id).cloned());
+            let rule = self.rule(rule_id);
             // A rule that is gone was deleted with its bucket or source.
             let reached = rule.and_then(|rule| Some((moment::reached(&rule, now_ns)?, rule)));
             match reached {
@@ -255,10 +252,7 @@ impl RuleActor {
     /// Answers a change without making it, unless it changes nothing.
     fn refuse(&mut self, rule_id: ObjectId, decide: Decide, error: JournalError) {
         let now_ns = self.now_ns();
-        let rule = self
-            .dependencies
-            .catalog
-            .read(|catalog| catalog.rule(rule_id).cloned());
+        let rule = self.rule(rule_id);
         let (decision, done) = decide(rule.as_ref(), now_ns);
         done(match decision.command {
             Some(_) => Err(error.into()),
