@@ -118,18 +118,19 @@ impl RuleActor {
 
     /// Updates the rule's entries in the schedule and in the moments from the catalog. Only a verdict ends the rule's claim.
     fn place(&mut self, rule_id: ObjectId, ends_claim: bool) {
-        let next = self
-            .rule(rule_id)
-            .and_then(|rule| moment::next(&rule, self.seen_ns));
-        self.moments.set(rule_id, next.map(Moment::at_ns));
-        let found = self.dependencies.catalog.read(|catalog| {
-            let rule = catalog.rule(rule_id)?;
-            let bucket = catalog.bucket(rule.bucket_id)?;
-            let interval_ns = rule.settings.evaluation.as_ref()?.interval_ns();
-            let is_active = rule.settings.status == RuleStatus::Active;
-            let due_at_ns = due_at_ns(&rule.runtime, interval_ns, self.seen_ns);
-            is_active.then_some((bucket.organization_id, (due_at_ns, rule.ordinal, rule_id)))
+        let (moment, found) = self.dependencies.catalog.read(|catalog| {
+            let rule = catalog.rule(rule_id);
+            let moment = rule.and_then(|rule| moment::next(rule, self.seen_ns));
+            let turn = |rule: &Arc<Rule>| {
+                let bucket = catalog.bucket(rule.bucket_id)?;
+                let interval_ns = rule.settings.evaluation.as_ref()?.interval_ns();
+                let is_active = rule.settings.status == RuleStatus::Active;
+                let due_at_ns = due_at_ns(&rule.runtime, interval_ns, self.seen_ns);
+                is_active.then_some((bucket.organization_id, (due_at_ns, rule.ordinal, rule_id)))
+            };
+            (moment, rule.and_then(turn))
         });
+        self.moments.set(rule_id, moment.map(Moment::at_ns));
         match found {
             Some((organization_id, turn)) => self.schedule.put(organization_id, turn, ends_claim),
             None => self.schedule.remove(rule_id),

@@ -48,8 +48,8 @@ export interface Rule {
   lastEvaluatedAt: string | null;
   conditionClearedAt: string | null;
   nextDueAt: string | null;
-  /** Who knows that it has fired; null once it is armed again. */
   overdue: boolean;
+  /** Who knows that it has fired; null once it is armed again. */
   acknowledgement: { at: string; by: string; note: string | null } | null;
   lastTriggeredAt: string | null;
   createdAt: string;
