@@ -25,7 +25,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       const confirmed = faults.filter((fault) => secondRun.includes(fault));
       if (confirmed.length > 0) found[name] = confirmed;
     };
-    for (const hash of ["#/login", "#/signup"]) {
+    for (const hash of ["#/login", "#/signup", "#/invitation/inv_x", "#/reset/rst_x"]) {
       await page.goto(`${service.url}/${hash}`);
       await expect(page.locator("h1")).toBeVisible();
       // The page requests whether sign-up is open; the answer changes the layout under test.

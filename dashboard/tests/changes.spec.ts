@@ -25,7 +25,7 @@ test("a rule is paused, resumed and changed, and keeps its state", async ({ page
   await page.getByRole("button", { name: "Resume" }).click();
   await expect(page.locator(".figures").first()).toContainText("firing");
   await page.getByRole("link", { name: "Edit" }).click();
-  await page.getByLabel("Clears after (seconds)").fill("0");
+  await page.getByLabel("Clears after").fill("0");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Pump 1 shakes" })).toBeVisible();
   await expect(page.locator(".figures").first()).toContainText("firing");

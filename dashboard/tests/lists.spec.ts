@@ -64,7 +64,9 @@ test.describe("on a phone", () => {
         const wide = [...document.querySelectorAll(".table-frame")].filter(
           (frame) => frame.scrollWidth > frame.clientWidth,
         );
-        const pressed = "button, input:not([type=checkbox]), select, summary, a.button, nav a, .check, .table-frame a";
+        // A file is chosen by pressing the label.
+        const pressed =
+          "button, input:not([type=checkbox], [type=file]), label.button, select, summary, a.button, nav a, .check, .table-frame a";
         const low = [...document.querySelectorAll(pressed)].filter((element) => {
           const { width, height } = element.getBoundingClientRect();
           return width > 0 && height < 40;

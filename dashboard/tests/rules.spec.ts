@@ -79,6 +79,44 @@ test("the form takes only what can fire, and its words are made of the parameter
   ]);
 });
 
+test("lengths are typed with their units, and steps with suggestions", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await createWorld(account);
+  await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
+  await page.getByLabel("Name", { exact: true }).fill("Shakes");
+  await page.getByLabel("Field", { exact: true }).selectOption("mode");
+  await expect(page.getByLabel("Rows", { exact: true }).locator("option")).toHaveText([
+    "points",
+    "count",
+    "distinct",
+    "first",
+    "last",
+  ]);
+  await page.getByLabel("Field", { exact: true }).selectOption("vibration");
+  await page.getByLabel("Rows", { exact: true }).selectOption("p95");
+  await page.getByLabel("Step", { exact: true }).fill("9x");
+  await expect(page.getByText("Must be a step such as 15m, hour or day, not 9x.")).toBeVisible();
+  await page.getByLabel("Step", { exact: true }).fill("10m");
+  await page.getByLabel("Value (mm/s)").fill("5");
+  await expect(page.getByLabel("Window", { exact: true })).toHaveValue("5m");
+  await page.getByLabel("Window", { exact: true }).fill("an hour");
+  await expect(page.getByText("Must be a length such as 90s, 5m or 2h, not an hour.")).toBeVisible();
+  await page.getByLabel("Window", { exact: true }).fill("1h 30m");
+  await page.getByLabel("Own window", { exact: true }).fill("2h");
+  await page.getByLabel("Evaluated every", { exact: true }).fill("90");
+  await expect(page.getByText("1 min 30 s")).toBeVisible();
+  await page.getByRole("button", { name: "Create rule" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Shakes" })).toBeVisible();
+  const id = /rules\/([0-9a-f]{24})/.exec(page.url())![1]!;
+  expect(await read(account, id)).toMatchObject({
+    evaluation: {
+      intervalSeconds: 90,
+      windowSeconds: 5_400,
+      inputs: [{ field: "vibration", aggregation: "p95", groupBy: "10m", windowSeconds: 7_200 }],
+    },
+  });
+});
+
 test("words of another client that say something else are shown as such, and made anew", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await createWorld(account);
@@ -102,7 +140,8 @@ test("a step of another client that is not offered is kept", async ({ page, serv
   await open(page, account, `#/rules/${id}`);
   await expect(page.getByRole("cell", { name: "range by 15m" })).toBeVisible();
   await page.getByRole("link", { name: "Edit" }).first().click();
-  await expect(page.getByLabel("Rows", { exact: true })).toHaveValue("range 15m");
+  await expect(page.getByLabel("Rows", { exact: true })).toHaveValue("range");
+  await expect(page.getByLabel("Step", { exact: true })).toHaveValue("15m");
   await page.getByLabel("Name", { exact: true }).fill("Odder");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Odder" })).toBeVisible();

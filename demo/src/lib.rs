@@ -1,10 +1,11 @@
 //! The contents of `tidewatch demo`: an organization with a simulated plant and recorded series, live points, rules,
-//! the reference evaluator and a webhook receiver.
+//! a board, the reference evaluator and a webhook receiver.
 //!
 //! It uses only the public HTTP API of the server, like any other client. Called by the command line, which starts the
 //! server on [`Demo::data_dir`].
 
 mod api;
+mod board;
 mod data_dir;
 mod feed;
 mod plant;
@@ -120,8 +121,9 @@ impl Demo {
         feed.send_newest().await?;
         rules::add_webhooks(&site.owner, self.receiver.address, &self.secret).await?;
         rules::add_rules(&site).await?;
+        let board = board::add_board(&site).await?;
 
-        let text = welcome::text(&base, &password, &site, &self.data_dir);
+        let text = welcome::text(&base, &password, &site, &board, &self.data_dir);
         // The reader may be gone.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 

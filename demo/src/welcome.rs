@@ -4,8 +4,8 @@ use crate::data_dir::DataDir;
 use crate::plant::Sensor;
 use crate::site::{EMAIL, Site};
 
-/// The text printed on standard output. `base` is `http://ADDR:PORT`.
-pub fn text(base: &str, password: &str, site: &Site, data_dir: &DataDir) -> String {
+/// The text printed on standard output. `base` is `http://ADDR:PORT`, `board` the id of the board.
+pub fn text(base: &str, password: &str, site: &Site, board: &str, data_dir: &DataDir) -> String {
     let (bucket, pump) = (&site.bucket, site.source(Sensor::MainPump.name()));
     let vibration = format!("f={bucket}.{pump}.vibration");
     let bearing = format!("f={bucket}.{pump}.bearing_temperature");
@@ -22,6 +22,7 @@ pub fn text(base: &str, password: &str, site: &Site, data_dir: &DataDir) -> Stri
   password  {password}
 
 Look first at
+  the control room      {base}/#/boards/{board}
   a pump, live          {base}/#/explore?{vibration}&r=15m&live=1
   its bearing's month   {base}/#/explore?{vibration}&{bearing}&r=30d
   rules, one firing     {base}/#/rules

@@ -1,11 +1,16 @@
-/** Sign-up, log-in and the password. */
+/** Sign-up, log-in, links that lead to an account, and the password. */
 import { request } from "./client";
 import type { Organization } from "./organization";
+
+/** What a member may do; each role may do what those before it may. */
+export const ROLES = ["viewer", "editor", "owner"] as const;
+export type Role = (typeof ROLES)[number];
 
 export interface User {
   _id: string;
   email: string;
   name: string;
+  role: Role;
 }
 
 export interface Account {
@@ -33,6 +38,14 @@ export const signUp = (body: SignUp) => request<SignedIn>("POST", "/api/auth/sig
 
 export const logIn = (email: string, password: string) =>
   request<SignedIn>("POST", "/api/auth/login", { body: { email, password }, anonymous: true });
+
+/** Makes the account of an invited person; the link names the address. */
+export const acceptInvitation = (body: { token: string; name: string; password: string }) =>
+  request<SignedIn>("POST", "/api/auth/invitations/accept", { body, anonymous: true });
+
+/** Sets a new password with an owner's link. */
+export const resetPassword = (token: string, newPassword: string) =>
+  request<SignedIn>("POST", "/api/auth/reset", { body: { token, newPassword }, anonymous: true });
 
 export const whoAmI = () => request<Account>("GET", "/api/auth/me");
 

@@ -9,7 +9,9 @@ export type Kind =
   | "webhooks"
   | "keys"
   | "silences"
-  | "annotations";
+  | "annotations"
+  | "boards"
+  | "members";
 export type Versions = Record<Kind, string>;
 
 /** Null when nothing has changed since the answer with this tag. */

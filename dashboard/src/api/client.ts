@@ -42,12 +42,13 @@ interface RequestOptions {
   anonymous?: boolean;
   /** A credential instead of the session's cookie, which is neither sent nor set; null for none at all. */
   bearer?: string | null;
+  headers?: Record<string, string>;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Requests that read although they are POSTs. */
-const READS = new Set(["/api/data/query"]);
+const READS = new Set(["/api/data/query", "/api/alerts/backtest/verdicts"]);
 
 let refused: () => void = () => undefined;
 let mutated: () => void = () => undefined;
@@ -91,11 +92,7 @@ export async function readUnless<T>(
   return { body: await bodyOf<T>(response, options), etag: response.headers.get("ETag") };
 }
 
-interface ExchangeOptions extends RequestOptions {
-  headers?: Record<string, string>;
-}
-
-async function exchange(method: Method, path: string, options: ExchangeOptions): Promise<Response> {
+async function exchange(method: Method, path: string, options: RequestOptions): Promise<Response> {
   const headers = new Headers({ Accept: "application/json", ...options.headers });
   const credentials = options.bearer === undefined ? "same-origin" : "omit";
   const init: RequestInit = { method, headers, cache: "no-store", credentials };

@@ -14,7 +14,7 @@ export const EVENTS = [
 export type Event = (typeof EVENTS)[number];
 
 /** Forms of deliveries. */
-export const FORMATS = ["standard", "slack", "teams", "ntfy", "pagerduty", "template"] as const;
+export const FORMATS = ["standard", "slack", "teams", "ntfy", "pagerduty", "email", "template"] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface Webhook {

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { AccountPage } from "../pages/account";
 import { BucketPage } from "../pages/bucket";
 import { BucketsPage } from "../pages/buckets";
+import { InvitationPage, ResetPage } from "../pages/links";
 import { OrganizationPage } from "../pages/organization";
 import { OverviewPage } from "../pages/overview";
 import { RulePage } from "../pages/rule";
@@ -31,6 +32,10 @@ const IDLE_MS = 1500;
 /** Chart and explorer are a third of the script, and the login page needs none of it. */
 const explorer = () => import("../explorer/page").then((module) => module.ExplorerPage);
 
+/** The pages of boards, of which the page of a link is one. */
+const boards = () => import("../boards/section").then((module) => module.BoardsSection);
+const shared = () => import("../boards/section").then((module) => module.SharedPage);
+
 /** For few of those who open the dashboard. */
 const operator = () => import("../pages/operator").then((module) => module.OperatorPage);
 
@@ -49,6 +54,11 @@ export function App() {
   }, [charting, userId]);
   // Of the server, not of an organization: whoever is logged in, or nobody.
   if (path[0] === "operator") return <Deferred load={operator} title="Operator" />;
+  // For whoever has the link, logged in or not.
+  if (path[0] === "shared") return <Deferred load={shared} title="Board" />;
+  // Whoever follows a link may be logged in as somebody else, or as nobody.
+  if (path[0] === "invitation" && path[1] !== undefined) return <InvitationPage key={path[1]} token={path[1]} />;
+  if (path[0] === "reset" && path[1] !== undefined) return <ResetPage key={path[1]} token={path[1]} />;
   if (current === undefined) return null;
   if (current === null) return <SignInPage wanted={path[0] === "signup"} />;
   return (
@@ -71,6 +81,8 @@ function pageOf(path: string[]): ComponentChildren {
       return <OverviewPage />;
     case "explore":
       return <Deferred load={explorer} title="Explorer" />;
+    case "boards":
+      return <Deferred load={boards} title="Boards" />;
     case "buckets":
       if (id === undefined) return <BucketsPage />;
       if (part === "sources" && partId === "new") return <NewSourcePage bucketId={id} />;

@@ -22,7 +22,10 @@ export const sessionNotice = createStore<string | null>(null);
 /** `undefined` until the server has said who it is. */
 export const session = createStore<Session | null | undefined>(null);
 
-/** A session that is used goes on: one that is older is replaced by a new one, as long as a page is open. */
+/**
+ * A session that is used goes on: the server renews the cookie with any answer in the second half of its life. What is older
+ * than this is renewed here, as long as a page is open, so that the page knows when the cookie ends.
+ */
 const RENEWED_AFTER_MS = 3_600_000;
 const RENEWAL_CHECK_MS = 60_000;
 

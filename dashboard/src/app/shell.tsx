@@ -18,6 +18,7 @@ import { useStore } from "./store";
 const SECTIONS: { path: string; label: string; icon: IconName }[] = [
   { path: "", label: "Overview", icon: "overview" },
   { path: "explore", label: "Explorer", icon: "explore" },
+  { path: "boards", label: "Boards", icon: "boards" },
   { path: "buckets", label: "Buckets", icon: "buckets" },
   { path: "rules", label: "Alert rules", icon: "rules" },
   { path: "webhooks", label: "Webhooks", icon: "webhooks" },

@@ -10,6 +10,8 @@ export interface ChartNote {
   /** The end of one that lasts. */
   until: number | null;
   text: string;
+  /** What it is called; an annotation when absent. */
+  called?: string;
 }
 
 const BAND_OPACITY = 0.12;
@@ -47,7 +49,7 @@ export function placeNotes(chart: uPlot, notes: readonly ChartNote[]): void {
   for (const element of chart.over.querySelectorAll<HTMLElement>(".plot-note")) {
     present.set(element.dataset["note"] ?? "", element);
   }
-  for (const { id, at, until, text } of notes) {
+  for (const { id, at, until, text, called = "Annotation" } of notes) {
     const [left, right] = [chart.valToPos(at, "x"), chart.valToPos(until ?? at, "x")];
     if (right < 0 || left > width) continue;
     const element = present.get(id) ?? made(chart, id);
@@ -56,7 +58,7 @@ export function placeNotes(chart: uPlot, notes: readonly ChartNote[]): void {
     const x = Math.max(0, left);
     element.style.left = `${Math.round(x)}px`;
     element.classList.toggle("leftward", x > width * TEXT_LEFT_FROM);
-    element.setAttribute("aria-label", `Annotation: ${text}`);
+    element.setAttribute("aria-label", `${called}: ${text}`);
     element.firstElementChild!.textContent = text;
   }
   for (const element of present.values()) element.remove();

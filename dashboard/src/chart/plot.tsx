@@ -11,6 +11,7 @@ import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./a
 import { drawMarks, type ChartMark } from "./marks";
 import { drawNotes, placeNotes, type ChartNote } from "./notes";
 import { lookOf } from "./palette";
+import { drawZones, rangeWith, type Zone as FiringZone } from "./zones";
 import { drawBand, linePaths } from "./paths";
 import { followTouches } from "./touch";
 
@@ -21,6 +22,8 @@ export interface PlotProps {
   span: Span;
   marks: readonly ChartMark[];
   notes: readonly ChartNote[];
+  /** Where the values of the first line make a rule fire. */
+  zones?: readonly FiringZone[];
   zone: Zone;
   theme: "light" | "dark";
   height: number;
@@ -39,13 +42,14 @@ const BAND_EDGE_PX = 0.75;
 const DENSE_PER_PX = 1 / 2;
 /** Half of the longest label of the time axis. */
 const LAST_LABEL_PX = 36;
+const NO_ZONES: readonly FiringZone[] = [];
 
 export function Plot(props: PlotProps) {
   const holder = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const latest = useRef(props);
   latest.current = props;
-  const { lines, hidden, span, marks, notes, zone, theme, height } = props;
+  const { lines, hidden, span, marks, notes, zones = NO_ZONES, zone, theme, height } = props;
 
   const table = useMemo(() => aligned(lines), [lines]);
   /** The moment of the cursor of the chart before this one: zooming in may need a new chart. */
@@ -102,7 +106,7 @@ export function Plot(props: PlotProps) {
       }
     }
     made.setData(dataOf(table), true);
-  }, [table, hidden, span.from, span.to, shape]);
+  }, [table, hidden, span.from, span.to, zones, shape]);
 
   useLayoutEffect(() => chart.current?.redraw(false), [marks, notes]);
   useLayoutEffect(() => chart.current?.setSize({ width: chart.current.width, height }), [height]);
@@ -154,7 +158,14 @@ function optionsOf(
     x: { time: true, range: () => [latest.current.span.from, latest.current.span.to] },
     switch: { range: [-0.15, 1.15] },
   };
-  for (const line of lines) if (line.type !== "boolean") scales[scaleOf(line)] = { range: valueRange };
+  for (const line of lines) {
+    if (line.type === "boolean") continue;
+    const range: uPlot.Range.Function =
+      line === lines[0]
+        ? (made, min, max) => valueRange(made, ...rangeWith(latest.current.zones ?? NO_ZONES, min, max))
+        : valueRange;
+    scales[scaleOf(line)] = { range };
+  }
   return {
     width,
     height,
@@ -195,7 +206,13 @@ function optionsOf(
           latest.current.onZoom({ from, to });
         },
       ],
-      drawAxes: [(made) => drawBands(made, lines, shown.current, theme)],
+      drawAxes: [
+        (made) => {
+          const [first] = lines;
+          if (first !== undefined) drawZones(made, scaleOf(first), latest.current.zones ?? NO_ZONES, colours.mark);
+          drawBands(made, lines, shown.current, theme);
+        },
+      ],
       draw: [
         (made) => {
           drawNotes(made, latest.current.notes, noteColour);

@@ -5,6 +5,7 @@ import { formatTime } from "../app/format";
 import { useAction } from "../app/load";
 import { notify } from "../app/notices";
 import type { Zone } from "../app/preferences";
+import { IfMay } from "../app/role";
 import { Button } from "../parts/button";
 import { Confirm, Dialog } from "../parts/dialog";
 import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
@@ -34,9 +35,11 @@ export function Annotations({ notes, fields, catalog, at, zone, onChanged }: Ann
     <Section
       title="Annotations in this range"
       actions={
-        <Button icon="plus" small onClick={() => setAdding(at)}>
-          Annotate
-        </Button>
+        <IfMay>
+          <Button icon="plus" small onClick={() => setAdding(at)}>
+            Annotate
+          </Button>
+        </IfMay>
       }
     >
       {notes.length === 0 ? (
@@ -56,9 +59,11 @@ export function Annotations({ notes, fields, catalog, at, zone, onChanged }: Ann
                     <Time at={note.annotation.until} />
                   </>
                 )}
-                <Button small look="quiet" onClick={() => setDeleting(note)}>
-                  Delete
-                </Button>
+                <IfMay>
+                  <Button small look="quiet" onClick={() => setDeleting(note)}>
+                    Delete
+                  </Button>
+                </IfMay>
               </li>
             ))}
         </ul>

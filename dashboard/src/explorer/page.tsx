@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { formatTime, plural } from "../app/format";
 import { useLoad } from "../app/load";
 import { shownTheme, useZone } from "../app/preferences";
+import { IfMay } from "../app/role";
 import { go, replaceHash, useRoute } from "../app/route";
 import { useStore } from "../app/store";
 import { Plot } from "../chart/plot";
@@ -11,6 +12,7 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { Time } from "../parts/show";
+import { AddToBoard } from "./add-to-board";
 import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
@@ -62,7 +64,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "csv" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | null>(null);
   const [picking, setPicking] = useState(false);
 
   // A first visit sees a line, not a form.
@@ -146,6 +148,11 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           onChange={change}
           outputs={
             <>
+              <IfMay>
+                <Button small icon="boards" disabled={fields.length === 0} onClick={() => setDialog("board")}>
+                  Add to board
+                </Button>
+              </IfMay>
               <Button small disabled={view === null} onClick={() => setDialog("curl")}>
                 As curl
               </Button>
@@ -261,6 +268,14 @@ function Explorer({ catalog }: { catalog: Catalog }) {
         <Dialog title="The same query as curl" onClose={() => setDialog(null)} wide>
           <CurlTexts view={view} />
         </Dialog>
+      )}
+      {dialog === "board" && (
+        <AddToBoard
+          state={{ ...state, fields }}
+          title={lines.map((line) => line.label).join(", ")}
+          unit={new Set(lines.map((line) => line.unit)).size === 1 ? (lines[0]?.unit ?? null) : null}
+          onClose={() => setDialog(null)}
+        />
       )}
       {dialog === "csv" && view !== null && (
         <Download view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />

@@ -33,7 +33,7 @@ export async function fetchMarks(fields: FieldRef[], signal: AbortSignal): Promi
 /** By rule: when it had fired as of its latest trigger. Only a rule that has fired since is read again. */
 const known = new Map<string, { latest: string | null; times: number[] }>();
 
-async function triggersOf(rule: Rule, signal: AbortSignal): Promise<number[]> {
+export async function triggersOf(rule: Rule, signal: AbortSignal): Promise<number[]> {
   const held = known.get(rule._id);
   if (held !== undefined && held.latest === rule.lastTriggeredAt) return held.times;
   const { history } = await ruleHistory(rule._id, HISTORY_ROWS, 0, signal);

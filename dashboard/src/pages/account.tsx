@@ -10,6 +10,7 @@ import { ErrorBox, faultAt } from "../parts/forms";
 import { PasswordField } from "../parts/password";
 import { Page, Section } from "../parts/page";
 import { Time } from "../parts/show";
+import { Sessions } from "./sessions";
 
 export function AccountPage() {
   const current = useStore(session);
@@ -33,6 +34,10 @@ export function AccountPage() {
             <div>
               <dt>Email</dt>
               <dd class="name">{current?.user.email}</dd>
+            </div>
+            <div>
+              <dt>Role</dt>
+              <dd>{current?.user.role}</dd>
             </div>
             <div>
               <dt>Logged in until</dt>
@@ -75,6 +80,7 @@ export function AccountPage() {
           </form>
         </Section>
       </div>
+      <Sessions />
       <p class="hint">
         Do you run this server? <a href="#/operator">Operator</a>
       </p>

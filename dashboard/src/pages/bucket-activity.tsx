@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { PERIODS, bucketAnalytics, type BucketAnalytics, type Period } from "../api/analytics";
 import { formatCompact, formatCount, formatValue } from "../app/format";
 import { useInterval, useLoad } from "../app/load";
+import { IfMay } from "../app/role";
 import { exploreHref } from "../explorer/state";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
@@ -61,9 +62,11 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
       <Empty
         title="No sources yet"
         action={
-          <LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">
-            Declare a source
-          </LinkButton>
+          <IfMay>
+            <LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">
+              Declare a source
+            </LinkButton>
+          </IfMay>
         }
       >
         A source says which fields a sensor measures; then it can send.

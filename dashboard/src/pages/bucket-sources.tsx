@@ -2,6 +2,7 @@
 import { listSources, type Source } from "../api/sources";
 import { formatCompact, formatSpan } from "../app/format";
 import { useInterval, useLoad } from "../app/load";
+import { IfMay } from "../app/role";
 import { LinkButton } from "../parts/button";
 import { byMoment, byNumber, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
@@ -20,9 +21,11 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
     <Section
       title="Sources"
       actions={
-        <LinkButton href={create} icon="plus" small>
-          New source
-        </LinkButton>
+        <IfMay>
+          <LinkButton href={create} icon="plus" small>
+            New source
+          </LinkButton>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={sources} what="sources">
@@ -31,9 +34,11 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
             <Empty
               title="No sources yet"
               action={
-                <LinkButton href={create} look="primary" icon="plus">
-                  Declare the first
-                </LinkButton>
+                <IfMay>
+                  <LinkButton href={create} look="primary" icon="plus">
+                    Declare the first
+                  </LinkButton>
+                </IfMay>
               }
             >
               A sensor or an application, with the fields that it sends.

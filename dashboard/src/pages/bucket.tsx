@@ -7,6 +7,7 @@ import { hasDraft } from "../app/draft";
 import { useInterval, useLoad } from "../app/load";
 import { forgetKey, rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm } from "../parts/dialog";
@@ -53,14 +54,14 @@ export function BucketPage({ id, tab }: { id: string; tab: string }) {
       trail={TRAIL}
       intro={data.description}
       actions={
-        <>
+        <IfMay>
           <Button icon="edit" onClick={() => setEditing(true)}>
             Edit
           </Button>
           <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
             Delete
           </Button>
-        </>
+        </IfMay>
       }
     >
       <dl class="figures card">
@@ -133,6 +134,7 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
               { value: "write", label: "write: sends and reads" },
               { value: "read", label: "read: only reads" },
             ],
+            role: "editor",
             list: (signal) => listBucketKeys(bucket._id, signal),
             create: async (key) => {
               const made = await createBucketKey(bucket._id, { ...key, type: key.type === "read" ? "read" : "write" });

@@ -5,6 +5,7 @@ import { plural } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { go, useRoute } from "../app/route";
 import { Button } from "../parts/button";
 import { byMoment, byText, Listed, useListing } from "../parts/listing";
@@ -21,9 +22,11 @@ export function BucketsPage() {
       title="Buckets"
       intro="A bucket groups sources with their keys and rules, and sets how long their points are kept."
       actions={
-        <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
-          New bucket
-        </Button>
+        <IfMay>
+          <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
+            New bucket
+          </Button>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={buckets} what="buckets">
@@ -32,9 +35,11 @@ export function BucketsPage() {
             <Empty
               title="No buckets yet"
               action={
-                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-                  Create the first
-                </Button>
+                <IfMay>
+                  <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                    Create the first
+                  </Button>
+                </IfMay>
               }
             >
               All points are stored in buckets.

@@ -1,10 +1,11 @@
 /** When a rule fires: the parameters of its kind, each as what it is. */
 import type { ComponentChildren } from "preact";
-import { formatSpan } from "../app/format";
 import { CheckField, NumberField, SelectField, TextField, faultAt } from "../parts/forms";
 import { Button } from "../parts/button";
+import { DurationField } from "../parts/duration";
 import type { RuleFieldsProps } from "./input-fields";
 import { emptyInput, sourceOf, typeOf, type InputDraft, type ParameterDraft } from "./rule-draft";
+import { unitOfRows } from "./rule-groups";
 import { KINDS, MATCHES, OPERATORS, operatorsOf, originsOf, type Condition, type Kind } from "./rule-kinds";
 
 export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | "onChange">) {
@@ -43,9 +44,7 @@ export function ConditionFields(props: RuleFieldsProps) {
   const { condition, kind } = draft;
   const first = draft.inputs[0] ?? emptyInput();
   const type = typeOf(draft, first, sources);
-  const unit = first.grouping.startsWith("count ")
-    ? undefined
-    : sourceOf(draft, first, sources)?.schema[first.field]?.unit;
+  const unit = unitOfRows(first.grouping, sourceOf(draft, first, sources)?.schema[first.field]?.unit);
   const change = (part: Partial<Condition>) => onChange({ condition: { ...condition, ...part } });
   const fault = (name: string) => faultAt(props.error, `evaluation.parameters.${name}`);
   const number = (
@@ -150,12 +149,13 @@ export function ConditionFields(props: RuleFieldsProps) {
     case "absence":
       return (
         <Grid>
-          {number("maxGapSeconds", "Silent for (seconds)", {
-            hint:
-              Number(condition.maxGapSeconds) > 0
-                ? formatSpan(Number(condition.maxGapSeconds))
-                : "If empty, the whole window",
-          })}
+          <DurationField
+            label="Silent for"
+            seconds={condition.maxGapSeconds}
+            onInput={(maxGapSeconds) => change({ maxGapSeconds })}
+            hint={condition.maxGapSeconds.trim() === "" ? "If empty, the whole window" : undefined}
+            fault={fault("maxGapSeconds")}
+          />
         </Grid>
       );
     case "zscore":

@@ -4,6 +4,7 @@ import type { Delivery, DeliveriesPage } from "../api/webhooks";
 import { plural } from "../app/format";
 import { useAction, useInterval, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { useMay } from "../app/role";
 import { Button } from "../parts/button";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
@@ -26,6 +27,8 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
   const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal), ["webhooks"]);
   const pending = page.data?.deliveries.some((delivery) => delivery.status === "pending") ?? false;
   useInterval(pending ? PENDING_RELOAD_MS : null, page.refresh);
+  const mayChange = useMay("editor");
+  const mayRedeliver = redeliver !== undefined && mayChange;
   const again = useAction(async (delivery: Delivery) => {
     await redeliver?.(delivery._id);
     notify("Queued once more.");
@@ -47,7 +50,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                     <th scope="col">Event</th>
                     <th scope="col">Status</th>
                     <th scope="col">Attempts</th>
-                    {redeliver && (
+                    {mayRedeliver && (
                       <th scope="col">
                         <span class="visually-hidden">Actions</span>
                       </th>
@@ -74,7 +77,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                       <td data-label="Attempts">
                         <Attempts delivery={delivery} />
                       </td>
-                      {redeliver && (
+                      {mayRedeliver && (
                         <td class="row-actions">
                           <Button
                             small

@@ -1,10 +1,12 @@
 /** Inputs and times of a rule. Only fields that the rule's kind can evaluate are offered. */
-import type { Aggregation, GroupBy } from "../api/query";
+import { useId } from "preact/hooks";
 import type { FieldType } from "../api/sources";
 import { formatSpan } from "../app/format";
 import { Button } from "../parts/button";
-import { NumberField, SelectField, TextField, faultAt } from "../parts/forms";
+import { DurationField } from "../parts/duration";
+import { SelectField, TextField, faultAt } from "../parts/forms";
 import { emptyInput, sourceOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
+import { STEPS, aggregationOf, aggregationsOf, covers, stepFault, stepOf } from "./rule-groups";
 import { KINDS } from "./rule-kinds";
 
 export interface RuleFieldsProps {
@@ -14,38 +16,36 @@ export interface RuleFieldsProps {
   onChange: (part: Partial<RuleDraft>) => void;
 }
 
-const AGGREGATIONS: Aggregation[] = ["avg", "sum", "min", "max", "count"];
-const GROUPINGS: GroupBy[] = ["minute", "hour", "day", "week", "month"];
-
-/** Anything can be counted; only numbers have averages and the like. */
-const groupingsOf = (type: FieldType | undefined) =>
-  AGGREGATIONS.filter((aggregation) => type === undefined || type === "number" || aggregation === "count").flatMap(
-    (aggregation) =>
-      GROUPINGS.map((groupBy) => ({ value: `${aggregation} ${groupBy}`, label: `${aggregation} by ${groupBy}` })),
-  );
-
-/** Points or groups, and the present choice in any case: a rule of another client may have a step that is not offered. */
+/** Points, or what groups come to; the present choice in any case, as a rule of another client may have `p90`. */
 function rowsOf(draft: RuleDraft, input: InputDraft, type: FieldType | undefined) {
-  const options = [{ value: "", label: "points" }, ...(draft.kind === "absence" ? [] : groupingsOf(type))];
-  const isOffered = options.some((option) => option.value === input.grouping);
-  return isOffered
-    ? options
-    : [...options, { value: input.grouping, label: input.grouping.replace(" ", " by ") }];
+  const offered = draft.kind === "absence" ? [] : aggregationsOf(type);
+  const present = aggregationOf(input.grouping);
+  const names = present === "" || offered.includes(present) ? offered : [...offered, present];
+  return [{ value: "", label: "points" }, ...names];
 }
+
+/** A step that was typed stays when another aggregation is chosen. */
+const regrouped = ({ grouping }: InputDraft, aggregation: string): string =>
+  aggregation === "" ? "" : `${aggregation} ${grouping === "" ? STEPS[0]! : stepOf(grouping)}`;
 
 const INPUTS_MAX = 10;
 
 export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
+  const steps = useId();
   const change = (index: number, part: Partial<InputDraft>) =>
     onChange({ inputs: draft.inputs.map((input, at) => (at === index ? { ...input, ...part } : input)) });
   return (
     <fieldset class="rows-editor">
       <legend>What it looks at</legend>
+      <datalist id={steps}>
+        {STEPS.map((step) => (
+          <option key={step} value={step} />
+        ))}
+      </datalist>
       {faultAt(error, "evaluation.inputs") && <p class="fault">{faultAt(error, "evaluation.inputs")}</p>}
       {draft.inputs.map((input, index) => {
         const path = `evaluation.inputs.${index}`;
         const schema = sourceOf(draft, input, sources)?.schema ?? {};
-        const grouping = faultAt(error, `${path}.aggregation`) ?? faultAt(error, `${path}.groupBy`);
         return (
           <div class="editor-row input-row" role="group" aria-label={`Input ${index + 1}`} key={index}>
             <SelectField
@@ -55,13 +55,26 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               options={[{ value: "", label: "choose a field" }, ...offered(draft, input, schema)]}
               fault={faultAt(error, `${path}.field`)}
             />
-            <SelectField
-              label="Rows"
-              value={input.grouping}
-              onChange={(chosen) => change(index, { grouping: chosen })}
-              options={rowsOf(draft, input, schema[input.field]?.type)}
-              fault={grouping}
-            />
+            <div class="rows-and-step">
+              <SelectField
+                label="Rows"
+                value={aggregationOf(input.grouping)}
+                onChange={(chosen) => change(index, { grouping: regrouped(input, chosen) })}
+                options={rowsOf(draft, input, schema[input.field]?.type)}
+                fault={faultAt(error, `${path}.aggregation`)}
+              />
+              {input.grouping !== "" && (
+                <TextField
+                  label="Step"
+                  value={stepOf(input.grouping)}
+                  onInput={(step) =>
+                    change(index, { grouping: `${aggregationOf(input.grouping)} ${step.replace(/\s/g, "")}` })
+                  }
+                  list={steps}
+                  fault={stepFault(stepOf(input.grouping)) ?? faultAt(error, `${path}.groupBy`)}
+                />
+              )}
+            </div>
             <SelectField
               label="Source"
               value={input.sourceId}
@@ -72,9 +85,9 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               ]}
               fault={faultAt(error, `${path}.dataSourceId`)}
             />
-            <NumberField
-              label="Window (s)"
-              value={input.windowSeconds}
+            <DurationField
+              label="Own window"
+              seconds={input.windowSeconds}
               placeholder="rule's"
               onInput={(windowSeconds) => change(index, { windowSeconds })}
               fault={faultAt(error, `${path}.windowSeconds`)}
@@ -96,6 +109,18 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
           </div>
         );
       })}
+      {draft.kind !== null && (draft.inputs.length > 1 || draft.condition.inputs !== "any") && (
+        <SelectField
+          label="It fires when"
+          value={draft.condition.inputs}
+          onChange={(inputs) => onChange({ condition: { ...draft.condition, inputs } })}
+          options={[
+            { value: "any", label: "any of the inputs is met" },
+            { value: "all", label: "all inputs are met" },
+          ]}
+          fault={faultAt(error, "evaluation.parameters.inputs")}
+        />
+      )}
       {draft.inputs.length < INPUTS_MAX && (
         <Button
           icon="plus"
@@ -122,7 +147,7 @@ function offered(draft: RuleDraft, input: InputDraft, schema: KnownSource["schem
 
 /** Averages of what is no number would be refused. */
 const fitting = (input: InputDraft, type: FieldType | undefined): Partial<InputDraft> =>
-  type !== "number" && input.grouping !== "" && !input.grouping.startsWith("count ") ? { grouping: "" } : {};
+  input.grouping !== "" && !covers(aggregationOf(input.grouping), type) ? { grouping: "" } : {};
 
 export function Times({ draft, sources, error, onChange }: RuleFieldsProps) {
   const span = (text: string) => (Number(text) > 0 ? formatSpan(Number(text)) : undefined);
@@ -131,25 +156,24 @@ export function Times({ draft, sources, error, onChange }: RuleFieldsProps) {
   const window = span(draft.windowSeconds);
   return (
     <div class="form-grid">
-      <NumberField
-        label="Evaluated every (seconds)"
-        value={draft.intervalSeconds}
+      <DurationField
+        label="Evaluated every"
+        seconds={draft.intervalSeconds}
         onInput={(intervalSeconds) => onChange({ intervalSeconds })}
-        hint={span(draft.intervalSeconds)}
         fault={faultAt(error, "evaluation.intervalSeconds")}
       />
-      <NumberField
-        label="Window (seconds)"
-        value={draft.windowSeconds}
+      <DurationField
+        label="Window"
+        seconds={draft.windowSeconds}
         onInput={(windowSeconds) => onChange({ windowSeconds })}
         hint={window === undefined || points === null ? window : `${window}, about ${points} points of this source`}
         fault={faultAt(error, "evaluation.windowSeconds")}
       />
-      <NumberField
-        label="Clears after (seconds)"
-        value={draft.dwellSeconds}
+      <DurationField
+        label="Clears after"
+        seconds={draft.dwellSeconds}
         onInput={(dwellSeconds) => onChange({ dwellSeconds })}
-        hint={span(draft.dwellSeconds) ?? "If empty, the length of the window"}
+        hint={draft.dwellSeconds.trim() === "" ? "If empty, the length of the window" : undefined}
         fault={faultAt(error, "evaluation.dwellSeconds")}
       />
     </div>

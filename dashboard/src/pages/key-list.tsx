@@ -1,9 +1,11 @@
 /** Keys of a bucket or of the organization: list, create, rotate, delete. The two differ in types and routes only. */
 import { useState } from "preact/hooks";
+import type { Role } from "../api/accounts";
 import type { CreatedKey, Key, NewKey } from "../api/keys";
 import { formatCount, formatSpan } from "../app/format";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { Button } from "../parts/button";
 import { Confirm, Dialog, ShownOnce } from "../parts/dialog";
 import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
@@ -16,6 +18,8 @@ export interface KeyRoutes {
   title: string;
   note: string;
   types: { value: Key["type"]; label: string }[];
+  /** Who may change the keys. */
+  role: Role;
   list: (signal: AbortSignal) => Promise<Key[]>;
   create: (key: NewKey) => Promise<CreatedKey>;
   rotate: (id: string, overlapSeconds: number) => Promise<CreatedKey>;
@@ -28,9 +32,11 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
   const [rotating, setRotating] = useState<Key | null>(null);
   const [deleting, setDeleting] = useState<Key | null>(null);
   const create = (
-    <Button icon="plus" small onClick={() => setCreating(true)}>
-      New key
-    </Button>
+    <IfMay role={routes.role}>
+      <Button icon="plus" small onClick={() => setCreating(true)}>
+        New key
+      </Button>
+    </IfMay>
   );
   return (
     <Section title={routes.title} note={routes.note} actions={create}>
@@ -40,9 +46,11 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
             <Empty
               title="No keys yet"
               action={
-                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-                  Make a key
-                </Button>
+                <IfMay role={routes.role}>
+                  <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                    Make a key
+                  </Button>
+                </IfMay>
               }
             >
               Sensors and programs authenticate with a key.
@@ -88,20 +96,22 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                       {formatCount(key.callsThisMonth)}
                     </td>
                     <td class="row-actions">
-                      <Button
-                        icon="refresh"
-                        look="quiet"
-                        small
-                        label={`Rotate key ${key.name}`}
-                        onClick={() => setRotating(key)}
-                      />
-                      <Button
-                        icon="trash"
-                        look="quiet"
-                        small
-                        label={`Delete key ${key.name}`}
-                        onClick={() => setDeleting(key)}
-                      />
+                      <IfMay role={routes.role}>
+                        <Button
+                          icon="refresh"
+                          look="quiet"
+                          small
+                          label={`Rotate key ${key.name}`}
+                          onClick={() => setRotating(key)}
+                        />
+                        <Button
+                          icon="trash"
+                          look="quiet"
+                          small
+                          label={`Delete key ${key.name}`}
+                          onClick={() => setDeleting(key)}
+                        />
+                      </IfMay>
                     </td>
                   </tr>
                 ))}

@@ -14,12 +14,14 @@ import { useDraft } from "../app/draft";
 import { formatCount, plural } from "../app/format";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { useMay } from "../app/role";
 import { Button } from "../parts/button";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { Page, Section, WhenLoaded } from "../parts/page";
 import { Pill, Snippet, Time } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
 import { KeyList, type KeyRoutes } from "./key-list";
+import { Members } from "./members";
 
 const KEYS: KeyRoutes = {
   id: "organization",
@@ -29,6 +31,7 @@ const KEYS: KeyRoutes = {
     { value: "integration", label: "integration: an evaluator asks for due rules, reads points and posts verdicts" },
     { value: "admin", label: "admin: everything, in every bucket" },
   ],
+  role: "owner",
   list: listOrganizationKeys,
   create: (key) => createOrganizationKey(key as NewKey<OrganizationKeyType>),
   rotate: rotateOrganizationKey,
@@ -47,6 +50,7 @@ export function OrganizationPage() {
           </div>
         )}
       </WhenLoaded>
+      <Members />
       <KeyList routes={KEYS} />
       <Section
         title="Run an evaluator"
@@ -60,6 +64,7 @@ export function OrganizationPage() {
 
 function Name({ organization, onChanged }: { organization: Organization; onChanged: () => void }) {
   const { value, change, done } = useDraft("organization name", { name: organization.name });
+  const mayRename = useMay("owner");
   const { run, running, error } = useAction(async () => {
     const renamed = await renameOrganization(value.name);
     done();
@@ -80,14 +85,17 @@ function Name({ organization, onChanged }: { organization: Organization; onChang
           onInput={(name) => change({ name })}
           required
           maxLength={200}
+          disabled={!mayRename}
           fault={faultAt(error, "name")}
         />
         <ErrorBox error={error} shownAt={(at) => at === "name"} />
-        <div class="actions">
-          <Button type="submit" busy={running} disabled={value.name.trim() === organization.name}>
-            Rename
-          </Button>
-        </div>
+        {mayRename && (
+          <div class="actions">
+            <Button type="submit" busy={running} disabled={value.name.trim() === organization.name}>
+              Rename
+            </Button>
+          </div>
+        )}
       </form>
       <p class="hint">
         Since <Time at={organization.createdAt} />

@@ -5,6 +5,7 @@ import { listSourcesOf, type Source } from "../api/sources";
 import { formatCompact, formatCount, formatTime, plural } from "../app/format";
 import { noteCharted, useCharted } from "../app/first-chart";
 import { useInterval, useLoad } from "../app/load";
+import { useMay } from "../app/role";
 import { session } from "../app/session";
 import { useStore } from "../app/store";
 import { HourBars } from "../parts/bars";
@@ -51,6 +52,7 @@ export function OverviewPage() {
   const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
   useInterval(RELOAD_MS, home.refresh);
   const userId = useStore(session)?.user._id;
+  const mayEdit = useMay("editor");
   const charted = useCharted(userId);
   const name = home.data?.overview.organization.name;
   return (
@@ -66,7 +68,7 @@ export function OverviewPage() {
       <WhenLoaded loaded={home} what="overview">
         {(data) => (
           <>
-            {(data.overview.totals.dataPoints === 0 || !charted) && (
+            {mayEdit && (data.overview.totals.dataPoints === 0 || !charted) && (
               <Guide
                 buckets={data.buckets}
                 totals={data.overview.totals}

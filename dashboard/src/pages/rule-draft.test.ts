@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Evaluation, Rule } from "../api/rules";
 import { bodyOf, draftOf, emptyInput, newDraft, type KnownSource, type RuleDraft } from "./rule-draft";
-import { doubtsOf, faultsOf, numberFault } from "./rule-faults";
+import { doubtsOf, durationFault, faultsOf, numberFault } from "./rule-faults";
 import { emptyCondition } from "./rule-kinds";
 import { wordsDisagree, wordsOf } from "./rule-words";
 
@@ -170,6 +170,36 @@ describe("what cannot fire has a fault", () => {
     const value = draft({ inputs: [counted] }, { value: "5" });
     expect(faults(value)).toEqual([]);
     expect(bodyOf(value, null, SOURCES).evaluation?.parameters).toEqual({ operator: "gt", value: 5 });
+  });
+
+  test("lengths say what is wrong", () => {
+    expect(durationFault("5x")).toBe("must be a length such as 90s, 5m or 2h, not 5x");
+    expect(durationFault("5", { min: 60, max: 86_400 })).toBe("must be from 1 min to 1 d, not 5 s");
+    expect(durationFault("")).toBe("a length is needed here, such as 5m");
+    expect(durationFault("", { optional: true })).toBeNull();
+    expect(durationFault("0", { above: 0 })).toBe("must be greater than 0");
+  });
+
+  test("groups are of a step, and of what the field has", () => {
+    const grouped = (field: string, grouping: string) =>
+      faults(draft({ inputs: [{ ...emptyInput(field), grouping }] }, { operator: "eq", value: "5" }));
+    expect(grouped("t", "p95 10m")).toEqual([]);
+    expect(grouped("mode", "distinct day")).toEqual([]);
+    expect(grouped("t", "avg ")).toEqual(["evaluation.inputs.0.groupBy"]);
+    expect(grouped("t", "avg 9x")).toEqual(["evaluation.inputs.0.groupBy"]);
+    expect(grouped("mode", "avg hour")).toEqual(["evaluation.inputs.0.aggregation"]);
+  });
+
+  test("several inputs are met together, or one of them is", () => {
+    const inputs = [emptyInput("t"), { ...emptyInput("share"), key: "y" }];
+    const parameters = { operator: "gt", value: 5, inputs: "all" };
+    const rule = { ...RULE, evaluation: { ...EVALUATION, kind: "threshold", parameters } };
+    expect(draftOf(rule).unknown).toEqual([]);
+    expect(bodyOf(draftOf(rule), rule, SOURCES).evaluation?.parameters).toEqual(parameters);
+    expect(wordsOf(draft({ inputs }, { value: "5", inputs: "all" }), SOURCES)).toBe("t and share is above 5 °C");
+    expect(wordsOf(draft({ inputs }, { value: "5" }), SOURCES)).toBe("t or share is above 5 °C");
+    expect(bodyOf(draft({ inputs }, { value: "5" }), null, SOURCES).evaluation?.parameters).not.toHaveProperty("inputs");
+    expect(faults(draft({ inputs }, { value: "5", inputs: "some" }))).toEqual([`${P}inputs`]);
   });
 
   test("numbers say what is wrong", () => {

@@ -2,6 +2,7 @@
 import type { Aggregation, GroupBy } from "../api/query";
 import type { Evaluation, EvaluationInput, Parameter, Rule, RuleInput } from "../api/rules";
 import type { FieldType, Schema } from "../api/sources";
+import { typeOfRows } from "./rule-groups";
 import { conditionOf, emptyCondition, parametersOf, type Condition, type Kind } from "./rule-kinds";
 import { wordsOf } from "./rule-words";
 
@@ -150,7 +151,7 @@ export function sourceOf(draft: RuleDraft, input: InputDraft, sources: KnownSour
 /** What the rows of an input hold; null while its field is not chosen. Counts are numbers whatever they count. */
 export function typeOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): FieldType | null {
   const type = sourceOf(draft, input, sources)?.schema[input.field]?.type ?? null;
-  return type !== null && input.grouping.startsWith("count ") ? "number" : type;
+  return type === null ? null : typeOfRows(input.grouping, type);
 }
 
 /** For a creation, or for a change of `rule`: only what may be changed, and a URL that was cleared as null. */

@@ -10,6 +10,7 @@ import { go, useRoute } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
 import { Restored } from "../parts/restored";
 import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { LazyRulePanel } from "../preview/lazy";
 import { Empty, LoadError, Page, WhenLoaded } from "../parts/page";
 import { ConditionFields, KindChoice } from "./condition-fields";
 import { Inputs, Times } from "./input-fields";
@@ -156,6 +157,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           {faultAt(error, "naturalLanguageQuery") && <p class="fault">{faultAt(error, "naturalLanguageQuery")}</p>}
         </div>
       )}
+      {loaded.data !== null && <LazyRulePanel draft={shown} sources={loaded.data} rule={rule} />}
       <TextField
         label="Own URL"
         type="url"

@@ -2,10 +2,10 @@
  * What keeps a draft from being a rule that can fire, at the fields where it stands, and what is doubtful about one
  * that may. Pure.
  */
-import { STEP_SECONDS, type Step } from "../api/query";
 import type { Fault } from "../api/client";
 import { formatSpan, numberOf } from "../app/format";
 import { sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
+import { aggregationOf, covers, rowName as nameOf, stepFault, stepOf, usualLength } from "./rule-groups";
 import { KINDS, OPERATORS, isKind, operatorsOf } from "./rule-kinds";
 
 interface Bounds {
@@ -29,6 +29,17 @@ export function numberFault(text: string, { min, max, above, whole, optional }: 
   return min !== undefined && number < min ? `must be at least ${min}` : null;
 }
 
+/** What is wrong with a length of time, in seconds. */
+export function durationFault(text: string, bounds: Bounds = {}): string | null {
+  const { min, max } = bounds;
+  const number = numberOf(text);
+  if (text.trim() === "") return bounds.optional ? null : "a length is needed here, such as 5m";
+  if (number === null) return `must be a length such as 90s, 5m or 2h, not ${text.trim()}`;
+  if (min !== undefined && max !== undefined && !(number >= min && number <= max))
+    return `must be from ${formatSpan(min)} to ${formatSpan(max)}, not ${formatSpan(number)}`;
+  return numberFault(text, bounds);
+}
+
 const WINDOW: Bounds = { min: 60, max: 31_536_000 };
 
 export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
@@ -38,14 +49,20 @@ export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
   };
   if (draft.name.trim() === "") add("name", "must not be blank");
   if (draft.sourceId === "") add("dataSourceId", "a rule watches a source: choose one");
-  add("evaluation.intervalSeconds", numberFault(draft.intervalSeconds, { min: 60, max: 86_400 }));
-  add("evaluation.windowSeconds", numberFault(draft.windowSeconds, WINDOW));
-  add("evaluation.dwellSeconds", numberFault(draft.dwellSeconds, { min: 0, optional: true }));
+  add("evaluation.intervalSeconds", durationFault(draft.intervalSeconds, { min: 60, max: 86_400 }));
+  add("evaluation.windowSeconds", durationFault(draft.windowSeconds, WINDOW));
+  add("evaluation.dwellSeconds", durationFault(draft.dwellSeconds, { min: 0, optional: true }));
   const types = draft.inputs.map((input) => typeOf(draft, input, sources));
   draft.inputs.forEach((input, index) => {
     const path = `evaluation.inputs.${index}`;
-    add(`${path}.windowSeconds`, numberFault(input.windowSeconds, { ...WINDOW, optional: true }));
+    add(`${path}.windowSeconds`, durationFault(input.windowSeconds, { ...WINDOW, optional: true }));
     const type = types[index];
+    if (input.grouping !== "") {
+      add(`${path}.groupBy`, stepFault(stepOf(input.grouping)));
+      const field = sourceOf(draft, input, sources)?.schema[input.field]?.type;
+      const aggregation = aggregationOf(input.grouping);
+      if (!covers(aggregation, field)) add(`${path}.aggregation`, `a ${field} has no ${aggregation}`);
+    }
     if (input.field === "") add(`${path}.field`, "choose a field");
     else if (
       draft.kind !== null &&
@@ -103,8 +120,7 @@ const windowOf = (draft: RuleDraft, input: InputDraft): number =>
 
 /** Rows of an input in a window: groups at most, points about. */
 function rowsOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): number {
-  const step = input.grouping.split(" ")[1];
-  if (step !== undefined) return Math.ceil(windowOf(draft, input) / STEP_SECONDS[step as Step]) + 1;
+  if (input.grouping !== "") return Math.ceil(windowOf(draft, input) / usualLength(stepOf(input.grouping))) + 1;
   const pace = sourceOf(draft, input, sources)?.stats?.averageIntervalSeconds ?? null;
   return pace === null || !(pace > 0) ? Infinity : Math.ceil(windowOf(draft, input) / pace);
 }
@@ -112,7 +128,7 @@ function rowsOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): nu
 const mostRows = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): number =>
   rowsOf(draft, input, sources) * (input.grouping === "" ? PACE_ERROR : 1);
 
-const rowName = ({ inputs }: RuleDraft): string => inputs[0]?.grouping.split(" ")[1] ?? "point";
+const rowName = ({ inputs }: RuleDraft): string => nameOf(inputs[0]?.grouping ?? "");
 
 function ownFaults(draft: RuleDraft, add: Add): void {
   if (draft.text.trim() === "") add("naturalLanguageQuery", "must not be blank");
@@ -129,6 +145,7 @@ function conditionFaults(draft: RuleDraft, type: string | null, add: Add): void 
   if (kind === "threshold" || kind === "range") {
     if (condition.match === "count") at("minCount", numberFault(condition.minCount, { min: 1, whole: true }));
   }
+  if (!["any", "all"].includes(condition.inputs)) at("inputs", "choose any or all");
   switch (kind) {
     case "threshold":
       if (OPERATORS[condition.operator] === undefined) at("operator", "choose how it is compared");
@@ -146,14 +163,14 @@ function conditionFaults(draft: RuleDraft, type: string | null, add: Add): void 
       at("by", numberFault(condition.by, { above: 0 }));
       return;
     case "absence":
-      at("maxGapSeconds", numberFault(condition.maxGapSeconds, { above: 0, optional: true }));
+      at("maxGapSeconds", durationFault(condition.maxGapSeconds, { above: 0, optional: true }));
       // What came before the window is not seen: a gap longer than it would never be known for sure.
       draft.inputs.forEach((input, index) => {
         if (Number(condition.maxGapSeconds) <= windowOf(draft, input)) return;
         const own = input.windowSeconds.trim() !== "";
         add(
           own ? `evaluation.inputs.${index}.windowSeconds` : "evaluation.windowSeconds",
-          `must be at least as long as the silence of ${condition.maxGapSeconds} s`,
+          `must be at least as long as the silence of ${formatSpan(Number(condition.maxGapSeconds))}`,
         );
       });
       return;

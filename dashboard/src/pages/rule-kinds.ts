@@ -55,6 +55,8 @@ export interface Condition {
   maxGapSeconds: string;
   limit: string;
   minPoints: string;
+  /** Of several inputs: whether `any` or `all` must be met. */
+  inputs: string;
 }
 
 export const emptyCondition = (): Condition => ({
@@ -72,14 +74,15 @@ export const emptyCondition = (): Condition => ({
   maxGapSeconds: "300",
   limit: "3",
   minPoints: "30",
+  inputs: "any",
 });
 
 const NAMES: Record<Kind, (keyof Condition)[]> = {
-  threshold: ["operator", "value", "match", "minCount"],
-  range: ["low", "high", "inside", "match", "minCount"],
-  change: ["direction", "by", "percent", "from"],
-  absence: ["maxGapSeconds"],
-  zscore: ["limit", "minPoints"],
+  threshold: ["operator", "value", "match", "minCount", "inputs"],
+  range: ["low", "high", "inside", "match", "minCount", "inputs"],
+  change: ["direction", "by", "percent", "from", "inputs"],
+  absence: ["maxGapSeconds", "inputs"],
+  zscore: ["limit", "minPoints", "inputs"],
 };
 
 /** What may be left out, and what that means; the rest must be given. */
@@ -92,6 +95,7 @@ const WHEN_ABSENT: Partial<Record<keyof Condition, string | boolean>> = {
   maxGapSeconds: "",
   limit: "3",
   minPoints: "30",
+  inputs: "any",
 };
 
 interface Read {
@@ -130,7 +134,7 @@ export function parametersOf(kind: Kind, condition: Condition, type: FieldType |
   return parameters;
 }
 
-const WORDS = new Set<keyof Condition>(["operator", "match", "direction", "from"]);
+const WORDS = new Set<keyof Condition>(["operator", "match", "direction", "from", "inputs"]);
 
 function parameterOf(name: keyof Condition, text: string, type: FieldType | null): Parameter {
   if (WORDS.has(name)) return text;

@@ -2,15 +2,16 @@
 import type { Rule } from "../api/rules";
 import { formatSpan } from "../app/format";
 import { draftOf, sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
+import { rowName, unitOfRows } from "./rule-groups";
 import { OPERATORS } from "./rule-kinds";
 
 /** The condition of a draft in words. The server can parse those of a single field. */
 export function wordsOf(draft: RuleDraft, sources: KnownSource[]): string {
   const { kind, condition, inputs } = draft;
   if (kind === null) return draft.text;
-  const what = inputs.map((input) => subjectOf(draft, input, sources)).join(" or ");
+  const what = inputs.map((input) => subjectOf(draft, input, sources)).join(condition.inputs === "all" ? " and " : " or ");
   const first = inputs[0];
-  const unit = first === undefined || first.grouping.startsWith("count ") ? "" : unitOf(draft, first, sources);
+  const unit = first === undefined ? "" : (unitOfRows(first.grouping, unitOf(draft, first, sources)) ?? "");
   const amount = (text: string) => (unit === "" ? shown(text) : `${shown(text)} ${unit}`);
   switch (kind) {
     case "threshold": {
@@ -55,11 +56,11 @@ function subjectOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]):
   return field + of + grouped;
 }
 
-const unitOf = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string =>
-  sourceOf(draft, input, sources)?.schema[input.field]?.unit ?? "";
+const unitOf = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string | undefined =>
+  sourceOf(draft, input, sources)?.schema[input.field]?.unit;
 
 function matchOf({ condition: { match, minCount }, inputs }: RuleDraft): string {
-  const row = inputs[0]?.grouping.split(" ")[1] ?? "point";
+  const row = rowName(inputs[0]?.grouping ?? "");
   if (match === "all") return `, every ${row}`;
   if (match === "last") return `, the newest ${row}`;
   return match === "count" ? `, at least ${shown(minCount)} ${row}s` : "";

@@ -1,16 +1,18 @@
 /** One rule: how it stands, what it asks, its history and the deliveries to its own URL. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { acknowledgeRule, changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
-import { getSource, type Source } from "../api/sources";
+import { getSource, listSources, type Source } from "../api/sources";
 import { formatAny, formatSpan } from "../app/format";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { go } from "../app/route";
 import { exploreHref } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm, Dialog } from "../parts/dialog";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
-import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
+import { LazyRuleChart } from "../preview/lazy";
+import { LoadError, Page, Section, Skeleton, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, ExternalUrl, Figure, Snippet } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
 import { Deliveries } from "./deliveries";
@@ -62,24 +64,26 @@ export function RulePage({ id }: { id: string }) {
           <LinkButton href={chartOf(rule)} icon="explore" look="primary">
             Explore
           </LinkButton>
-          {(rule.state === "firing" || rule.state === "clearing") && (
-            <Button icon="check" onClick={() => setAcknowledging(true)}>
-              Acknowledge
+          <IfMay>
+            {(rule.state === "firing" || rule.state === "clearing") && (
+              <Button icon="check" onClick={() => setAcknowledging(true)}>
+                Acknowledge
+              </Button>
+            )}
+            <Button
+              icon={rule.status === "active" ? "pause" : "play"}
+              busy={pause.running}
+              onClick={() => void pause.run()}
+            >
+              {rule.status === "active" ? "Pause" : "Resume"}
             </Button>
-          )}
-          <Button
-            icon={rule.status === "active" ? "pause" : "play"}
-            busy={pause.running}
-            onClick={() => void pause.run()}
-          >
-            {rule.status === "active" ? "Pause" : "Resume"}
-          </Button>
-          <LinkButton href={`#/rules/${id}/edit`} icon="edit">
-            Edit
-          </LinkButton>
-          <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
-            Delete
-          </Button>
+            <LinkButton href={`#/rules/${id}/edit`} icon="edit">
+              Edit
+            </LinkButton>
+            <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
+              Delete
+            </Button>
+          </IfMay>
         </>
       }
     >
@@ -104,6 +108,7 @@ export function RulePage({ id }: { id: string }) {
         )}
       </dl>
       <Facts rule={rule} source={source} />
+      <LastDay rule={rule} />
       {rule.evaluation === null ? (
         <Section title="Evaluation" class="card">
           <p>
@@ -149,6 +154,19 @@ export function RulePage({ id }: { id: string }) {
         </Confirm>
       )}
     </Page>
+  );
+}
+
+function LastDay({ rule }: { rule: Rule }) {
+  const draft = useMemo(() => draftOf(rule), [rule]);
+  const sources = useLoad(`sources ${rule.bucketId}`, (signal) => listSources(rule.bucketId, signal), ["sources"]);
+  if (draft.inputs[0]?.field === "") return null;
+  return (
+    <Section title="Last day" note="When it has fired, silences that are in force over it, and annotations">
+      <WhenLoaded loaded={sources} what="sources">
+        {(list) => <LazyRuleChart draft={draft} sources={list} rule={rule} firings={null} />}
+      </WhenLoaded>
+    </Section>
   );
 }
 

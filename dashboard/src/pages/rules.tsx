@@ -1,6 +1,7 @@
 /** Alert rules with their states: of all buckets, or of one. */
 import { listAllRules, listRules, type Rule } from "../api/rules";
 import { useLoad } from "../app/load";
+import { IfMay } from "../app/role";
 import { LinkButton } from "../parts/button";
 import { byMoment, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Page, Section, WhenLoaded } from "../parts/page";
@@ -16,9 +17,11 @@ export function RulesPage() {
       title="Alert rules"
       intro="A rule states a condition, evaluators check it, and webhooks notify you when it is met."
       actions={
-        <LinkButton href="#/rules/new" icon="plus" look="primary">
-          New rule
-        </LinkButton>
+        <IfMay>
+          <LinkButton href="#/rules/new" icon="plus" look="primary">
+            New rule
+          </LinkButton>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={rules} what="rules">
@@ -45,9 +48,11 @@ export function BucketRules({ bucketId }: { bucketId: string }) {
     <Section
       title="Alert rules"
       actions={
-        <LinkButton href={create} icon="plus" small>
-          New rule
-        </LinkButton>
+        <IfMay>
+          <LinkButton href={create} icon="plus" small>
+            New rule
+          </LinkButton>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={rules} what="rules">
@@ -71,9 +76,11 @@ function RuleList({
       <Empty
         title="No rules yet"
         action={
-          <LinkButton href={createHref} look="primary" icon="plus">
-            Write the first
-          </LinkButton>
+          <IfMay>
+            <LinkButton href={createHref} look="primary" icon="plus">
+              Write the first
+            </LinkButton>
+          </IfMay>
         }
       >
         A rule watches a source, say “temperature exceeds 30 °C”.

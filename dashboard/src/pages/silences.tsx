@@ -5,6 +5,7 @@ import type { Rule } from "../api/rules";
 import { deleteSilence, listSilences, type Silence } from "../api/silences";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { Button } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
@@ -25,9 +26,11 @@ export function Silences({ rules, buckets }: SilencesProps) {
       title="Silences"
       note="While a silence is in force, its rules fire and are recorded, and nobody is notified."
       actions={
-        <Button icon="plus" small onClick={() => setCreating(true)}>
-          New silence
-        </Button>
+        <IfMay>
+          <Button icon="plus" small onClick={() => setCreating(true)}>
+            New silence
+          </Button>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={silences} what="silences">
@@ -61,9 +64,11 @@ export function Silences({ rules, buckets }: SilencesProps) {
                       <Ago at={silence.createdAt} />
                     </td>
                     <td>
-                      <Button small label={`End the silence: ${silence.reason}`} onClick={() => setEnding(silence)}>
-                        End
-                      </Button>
+                      <IfMay>
+                        <Button small label={`End the silence: ${silence.reason}`} onClick={() => setEnding(silence)}>
+                          End
+                        </Button>
+                      </IfMay>
                     </td>
                   </tr>
                 ))}

@@ -5,6 +5,7 @@ import type { Source } from "../api/sources";
 import { useAction } from "../app/load";
 import { madeKeys, rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { useStore } from "../app/store";
 import { Button } from "../parts/button";
 import { ErrorBox } from "../parts/forms";
@@ -45,9 +46,11 @@ export function SourceSnippets({ source }: { source: Source }) {
             Whoever sends shows a write key. Put one of the bucket's{" "}
             <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> into the place of <code>{KEY_PLACEHOLDER}</code>, or
           </p>
-          <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
-            Create a write key
-          </Button>
+          <IfMay>
+            <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
+              Create a write key
+            </Button>
+          </IfMay>
           <ErrorBox error={make.error} />
         </div>
       ) : (

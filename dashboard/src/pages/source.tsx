@@ -4,6 +4,7 @@ import { deleteSource, getSource, type Source } from "../api/sources";
 import { formatCompact, formatSpan, plural } from "../app/format";
 import { useInterval, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { go } from "../app/route";
 import { exploreHref, type FieldRef } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
@@ -52,15 +53,17 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
           <LinkButton href={exploreHref(chart)} icon="explore" look="primary">
             Explore
           </LinkButton>
-          <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
-            Watch it
-          </LinkButton>
-          <LinkButton href={`#/buckets/${bucketId}/sources/${sourceId}/edit`} icon="edit">
-            Edit
-          </LinkButton>
-          <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
-            Delete
-          </Button>
+          <IfMay>
+            <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
+              Watch it
+            </LinkButton>
+            <LinkButton href={`#/buckets/${bucketId}/sources/${sourceId}/edit`} icon="edit">
+              Edit
+            </LinkButton>
+            <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
+              Delete
+            </Button>
+          </IfMay>
         </>
       }
     >

@@ -35,6 +35,7 @@ const FORMAT_LABELS: Record<Format, string> = {
   teams: "Microsoft Teams",
   ntfy: "ntfy",
   pagerduty: "PagerDuty",
+  email: "Mail",
   template: "My own template",
 };
 
@@ -103,7 +104,8 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           value={url}
           onInput={(text) => change({ url: text })}
           required
-          placeholder="https://…"
+          placeholder={format === "email" ? "mailto:ops@example.com" : "https://…"}
+          hint={format === "email" ? "mailto: and one or more addresses, separated by commas" : undefined}
           fault={faultAt(error, "url")}
         />
         <SelectField

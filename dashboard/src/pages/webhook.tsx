@@ -6,6 +6,7 @@ import { formatCount, plural } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { go } from "../app/route";
 import { Button } from "../parts/button";
 import { Confirm } from "../parts/dialog";
@@ -58,7 +59,7 @@ export function WebhookPage({ id }: { id: string }) {
       trail={TRAIL}
       intro={<ExternalUrl url={webhook.url} />}
       actions={
-        <>
+        <IfMay>
           <Button look="primary" busy={act.running} onClick={() => void act.run("test")}>
             Send a test
           </Button>
@@ -75,7 +76,7 @@ export function WebhookPage({ id }: { id: string }) {
           <Button icon="trash" look="danger" onClick={() => setDialog("delete")}>
             Delete
           </Button>
-        </>
+        </IfMay>
       }
     >
       <ErrorBox error={act.error} />

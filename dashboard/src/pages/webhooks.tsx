@@ -6,6 +6,7 @@ import { formatCount } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
+import { IfMay } from "../app/role";
 import { Button } from "../parts/button";
 import { ShownOnce } from "../parts/dialog";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
@@ -28,9 +29,11 @@ export function WebhooksPage() {
       title="Webhooks"
       intro="Signed HTTP requests to your own URLs when rules fire, points arrive or buckets change."
       actions={
-        <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
-          New webhook
-        </Button>
+        <IfMay>
+          <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
+            New webhook
+          </Button>
+        </IfMay>
       }
     >
       <WhenLoaded loaded={loaded} what="webhooks">
@@ -39,9 +42,11 @@ export function WebhooksPage() {
             <Empty
               title="No webhooks yet"
               action={
-                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-                  Create the first
-                </Button>
+                <IfMay>
+                  <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                    Create the first
+                  </Button>
+                </IfMay>
               }
             >
               A URL that is notified when a rule fires.

@@ -29,6 +29,8 @@ export interface TextProps extends FieldProps {
   spellcheck?: boolean;
   mono?: boolean;
   inputMode?: "decimal";
+  /** Id of a `datalist` with suggestions. */
+  list?: string;
   /** A control of the same line. */
   beside?: ComponentChildren;
 }

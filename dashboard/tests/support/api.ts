@@ -198,6 +198,7 @@ export function pagesOf({ bucketId, sourceId, ruleId, webhookId }: World, field:
     overview: "#/",
     explorer: `#/explore?${chosen}&r=6h`,
     "explorer-grouped": `#/explore?${chosen}&r=6h&by=hour`,
+    boards: "#/boards",
     buckets: "#/buckets",
     bucket: `#/buckets/${bucketId}`,
     sources: `#/buckets/${bucketId}/sources`,

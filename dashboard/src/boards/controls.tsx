@@ -1,0 +1,59 @@
+/** One range and one choice of variables for the whole board. */
+import type { BoardContent, BoardRange } from "../api/boards";
+import { formatTime } from "../app/format";
+import { useZone, type Zone } from "../app/preferences";
+import { SelectField, TextField } from "../parts/forms";
+import { LENGTHS, valueOf, type BoardState } from "./state";
+
+interface ControlsProps {
+  board: BoardContent;
+  state: BoardState;
+  onChange: (state: BoardState) => void;
+  /** The name of a source, where a variable stands for one. */
+  sourceName: (id: string) => string | null;
+  /** Without those that a link does not take. */
+  shared?: boolean;
+}
+
+const OWN = "";
+const FIXED = "fixed";
+
+export function Controls({ board, state, onChange, sourceName, shared }: ControlsProps) {
+  const zone = useZone();
+  const lengths = [
+    { value: OWN, label: `of the board: ${spokenRange(board.range, zone)}` },
+    ...LENGTHS.map((length) => ({ value: length, label: `the last ${length}` })),
+  ];
+  const fixed = state.range !== null && typeof state.range !== "string";
+  if (fixed) lengths.push({ value: FIXED, label: spokenRange(state.range!, zone) });
+  return (
+    <div class="board-controls" role="group" aria-label="Range and variables">
+      <SelectField
+        label="Range"
+        value={state.range === null ? OWN : fixed ? FIXED : (state.range as string)}
+        options={lengths}
+        onChange={(value) => {
+          if (value !== FIXED) onChange({ ...state, range: value === OWN ? null : value });
+        }}
+      />
+      {!shared &&
+        board.variables.map((variable) => {
+          const choose = (value: string) =>
+            onChange({ ...state, values: new Map([...state.values, [variable.name, value]]) });
+          const value = valueOf(variable, state) ?? "";
+          if (variable.values === null)
+            return <TextField key={variable.name} label={variable.name} value={value} onInput={choose} />;
+          const choices = variable.values.includes(value) ? variable.values : [value, ...variable.values];
+          const options = choices.map((choice) => ({ value: choice, label: sourceName(choice) ?? choice }));
+          return (
+            <SelectField key={variable.name} label={variable.name} value={value} options={options} onChange={choose} />
+          );
+        })}
+    </div>
+  );
+}
+
+export function spokenRange(range: BoardRange, zone: Zone): string {
+  if (typeof range === "string") return `the last ${range}`;
+  return `${formatTime(Date.parse(range.startTime), zone)} to ${formatTime(Date.parse(range.endTime), zone)}`;
+}

@@ -1,0 +1,251 @@
+/** A panel's title, kind, query and looks. A query that the form cannot say is written as JSON. */
+import { useState } from "preact/hooks";
+import { LEVELS, PANEL_KINDS, type BoardContent, type Level, type Panel, type PanelKind, type PanelQuery } from "../api/boards";
+import { AGGREGATIONS, GROUPINGS } from "../api/query";
+import { numberOf } from "../app/format";
+import type { Catalog } from "../explorer/catalog";
+import { Button } from "../parts/button";
+import { Dialog } from "../parts/dialog";
+import { CheckField, NumberField, SelectField, TextAreaField, TextField } from "../parts/forms";
+import { formOf, queryOfForm, type QueryForm } from "./query-form";
+
+interface PanelFormProps {
+  /** Null for a new one. */
+  panel: Panel | null;
+  board: BoardContent;
+  catalog: Catalog | null;
+  onDone: (panel: Panel) => void;
+  onClose: () => void;
+}
+
+const KINDS: Record<PanelKind, string> = {
+  lines: "Lines over time",
+  bars: "Bars over time",
+  stat: "One value",
+  table: "Table",
+  states: "States over time",
+  rules: "Alert rules of a bucket",
+};
+
+interface ThresholdText {
+  value: string;
+  level: Level;
+}
+
+export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormProps) {
+  const first = catalog?.buckets[0]?.bucket._id ?? "";
+  const start: PanelQuery = panel?.query ?? { bucketId: first, maxPoints: 1000, layout: "columns" };
+  const [title, setTitle] = useState(panel?.title ?? "");
+  const [kind, setKind] = useState<PanelKind>(panel?.kind ?? "lines");
+  const [form, setForm] = useState<QueryForm | null>(formOf(start));
+  const [json, setJson] = useState(JSON.stringify(start, null, 2));
+  const [unit, setUnit] = useState(panel?.unit ?? "");
+  const [decimals, setDecimals] = useState(panel?.decimals?.toString() ?? "");
+  const [thresholds, setThresholds] = useState<ThresholdText[]>(
+    (panel?.thresholds ?? []).map(({ value, level }) => ({ value: String(value), level })),
+  );
+  const [fault, setFault] = useState<string | null>(null);
+  const submit = () => {
+    const query = form === null ? parsed(json) : queryOfForm(form, kind);
+    if (query === null) return setFault("must be a JSON object");
+    const digits = decimals.trim() === "" ? null : Number(decimals);
+    if (digits !== null && !(Number.isInteger(digits) && digits >= 0 && digits <= 10)) return;
+    if (thresholds.some(({ value }) => numberOf(value) === null)) return;
+    const limits = thresholds.map(({ value, level }) => ({ value: numberOf(value)!, level }));
+    onDone({
+      title,
+      kind,
+      query,
+      unit: unit === "" ? null : unit,
+      decimals: digits,
+      thresholds: limits.length === 0 ? null : limits,
+      ...{ x: 0, y: 0, w: 6, h: 6 },
+    });
+  };
+  return (
+    <Dialog title={panel === null ? "Add a panel" : "Edit the panel"} onClose={onClose} wide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <TextField label="Title" value={title} onInput={setTitle} maxLength={100} />
+        <SelectField
+          label="Shows"
+          value={kind}
+          onChange={(value) => setKind(value as PanelKind)}
+          options={PANEL_KINDS.map((value) => ({ value, label: KINDS[value] }))}
+        />
+        {form === null ? (
+          <TextAreaField
+            label="Query"
+            hint="A body of POST /api/data/query; “$name” stands for a variable of the board."
+            value={json}
+            onInput={(text) => {
+              setJson(text);
+              setFault(null);
+            }}
+            rows={12}
+            maxLength={100_000}
+            fault={fault}
+          />
+        ) : (
+          <QueryFields form={form} kind={kind} board={board} catalog={catalog} onChange={setForm} />
+        )}
+        <Button
+          small
+          look="quiet"
+          onClick={() => {
+            if (form !== null) {
+              setJson(JSON.stringify(queryOfForm(form, kind), null, 2));
+              setForm(null);
+              return;
+            }
+            const query = parsed(json);
+            const said = query === null ? null : formOf(query);
+            if (said === null) setFault("says more than the fields can");
+            setForm(said);
+          }}
+        >
+          {form === null ? "Use the fields" : "Write the query as JSON"}
+        </Button>
+        {kind !== "rules" && (
+          <>
+            <div class="field-row">
+              <TextField label="Unit" value={unit} onInput={setUnit} maxLength={32} />
+              <NumberField label="Decimals" value={decimals} onInput={setDecimals} hint="0 to 10; as needed when empty" />
+            </div>
+            <fieldset class="choice-list">
+              <legend>Thresholds</legend>
+              {thresholds.map((threshold, index) => {
+                const change = (part: Partial<ThresholdText>) =>
+                  setThresholds(thresholds.map((one, at) => (at === index ? { ...one, ...part } : one)));
+                return (
+                  <div class="field-row" key={index}>
+                    <NumberField label="From" value={threshold.value} onInput={(value) => change({ value })} required />
+                    <SelectField
+                      label="Level"
+                      value={threshold.level}
+                      options={LEVELS}
+                      onChange={(level) => change({ level: level as Level })}
+                    />
+                    <Button
+                      small
+                      icon="trash"
+                      label={`Remove the threshold ${threshold.value}`}
+                      onClick={() => setThresholds(thresholds.filter((_, at) => at !== index))}
+                    />
+                  </div>
+                );
+              })}
+              {thresholds.length < 10 && (
+                <Button small icon="plus" onClick={() => setThresholds([...thresholds, { value: "", level: "warning" }])}>
+                  Add a threshold
+                </Button>
+              )}
+            </fieldset>
+          </>
+        )}
+        <div class="actions end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary">
+            {panel === null ? "Add" : "Done"}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function parsed(text: string): PanelQuery | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as PanelQuery) : null;
+  } catch {
+    return null;
+  }
+}
+
+interface QueryFieldsProps {
+  form: QueryForm;
+  kind: PanelKind;
+  board: BoardContent;
+  catalog: Catalog | null;
+  onChange: (form: QueryForm) => void;
+}
+
+function QueryFields({ form, kind, board, catalog, onChange }: QueryFieldsProps) {
+  const variables = board.variables.map(({ name }) => ({ value: `$${name}`, label: `$${name}` }));
+  const buckets = catalog?.buckets ?? [];
+  const known = buckets.map(({ bucket }) => ({ value: bucket._id, label: bucket.name }));
+  const others = [...known, ...variables].some(({ value }) => value === form.bucketId);
+  const options = [...known, ...variables, ...(others ? [] : [{ value: form.bucketId, label: form.bucketId }])];
+  const sources = buckets.find(({ bucket }) => bucket._id === form.bucketId)?.sources ?? [];
+  // A variable may stand for any of them.
+  const any = form.sourceIds.length === 0 || form.sourceIds.some((id) => id.startsWith("$"));
+  const picked = sources.filter(({ _id }) => any || form.sourceIds.includes(_id));
+  const fields = [...new Set([...picked.flatMap(({ schema }) => Object.keys(schema)), ...form.fields])].sort();
+  const toggled = (list: string[], value: string, on: boolean) =>
+    on ? [...list, value] : list.filter((one) => one !== value);
+  return (
+    <>
+      <SelectField
+        label="Bucket"
+        value={form.bucketId}
+        options={options}
+        onChange={(bucketId) => onChange({ ...form, bucketId, sourceIds: [], fields: [] })}
+      />
+      {kind !== "rules" && (
+        <>
+          <fieldset class="choice-list">
+            <legend>Data sources (all when none is chosen)</legend>
+            {[...sources.map(({ _id, name }) => ({ value: _id, label: name })), ...variables].map(({ value, label }) => (
+              <CheckField
+                key={value}
+                label={label}
+                checked={form.sourceIds.includes(value)}
+                onChange={(on) => onChange({ ...form, sourceIds: toggled(form.sourceIds, value, on) })}
+              />
+            ))}
+          </fieldset>
+          <fieldset class="choice-list">
+            <legend>Fields (all when none is chosen)</legend>
+            {fields.map((field) => (
+              <CheckField
+                key={field}
+                label={field}
+                checked={form.fields.includes(field)}
+                onChange={(on) => onChange({ ...form, fields: toggled(form.fields, field, on) })}
+              />
+            ))}
+          </fieldset>
+          <div class="field-row">
+            <SelectField
+              label="Aggregation"
+              value={form.aggregation}
+              options={[{ value: "", label: "as the screen needs it" }, { value: "band", label: "avg with its band" }, ...AGGREGATIONS]}
+              onChange={(aggregation) =>
+                onChange({ ...form, aggregation, groupBy: form.groupBy === "" && aggregation !== "" ? "hour" : form.groupBy })
+              }
+            />
+            {form.aggregation !== "" && (
+              <SelectField
+                label="In steps of"
+                value={form.groupBy}
+                options={[...new Set([...GROUPINGS, "all", form.groupBy])]}
+                onChange={(groupBy) => onChange({ ...form, groupBy })}
+              />
+            )}
+          </div>
+          <CheckField
+            label="All sources together"
+            checked={form.merge}
+            disabled={form.aggregation === ""}
+            onChange={(merge) => onChange({ ...form, merge })}
+          />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,19 @@
+/** What a panel says about a value: its level, and how it is written. Pure. */
+import type { Level, Panel, Threshold } from "../api/boards";
+import type { Value } from "../api/query";
+import { formatValue } from "../app/format";
+
+/** The level of the greatest threshold that the value has reached; null below all of them. */
+export function levelOf(value: number, thresholds: readonly Threshold[] | null): Level | null {
+  const reached = (thresholds ?? []).filter((threshold) => threshold.value <= value);
+  reached.sort((a, b) => b.value - a.value);
+  return reached[0]?.level ?? null;
+}
+
+export function shown(value: Value, { unit, decimals }: Pick<Panel, "unit" | "decimals">): string {
+  if (value === null) return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return value;
+  const number = decimals === null ? formatValue(value) : value.toFixed(decimals);
+  return unit === null || unit === "" ? number : `${number} ${unit}`;
+}
