@@ -1,6 +1,7 @@
 //! A block in the list of a series: its bounds, its row count and its location. Entries are small, because a large
 //! fleet has many sources with a block in every segment; the block's summary is decoded when a query needs it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::EngineError;
@@ -92,6 +93,18 @@ impl BlockEntry {
     /// The segment that contains the block, and its number of rows.
     pub(crate) fn rows_of_segment(&self) -> Option<(u64, u32)> {
         Some((self.segment()?, self.rows))
+    }
+
+    /// The segment that contains the block, and the range of the file that the block takes with its head; `None` while it
+    /// is only on the heap.
+    ///
+    /// # Errors
+    /// As for [`BlockEntry::block`].
+    pub(crate) fn extent(&self) -> Result<Option<(u64, Range<u64>)>, EngineError> {
+        match &self.home {
+            Home::Heap(_) => Ok(None),
+            Home::Filed { file, .. } => Ok(Some((file.id(), file.extent(&self.block_uncached()?)))),
+        }
     }
 
     /// The block, if it is in no segment.

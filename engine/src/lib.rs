@@ -24,6 +24,7 @@ mod column;
 mod columns;
 mod content;
 mod decimal;
+mod deletion;
 mod entry;
 mod error;
 mod expired;
@@ -50,12 +51,13 @@ pub use choose::{SegmentUse, choose_merge};
 pub use column::{Column, FieldColumn, Texts, Values};
 pub use columns::Columns;
 pub use content::{Content, SharedBytes};
+pub use deletion::{Deleted, Deletion, PointFilter, RowFilters};
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use local_step::{Earlier, LocalStep};
 pub use merge::{Merge, MergeError};
 pub use segment::{
-    FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
+    DeadRanges, FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
     footer_start, salvage,
 };
 pub use series::{Seal, Sealed, SeriesStats};

@@ -1,6 +1,7 @@
 //! Segment files: concatenated blocks of many buckets and sources, and a footer that describes them, so that opening
 //! reads only the footer. Written once, never changed. The format is described in FORMAT.md, "Segment".
 
+mod dead;
 mod salvage;
 mod table;
 mod writer;
@@ -14,6 +15,7 @@ use crate::bytes::Reader;
 use crate::content::{SharedBytes, Tail};
 use crate::entry::BlockEntry;
 use crate::error::DamagedBlock;
+pub use dead::DeadRanges;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
 pub(crate) use table::bucket_at;
 pub use table::{FooterStart, SegmentRow, footer_start};
@@ -31,6 +33,8 @@ pub struct SegmentFile {
     table: Table,
     /// Total number of rows.
     rows: u64,
+    /// The blocks that are not read any more, as of the opening of the file.
+    dead: DeadRanges,
 }
 
 /// The part of a segment that belongs to one bucket: the footer entries of its blocks, read and verified.
@@ -57,7 +61,7 @@ impl SegmentPart {
         self.file.id()
     }
 
-    /// Number of rows in its blocks.
+    /// Number of rows in its blocks, without dead ones.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -69,8 +73,16 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes are not a complete segment of the current version.
     pub fn open(id: u64, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
+        Self::open_without(id, home, DeadRanges::default())
+    }
+
+    /// Opens a file some of whose blocks are dead: they are in no part.
+    ///
+    /// # Errors
+    /// As for [`SegmentFile::open`].
+    pub fn open_without(id: u64, home: SharedBytes, dead: DeadRanges) -> Result<Arc<Self>, EngineError> {
         let table = Table::find(Tail::of(&*home))?;
-        Ok(Self::new(id, home, table))
+        Ok(Self::new(id, home, table, dead))
     }
 
     /// Opens a file of version 1 or 2, which contains blocks of one bucket without naming it.
@@ -79,10 +91,10 @@ impl SegmentFile {
     /// [`EngineError::Corrupt`] if the bytes are not a complete segment of these versions.
     pub fn open_of_bucket(id: u64, bucket: u32, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
         let table = Table::of_bucket(bucket, &home.read(0..home.len())?)?;
-        Ok(Self::new(id, home, table))
+        Ok(Self::new(id, home, table, DeadRanges::default()))
     }
 
-    fn new(id: u64, home: SharedBytes, table: Table) -> Arc<Self> {
+    fn new(id: u64, home: SharedBytes, table: Table, dead: DeadRanges) -> Arc<Self> {
         let rows = table.rows(Tail::of(&*home)).map(|row| row.rows).sum();
         Arc::new(SegmentFile {
             id,
@@ -90,6 +102,7 @@ impl SegmentFile {
             home,
             table,
             rows,
+            dead,
         })
     }
 
@@ -103,7 +116,7 @@ impl SegmentFile {
         self.home.len() as u64
     }
 
-    /// Number of rows in all its blocks.
+    /// Number of rows in all its blocks, dead ones included.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -113,7 +126,7 @@ impl SegmentFile {
         self.table.footer().len() as u64
     }
 
-    /// The buckets that have blocks in the file, in order of their ordinals.
+    /// The buckets that have blocks in the file, dead ones included, in order of their ordinals.
     pub fn parts(&self) -> impl Iterator<Item = SegmentRow> + '_ {
         self.table.rows(self.tail())
     }
@@ -138,7 +151,7 @@ impl SegmentFile {
             return Err(corrupt("entries with the checksum of the table"));
         }
         let mut reader = Reader::new(entries, WHAT);
-        let (mut rows, mut block_bytes) = (0, 0u64);
+        let (mut rows, mut block_bytes, mut dead_rows) = (0, 0u64, 0);
         // The count may have been damaged since the table was verified.
         let mut blocks = Vec::with_capacity(row.blocks_within(entries.len()));
         for _ in 0..row.blocks {
@@ -151,6 +164,10 @@ impl SegmentFile {
             let bounds_ns = (summary.first_ns, summary.last_ns);
             rows += u64::from(summary.rows);
             block_bytes = block_bytes.saturating_add((self.table.head_bytes() + place.len()) as u64);
+            if self.dead.contains(place.start as u64) {
+                dead_rows += u64::from(summary.rows);
+                continue;
+            }
             let entry = BlockEntry::filed(self, at, checksum, summary.rows, bounds_ns);
             blocks.push((summary.source, entry));
         }
@@ -161,7 +178,7 @@ impl SegmentFile {
             file: Arc::clone(self),
             bucket,
             bytes: row.bytes(),
-            rows,
+            rows: rows - dead_rows,
             blocks,
         }))
     }
@@ -179,6 +196,12 @@ impl SegmentFile {
         }
         let expected = "bucket, source and length before a block";
         Err(EngineError::corrupt("segment", start, expected))
+    }
+
+    /// The range of the file that a block takes with its head.
+    pub(crate) fn extent(&self, block: &Block) -> Range<u64> {
+        let place = block.place();
+        (place.start - self.table.head_bytes()) as u64..place.end as u64
     }
 
     pub(crate) fn block_id(&self, at: u32) -> BlockId {

@@ -66,6 +66,11 @@ impl View {
         }
     }
 
+    /// The cache of decoded blocks.
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
     /// A source; `None` if it never had a point.
     pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
         Some(self.of_series(source, self.pages.get(source)?))
@@ -196,6 +201,11 @@ impl SeriesSnapshot {
             stop,
             pass_over,
         )
+    }
+
+    /// Its blocks, with expired rows.
+    pub(crate) fn blocks(&self) -> &[BlockEntry] {
+        self.series.blocks()
     }
 
     /// Whether any row may be within the range, both ends inclusive. Determined by bounds, which may include expired

@@ -88,16 +88,17 @@ impl SegmentPart {
         reports.collect()
     }
 
-    /// Sequences of the rows of intact blocks, unordered.
+    /// The offset of each intact block, and the sequences of its rows, unordered.
     ///
     /// # Errors
     /// As for [`SegmentPart::verify`].
-    pub fn whole_sequences(&self) -> Result<Vec<u64>, EngineError> {
+    pub fn whole_sequences(&self) -> Result<Vec<(u64, Vec<u64>)>, EngineError> {
         let mut sequences = Vec::new();
         for (_, entry) in &self.blocks {
             let block = entry.block_uncached()?;
             if verify_block(&block).is_ok() {
-                sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
+                let rows = BlockReader::new(&block)?.columns()?;
+                sequences.push((block.place().start as u64, rows.sequences));
             }
         }
         Ok(sequences)

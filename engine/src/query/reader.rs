@@ -17,7 +17,7 @@ use crate::times::Times;
 
 /// A sorted run of at least one row.
 #[derive(Clone, Copy)]
-pub(super) enum Run<'a> {
+pub(crate) enum Run<'a> {
     Block(&'a BlockEntry),
     Chunk(&'a Arc<Columns>),
 }

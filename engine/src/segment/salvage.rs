@@ -54,7 +54,8 @@ struct Found {
     place: Range<usize>,
 }
 
-/// Writes a segment with the readable part of a file of version 3, limited to buckets for which `keeps` returns true.
+/// Writes a segment with the readable part of a file of version 3, limited to the blocks for which `keeps` returns true,
+/// given the bucket and the offset of the block.
 /// If [`Salvaged::rows`] is 0, the new segment has no blocks and is of no use.
 ///
 /// # Errors
@@ -62,7 +63,7 @@ struct Found {
 pub fn salvage(
     home: &SharedBytes,
     out: &mut dyn Write,
-    keeps: impl Fn(u32) -> bool,
+    keeps: impl Fn(u32, u64) -> bool,
 ) -> Result<Salvaged, MergeError> {
     let mut salvaged = Salvaged::default();
     let mut segment = SegmentWriter::new(out)?;
@@ -74,9 +75,7 @@ pub fn salvage(
             for row in file.table.rows(Tail::of(&**home)) {
                 let blocks = at..at + row.block_bytes as usize;
                 at = blocks.end;
-                if keeps(row.bucket) {
-                    salvaged.write_part(home, &file, &row, blocks, &mut segment)?;
-                }
+                salvaged.write_part(home, &file, (&row, blocks), &keeps, &mut segment)?;
             }
         }
         Err(_) => {
@@ -85,7 +84,7 @@ pub fn salvage(
                 // The file ends after a block: it is unknown whether others followed.
                 salvaged.lost.push(Lost::of(bytes.len()..bytes.len(), None));
             }
-            salvaged.blocks.retain(|found| keeps(found.block.bucket));
+            salvaged.blocks.retain(|found| found.is_kept(&keeps));
             // The writer requires buckets in order. They are, unless a head is damaged.
             salvaged.blocks.sort_by_key(|found| found.block.bucket);
             salvaged.write_found(home, &mut segment)?;
@@ -101,19 +100,20 @@ impl Salvaged {
         &mut self,
         home: &SharedBytes,
         file: &Arc<SegmentFile>,
-        row: &SegmentRow,
-        blocks: Range<usize>,
+        (row, blocks): (&SegmentRow, Range<usize>),
+        keeps: &impl Fn(u32, u64) -> bool,
         out: &mut SegmentWriter<'_>,
     ) -> Result<(), MergeError> {
         if let Ok(Some(part)) = file.part(row.bucket) {
             out.begin_bucket(row.bucket);
-            return self.write_entries(home, &part, out);
+            return self.write_entries(home, &part, keeps, out);
         }
         self.find(&home.read(0..home.len())?, blocks);
         // The bucket is known from the table, which has a checksum.
         for found in &mut self.blocks {
             found.block.bucket = row.bucket;
         }
+        self.blocks.retain(|found| found.is_kept(keeps));
         self.write_found(home, out)
     }
 
@@ -121,10 +121,14 @@ impl Salvaged {
         &mut self,
         home: &SharedBytes,
         part: &SegmentPart,
+        keeps: &impl Fn(u32, u64) -> bool,
         out: &mut SegmentWriter<'_>,
     ) -> Result<(), MergeError> {
         for (source, entry) in &part.blocks {
             let block = entry.block_uncached()?;
+            if !keeps(part.bucket, block.place().start as u64) {
+                continue;
+            }
             if verify_block(&block).is_ok() {
                 self.push(&block, out)?;
                 continue;
@@ -192,6 +196,12 @@ impl Salvaged {
             .last()
             .is_some_and(|lost| lost.offset + lost.bytes == at as u64);
         at == bytes.len() && !ends_in_loss
+    }
+}
+
+impl Found {
+    fn is_kept(&self, keeps: &impl Fn(u32, u64) -> bool) -> bool {
+        keeps(self.block.bucket, self.place.start as u64)
     }
 }
 

@@ -166,7 +166,9 @@ impl World {
                 assert!(blocks.iter().all(|block| block.fault.is_none()), "{blocks:?}");
                 let left = part.whole_sequences().unwrap();
                 assert!(
-                    left.iter().all(|row| !gone.contains(row)),
+                    left.iter()
+                        .flat_map(|(_, rows)| rows)
+                        .all(|row| !gone.contains(row)),
                     "expired rows are left"
                 );
                 done.expired_rows_merged += u32::from(!expired.is_empty());

@@ -9,7 +9,7 @@ const ROWS: u64 = 100;
 
 fn salvaged(bytes: &[u8]) -> (Salvaged, Vec<u8>) {
     let (home, mut out): (SharedBytes, _) = (Arc::new(bytes.to_vec()), Vec::new());
-    let salvaged = salvage(&home, &mut out, |_| true).unwrap();
+    let salvaged = salvage(&home, &mut out, |_, _| true).unwrap();
     (salvaged, out)
 }
 
@@ -43,7 +43,7 @@ fn an_undamaged_file_is_copied_unchanged() {
 fn excluded_buckets_are_omitted() {
     let whole: SharedBytes = Arc::new(of_three());
     let mut out = Vec::new();
-    let salvaged = salvage(&whole, &mut out, |bucket| bucket != BUCKET).unwrap();
+    let salvaged = salvage(&whole, &mut out, |bucket, _| bucket != BUCKET).unwrap();
     assert_eq!(salvaged.rows, 6 * ROWS);
     let parts: Vec<u32> = opened(out).unwrap().parts().map(|part| part.bucket).collect();
     assert_eq!(parts, [BUCKETS[0], BUCKETS[2]]);
