@@ -119,6 +119,7 @@ fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Resul
         name: "Adopted".into(),
         // Whatever the retention was, nothing must expire before the operator has looked at it.
         plan: Plan::Enterprise,
+        invitations: Vec::new(),
         created_at_ns: now_ns,
         updated_at_ns: now_ns,
     };

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use disk::Disk;
+use engine::DeadRanges;
 
 use super::carried;
 use super::ledger::read_run;
@@ -19,7 +20,8 @@ pub(crate) fn damages(disk: &dyn Disk, layout: &Layout, file: &NamedFile) -> Res
     match file {
         NamedFile::Segment(id) => {
             let dir = layout.segments_dir();
-            segments::read(disk, &dir, *id, Depth::Checksums, &mut BTreeMap::new())
+            let none_dead = DeadRanges::default();
+            segments::read(disk, &dir, *id, none_dead, Depth::Checksums, &mut BTreeMap::new())
         }
         NamedFile::Run(id) => match read_run(disk, &layout.runs_dir(), *id) {
             Ok((_, damages)) => Ok(damages),

@@ -98,6 +98,10 @@ pub(super) fn rebuild(
          stored again"
             .to_owned(),
     );
+    messages.push(
+        "points that were deleted by filters may be there again, if a file still had them: only the lost manifest knew"
+            .to_owned(),
+    );
     messages.into_iter().for_each(say);
     Ok(Some(manifest))
 }
@@ -131,13 +135,18 @@ fn runs(dir: &DataDir) -> Result<(Vec<u64>, Vec<PathBuf>), String> {
     Ok((runs, unopened))
 }
 
-/// A segment, and the buckets whose rows in it are in use.
+/// A segment, and what of it is in use.
 struct Segment {
     id: u64,
     home: SharedBytes,
     /// Whether all of it is in use. If the file is damaged, `home` holds only its readable part.
     is_whole: bool,
-    counts: BTreeSet<u32>,
+    /// Whether any block is in use.
+    is_used: bool,
+    /// Offsets of the blocks that are not in use.
+    replaced: HashSet<u64>,
+    /// Buckets that are not in use: the log creates them, and has their rows.
+    to_come: HashSet<u32>,
 }
 
 /// The existing segments.
@@ -153,8 +162,8 @@ struct Segments {
 }
 
 impl Segments {
-    /// Reads the segments, the newest first: a merge rewrites the rows of older segments, which may still exist. The
-    /// rest of the log creates up to `objects_to_come` more buckets than the catalog has.
+    /// Reads the segments, the newest first: a merge or a deletion rewrites blocks of older segments, which may still exist.
+    /// A block is not in use if a later segment has any of its rows: the others were deleted. The rest of the log creates up to `objects_to_come` more buckets than the catalog has.
     fn read(
         dir: &DataDir,
         catalog: &Catalog,
@@ -178,7 +187,9 @@ impl Segments {
                 id,
                 home,
                 is_whole: !is_salvaged,
-                counts: BTreeSet::new(),
+                is_used: false,
+                replaced: HashSet::new(),
+                to_come: HashSet::new(),
             };
             for part in file.parts() {
                 let bucket = part.bucket;
@@ -186,20 +197,25 @@ impl Segments {
                     // The log creates this bucket, so it also has its rows.
                     segments.unknown = segments.unknown.or((bucket > last_to_come).then_some(bucket));
                     segment.is_whole = false;
+                    segment.to_come.insert(bucket);
                     continue;
                 }
                 let read = file
                     .part(bucket)
                     .and_then(|part| part.map(|it| it.whole_sequences()).transpose());
-                let rows = ranges(read.map_err(at(&path))?.unwrap_or_default());
                 let held = segments.held.entry(bucket).or_default();
-                if overlap(held, &rows) {
-                    segment.is_whole = false;
-                } else {
-                    held.extend(rows);
-                    held.sort_unstable_by_key(|rows| rows.start);
-                    segment.counts.insert(bucket);
+                let mut of_part = Vec::new();
+                for (offset, rows) in read.map_err(at(&path))?.unwrap_or_default() {
+                    if overlap(held, &ranges(rows.clone())) {
+                        segment.is_whole = false;
+                        segment.replaced.insert(offset);
+                    } else {
+                        segment.is_used = true;
+                        of_part.extend(rows);
+                    }
                 }
+                held.extend(ranges(of_part));
+                held.sort_unstable_by_key(|rows| rows.start);
             }
             segments.found.push(segment);
         }
@@ -221,15 +237,16 @@ impl Segments {
                 continue;
             }
             self.left_out.push(path.clone());
-            if segment.counts.is_empty() {
+            if !segment.is_used {
                 messages.push(format!(
                     "{}: not used, because its points are in a later segment or none of them reads",
                     path.display()
                 ));
                 continue;
             }
-            let counts = |bucket| segment.counts.contains(&bucket);
-            let (new, _) = write_anew(dir, &mut self.files, &segment.home, counts)?;
+            let is_used =
+                |bucket, offset| !segment.to_come.contains(&bucket) && !segment.replaced.contains(&offset);
+            let (new, _) = write_anew(dir, &mut self.files, &segment.home, is_used)?;
             messages.push(format!(
                 "{}: its points in use are in {} now",
                 path.display(),
@@ -255,7 +272,7 @@ pub(super) fn opened(
         return Ok((home, file, false));
     }
     let mut whole = Vec::new();
-    let salvaged = salvage(&home, &mut whole, |_| true).map_err(at(path))?;
+    let salvaged = salvage(&home, &mut whole, |_, _| true).map_err(at(path))?;
     messages.extend(describe(&salvaged).map(|lost| format!("{}: {lost}", path.display())));
     let home: SharedBytes = Arc::new(whole);
     let file = SegmentFile::open(id, Arc::clone(&home)).map_err(at(path))?;

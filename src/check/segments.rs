@@ -7,7 +7,7 @@ use std::path::Path;
 
 use disk::Disk;
 use engine::verify::BlockReport;
-use engine::{Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
+use engine::{DeadRanges, Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
 
 use super::repair::replace;
 use super::{Report, Say};
@@ -35,7 +35,8 @@ pub(super) enum Depth {
     Rows,
 }
 
-/// Reads a segment completely. Adds what is readable to `sound`; returns damages, as messages for the operator.
+/// Reads a segment completely, but for its dead blocks. Adds what is readable to `sound`; returns damages, as messages for
+/// the operator.
 ///
 /// # Errors
 /// A disk error, which may be temporary.
@@ -43,6 +44,7 @@ pub(super) fn read(
     disk: &dyn Disk,
     dir: &SealedDir,
     id: u64,
+    dead: DeadRanges,
     depth: Depth,
     sound: &mut Sound,
 ) -> Result<Vec<String>, String> {
@@ -53,7 +55,7 @@ pub(super) fn read(
         }
         mapped => mapped.map_err(at(&path))?,
     };
-    let file = match SegmentFile::open(id, shared(bytes)) {
+    let file = match SegmentFile::open_without(id, shared(bytes), dead) {
         Ok(file) => file,
         Err(error) => return Ok(vec![at(&path)(error)]),
     };
@@ -111,7 +113,8 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
     let known = manifest.buckets.keys();
     let mut all: Sound = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
-        let damages = report.sound(read(dir.disk(), &segments, *id, Depth::Rows, &mut all));
+        let dead = manifest.dead_of(*id);
+        let damages = report.sound(read(dir.disk(), &segments, *id, dead, Depth::Rows, &mut all));
         let damages = damages.into_iter().flatten();
         damages.for_each(|damage| report.damage(damage));
     }
@@ -135,8 +138,9 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     let mut files = dir.files(dir.layout.segments_dir(), manifest.next_segment)?;
     let (mut segments, mut damaged, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for id in &manifest.segments {
-        let path = files.dir.file_path(*id);
-        if read(dir.disk(), &files.dir, *id, Depth::Rows, &mut Sound::new())?.is_empty() {
+        let (path, dead) = (files.dir.file_path(*id), manifest.dead_of(*id));
+        let sound = &mut Sound::new();
+        if read(dir.disk(), &files.dir, *id, dead.clone(), Depth::Rows, sound)?.is_empty() {
             segments.push(*id);
         } else if !dir.exists(&path)? {
             messages.push(format!(
@@ -145,7 +149,7 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
             ));
         } else {
             let home = shared(dir.map(&path)?);
-            let (new, salvaged) = write_anew(dir, &mut files, &home, |_| true)?;
+            let (new, salvaged) = write_anew(dir, &mut files, &home, |_, offset| !dead.contains(offset))?;
             let new_path = files.dir.file_path(new);
             if salvaged.rows > 0 {
                 segments.push(new);
@@ -166,6 +170,7 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
         return Ok(());
     }
     (manifest.segments, manifest.next_segment) = (segments, files.next_id());
+    manifest.forget_unused_dead();
     replace(dir, manifest, &damaged, messages, say)
 }
 
@@ -196,12 +201,12 @@ fn describe_lost(lost: &Lost) -> String {
     }
 }
 
-/// Writes the readable blocks of the `wanted` buckets to a new segment. Returns its number.
+/// Writes the readable blocks that are `wanted`, by bucket and offset, to a new segment. Returns its number.
 pub(super) fn write_anew(
     dir: &DataDir,
     files: &mut SealedFiles,
     home: &SharedBytes,
-    wanted: impl Fn(u32) -> bool,
+    wanted: impl Fn(u32, u64) -> bool,
 ) -> Result<(u64, Salvaged), String> {
     let new = files.take_id();
     let mut salvaged = Salvaged::default();

@@ -1,77 +1,28 @@
 //! Decides when a shard's checkpoints are taken: when the log is long, memory is full, a bucket was deleted, or the shard
 //! is closed. A task waits for that; the work is done on threads that shards share.
 
-use std::path::Path;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use disk::StdDisk;
-use engine::MergeError;
+use engine::PointFilter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 use wal::Sequence;
 
-use super::merging::{MergeJob, Merged, Merger};
+use super::deleting::{DeletionOrder, DeletionWritten};
+use super::error::CheckpointError;
 use super::open::{Recovered, RecoveryTimes};
 use super::pools::Pools;
 use super::publish::PublishFigures;
+use super::rewriting::{Rewrite, Rewriter, Rewritten};
 use super::schedule::Schedule;
 use super::task::Task;
-use crate::checked_file::CheckedFileError;
-use crate::journal::JournalError;
-use crate::ledger::LedgerError;
 use crate::pools::Workers;
-
-/// Why a checkpoint failed. No data is lost: the log keeps the records that it would have covered.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckpointError {
-    /// A disk error.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// Writing or reading the manifest failed.
-    #[error(transparent)]
-    File(#[from] CheckedFileError),
-    /// A segment that was just written does not read.
-    #[error(transparent)]
-    Engine(#[from] engine::EngineError),
-    /// Merging segments failed.
-    #[error(transparent)]
-    Merge(#[from] MergeError),
-    /// A run file of the ledger failed.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The log failed.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The actor of the bucket with this ordinal has panicked. A restart replays its rows.
-    #[error("bucket {0} failed; its points are in the log, and are there again after a restart")]
-    ActorGone(u32),
-    /// The checkpoint is not stored elsewhere, where it must be.
-    #[error("the checkpoint could not be published: {0}")]
-    Publish(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The data directory was removed or replaced. The directory now at its path is not ours to write to.
-    #[error("the data directory is not there any more")]
-    DirectoryGone,
-    /// The checkpointer has ended.
-    #[error("the checkpointer has ended")]
-    Ended,
-}
-
-impl CheckpointError {
-    /// Adds the path to a disk error.
-    pub(super) fn at(self, path: &Path) -> Self {
-        match self {
-            CheckpointError::Io(error) | CheckpointError::Merge(MergeError::Io(error)) => {
-                let message = format!("{}: {error}", path.display());
-                CheckpointError::Io(std::io::Error::new(error.kind(), message))
-            }
-            other => other,
-        }
-    }
-}
 
 /// Messages to the task.
 enum Order {
@@ -79,8 +30,10 @@ enum Order {
     Wake,
     /// A bucket was deleted.
     Remove(u32),
-    /// A merge of segments has finished.
-    Merged(Box<Merged>),
+    /// A merge of segments, or a deletion of points, has finished.
+    Rewritten(Box<Rewritten>),
+    /// Delete points.
+    Delete(DeletionOrder),
     /// Take a checkpoint now; replies whether it succeeded.
     Take(oneshot::Sender<Result<(), CheckpointError>>),
     /// Close the log, after a last checkpoint or without; replies whether both succeeded.
@@ -202,6 +155,24 @@ impl Checkpointer {
         self.ask(Order::Take).await
     }
 
+    /// Deletes points of a bucket; returns their number. Points that were acknowledged before the call are deleted if the
+    /// filter selects them. It is done to the end even if nobody waits for it.
+    ///
+    /// # Errors
+    /// It failed. Then nothing was deleted, unless the failure is that it could not be published.
+    pub async fn delete_points(
+        &self,
+        bucket: u32,
+        filter: Arc<dyn PointFilter>,
+    ) -> Result<u64, CheckpointError> {
+        let (done, answer) = oneshot::channel();
+        let order = DeletionOrder { bucket, filter, done };
+        self.orders
+            .send(Order::Delete(order))
+            .map_err(|_| CheckpointError::Ended)?;
+        answer.await.unwrap_or(Err(CheckpointError::Ended))
+    }
+
     /// Ends without touching the log, of which somebody else is the owner now.
     pub fn abandon(&self) {
         // If the checkpointer has ended, so has everything.
@@ -265,8 +236,8 @@ impl Orders {
     pub(super) fn serve(self, task: Task, log_bytes: u64, pools: &Pools) {
         let done = self.checkpointer.orders.clone();
         // Sending fails only when the checkpointer has ended; then the result is not needed.
-        let merger = Merger::new(pools.merges.clone(), move |merged| {
-            drop(done.send(Order::Merged(Box::new(merged))));
+        let rewriter = Rewriter::new(pools.merges.clone(), move |rewritten| {
+            drop(done.send(Order::Rewritten(Box::new(rewritten))));
         });
         let period = task.publish.as_ref().map(|publish| publish.period());
         self.checkpointer.shared.stats.lock().published =
@@ -276,7 +247,9 @@ impl Orders {
             checkpointer: self.checkpointer,
             task: Some(Box::new(task)),
             workers: pools.checkpoints.clone(),
-            merger,
+            rewriter,
+            deletions: VecDeque::new(),
+            has_deleted: false,
             schedule: Schedule::new(Instant::now(), period),
             log_bytes,
         };
@@ -294,7 +267,11 @@ struct Serving {
     /// Not here while a step runs.
     task: Option<Box<Task>>,
     workers: Workers,
-    merger: Merger,
+    rewriter: Rewriter,
+    /// Deletions that wait for their turn.
+    deletions: VecDeque<DeletionOrder>,
+    /// Whether a deletion was the last work of the rewriter: a merge goes before the next one, if there is one.
+    has_deleted: bool,
     schedule: Schedule,
     log_bytes: u64,
 }
@@ -318,22 +295,25 @@ impl Serving {
                     // The caller may be gone.
                     let _ = done.send(taken);
                 }
-                Ok(Some(Order::Merged(merged))) => {
-                    if let Some(merged) = self.merger.take(*merged) {
+                Ok(Some(Order::Rewritten(rewritten))) => match self.rewriter.take(*rewritten) {
+                    Some(Rewritten::Merge(merged)) => {
                         let finish = |task: &mut Task, checkpointer: &Checkpointer| {
                             task.finish_merge(merged);
                             checkpointer.update_stats(task);
                         };
                         self.step(finish).await?;
                     }
-                }
+                    Some(Rewritten::Deletion(deletion)) => self.finish_deletion(deletion).await?,
+                    None => {}
+                },
+                Ok(Some(Order::Delete(order))) => self.deletions.push_back(order),
                 Ok(Some(Order::Remove(ordinal))) => self.remove(ordinal).await?,
                 Ok(Some(Order::Close { takes_last, done })) => {
-                    self.merger.stop();
+                    self.rewriter.stop();
                     closing = Some((takes_last, done));
                 }
                 Ok(Some(Order::Abandon)) => {
-                    self.merger.stop();
+                    self.rewriter.stop();
                     // Queued records are refused. A log that has another owner is not touched.
                     self.step(|task, _| task.journal.close().unwrap_or_default())
                         .await?;
@@ -341,7 +321,8 @@ impl Serving {
                 }
                 Ok(None) => return Some(()),
             }
-            if !self.merger.is_busy()
+            self.begin_deletion().await?;
+            if !self.rewriter.is_busy()
                 && let Some((takes_last, done)) = closing.take()
             {
                 let close = move |task: &mut Task, checkpointer: &Checkpointer| {
@@ -382,6 +363,47 @@ impl Serving {
         Some(outcome.map(drop))
     }
 
+    /// Begins the next deletion, if it is its turn: with a checkpoint, behind which all points are in segments.
+    async fn begin_deletion(&mut self) -> Option<()> {
+        while self.rewriter.is_free() && !self.deletions.is_empty() {
+            self.has_deleted = false;
+            let taken = self.checkpoint().await?;
+            let Some(order) = self.deletions.pop_front() else {
+                break;
+            };
+            self.has_deleted = true;
+            if let Err(error) = taken {
+                // The caller may be gone.
+                let _ = order.done.send(Err(error));
+                continue;
+            }
+            let begin = |task: &mut Task, _: &Checkpointer| task.begin_deletion(order);
+            if let Some(job) = self.work(begin).await? {
+                self.rewriter.start(Rewrite::Deletion(job));
+            }
+        }
+        Some(())
+    }
+
+    async fn finish_deletion(&mut self, deletion: DeletionWritten) -> Option<()> {
+        let finish = move |task: &mut Task, checkpointer: &Checkpointer| {
+            let DeletionWritten {
+                written,
+                handle,
+                order,
+            } = deletion;
+            let mut deleted = task.finish_deletion(order.bucket, &handle, written);
+            if deleted.is_ok() && task.publish.is_some() {
+                // Whoever takes the shard over begins with what is published.
+                deleted = checkpointer.run(task).and(deleted);
+            }
+            checkpointer.update_stats(task);
+            // The caller may be gone.
+            let _ = order.done.send(deleted);
+        };
+        self.step(finish).await
+    }
+
     async fn remove(&mut self, ordinal: u32) -> Option<()> {
         self.step(move |task, _| {
             if let Err(error) = task.remove_bucket(ordinal) {
@@ -397,16 +419,31 @@ impl Serving {
         &mut self,
         step: impl FnOnce(&mut Task, &Checkpointer) -> T + Send + 'static,
     ) -> Option<T> {
-        let mut task = self.task.take()?;
-        let (checkpointer, may_merge) = (self.checkpointer.clone(), self.merger.is_free());
-        let work = move || -> (Box<Task>, T, Option<MergeJob>) {
-            let done = step(&mut task, &checkpointer);
-            let merge = may_merge.then(|| task.begin_merge()).flatten();
-            (task, done, merge)
+        let may_merge = self.rewriter.is_free() && (self.deletions.is_empty() || self.has_deleted);
+        let and_begin_merge = move |task: &mut Task, checkpointer: &Checkpointer| {
+            let done = step(task, checkpointer);
+            (done, may_merge.then(|| task.begin_merge()).flatten())
         };
-        let (task, done, merge) = self.workers.call(work).await?;
+        let (done, merge) = self.work(and_begin_merge).await?;
+        if let Some(job) = merge {
+            self.rewriter.start(Rewrite::Merge(job));
+        }
+        Some(done)
+    }
+
+    /// Works on the task, on a thread for that. Returns `None` if the work panicked; then there is no task any more.
+    async fn work<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Task, &Checkpointer) -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut task = self.task.take()?;
+        let checkpointer = self.checkpointer.clone();
+        let work = move || -> (Box<Task>, T) {
+            let done = work(&mut task, &checkpointer);
+            (task, done)
+        };
+        let (task, done) = self.workers.call(work).await?;
         self.task = Some(task);
-        merge.into_iter().for_each(|job| self.merger.start(job));
         Some(done)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use disk::Disk;
+use engine::DeadRanges;
 use serde::{Deserialize, Serialize};
 use wal::{Flip, Sequence};
 
@@ -13,8 +14,11 @@ use crate::bucket::{CarriedDir, CarriedFile};
 use crate::checked_file::{self, CheckedFileError};
 use crate::sealed_file::SealedDir;
 
-/// The version in it is raised when an older program could misread the manifest. New members do not raise it.
-const MAGIC: &[u8; 8] = b"TWMANI02";
+/// Of a manifest without dead blocks. The version is raised when an older program could misread the manifest. New members
+/// do not raise it.
+const MAGIC_2: &[u8; 8] = b"TWMANI02";
+/// Of a manifest with dead blocks, whose points an older program would read again.
+const MAGIC_3: &[u8; 8] = b"TWMANI03";
 /// The prefix common to manifests of all versions.
 const KIND: &[u8] = b"TWMANI";
 
@@ -45,6 +49,10 @@ pub struct Manifest {
     /// Ordinals of buckets whose damaged format 1 directory was salvaged and is kept under another name.
     #[serde(default)]
     pub aside: Vec<u32>,
+    /// The blocks that are not read any more, by segment: ranges of bytes, from the first to the one after the last. Left
+    /// out if there are none, as in version 2.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dead: BTreeMap<u64, Vec<(u64, u64)>>,
 }
 
 /// A file that a manifest names.
@@ -106,15 +114,32 @@ impl Manifest {
     /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let content = checked_file::read(disk, &path, MAGIC).map_err(|error| {
-            let magic = disk.read(&path).unwrap_or_default();
-            match magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC) {
-                true => ManifestError::Newer(path.clone()),
-                false => ManifestError::File(error),
+        let of_version = |magic| {
+            let content = checked_file::read(disk, &path, magic);
+            content.map(|content| content.map(|content| (magic, content)))
+        };
+        let content = of_version(MAGIC_2).or_else(|error| {
+            let found = disk.read(&path).unwrap_or_default();
+            match found.first_chunk() {
+                Some(MAGIC_3) => of_version(MAGIC_3).map_err(ManifestError::File),
+                Some(magic) if magic.starts_with(KIND) && magic > MAGIC_3 => {
+                    Err(ManifestError::Newer(path.clone()))
+                }
+                _ => Err(ManifestError::File(error)),
             }
         })?;
-        let read = content.map(|content| rmp_serde::from_slice(&content)).transpose();
-        read.map_err(|error| ManifestError::Content(path, error))
+        let Some((magic, content)) = content else {
+            return Ok(None);
+        };
+        let read: Self =
+            rmp_serde::from_slice(&content).map_err(|error| ManifestError::Content(path.clone(), error))?;
+        match read.magic() == magic {
+            true => Ok(Some(read)),
+            false => {
+                let expected = "the version that goes with its content";
+                Err(ManifestError::File(CheckedFileError::Damaged(path, expected)))
+            }
+        }
     }
 
     /// Replaces the manifest on disk. All files that it names must already be durable.
@@ -125,7 +150,34 @@ impl Manifest {
         let path = Self::path(data_dir);
         let content = rmp_serde::to_vec_named(self)
             .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
-        checked_file::write(disk, &path, MAGIC, &content)
+        checked_file::write(disk, &path, self.magic(), &content)
+    }
+
+    fn magic(&self) -> &'static [u8; 8] {
+        if self.dead.is_empty() { MAGIC_2 } else { MAGIC_3 }
+    }
+
+    /// The blocks of a segment that are not read any more.
+    pub fn dead_of(&self, segment: u64) -> DeadRanges {
+        let ranges = self.dead.get(&segment).into_iter().flatten();
+        ranges.map(|(start, end)| *start..*end).collect()
+    }
+
+    /// Replaces what [`Manifest::dead_of`] returns for a segment.
+    pub fn set_dead(&mut self, segment: u64, dead: &DeadRanges) {
+        let ranges = dead.iter().map(|range| (range.start, range.end)).collect();
+        self.dead.insert(segment, ranges);
+    }
+
+    /// Number of ranges of dead blocks in all segments.
+    pub fn dead_ranges(&self) -> usize {
+        self.dead.values().map(Vec::len).sum()
+    }
+
+    /// Forgets dead blocks of segments that are not in use any more.
+    pub fn forget_unused_dead(&mut self) {
+        let segments = &self.segments;
+        self.dead.retain(|segment, _| segments.contains(segment));
     }
 
     /// The last record that anything in the files covers.
@@ -153,11 +205,15 @@ impl Manifest {
 /// Finds the single bit flip that turns the bytes into a manifest as this program writes it; `None` if there is none.
 /// The magic of a newer version may differ by one bit, but then the content differs, too.
 pub fn flip_of_manifest(bytes: &[u8]) -> Option<Flip> {
-    checked_file::flip(bytes, MAGIC, |content| {
-        let read = rmp_serde::from_slice::<Manifest>(content).ok();
-        read.and_then(|manifest| rmp_serde::to_vec_named(&manifest).ok())
-            .is_some_and(|written| written == content)
-    })
+    let of_version = |magic: &[u8; 8]| {
+        checked_file::flip(bytes, magic, |content| {
+            let read = rmp_serde::from_slice::<Manifest>(content).ok();
+            let read = read.filter(|manifest| manifest.magic() == magic);
+            read.and_then(|manifest| rmp_serde::to_vec_named(&manifest).ok())
+                .is_some_and(|written| written == content)
+        })
+    };
+    of_version(MAGIC_2).or_else(|| of_version(MAGIC_3))
 }
 
 #[cfg(test)]
@@ -188,7 +244,13 @@ mod tests {
         };
         manifest.buckets.insert(2, mark);
         manifest.write(&disk, dir).unwrap();
+        assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest.clone()));
+        let magic = || disk.read(&Manifest::path(dir)).unwrap()[..8].to_vec();
+        assert_eq!(magic(), MAGIC_2);
+        manifest.set_dead(3, &[(8..20), (40..90)].into_iter().collect());
+        manifest.write(&disk, dir).unwrap();
         assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest));
+        assert_eq!(magic(), MAGIC_3, "an older program would read the deleted points");
     }
 
     #[test]

@@ -1,22 +1,20 @@
-//! Merges of segments, on a thread of their own. A merge of large segments takes long. If it ran on the checkpointer's
-//! thread, the log and the rows in memory would grow meanwhile until ingests are refused. The checkpointer starts a
-//! merge and later installs its segment; checkpoints continue in between.
+//! Merges of segments.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use disk::Disk;
 use engine::{EngineError, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
 
-use super::checkpointer::CheckpointError;
+use super::deleting::DEAD_RANGES_OF_SEGMENT_MAX;
+use super::error::CheckpointError;
+use super::rewriting::UntilStopped;
 use super::segments::write_segment;
 use super::task::Task;
 use crate::bucket::{BeginMerge, BucketHandle, FinishMerge, expired_rows};
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
-use crate::pools::Workers;
 use crate::sealed_file::SealedDir;
 
 /// Pause after a failed merge.
@@ -44,14 +42,6 @@ type MergedRows = (u32, BucketHandle, Merge);
 pub(super) struct Merged {
     pub(super) job: MergeJob,
     pub(super) written: Result<(Arc<SegmentFile>, Vec<MergedRows>), CheckpointError>,
-}
-
-/// A shard's merges, one at a time, on threads that shards share.
-pub(super) struct Merger {
-    workers: Workers,
-    done: Arc<dyn Fn(Merged) + Send + Sync>,
-    stop: Arc<AtomicBool>,
-    busy: bool,
 }
 
 impl MergeJob {
@@ -142,7 +132,10 @@ impl Task {
             bytes: segment.bytes(),
             footer_bytes: segment.footer_bytes(),
             rows: segment.rows(),
-            live_rows: self.usage.live_rows(segment.id()),
+            live_rows: match self.manifest.dead_of(segment.id()).len() > DEAD_RANGES_OF_SEGMENT_MAX {
+                true => self.usage.live_rows(segment.id()).min(1),
+                false => self.usage.live_rows(segment.id()),
+            },
         });
         uses.collect()
     }
@@ -222,65 +215,5 @@ impl Task {
         self.remove_unnamed();
         // Merged rows may have been deleted meanwhile.
         self.drop_unused()
-    }
-}
-
-impl Merger {
-    /// Merges on these threads, and passes each finished merge to `done`.
-    pub(super) fn new(workers: Workers, done: impl Fn(Merged) + Send + Sync + 'static) -> Self {
-        Merger {
-            workers,
-            done: Arc::new(done),
-            stop: Arc::default(),
-            busy: false,
-        }
-    }
-
-    /// Whether a merge is running.
-    pub(super) fn is_busy(&self) -> bool {
-        self.busy
-    }
-
-    /// Whether another merge may start.
-    pub(super) fn is_free(&self) -> bool {
-        !self.busy && !self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Starts a merge; none may be running.
-    pub(super) fn start(&mut self, job: MergeJob) {
-        self.busy = true;
-        let (done, stop) = (Arc::clone(&self.done), Arc::clone(&self.stop));
-        self.workers.run(move || done(job.run(&stop)));
-    }
-
-    /// Accepts a finished merge; returns `None` if it was stopped.
-    pub(super) fn take(&mut self, merged: Merged) -> Option<Merged> {
-        self.busy = false;
-        let stopped = merged.written.is_err() && self.stop.load(Ordering::Relaxed);
-        (!stopped).then_some(merged)
-    }
-
-    /// Aborts the running merge and starts no other: a stopping server does not wait for merges.
-    pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A writer that fails once `stop` is set.
-struct UntilStopped<'a> {
-    out: &'a mut dyn Write,
-    stop: &'a AtomicBool,
-}
-
-impl Write for UntilStopped<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(io::Error::other("the server stops"));
-        }
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

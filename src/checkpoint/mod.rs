@@ -8,6 +8,8 @@
 mod buckets;
 mod checkpointer;
 mod data_dir;
+mod deleting;
+mod error;
 mod expiry;
 pub mod format_1;
 mod layout;
@@ -18,6 +20,7 @@ mod open_error;
 mod pools;
 mod publish;
 mod restoring;
+mod rewriting;
 mod schedule;
 mod sealing;
 mod segments;
@@ -26,8 +29,9 @@ mod start;
 mod task;
 mod usage;
 
-pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
+pub use checkpointer::{CheckpointStats, Checkpointer};
 pub use data_dir::DataDir;
+pub use error::CheckpointError;
 pub use format_1::{Damage, convert};
 pub use layout::{Layout, at, message};
 pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};

@@ -112,9 +112,8 @@ pub(super) fn open_with(
         saved = catalog.freeze().without_tail();
     }
     let catalog_read_at = Instant::now();
-    let (data_dir, named) = (&layout.data_dir, &manifest.segments);
-    let next = manifest.next_segment;
-    let segments = Segments::open(Arc::clone(disk), data_dir, named, next, elsewhere)?;
+    let data_dir = &layout.data_dir;
+    let segments = Segments::open(Arc::clone(disk), data_dir, &manifest, elsewhere)?;
     let holders = holders(&segments);
     let files_open_at = Instant::now();
     let sealing = Sealing::start(SEALING_BYTES_MAX);

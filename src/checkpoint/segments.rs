@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use disk::{Bytes, Disk};
-use engine::{SegmentFile, SharedBytes};
+use engine::{DeadRanges, SegmentFile, SharedBytes};
 
+use super::manifest::Manifest;
 use crate::sealed_file::{self, SealedDir, SealedFiles};
 
 /// Why a segment does not open: a disk error, or damage of the file at this path.
@@ -52,11 +53,16 @@ pub fn write_segment<R, E: From<io::Error>>(
 }
 
 /// Opens a segment and reads its table of buckets.
-fn open_segment(disk: &dyn Disk, dir: &SealedDir, id: u64) -> Result<Arc<SegmentFile>, SegmentError> {
+fn open_segment(
+    disk: &dyn Disk,
+    dir: &SealedDir,
+    id: u64,
+    dead: DeadRanges,
+) -> Result<Arc<SegmentFile>, SegmentError> {
     let path = dir.file_path(id);
     let failed = |error| SegmentError(path.clone(), error);
     let bytes = disk.map(&path).map_err(|error| failed(error.into()))?;
-    SegmentFile::open(id, shared(bytes)).map_err(|error| failed(error.into()))
+    SegmentFile::open_without(id, shared(bytes), dead).map_err(|error| failed(error.into()))
 }
 
 /// Converts bytes to the type that the engine expects.
@@ -86,19 +92,21 @@ impl Segments {
     pub fn open(
         disk: Arc<dyn Disk>,
         data_dir: &Path,
-        named: &[u64],
-        next: u64,
+        manifest: &Manifest,
         elsewhere: &HeldElsewhere,
     ) -> Result<Self, SegmentError> {
+        let named = &manifest.segments;
         let dir = segments_dir(data_dir);
         let open = |id: u64| match elsewhere.get(&id) {
-            Some(SegmentElsewhere { content, name }) => SegmentFile::open(id, Arc::clone(content))
-                .map_err(|error| SegmentError(name.into(), error.into())),
-            None => open_segment(&*disk, &dir, id),
+            Some(SegmentElsewhere { content, name }) => {
+                SegmentFile::open_without(id, Arc::clone(content), manifest.dead_of(id))
+                    .map_err(|error| SegmentError(name.into(), error.into()))
+            }
+            None => open_segment(&*disk, &dir, id, manifest.dead_of(id)),
         };
         let opened = named.iter().map(|id| Ok((*id, open(*id)?)));
         let open = opened.collect::<Result<_, _>>()?;
-        let files = SealedFiles::list(disk, dir.clone(), named, next)
+        let files = SealedFiles::list(disk, dir.clone(), named, manifest.next_segment)
             .map_err(|error| SegmentError(dir.path().to_owned(), error.into()))?;
         let names = elsewhere.iter().map(|(id, held)| (*id, held.name.clone()));
         Ok(Segments {

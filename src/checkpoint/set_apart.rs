@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use disk::Disk;
 use wal::Sequence;
 
-use super::checkpointer::CheckpointError;
+use super::error::CheckpointError;
 use super::layout::Layout;
 use crate::bucket::{CARRIED_AT_ONCE_MAX, CarriedDir};
 use crate::journal::Record;

@@ -11,7 +11,7 @@ use engine::{SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
 use super::buckets::{BucketCheckpoint, LiveSegments, NO_MARK};
-use super::checkpointer::CheckpointError;
+use super::error::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::manifest::Manifest;
@@ -255,7 +255,8 @@ impl Task {
     }
 
     /// Replaces the manifest on disk, if it has changed.
-    pub(super) fn install_manifest(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
+    pub(super) fn install_manifest(&mut self, mut manifest: Manifest) -> Result<(), CheckpointError> {
+        manifest.forget_unused_dead();
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
         }

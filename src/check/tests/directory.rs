@@ -35,6 +35,7 @@ pub(super) async fn set_up(rooms: &Rooms) {
         id: id(1),
         name: "o".into(),
         plan: Plan::Enterprise,
+        invitations: Vec::new(),
         created_at_ns: NOW_NS,
         updated_at_ns: NOW_NS,
     };
@@ -200,6 +201,19 @@ fn directory_after(runs: &[(&[u8], bool)]) -> SimDisk {
 
 /// Runs rooms that accept points and verdicts with these keys; if `orderly`, they end with a checkpoint.
 pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
+    in_rooms(config, async |rooms| {
+        for key in keys {
+            ingest(rooms, *key).await;
+            record_verdicts(rooms, *key).await;
+        }
+        if orderly {
+            rooms.checkpointer.close().await.unwrap();
+        }
+    });
+}
+
+/// Runs rooms, and `work` with them.
+pub(super) fn in_rooms(config: &Config, work: impl AsyncFnOnce(&Rooms)) {
     let system = System::new();
     system.block_on(async {
         let clock = Arc::new(ManualClock::new(NOW_NS));
@@ -208,13 +222,7 @@ pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
         if rooms.catalog.read(|catalog| catalog.bucket(id(3)).is_none()) {
             set_up(&rooms).await;
         }
-        for key in keys {
-            ingest(&rooms, *key).await;
-            record_verdicts(&rooms, *key).await;
-        }
-        if orderly {
-            rooms.checkpointer.close().await.unwrap();
-        }
+        work(&rooms).await;
     });
     System::current().stop();
     system.run().unwrap();

@@ -3,6 +3,7 @@
 mod adopt;
 mod carried;
 mod damage;
+mod deleted_points;
 mod directory;
 mod missing_files;
 mod older_formats;

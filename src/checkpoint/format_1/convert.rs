@@ -102,13 +102,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
             }
         };
         let disk = || Arc::clone(&dir.disk);
-        let opened = Segments::open(
-            disk(),
-            dir.path(),
-            &manifest.segments,
-            manifest.next_segment,
-            &HeldElsewhere::new(),
-        );
+        let opened = Segments::open(disk(), dir.path(), &manifest, &HeldElsewhere::new());
         let ledger = LedgerFiles::open(disk(), dir.path(), &manifest.runs);
         Ok(Conversion {
             dir,

@@ -139,6 +139,13 @@ impl RunningRooms {
         outcome
     }
 
+    /// Lets a merge that was written take effect.
+    pub(super) fn end_merge(&mut self) {
+        if let Some(merged) = self.merged.take() {
+            self.on_thread(|task| task.finish_merge(merged));
+        }
+    }
+
     pub(super) fn on_thread<R: Send>(&mut self, work: impl FnOnce(&mut Task) -> R + Send) -> R {
         let task = &mut self.task;
         std::thread::scope(|scope| {

@@ -11,6 +11,7 @@ mod beside;
 mod convert;
 mod cost;
 mod crash;
+mod deleting;
 mod entries;
 mod expiry;
 mod faults;

@@ -1,11 +1,12 @@
 //! The model of the rooms: every request made, and whether it was acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::query::{GroupQuery, group};
 use engine::{Unit, Values};
 
 use super::all_rows;
+use super::deleting::{Deletions, Known};
 use super::entries::Entries;
 use crate::bucket::{BucketState, Digest};
 use crate::catalog::Catalog;
@@ -63,6 +64,7 @@ pub(super) struct Model {
     pub(super) sources: Vec<Source>,
     pub(super) requests: Vec<Request>,
     pub(super) entries: Entries,
+    pub(super) deletions: Deletions,
 }
 
 /// A stored row: sequence, timestamp and value.
@@ -116,6 +118,7 @@ impl Model {
             for (index, row) in (0u64..)
                 .zip(&request.rows)
                 .filter(|(_, row)| row.timestamp_ns >= cutoff_ns)
+                .filter(|(_, row)| self.deletions.of(row.value) == Known::Stored)
             {
                 let first = request.acknowledged.expect("acknowledged");
                 let expected = (first + index, row.timestamp_ns, row.value);
@@ -198,6 +201,7 @@ impl Model {
                 );
             }
         }
+        let (mut kept, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let mut keys: BTreeMap<Digest, &Request> = BTreeMap::new();
         for request in self.requests.iter().filter(|request| request.bucket == ordinal) {
             let mut firsts = Vec::new();
@@ -205,6 +209,16 @@ impl Model {
             for (index, row) in request.rows.iter().enumerate() {
                 if row.timestamp_ns < cutoff_ns || !stored.contains_key(&row.source) {
                     continue;
+                }
+                let known = self.deletions.of(row.value);
+                if known != Known::Stored {
+                    let is_there = by_value.contains_key(&row.value);
+                    assert!(!is_there || known == Known::InDoubt, "{row:?} was deleted");
+                    if !is_there {
+                        gone.insert(row.value);
+                        continue;
+                    }
+                    kept.insert(row.value);
                 }
                 match by_value.remove(&row.value) {
                     Some((source, (sequence, timestamp_ns, _))) => {
@@ -250,6 +264,7 @@ impl Model {
                 );
             }
         }
+        self.deletions.check_whole(&kept, &gone);
         assert!(by_value.is_empty(), "rows that were never sent: {by_value:?}");
         for (key, request) in keys {
             let found = state.idempotency.get(&key, now_ns).expect("it reads");
@@ -306,6 +321,7 @@ impl Model {
                 found.extend(rows.iter().map(|(sequence, _, value)| (*value, *sequence)));
             }
         }
+        self.deletions.settle(|value| found.contains_key(&value));
         self.requests.retain_mut(|request| {
             if request.acknowledged.is_none() {
                 let mut rows = (0u64..).zip(&request.rows);
@@ -317,7 +333,7 @@ impl Model {
 }
 
 /// The rows of a source, read in three ways that must agree: as rows, grouped, and counted.
-fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
+pub(super) fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
     let counted = state.store.stats(source, cutoff_ns).expect("stats").points;
     let Some(series) = &state.store.view().source(source) else {
         assert_eq!(counted, 0);

@@ -68,6 +68,7 @@ impl World {
             id: id(ORGANIZATION),
             name: "o".into(),
             plan: Plan::Enterprise,
+            invitations: Vec::new(),
             created_at_ns: at_ns,
             updated_at_ns: at_ns,
         };
@@ -115,8 +116,9 @@ impl World {
             78..83 => self.delete_source(&live.rooms).await,
             83..86 => self.create_bucket(&live.rooms).await,
             86..88 => self.delete_bucket(&live.rooms).await,
-            88..92 => self.change_retention(&live.rooms).await,
-            92..95 => {
+            88..91 => self.change_retention(&live.rooms).await,
+            91..93 => self.delete_points(live).await,
+            93..95 => {
                 self.remove_deleted(live);
                 Ok(())
             }
@@ -135,7 +137,7 @@ impl World {
         }
     }
 
-    fn pick_bucket(&mut self) -> Option<ObjectId> {
+    pub(super) fn pick_bucket(&mut self) -> Option<ObjectId> {
         let model = self.model.lock();
         let existing = model
             .buckets

@@ -77,6 +77,7 @@ fn trace(seed: u64) -> Met {
         let mut now_ns = world.clock.now_ns();
         for _ in 0..STEPS {
             store.fail_at_random(rng.u64(..), FAULT_ONE_IN);
+            let before = world.model.lock().clone();
             match world.step(&mut live).await {
                 Ok(()) => {}
                 Err(Failure::Checkpoint(_)) => met.failures += 1,
@@ -87,11 +88,20 @@ fn trace(seed: u64) -> Met {
             now_ns = world.clock.now_ns();
             let found = all_checkpoints(&store);
             check_names(&store, &found);
-            for checkpoint in &found {
+            for (age, checkpoint) in found.iter().enumerate() {
                 let name = checkpoint.name.to_string();
                 covered.entry(name).or_insert_with(|| {
                     met.checkpoints += 1;
-                    (world.model.lock().clone(), now_ns)
+                    // Of two in one step, the first was taken before points were deleted.
+                    let is_newest = age == 0;
+                    (
+                        if is_newest {
+                            world.model.lock().clone()
+                        } else {
+                            before.clone()
+                        },
+                        now_ns,
+                    )
                 });
             }
             match rng.u8(0..60) {
