@@ -24,6 +24,8 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// 409: the request contradicts what is stored.
     Conflict,
+    /// 412: what is stored is not the version that the request is about.
+    PreconditionFailed,
     /// 413: the body is over the route's limit.
     PayloadTooLarge,
     /// 415: the body's encoding is not supported.
@@ -38,13 +40,14 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All kinds, ordered by status.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Validation,
         Self::Unauthorized,
         Self::Forbidden,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Conflict,
+        Self::PreconditionFailed,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::TooManyRequests,
@@ -161,6 +164,11 @@ impl ServiceError {
     /// 409.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// 412.
+    pub fn precondition_failed(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::PreconditionFailed, message)
     }
 
     /// 413; `body_bytes_max` is the route's limit after decompression.

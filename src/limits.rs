@@ -19,6 +19,8 @@ pub const FAULTS_SHOWN_MAX: usize = 100;
 /// Names listed in a message.
 pub const NAMES_SHOWN_MAX: usize = 8;
 
+/// Deletions of points that an organization has in progress. They are done one after the other.
+pub const DELETIONS_OF_ORGANIZATION_MAX: usize = 4;
 /// Distinct names in a query's `fields`: the maximum of a schema.
 pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 /// Entries of each array of a query.
@@ -85,6 +87,40 @@ pub const SILENCED_RULES_MAX: usize = 1_000;
 pub const SILENCE_REASON_CHARS_MAX: usize = 1_000;
 /// Characters of an annotation's text.
 pub const ANNOTATION_CHARS_MAX: usize = 2_000;
+/// Boards of an organization.
+pub const BOARDS_MAX: usize = 1_000;
+/// Bytes of a board as JSON: what is exported can be imported.
+pub const BOARD_BYTES_MAX: usize = 524_288;
+/// Minimum and maximum `refreshSeconds` of a board.
+pub const BOARD_REFRESH_SECONDS: (u64, u64) = (5, 86_400);
+/// Variables of a board.
+pub const BOARD_VARIABLES_MAX: usize = 20;
+/// Choices of a variable.
+pub const VARIABLE_VALUES_MAX: usize = 1_000;
+/// Characters of a variable's value.
+pub const VARIABLE_VALUE_CHARS_MAX: usize = 1_024;
+/// Panels of a board.
+pub const BOARD_PANELS_MAX: usize = 100;
+/// Characters of a panel's title.
+pub const PANEL_TITLE_CHARS_MAX: usize = 100;
+/// Characters of a panel's unit.
+pub const PANEL_UNIT_CHARS_MAX: usize = 32;
+/// Digits behind the point that a panel shows.
+pub const PANEL_DECIMALS_MAX: u64 = 10;
+/// Thresholds of a panel.
+pub const PANEL_THRESHOLDS_MAX: usize = 10;
+/// Columns of a board's grid.
+pub const BOARD_COLUMNS: u64 = 12;
+/// The greatest first row of a panel.
+pub const PANEL_ROW_MAX: u64 = 1_000;
+/// Rows of a panel.
+pub const PANEL_ROWS_MAX: u64 = 100;
+/// Links of a board that have not expired.
+pub const BOARD_SHARES_MAX: usize = 100;
+/// Days for which a link shows its board at most.
+pub const SHARE_DAYS_MAX: i64 = 366;
+/// Requests with one link in a minute.
+pub const SHARED_CALLS_PER_MINUTE: usize = 60;
 /// Minimum and maximum seconds after which a rule is due again.
 pub const INTERVAL_SECONDS: (u64, u64) = (60, 86_400);
 /// Minimum and maximum seconds that a rule or an input observes.
@@ -128,8 +164,20 @@ pub const SECRET_CHARS_MAX: usize = 512;
 pub const TOKEN_HOURS: i64 = 12;
 /// Hours for which a session can be renewed: 30 days.
 pub const SESSION_HOURS_MAX: i64 = 30 * 24;
-/// Log-outs of a user, within the lifetime of a token, that are stored individually.
-pub const ENDED_SESSIONS_MAX: usize = 1_024;
+/// Sessions of a user; beyond it the oldest ends.
+pub const USER_SESSIONS_MAX: usize = 100;
+/// Characters of a session's user agent; the rest is cut off.
+pub const USER_AGENT_CHARS_MAX: usize = 256;
+/// Members of an organization and its open invitations together.
+pub const MEMBERS_MAX: usize = 1_000;
+/// Open invitations of an organization.
+pub const INVITATIONS_MAX: usize = 100;
+/// Days for which an invitation is open.
+pub const INVITATION_DAYS: i64 = 7;
+/// Hours for which a link to reset a password works.
+pub const RESET_HOURS: i64 = 24;
+/// Characters of the token of an invitation or of a link to reset a password, as sent.
+pub const LINK_TOKEN_CHARS_MAX: usize = 128;
 /// Failed logins of one email within the window before it is locked.
 pub const LOGIN_FAILURES_PER_EMAIL_MAX: usize = 10;
 /// Failed logins from one address within the window before it is locked.

@@ -215,7 +215,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let server = http.start(&listener, tls.as_ref()).map_err(bind_error)?;
     let inside = inside.map(|listener| http.start_inside(&listener)).transpose();
     let inside = inside.map_err(ServiceError::internal)?;
-    repeat(KEY_TOUCH_PERIOD, node.clone(), flush_key_touches);
+    repeat(KEY_TOUCH_PERIOD, node.clone(), flush_uses);
     repeat(CALLS_PERIOD, node.clone(), save_calls);
     repeat(FRESHNESS_PERIOD, node.clone(), tell_freshness);
     tracing::info!(
@@ -371,14 +371,18 @@ fn repeat(period: Duration, node: Data<Node>, task: impl AsyncFn(&Service) + 'st
 /// Ends the work of a shard that gets no more requests, and takes a checkpoint.
 async fn close(shard: &Service) -> Result<(), checkpoint::CheckpointError> {
     shard.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
-    flush_key_touches(shard).await;
+    flush_uses(shard).await;
     save_calls(shard).await;
     shard.checkpointer.close().await
 }
 
-async fn flush_key_touches(service: &Service) {
+/// Makes the last uses of keys and sessions durable.
+async fn flush_uses(service: &Service) {
     if let Err(error) = service.flush_key_touches().await {
         tracing::warn!(%error, "uses of keys could not be stored yet");
+    }
+    if let Err(error) = service.flush_session_uses().await {
+        tracing::warn!(%error, "uses of sessions could not be stored yet");
     }
 }
 

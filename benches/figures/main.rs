@@ -14,6 +14,7 @@ mod client;
 mod computing;
 mod concurrent;
 mod damage;
+mod deletions;
 mod deliveries;
 mod durability;
 mod files;
@@ -90,6 +91,7 @@ const EXPERIMENTS: &[Experiment] = &[
     history::HISTORY,
     memory::IDLE_SERIES,
     growth::GROWTH,
+    deletions::DELETIONS,
     charts::CHARTS,
     charts::CHANGES,
     scans::SCANS,

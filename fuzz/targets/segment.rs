@@ -49,7 +49,7 @@ fn read(bytes: Vec<u8>, unit: Unit) {
         }
     }
     let mut saved = Vec::new();
-    let salvaged = salvage(&home, &mut saved, |_| true).unwrap();
+    let salvaged = salvage(&home, &mut saved, |_, _| true).unwrap();
     let file = SegmentFile::open(2, Arc::new(saved)).unwrap();
     assert_eq!(file.rows(), salvaged.rows);
     let buckets: Vec<u32> = file.parts().map(|part| part.bucket).collect();

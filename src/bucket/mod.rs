@@ -27,7 +27,7 @@ pub use handle::BucketHandle;
 pub use load::BucketsLoad;
 pub use pool::{BucketPool, BucketPoolOptions};
 pub use registry::{Buckets, Dependencies, expired_rows};
-pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, Unsaved};
+pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, TakeView, Unsaved};
 pub use sealer::Sealer;
 pub use state::BucketState;
 

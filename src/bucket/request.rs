@@ -27,7 +27,7 @@ pub(super) struct Ask<R: Request> {
 }
 
 /// A view of the current points.
-pub(super) struct TakeView;
+pub struct TakeView;
 
 impl Request for TakeView {
     type Answer = View;

@@ -1,15 +1,16 @@
 //! Applies each command to the catalog. Deterministic and total: a command about an object that no longer exists has no
 //! effect, so replaying over a newer snapshot is harmless.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::collection::Collection;
 use super::holdings::HoldingsTracker;
 use super::state::{BucketEntry, OrganizationEntry, SourceById};
-use super::text_bytes::{self, of_user};
+use super::text_bytes;
 use super::{
     Bucket, Catalog, Command, Field, FormerValue, Key, KeyHash, MonthCalls, MonthDay, NewSource,
-    Organization, Revisions, Rule, RuleState, Schema, Source, SourceSettings, User, Webhook,
+    Organization, Revisions, Rule, RuleState, Schema, Source, SourceSettings, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -25,21 +26,34 @@ impl Catalog {
                 self.insert_organization(Arc::new(organization.clone()));
                 self.insert_user(Arc::new(user.clone()));
             }
-            Command::PasswordChanged { user_id, password } => {
-                if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
-                    user.password.clone_from(password);
-                    user.password_version += 1;
-                }
-            }
-            Command::SessionEnded {
+            Command::PasswordChanged {
                 user_id,
+                password,
                 session,
-                at_ns,
-            } => {
-                if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
-                    user.end_session(*session, *at_ns);
-                }
+            } => self.change_password(*user_id, password, session.as_ref()),
+            Command::SessionBegun { user_id, session } => {
+                self.change_user(*user_id, |user| user.begin_session(session.clone()));
             }
+            Command::SessionsTouched { touches } => self.touch_sessions(touches),
+            Command::SessionEnded { user_id, session, .. } => {
+                self.change_user(*user_id, |user| user.end_session(*session));
+            }
+            Command::InvitationCreated {
+                organization_id,
+                invitation,
+            } => self.create_invitation(*organization_id, invitation),
+            Command::InvitationDeleted {
+                organization_id,
+                invitation_id,
+            } => self.delete_invitation(*organization_id, *invitation_id),
+            Command::InvitationAccepted { invitation_id, user } => {
+                self.accept_invitation(*invitation_id, user);
+            }
+            Command::MemberRoleChanged { user_id, role } => {
+                self.change_user(*user_id, |user| user.role = *role);
+            }
+            Command::MemberRemoved { user_id } => self.remove_user(*user_id),
+            Command::ResetCreated { user_id, reset } => self.set_reset(*user_id, Some(*reset)),
             Command::OrganizationRenamed {
                 organization_id,
                 name,
@@ -195,6 +209,15 @@ impl Catalog {
                 at_ns,
             } => self.update_annotation(*annotation_id, settings, *at_ns),
             Command::AnnotationDeleted { annotation_id } => self.delete_annotation(*annotation_id),
+            Command::BoardCreated { board } => self.create_board(board),
+            Command::BoardUpdated {
+                board_id,
+                settings,
+                at_ns,
+            } => self.update_board(*board_id, settings, *at_ns),
+            Command::BoardDeleted { board_id } => self.delete_board(*board_id),
+            Command::BoardShared { board_id, share } => self.share_board(*board_id, share),
+            Command::BoardUnshared { board_id, share_id } => self.unshare_board(*board_id, *share_id),
             Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
             // Results of deliveries that were never in the outbox.
@@ -211,9 +234,11 @@ impl Catalog {
         let id = organization.id;
         let mut holdings = HoldingsTracker::default();
         holdings.replace_text(0, organization.name.len());
+        self.index_invitations(&organization);
         let entry = OrganizationEntry {
             organization,
             calls: Arc::default(),
+            members: BTreeSet::new(),
             buckets: Collection::default(),
             holdings,
             revisions: Revisions::default(),
@@ -221,12 +246,6 @@ impl Catalog {
         if self.organizations.insert(id, entry).is_none() {
             self.organization_order.push(id);
         }
-    }
-
-    pub(super) fn insert_user(&mut self, user: Arc<User>) {
-        self.update_holdings(user.organization_id, |it| it.replace_text(0, of_user(&user)));
-        self.user_by_email.insert(user.email.clone(), user.id);
-        self.users.insert(user.id, user);
     }
 
     /// Adds a key as the newest one. Has no effect if the key exists.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Bucket, Bytes, Delivery,
-    DeliveryTotals, FanOut, Field, Key, KeyHash, MonthDay, NewDeliveries, Organization, Outcome,
-    PasswordHash, PendingLimits, Plan, RuleRuntime, RuleSettings, RuleState, SchemaMode, Silence,
-    SourceStatus, User, Webhook, WebhookSettings,
+    Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Board, BoardSettings, Bucket,
+    Bytes, Delivery, DeliveryTotals, FanOut, Field, Invitation, Key, KeyHash, MonthDay, NewDeliveries,
+    Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role, RuleRuntime, RuleSettings,
+    RuleState, SchemaMode, Share, Silence, SourceStatus, User, UserSession, Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -23,17 +23,42 @@ pub enum Command {
     ServerSecretSet { secret: Bytes<32> },
     /// Creates an organization and its first user.
     SignedUp { organization: Organization, user: User },
-    /// Sets a new password and invalidates the user's older tokens.
+    /// Sets a new password, by the user or with a link to reset it: ends all sessions, and the link.
     PasswordChanged {
         user_id: ObjectId,
         password: PasswordHash,
+        /// The session that begins with it.
+        #[serde(default)]
+        session: Option<UserSession>,
     },
-    /// A user has logged out: the tokens of the session no longer work.
+    /// A user has logged in. Sessions that are over are removed, and the oldest beyond a limit.
+    SessionBegun { user_id: ObjectId, session: UserSession },
+    /// The minutes, since the epoch, in which sessions were last used: user, number of the session, minute.
+    SessionsTouched { touches: Vec<(ObjectId, u64, u32)> },
+    /// A session was ended: the tokens of this number no longer work.
     SessionEnded {
         user_id: ObjectId,
         session: u64,
         at_ns: i64,
     },
+    /// Invites a person. Invitations that have ended are removed.
+    InvitationCreated {
+        organization_id: ObjectId,
+        invitation: Invitation,
+    },
+    /// Withdraws an invitation.
+    InvitationDeleted {
+        organization_id: ObjectId,
+        invitation_id: ObjectId,
+    },
+    /// An invited person joins the organization.
+    InvitationAccepted { invitation_id: ObjectId, user: User },
+    /// Changes what a member may do.
+    MemberRoleChanged { user_id: ObjectId, role: Role },
+    /// Removes a member with its sessions. The email address is free again.
+    MemberRemoved { user_id: ObjectId },
+    /// A link with which a user may set a password; replaces an older one.
+    ResetCreated { user_id: ObjectId, reset: PasswordReset },
     /// Renames an organization.
     OrganizationRenamed {
         organization_id: ObjectId,
@@ -165,6 +190,20 @@ pub enum Command {
     },
     /// Deletes an annotation.
     AnnotationDeleted { annotation_id: ObjectId },
+    /// Creates a board.
+    BoardCreated { board: Board },
+    /// Replaces a board's settings, which makes its next version.
+    BoardUpdated {
+        board_id: ObjectId,
+        settings: BoardSettings,
+        at_ns: i64,
+    },
+    /// Deletes a board with its links.
+    BoardDeleted { board_id: ObjectId },
+    /// Adds a link to a board, and removes those that have expired when it was made.
+    BoardShared { board_id: ObjectId, share: Share },
+    /// Removes a link of a board before its end.
+    BoardUnshared { board_id: ObjectId, share_id: ObjectId },
     /// Queues deliveries, for the first time or again.
     DeliveriesQueued { deliveries: Vec<Delivery> },
     /// Records a delivery attempt.

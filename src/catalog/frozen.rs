@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::objects::{
-    AnnotationImage, BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage, Object,
-    OrganizationImage, Root, SilenceImage, WebhookImage,
+    AnnotationImage, BoardImage, BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage,
+    Object, OrganizationImage, Root, SilenceImage, WebhookImage,
 };
 use super::{Catalog, FrozenTail, ObjectKey, bucket_owner};
 use crate::ids::ObjectId;
@@ -77,6 +77,10 @@ impl Catalog {
         objects.extend(self.annotations.iter().map(|(ordinal, annotation)| {
             let annotation = Arc::clone(annotation);
             Object::Annotation(AnnotationImage { ordinal, annotation })
+        }));
+        objects.extend(self.boards.iter().map(|(ordinal, board)| {
+            let board = Arc::clone(board);
+            Object::Board(BoardImage { ordinal, board })
         }));
         objects.extend(self.outbox.events().cloned().map(Object::Event));
         for delivery in self.pending_deliveries() {

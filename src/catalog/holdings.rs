@@ -18,8 +18,8 @@ pub struct Holdings {
     pub rules: u64,
     /// Annotations in all its buckets.
     pub annotations: u64,
-    /// Bytes of names, descriptions, schemas, rules, webhooks, silences and annotations. A schema shared by several sources
-    /// counts once.
+    /// Bytes of names, descriptions, schemas, rules, webhooks, silences, annotations and boards. A schema shared by several
+    /// sources counts once.
     pub text_bytes: u64,
 }
 
@@ -71,8 +71,8 @@ impl HoldingsTracker {
         *bytes = bytes.wrapping_add_signed(by * text_bytes as i64);
     }
 
-    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets, webhooks and
-    /// silences, which are counted where they are listed.
+    /// Replaces texts of `before` bytes by texts of `after` bytes. Called directly for users, buckets, webhooks,
+    /// silences and boards, which are counted where they are listed.
     pub fn replace_text(&mut self, before: usize, after: usize) {
         let bytes = &mut self.figures.text_bytes;
         *bytes = *bytes + after as u64 - before as u64;

@@ -175,7 +175,7 @@ impl KeyCalls {
     }
 }
 
-/// The minute of the last use of a key, since the epoch; 0 if never used. Ahead of the log by up to a minute: requests
+/// The minute of the last use of a key or a session, since the epoch; 0 if never used. Ahead of the log by up to a minute: requests
 /// update it, and one command a minute makes it durable.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -188,6 +188,12 @@ impl Clone for LastUse {
 }
 
 impl LastUse {
+    /// Records a use in this minute. Returns whether it is the first one known in it.
+    pub(super) fn touch(&self, minute: u32) -> bool {
+        // Load first, so that all but one request per minute do not write to the shared cache line.
+        self.minute() < minute && self.0.fetch_max(minute, Ordering::Relaxed) < minute
+    }
+
     pub(super) fn minute(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
@@ -231,9 +237,7 @@ impl Key {
 
     /// Records a use in this minute since the epoch. Returns whether it is the first one known in it.
     pub fn touch(&self, minute: u32) -> bool {
-        // Load first, so that all but one request per minute do not write to the shared cache line.
-        let last = &self.last_used_minute;
-        last.minute() < minute && last.0.fetch_max(minute, Ordering::Relaxed) < minute
+        self.last_used_minute.touch(minute)
     }
 }
 

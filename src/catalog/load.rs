@@ -17,7 +17,7 @@ use crate::ids::ObjectId;
 ///
 /// The loaded catalog equals the saved one, including the order of lists. All objects that a checkpoint writes become
 /// valid at once, so every object that another one needs exists. If one does not, data was lost, and loading fails.
-/// Needed are: organizations of users, webhooks, silences and calls; organizations and buckets of keys; organizations of buckets;
+/// Needed are: organizations of users, webhooks, silences, boards and calls; organizations and buckets of keys; organizations of buckets;
 /// buckets of sources and annotations; sources of rules and annotations; body and state of each delivery, and the event whose body it shares. A
 /// delivery does not need its receiver.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl CatalogLoader {
             }
             Kind::Organization => Object::Organization(decode(key, content)?),
             Kind::Calls => Object::Calls(decode(key, content)?),
-            Kind::User => Object::User(decode(key, content)?),
+            Kind::User | Kind::LimitedUser => Object::User(decode(key, content)?),
             Kind::Bucket => Object::Bucket(decode(key, content)?),
             Kind::Key => Object::Key(decode(key, content)?),
             Kind::Sources => self.decode_page(key, content)?,
@@ -58,6 +58,7 @@ impl CatalogLoader {
             Kind::Webhook => Object::Webhook(decode(key, content)?),
             Kind::Silence => Object::Silence(decode(key, content)?),
             Kind::Annotation => Object::Annotation(decode(key, content)?),
+            Kind::Board => Object::Board(decode(key, content)?),
             Kind::Event => Object::Event(decode(key, content)?),
             kind @ (Kind::DeliveryBody | Kind::SharedDelivery) => {
                 let body: DeliveryBodyImage<'_> = decode(key, content)?;
@@ -120,6 +121,7 @@ impl CatalogLoader {
                     catalog.webhooks.last_ordinal = root.last_webhook_ordinal;
                     catalog.silences.registry.last_ordinal = root.last_silence_ordinal;
                     catalog.annotations.last_ordinal = root.last_annotation_ordinal;
+                    catalog.boards.last_ordinal = root.last_board_ordinal;
                 }
                 Object::Organization(image) => catalog.insert_organization(image.organization),
                 Object::Calls(image) => {
@@ -178,6 +180,11 @@ impl CatalogLoader {
                     }
                     check_object(&catalog.annotations, &*image.annotation, image.ordinal, key)?;
                     catalog.insert_annotation(image.ordinal, image.annotation);
+                }
+                Object::Board(image) => {
+                    catalog.needs_organization(image.board.organization_id, key)?;
+                    check_object(&catalog.boards, &*image.board, image.ordinal, key)?;
+                    catalog.insert_board(image.ordinal, image.board);
                 }
                 Object::Event(event) => {
                     events.insert(event.id, event);

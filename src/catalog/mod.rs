@@ -1,5 +1,5 @@
 //! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, silences,
-//! annotations, pending deliveries.
+//! annotations, boards, pending deliveries.
 //!
 //! A pure state machine in memory. A [`Command`] holds decided facts, including ids, hashes and times.
 //! [`Catalog::apply`] produces the same state from the same commands on every machine, live and at replay. It never
@@ -9,6 +9,8 @@
 mod annotation;
 mod apply;
 mod apply_alerts;
+mod apply_people;
+mod board;
 mod body;
 mod bucket;
 mod bytes;
@@ -20,6 +22,7 @@ mod delivery;
 mod frozen;
 mod holdings;
 mod interner;
+mod invitation;
 mod key;
 mod ledger;
 mod load;
@@ -33,6 +36,7 @@ mod registry;
 mod revisions;
 mod rule;
 mod schema;
+mod session;
 mod silence;
 mod snapshot;
 mod source;
@@ -46,6 +50,7 @@ use std::sync::Arc;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 pub use annotation::{Annotation, AnnotationSettings};
+pub use board::{Board, BoardRange, BoardSettings, Level, Panel, PanelKind, Share, Threshold, Variable};
 pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
@@ -59,6 +64,7 @@ pub use delivery::{
 };
 pub use frozen::{Change, Frozen};
 pub use holdings::Holdings;
+pub use invitation::Invitation;
 pub use key::{FormerValue, Key, KeyCalls, KeyHash, KeyType, LastUse};
 pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
 pub use load::{CatalogLoader, SnapshotError};
@@ -72,11 +78,12 @@ pub use rule::{
     RuleRuntime, RuleSettings, RuleState, RuleStatus, Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
+pub use session::UserSession;
 pub use silence::Silence;
 pub use snapshot::Snapshot;
 pub use source::{Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
-pub use user::{EndedSession, PasswordHash, User};
+pub use user::{PasswordHash, PasswordReset, Role, User};
 pub use webhook::{
     DeliveryTotals, Event, FormatName, RetryConfig, Secret, Webhook, WebhookFormat, WebhookSettings,
     WebhookStatus,

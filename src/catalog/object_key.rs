@@ -41,6 +41,9 @@ pub(super) enum Kind {
     SharedDelivery = 13,
     Silence = 14,
     Annotation = 15,
+    Board = 16,
+    /// A user who is not an owner: older programs know only owners.
+    LimitedUser = 18,
 }
 
 // Followed by an id in messages, except for the root.
@@ -60,7 +63,9 @@ names!(
     Event => "event",
     SharedDelivery => "delivery",
     Silence => "silence",
-    Annotation => "annotation"
+    Annotation => "annotation",
+    Board => "board",
+    LimitedUser => "user"
 );
 
 impl Kind {

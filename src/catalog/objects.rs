@@ -11,9 +11,9 @@ use super::object_key::{Kind, NOBODY};
 use super::pages::Page;
 use super::registry::Owned;
 use super::{
-    Annotation, Attempt, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody, Key,
-    MonthCalls, MonthDay, ObjectKey, Organization, Receiver, Rule, Schema, Silence, SnapshotError, Source,
-    User, Webhook,
+    Annotation, Attempt, Board, Body, Bucket, Bytes, Catalog, Delivery, DeliveryStatus, Event, EventBody,
+    Key, MonthCalls, MonthDay, ObjectKey, Organization, Receiver, Role, Rule, Schema, Silence, SnapshotError,
+    Source, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -35,6 +35,7 @@ pub(super) enum Object {
     Webhook(WebhookImage),
     Silence(SilenceImage),
     Annotation(AnnotationImage),
+    Board(BoardImage),
     DeliveryBody(DeliveryBody),
     DeliveryState(DeliveryState),
     /// A body that deliveries share.
@@ -55,7 +56,10 @@ impl Object {
             Self::Root(_) => Kind::Root.key(NOBODY, NOBODY),
             Self::Organization(it) => Kind::Organization.key(it.organization.id, it.organization.id),
             Self::Calls(it) => Kind::Calls.key(it.organization_id, it.organization_id),
-            Self::User(it) => Kind::User.key(it.organization_id, it.id),
+            Self::User(it) => match it.role {
+                Role::Owner => Kind::User.key(it.organization_id, it.id),
+                Role::Editor | Role::Viewer => Kind::LimitedUser.key(it.organization_id, it.id),
+            },
             Self::Bucket(it) => Kind::Bucket.key(it.bucket.id, it.bucket.id),
             Self::Key(it) => Kind::Key.key(it.key.owner(), it.key.id),
             Self::Sources(bucket_id, page) => ObjectKey::page(*bucket_id, page.number()),
@@ -63,6 +67,7 @@ impl Object {
             Self::Webhook(it) => Kind::Webhook.key(it.webhook.owner(), it.webhook.id),
             Self::Silence(it) => Kind::Silence.key(it.silence.owner(), it.silence.id),
             Self::Annotation(it) => Kind::Annotation.key(it.annotation.owner(), it.annotation.id),
+            Self::Board(it) => Kind::Board.key(it.board.owner(), it.board.id),
             Self::DeliveryBody(DeliveryBody(it)) => kind_of_body(&it.body).key(it.receiver.owner(), it.id),
             Self::DeliveryState(DeliveryState(it)) => Kind::DeliveryState.key(it.receiver.owner(), it.id),
             Self::Event(it) => Kind::Event.key(it.organization_id, it.id),
@@ -85,6 +90,7 @@ impl Object {
             Self::Webhook(it) => (address(&it.webhook), 0),
             Self::Silence(it) => (address(&it.silence), 0),
             Self::Annotation(it) => (address(&it.annotation), 0),
+            Self::Board(it) => (address(&it.board), 0),
             Self::DeliveryBody(DeliveryBody(it)) => (address(it), 0),
             Self::DeliveryState(DeliveryState(it)) => (address(it), 1),
             Self::Event(it) => (address(it), 0),
@@ -111,6 +117,7 @@ impl Object {
             Self::Webhook(it) => rmp_serde::to_vec_named(it),
             Self::Silence(it) => rmp_serde::to_vec_named(it),
             Self::Annotation(it) => rmp_serde::to_vec_named(it),
+            Self::Board(it) => rmp_serde::to_vec_named(it),
             Self::DeliveryBody(it) => rmp_serde::to_vec_named(&it.image()),
             // Encoded without the members' names, which would be half of the bytes that an attempt writes to disk.
             Self::DeliveryState(it) => rmp_serde::to_vec(&it.image()),
@@ -127,8 +134,8 @@ const fn kind_of_body(body: &Body) -> Kind {
     }
 }
 
-/// Properties of the catalog as a whole. Changes whenever a bucket, key, rule, webhook, silence or annotation is
-/// created.
+/// Properties of the catalog as a whole. Changes whenever a bucket, key, rule, webhook, silence, annotation or board
+/// is created.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Root {
@@ -140,6 +147,7 @@ pub(super) struct Root {
     pub last_webhook_ordinal: u64,
     pub last_silence_ordinal: u64,
     pub last_annotation_ordinal: u64,
+    pub last_board_ordinal: u64,
 }
 
 /// The version of the root or of a snapshot, which must be present. It is decoded before the rest, whose members may
@@ -170,6 +178,7 @@ impl Root {
             last_webhook_ordinal: catalog.webhooks.last_ordinal,
             last_silence_ordinal: catalog.silences.registry.last_ordinal,
             last_annotation_ordinal: catalog.annotations.last_ordinal,
+            last_board_ordinal: catalog.boards.last_ordinal,
         }
     }
 }
@@ -232,6 +241,12 @@ pub(super) struct SilenceImage {
 pub(super) struct AnnotationImage {
     pub ordinal: u64,
     pub annotation: Arc<Annotation>,
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct BoardImage {
+    pub ordinal: u64,
+    pub board: Arc<Board>,
 }
 
 /// The members of a delivery that an attempt does not change. A shared body is encoded as a reference to its event.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::names;
+use super::{Invitation, names};
 use crate::ids::ObjectId;
 
 /// The owner of buckets, keys and users.
@@ -12,6 +12,9 @@ pub struct Organization {
     /// Display name; not unique.
     pub name: Box<str>,
     pub plan: Plan,
+    /// Open invitations, oldest first. Some may have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invitations: Vec<Invitation>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
     /// UTC nanoseconds.

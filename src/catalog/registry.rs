@@ -1,4 +1,4 @@
-//! Objects by id, and by owner in order of creation: keys, rules, webhooks, silences, annotations.
+//! Objects by id, and by owner in order of creation: keys, rules, webhooks, silences, annotations, boards.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

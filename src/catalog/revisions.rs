@@ -21,6 +21,10 @@ pub struct Revisions {
     /// Silences; that one ends by itself is no change.
     pub silences: u64,
     pub annotations: u64,
+    /// Boards and their links.
+    pub boards: u64,
+    /// Members and invitations.
+    pub members: u64,
 }
 
 impl Revisions {
@@ -35,8 +39,10 @@ impl Revisions {
             keys,
             silences,
             annotations,
+            boards,
+            members,
         } = self;
-        organization + buckets + sources + rules + webhooks + keys + silences + annotations
+        organization + buckets + sources + rules + webhooks + keys + silences + annotations + boards + members
     }
 }
 
@@ -50,7 +56,9 @@ const RULES: Kind = |it| &mut it.rules;
 const WEBHOOKS: Kind = |it| &mut it.webhooks;
 const KEYS: Kind = |it| &mut it.keys;
 const SILENCES: Kind = |it| &mut it.silences;
+const MEMBERS: Kind = |it| &mut it.members;
 const ANNOTATIONS: Kind = |it| &mut it.annotations;
+const BOARDS: Kind = |it| &mut it.boards;
 
 impl Catalog {
     /// The revisions of an organization.
@@ -69,10 +77,20 @@ impl Catalog {
             | Command::BucketOrdinalsBegun { .. }
             | Command::SignedUp { .. }
             | Command::PasswordChanged { .. }
+            | Command::SessionBegun { .. }
+            | Command::SessionsTouched { .. }
             | Command::SessionEnded { .. }
+            | Command::ResetCreated { .. }
             | Command::CallsCounted { .. }
             | Command::KeyCallsCounted { .. }
             | Command::KeysTouched { .. } => return,
+            Command::InvitationCreated { organization_id, .. }
+            | Command::InvitationDeleted { organization_id, .. } => (Some(*organization_id), &[MEMBERS]),
+            Command::InvitationAccepted { user, .. } => (Some(user.organization_id), &[MEMBERS]),
+            Command::MemberRoleChanged { user_id, .. } | Command::MemberRemoved { user_id } => {
+                let user = self.user(*user_id);
+                (user.map(|user| user.organization_id), &[MEMBERS])
+            }
             Command::OrganizationRenamed { organization_id, .. }
             | Command::PlanChanged { organization_id, .. } => (Some(*organization_id), &[ORGANIZATION]),
             Command::KeyCreated { key } => (Some(key.organization_id), &[KEYS]),
@@ -142,6 +160,14 @@ impl Catalog {
                 let bucket_id = self.annotation(*annotation_id).map(|it| it.bucket_id);
                 let organization_id = bucket_id.and_then(|id| self.organization_of_bucket(id));
                 (organization_id, &[ANNOTATIONS])
+            }
+            Command::BoardCreated { board } => (Some(board.organization_id), &[BOARDS]),
+            Command::BoardUpdated { board_id, .. }
+            | Command::BoardDeleted { board_id }
+            | Command::BoardShared { board_id, .. }
+            | Command::BoardUnshared { board_id, .. } => {
+                let board = self.board(*board_id);
+                (board.map(|board| board.organization_id), &[BOARDS])
             }
             Command::DeliveriesQueued { deliveries } => {
                 for delivery in deliveries {

@@ -1,7 +1,7 @@
 //! The catalog's state and its lookups.
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::outbox::Outbox;
 use super::registry::Registry;
 use super::silence::Silences;
 use super::{
-    Annotation, Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail, Organization,
-    PendingTotals, Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
+    Annotation, Board, Bucket, Bytes, CallCounts, Delivery, EventBody, Key, KeyHash, LedgerTail,
+    Organization, PendingTotals, Receiver, Revisions, Rule, Schema, Source, SourcePages, User, Webhook,
 };
 use crate::ids::ObjectId;
 
@@ -26,6 +26,9 @@ pub struct Catalog {
     pub(super) organization_order: Vec<ObjectId>,
     pub(super) users: HashMap<ObjectId, Arc<User>>,
     pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
+    pub(super) user_by_reset: HashMap<KeyHash, ObjectId>,
+    /// The organization that invites.
+    pub(super) invitation_by_hash: HashMap<KeyHash, ObjectId>,
     /// A key is owned by its bucket, or by its organization if it has none.
     pub(super) keys: Registry<Key>,
     pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
@@ -41,6 +44,9 @@ pub struct Catalog {
     pub(super) silences: Silences,
     /// An annotation is owned by its bucket.
     pub(super) annotations: Registry<Annotation>,
+    pub(super) boards: Registry<Board>,
+    /// By the hashes of their links, also those that have expired.
+    pub(super) board_by_share: HashMap<KeyHash, ObjectId>,
     pub(super) outbox: Outbox,
     pub(super) ledger: LedgerTail,
 }
@@ -48,6 +54,8 @@ pub struct Catalog {
 pub(super) struct OrganizationEntry {
     pub organization: Arc<Organization>,
     pub calls: Arc<CallCounts>,
+    /// Time of creation and id of its users.
+    pub members: BTreeSet<(i64, ObjectId)>,
     pub buckets: Collection<Bucket>,
     /// Counts of the organization's objects.
     pub holdings: HoldingsTracker,

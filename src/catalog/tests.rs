@@ -2,6 +2,7 @@
 
 mod alerts;
 mod annotations;
+mod boards;
 mod calls;
 mod commands;
 mod fan_out;
@@ -9,6 +10,7 @@ mod fixture;
 mod holdings;
 mod loading;
 mod objects;
+mod people;
 mod silences;
 mod written;
 
@@ -167,6 +169,7 @@ fn check_indexes(catalog: &Catalog) {
         sources,
         "the index by id holds sources that no bucket has"
     );
+    people::check_indexes(catalog);
     catalog.organizations().for_each(|it| {
         assert_eq!(
             catalog.holdings(it.id),
@@ -217,6 +220,7 @@ fn with_bucket() -> Catalog {
         id: id(1),
         name: "o".into(),
         plan: Plan::Free,
+        invitations: Vec::new(),
         created_at_ns: 0,
         updated_at_ns: 0,
     };
@@ -470,6 +474,7 @@ fn a_new_password_raises_the_version_and_last_used_never_decreases() {
     catalog.apply(&Command::PasswordChanged {
         user_id: id(2),
         password: password(9),
+        session: None,
     });
     let user = catalog.user_by_email("a@example.com").unwrap();
     assert_eq!((user.password_version, user.password.clone()), (1, password(9)));

@@ -2,11 +2,12 @@
 //! the same before an object is created as after.
 
 use super::{
-    ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookFormat, WebhookSettings,
+    BoardSettings, ConditionValue, Evaluation, Field, Input, Parameter, RuleSettings, User, WebhookFormat,
+    WebhookSettings,
 };
 
 /// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule, a rule
-/// that a silence names.
+/// that a silence names, a panel or a variable of a board.
 const ENTRY_BYTES: usize = 32;
 
 pub const fn of_key(name: &str) -> usize {
@@ -74,6 +75,21 @@ pub const fn of_annotation(text: &str) -> usize {
     text.len()
 }
 
+pub fn of_board(settings: &BoardSettings) -> usize {
+    let of_text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+    let variables = settings.variables.iter().map(|variable| {
+        let values = variable.values.iter().flatten();
+        let values: usize = values.map(|value| ENTRY_BYTES + value.len()).sum();
+        ENTRY_BYTES + variable.name.len() + of_text(&variable.default) + values
+    });
+    let panels = settings.panels.iter().map(|panel| {
+        let thresholds = panel.thresholds.as_ref().map_or(0, Vec::len);
+        let texts = panel.title.len() + panel.query.len() + of_text(&panel.unit);
+        ENTRY_BYTES * (1 + thresholds) + texts
+    });
+    settings.name.len() + of_text(&settings.timezone) + variables.sum::<usize>() + panels.sum::<usize>()
+}
+
 /// `subjects`: how many rules or buckets it names.
 pub const fn of_silence(reason: &str, subjects: usize) -> usize {
     reason.len() + subjects * ENTRY_BYTES
@@ -83,7 +99,11 @@ pub fn of_webhook(settings: &WebhookSettings) -> usize {
     let of_format = match &settings.format {
         WebhookFormat::PagerDuty { routing_key } => routing_key.0.len(),
         WebhookFormat::Template { text } => text.len(),
-        WebhookFormat::Standard | WebhookFormat::Slack | WebhookFormat::Teams | WebhookFormat::Ntfy => 0,
+        WebhookFormat::Standard
+        | WebhookFormat::Slack
+        | WebhookFormat::Teams
+        | WebhookFormat::Ntfy
+        | WebhookFormat::Email => 0,
     };
     settings.url.len() + settings.secret.0.len() + settings.events.len() + of_format
 }

@@ -4,43 +4,66 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Bytes;
-use crate::clock::HOUR_NS;
+use super::{Bytes, KeyHash, UserSession, names};
 use crate::ids::ObjectId;
-use crate::limits::{ENDED_SESSIONS_MAX, TOKEN_HOURS};
+use crate::limits::USER_SESSIONS_MAX;
+
+/// What a member of an organization may do; each role may do what those before it may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Changes everything but members, keys of the organization and its name.
+    Editor,
+    /// Everything. The role of users who were created before there were roles.
+    #[default]
+    Owner,
+}
+
+names!(Role: Viewer => "viewer", Editor => "editor", Owner => "owner");
 
 /// A member of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     pub id: ObjectId,
     pub organization_id: ObjectId,
+    #[serde(default)]
+    pub role: Role,
     /// Trimmed and in lower case; unique on the server.
     pub email: Box<str>,
     pub name: Box<str>,
     /// Hash of the current password.
     pub password: PasswordHash,
-    /// Counts events that end all sessions: password changes, and log-outs beyond those that are remembered
-    /// individually. A token carries this number, so that all older tokens end at once, independently of the clock.
+    /// Counts changes of the password. A token carries this number, so that all older tokens end at once, independently
+    /// of the clock.
     #[serde(default)]
     pub password_version: u32,
-    /// Sessions that were logged out, and of which an unexpired token may exist.
+    /// Oldest first. The member `ended_sessions` of users that were written before sessions had records are ignored: tokens
+    /// of that time name no session of this list, and are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ended_sessions: Vec<EndedSession>,
+    pub sessions: Vec<UserSession>,
+    /// The link with which the user may set a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<PasswordReset>,
+    /// Who invited the user; `None` for who signed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<ObjectId>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
 }
 
-/// A session that was logged out.
+/// A link with which a user may set a password once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedSession {
-    /// The session number, as in its tokens.
-    pub session: u64,
-    /// Time of the log-out, in UTC nanoseconds.
-    pub at_ns: i64,
+pub struct PasswordReset {
+    /// SHA-256 of the token in the link.
+    pub hash: KeyHash,
+    /// When it ends, in UTC nanoseconds.
+    pub expires_at_ns: i64,
 }
 
 impl User {
-    /// Creates a user with a first password and no ended sessions.
+    /// Creates an owner with a first password and no session.
     pub fn new(
         id: ObjectId,
         organization_id: ObjectId,
@@ -52,30 +75,36 @@ impl User {
         User {
             id,
             organization_id,
+            role: Role::Owner,
             email: email.into(),
             name: name.into(),
             password,
             password_version: 0,
-            ended_sessions: Vec::new(),
+            sessions: Vec::new(),
+            reset: None,
+            created_by: None,
             created_at_ns,
         }
     }
 
-    /// Whether tokens of this session must be refused.
-    pub fn has_ended(&self, session: u64) -> bool {
-        self.ended_sessions.iter().any(|ended| ended.session == session)
+    /// The session with this number, if it has not ended.
+    pub fn session(&self, number: u64) -> Option<&UserSession> {
+        self.sessions.iter().find(|session| session.number == number)
     }
 
-    /// Ends a session. Ended sessions whose tokens have expired are dropped; if too many are left, all sessions end.
-    pub(super) fn end_session(&mut self, session: u64, at_ns: i64) {
-        let expired_ns = at_ns - TOKEN_HOURS * HOUR_NS;
-        self.ended_sessions.retain(|ended| ended.at_ns > expired_ns);
-        if self.ended_sessions.len() >= ENDED_SESSIONS_MAX {
-            self.password_version += 1;
-            self.ended_sessions.clear();
-        } else if !self.has_ended(session) {
-            self.ended_sessions.push(EndedSession { session, at_ns });
-        }
+    /// Begins a session. Those that are over are removed, and beyond the limit the oldest.
+    pub(super) fn begin_session(&mut self, session: UserSession) {
+        let at_ns = session.began_at_ns;
+        self.sessions
+            .retain(|it| it.number != session.number && !it.is_over(at_ns));
+        let excess = (self.sessions.len() + 1).saturating_sub(USER_SESSIONS_MAX);
+        self.sessions.drain(..excess);
+        self.sessions.push(session);
+    }
+
+    /// Ends a session.
+    pub(super) fn end_session(&mut self, number: u64) {
+        self.sessions.retain(|session| session.number != number);
     }
 }
 
@@ -99,6 +128,8 @@ impl fmt::Debug for PasswordHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::HOUR_NS;
+    use crate::limits::TOKEN_HOURS;
 
     fn user() -> User {
         User::new(
@@ -117,31 +148,31 @@ mod tests {
         )
     }
 
-    #[test]
-    fn an_ended_session_is_remembered_until_its_tokens_expire() {
-        let mut user = user();
-        user.end_session(1, 0);
-        user.end_session(1, 5);
-        user.end_session(2, HOUR_NS);
-        assert_eq!(user.ended_sessions.len(), 2, "each once");
-        assert!(user.has_ended(1) && user.has_ended(2) && !user.has_ended(3));
-        user.end_session(3, TOKEN_HOURS * HOUR_NS);
-        assert!(!user.has_ended(1), "its tokens have expired");
-        assert!(user.has_ended(2) && user.has_ended(3));
+    fn session(number: u64, began_at_ns: i64) -> UserSession {
+        UserSession::new(ObjectId::from_bytes([3; 12]), number, began_at_ns, None, None)
+    }
+
+    fn numbers(user: &User) -> Vec<u64> {
+        user.sessions.iter().map(|session| session.number).collect()
     }
 
     #[test]
-    fn exceeding_the_remembered_log_outs_ends_all_sessions() {
-        let mut user = User {
-            password_version: 3,
-            ..user()
-        };
-        (0..ENDED_SESSIONS_MAX as u64).for_each(|session| user.end_session(session, 0));
-        assert_eq!(
-            (user.ended_sessions.len(), user.password_version),
-            (ENDED_SESSIONS_MAX, 3)
-        );
-        user.end_session(u64::MAX, 0);
-        assert_eq!((user.ended_sessions.len(), user.password_version), (0, 4));
+    fn a_session_ends_by_itself_or_on_request() {
+        let mut user = user();
+        for number in 1..=3 {
+            user.begin_session(session(number, 0));
+        }
+        user.end_session(2);
+        assert!(user.session(1).is_some() && user.session(2).is_none());
+        user.begin_session(session(4, (TOKEN_HOURS + 2) * HOUR_NS));
+        assert_eq!(numbers(&user), [4], "the others are over");
+    }
+
+    #[test]
+    fn beyond_the_limit_the_oldest_session_ends() {
+        let mut user = user();
+        (0..=USER_SESSIONS_MAX as u64).for_each(|number| user.begin_session(session(number, 0)));
+        assert_eq!(user.sessions.len(), USER_SESSIONS_MAX);
+        assert!(user.session(0).is_none() && user.session(1).is_some());
     }
 }

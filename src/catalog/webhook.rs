@@ -92,6 +92,8 @@ pub enum WebhookFormat {
     Ntfy,
     /// An event for PagerDuty, under the key of one of its integrations.
     PagerDuty { routing_key: Secret },
+    /// A mail.
+    Email,
     /// A text with members of the envelope.
     Template { text: Box<str> },
 }
@@ -105,7 +107,6 @@ pub enum FormatName {
     Teams,
     Ntfy,
     PagerDuty,
-    /// Needs a mail server.
     Email,
     Template,
 }
@@ -130,6 +131,7 @@ impl WebhookFormat {
             Self::Teams => FormatName::Teams,
             Self::Ntfy => FormatName::Ntfy,
             Self::PagerDuty { .. } => FormatName::PagerDuty,
+            Self::Email => FormatName::Email,
             Self::Template { .. } => FormatName::Template,
         }
     }

@@ -11,13 +11,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lettre::message::Mailbox;
 use serde::Deserialize;
 use tracing_subscriber::filter::Targets;
 
 use crate::catalog::Plan;
 use values::{
-    address, boolean, directory, integer, integer_seconds, log_filter, log_format, milliseconds, optional,
-    origins, plan, seconds, sync_mode,
+    address, boolean, directory, integer, integer_seconds, log_filter, log_format, mailbox, milliseconds,
+    optional, origins, plan, seconds, smtp_tls, sync_mode,
 };
 
 use layers::Layers;
@@ -41,6 +42,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub operator: OperatorConfig,
     pub webhooks: WebhooksConfig,
+    pub smtp: SmtpConfig,
     pub cluster: ClusterConfig,
     pub log: LogConfig,
 }
@@ -233,6 +235,67 @@ pub struct WebhooksConfig {
     pub allow_private_networks: bool,
 }
 
+/// The mail server.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmtpConfig {
+    #[serde(deserialize_with = "optional")]
+    pub host: Option<String>,
+    #[serde(deserialize_with = "integer::<_, _, 1, 65_535>")]
+    pub port: u16,
+    #[serde(deserialize_with = "smtp_tls")]
+    pub tls: SmtpTls,
+    #[serde(deserialize_with = "optional")]
+    pub username: Option<String>,
+    #[serde(deserialize_with = "optional")]
+    pub password: Option<String>,
+    #[serde(deserialize_with = "mailbox")]
+    pub from: Option<Mailbox>,
+}
+
+/// How connections to the mail server are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// By STARTTLS; without it nothing is sent.
+    StartTls,
+    /// From the beginning.
+    Tls,
+    None,
+}
+
+impl SmtpConfig {
+    /// The mail server and the sender; `None` without a mail server.
+    pub fn server(&self) -> Option<(&str, &Mailbox)> {
+        self.host.as_deref().zip(self.from.as_ref())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match () {
+            () if self.host.is_some() && self.from.is_none() => {
+                Err("smtp.host is set, and smtp.from is not; mail needs a sender".to_owned())
+            }
+            () if self.username.is_some() != self.password.is_some() => {
+                Err("smtp.username and smtp.password belong together: set both or neither".to_owned())
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+/// Without the password.
+impl std::fmt::Debug for SmtpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            host,
+            port,
+            tls,
+            from,
+            ..
+        } = self;
+        write!(f, "SmtpConfig({host:?}, {port}, {tls:?}, {from:?})")
+    }
+}
+
 /// A node of several.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -324,6 +387,7 @@ impl Config {
                 self.wal.tail_bytes_max, self.storage.checkpoint_bytes
             ));
         }
+        self.smtp.check()?;
         self.cluster.check(&self.storage)
     }
 }

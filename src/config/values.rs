@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use lettre::message::Mailbox;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use toml::Value;
 use tracing_subscriber::filter::Targets;
 
-use super::{LogFormat, SyncMode};
+use super::{LogFormat, SmtpTls, SyncMode};
 use crate::catalog::Plan;
 
 /// Reads a value with `read`, which returns `None` if the value is not what was `expected`.
@@ -116,6 +117,27 @@ pub fn log_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LogForma
         deserializer,
         [("text", LogFormat::Text), ("json", LogFormat::Json)],
     )
+}
+
+pub fn smtp_tls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SmtpTls, D::Error> {
+    let (starttls, tls, none) = (SmtpTls::StartTls, SmtpTls::Tls, SmtpTls::None);
+    one_of(
+        deserializer,
+        [("starttls", starttls), ("tls", tls), ("none", none)],
+    )
+}
+
+/// An address of mail with or without a name, or `None` if it is empty.
+pub fn mailbox<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Mailbox>, D::Error> {
+    let text = text(deserializer)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let mailbox = text.parse();
+    mailbox.map(Some).map_err(|_| {
+        let expected = "an address like alerts@example.org or Tidewatch <alerts@example.org>";
+        D::Error::custom(format_args!("must be {expected}, not {text:?}"))
+    })
 }
 
 pub fn plan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {

@@ -10,11 +10,12 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::actor::{DeliveryActor, DeliveryMessage};
 use super::guard::{CheckedUrl, Guard};
+use super::mail::{MailServer, MailTransport};
 use super::points::{NewPoints, subscribers};
 use super::recent::Recent;
 use super::resolve::SystemResolver;
 use super::stats::DeliveryStats;
-use super::transport::{HttpTransport, Transport};
+use super::transport::{ByScheme, HttpTransport, Transport};
 use crate::catalog::{Bucket, CatalogHandle, Delivery, DeliveryTotals};
 use crate::clock::Clock;
 use crate::error::ServiceError;
@@ -62,9 +63,11 @@ impl Deliveries {
         journal: JournalHandle,
         clock: Arc<dyn Clock>,
         allow_private_networks: bool,
+        mail: Option<MailServer>,
         thread: &ArbiterHandle,
     ) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
+        let mail = MailTransport::new(mail, ATTEMPT_TIMEOUT);
         let for_transport = guard.clone();
         let shared = Shared {
             catalog,
@@ -75,7 +78,8 @@ impl Deliveries {
             stats: Mutex::default(),
         };
         Self::start_with(shared, thread, || {
-            Rc::new(HttpTransport::new(for_transport, ATTEMPT_TIMEOUT))
+            let http = HttpTransport::new(for_transport, ATTEMPT_TIMEOUT);
+            Rc::new(ByScheme { http, mail })
         })
     }
 

@@ -17,15 +17,16 @@ pub(super) struct Destination {
     format: WebhookFormat,
 }
 
-/// The destination of a delivery. The deliveries of a rule's URL are not signed. `None` if the receiver was deleted. A
+/// The destination of a delivery. Mails and the deliveries of a rule's URL are not signed. `None` if the receiver was deleted. A
 /// rule's trigger still goes to the URL the rule had, even if the rule is deleted.
 pub(super) fn destination(catalog: &Catalog, receiver: &Receiver) -> Option<Destination> {
     match receiver {
         Receiver::Webhook(id) => {
             let settings = &catalog.webhook(*id)?.settings;
+            let is_signed = settings.format != WebhookFormat::Email;
             Some(Destination {
                 url: settings.url.clone(),
-                secret: Some(settings.secret.clone()),
+                secret: is_signed.then(|| settings.secret.clone()),
                 format: settings.format.clone(),
             })
         }

@@ -17,6 +17,7 @@ use tokio::time::{timeout, timeout_at};
 use super::connections::Connections;
 use super::failure::{NotConnected, refused, unreachable};
 use super::guard::{CheckedUrl, Guard};
+use super::mail::{MAILTO, MailTransport};
 
 /// For the body of the answer, which is read only to reuse the connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -66,6 +67,21 @@ pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome>>>;
 pub trait Transport {
     /// Starts an attempt.
     fn attempt(&self, request: Request) -> AttemptFuture;
+}
+
+/// Attempts by mail to `mailto:` URLs, and over HTTP to all others.
+pub(super) struct ByScheme {
+    pub(super) http: HttpTransport,
+    pub(super) mail: MailTransport,
+}
+
+impl Transport for ByScheme {
+    fn attempt(&self, request: Request) -> AttemptFuture {
+        match request.url.starts_with(MAILTO) {
+            true => self.mail.attempt(request),
+            false => self.http.attempt(request),
+        }
+    }
 }
 
 /// Attempts over HTTP.

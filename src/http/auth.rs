@@ -1,28 +1,37 @@
 //! Authentication: from request headers to a caller. Every authenticated route begins here, before its body is read.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{AUTHORIZATION, HeaderName};
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::endpoint::Arrived;
 use super::inside;
-use super::server::request_context::set_caller;
+use super::server::request_context::{set_caller, set_renewal};
 use super::session_cookie;
+use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Location, Node, Service, ShardService};
 
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// A new token of the session, in answers to a bearer whose token is in the second half of its life.
+static SESSION_TOKEN: HeaderName = HeaderName::from_static("x-session-token");
 const SCHEME: &str = "bearer";
 
 /// Authenticates the caller of a request, with the checks in the contract's order: two credentials at once (400), none
-/// or a wrong one (401), an exhausted monthly quota (429), a credential of a kind that the route does not take (403).
+/// or a wrong one (401), an exhausted monthly quota (429), a credential of a kind that the route does not take or a
+/// person without the role that it needs (403).
 /// The dashboard's cookie is used only when there is no other credential, and does not count as a second one.
 pub fn authenticate(
     request: &HttpRequest,
     service: &Service,
     access: Access,
+    least: Role,
 ) -> Result<Caller, ServiceError> {
     let presented = presented(request)?;
-    let Admission { caller, call } = match presented {
+    let Admission {
+        caller,
+        renewed,
+        call,
+    } = match presented {
         Presented::Key(key) => service.admit_key(key)?,
         Presented::Token(token) | Presented::Cookie(token) => {
             service.admit_token(token, access.counts_bearer())?
@@ -30,11 +39,22 @@ pub fn authenticate(
         Presented::Nothing => return Err(nothing()),
     };
     set_caller(request, caller.organization_id, call.quota);
+    if let Some(issued) = renewed {
+        let mut headers = HeaderMap::new();
+        if matches!(presented, Presented::Cookie(_)) {
+            let tls = service.config.server.tls().is_some();
+            session_cookie::set(request, &mut headers, &issued, service.now_ns(), tls);
+        } else if let Ok(token) = HeaderValue::try_from(issued.token) {
+            headers.insert(SESSION_TOKEN.clone(), token);
+        }
+        set_renewal(request, Some(headers));
+    }
     call.check(service.now_ns())?;
     if matches!(presented, Presented::Cookie(_)) {
         session_cookie::check_origin(request)?;
     }
     access.check(&caller)?;
+    caller.check_role(least)?;
     Ok(caller)
 }
 

@@ -23,6 +23,7 @@ impl ErrorKind {
             Self::NotFound => (StatusCode::NOT_FOUND, "Not Found"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"),
             Self::Conflict => (StatusCode::CONFLICT, "Conflict"),
+            Self::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "Precondition Failed"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large"),
             Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type"),
             Self::TooManyRequests => (StatusCode::TOO_MANY_REQUESTS, "Too Many Requests"),

@@ -24,7 +24,7 @@ use super::endpoint::Arrived;
 use super::forwarded_answer::{is_of_hop, respond};
 use super::inside;
 use super::node_client::NodeClient;
-use super::server::request_context::id_of;
+use super::server::request_context::{id_of, lift_deadline};
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::service::{Cluster, Location, Node, Owner};
@@ -43,6 +43,10 @@ const ASKED_BYTES_MAX: usize = 16 << 20;
 
 /// The routes that give the first answer again for an idempotency key.
 const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
+/// The route whose requests take as long as they need.
+const DELETE_POINTS: &str = "/api/data/delete";
+/// How long such a request may take. If the owner does not answer, the request ends when its shard has another one.
+const LONG_REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 /// The route whose `POST` only reads.
 const QUERY: &str = "/api/data/query";
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -65,6 +69,8 @@ struct Outgoing<'a> {
     is_too_large: bool,
     /// Whether it may be sent again although an owner may have carried it out.
     is_repeatable: bool,
+    /// Whether the owner may take longer than `until` to answer.
+    takes_long: bool,
     until: Instant,
 }
 
@@ -82,6 +88,7 @@ impl<'a> Outgoing<'a> {
             body,
             is_too_large: false,
             is_repeatable: is_repeatable(request),
+            takes_long: request.path() == DELETE_POINTS,
             until,
         }
     }
@@ -103,7 +110,16 @@ impl<'a> Outgoing<'a> {
             body: Bytes::new(),
             is_too_large: false,
             is_repeatable: true,
+            takes_long: false,
             until,
+        }
+    }
+
+    /// How long to wait for an answer.
+    fn timeout(&self) -> Duration {
+        match self.takes_long {
+            true => LONG_REQUEST_TIMEOUT,
+            false => self.until.saturating_duration_since(Instant::now()),
         }
     }
 }
@@ -130,7 +146,7 @@ async fn send(
     let request = outgoing.request;
     let mut sent = to_owner(client, owner, &outgoing.method, outgoing.target)
         .no_decompress()
-        .timeout(outgoing.until.saturating_duration_since(Instant::now()));
+        .timeout(outgoing.timeout());
     for (name, value) in request.headers() {
         if !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name) {
             sent = sent.append_header((name.clone(), value.clone()));
@@ -228,6 +244,9 @@ pub async fn forward(
     } else {
         Outgoing::request(&request, Bytes::new(), until)
     };
+    if outgoing.takes_long {
+        lift_deadline(&request);
+    }
     match deliver(client, cluster, &mut owner, &outgoing).await? {
         Delivered::Answered(answer) => {
             cluster.table.counts.forwarded();

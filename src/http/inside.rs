@@ -8,7 +8,7 @@ use actix_web::HttpRequest;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderName, HeaderValue, USER_AGENT};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpResponse};
@@ -18,6 +18,7 @@ use subtle::ConstantTimeEq;
 use super::auth;
 use super::server::request_id::RequestId;
 use crate::error::ServiceError;
+use crate::service::sessions::Client;
 use crate::service::{Location, Node};
 
 /// The cluster's secret.
@@ -47,9 +48,18 @@ pub fn shard_of(request: &HttpRequest) -> Option<Shard> {
     named.to_str().ok()?.parse().ok().map(Shard)
 }
 
+/// Who sends a request, as far as its connection and its headers tell.
+pub fn client_of(request: &HttpRequest) -> Client {
+    let user_agent = request.headers().get(USER_AGENT);
+    Client {
+        address: address_of(request),
+        user_agent: user_agent.map(|sent| String::from_utf8_lossy(sent.as_bytes()).into_owned()),
+    }
+}
+
 /// The address of the client: the peer of its connection, wherever it has arrived. Forwarding headers of clients are
 /// ignored, because anybody can forge them.
-pub fn client_of(request: &HttpRequest) -> Option<IpAddr> {
+fn address_of(request: &HttpRequest) -> Option<IpAddr> {
     if is_inside(request) {
         return request.headers().get(&CLIENT)?.to_str().ok()?.parse().ok();
     }

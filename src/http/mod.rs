@@ -14,6 +14,7 @@ mod forward;
 mod forwarded_answer;
 mod inside;
 mod node_client;
+mod page_url;
 mod pieces;
 mod resources;
 mod respond;

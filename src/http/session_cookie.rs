@@ -55,14 +55,31 @@ pub fn clear(request: &HttpRequest, headers: &mut HeaderMap, tls: bool) {
 }
 
 fn put(request: &HttpRequest, headers: &mut HeaderMap, token: &str, seconds: i64, tls: bool) {
-    // Behind a proxy that terminates TLS, the scheme of the page's origin is used.
-    let scheme = origin(request).map(|(scheme, _)| scheme);
-    let encrypted = tls || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(SECURE_SCHEME));
-    let secure = if encrypted { "; Secure" } else { "" };
+    let secure = if is_encrypted(request, tls) {
+        "; Secure"
+    } else {
+        ""
+    };
     let cookie = format!("{NAME}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     // Always a valid header value: a token is base64url and dots.
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         headers.append(SET_COOKIE, cookie);
+    }
+}
+
+/// Whether the client reaches the server by TLS. Behind a proxy that terminates it, the scheme of the page's origin is
+/// used.
+pub fn is_encrypted(request: &HttpRequest, tls: bool) -> bool {
+    let scheme = origin(request).map(|(scheme, _)| scheme);
+    tls || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(SECURE_SCHEME))
+}
+
+/// The host and port that the client has addressed.
+pub fn host(request: &HttpRequest) -> Option<&str> {
+    match request.headers().get(HOST) {
+        Some(host) => host.to_str().ok(),
+        // HTTP/2 has the authority in the URI.
+        None => request.uri().authority().map(|authority| authority.as_str()),
     }
 }
 
@@ -72,13 +89,9 @@ fn is_of_page(request: &HttpRequest) -> bool {
     if let Some(site) = request.headers().get(&FETCH_SITE) {
         return site == "same-origin";
     }
-    let host = match request.headers().get(HOST) {
-        Some(host) => host.to_str().ok(),
-        // HTTP/2 has the authority in the URI.
-        None => request.uri().authority().map(|authority| authority.as_str()),
-    };
     let origin = origin(request).map(|(_, host)| host);
-    host.zip(origin)
+    host(request)
+        .zip(origin)
         .is_some_and(|(host, origin)| host.eq_ignore_ascii_case(origin))
 }
 

@@ -8,9 +8,9 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, annotations, backtest, buckets, changes, cluster, dashboard,
-    data, evaluations, health, keys, metrics, operator, organization, query, silences, sources,
-    webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, annotations, backtest, boards, buckets, changes, cluster,
+    dashboard, data, data_deletion, evaluations, health, invitations, keys, members, metrics, operator,
+    organization, query, resets, sessions, shared, silences, sources, webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -34,12 +34,21 @@ pub fn sections(operator: bool) -> Vec<Section> {
         section(
             "accounts",
             "Signing up and in. The bearer token of a sign-in opens what its account owns.",
-            vec![accounts::endpoints()],
+            vec![accounts::endpoints(), sessions::endpoints()],
         ),
         section(
             "organization",
             "The organization that the account belongs to, and its plan.",
             vec![changes::endpoints(), organization::endpoints()],
+        ),
+        section(
+            "members",
+            "People of the organization. An owner may do everything; an editor everything but to manage people, keys of the organization and its name; a viewer reads.",
+            vec![
+                members::endpoints(),
+                invitations::endpoints(),
+                resets::endpoints(),
+            ],
         ),
         section(
             "keys",
@@ -59,12 +68,17 @@ pub fn sections(operator: bool) -> Vec<Section> {
         section(
             "data",
             "Points, in and out.",
-            vec![data::endpoints(), query::endpoints()],
+            vec![data::endpoints(), data_deletion::endpoints(), query::endpoints()],
         ),
         section(
             "annotations",
             "Notes at a time or for a while, shown on charts.",
             vec![annotations::endpoints()],
+        ),
+        section(
+            "boards",
+            "Panels that show what queries answer, and links that show a board to others.",
+            vec![boards::endpoints(), shared::endpoints()],
         ),
         section(
             "alert rules",

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::quota::Call;
-use super::tokens::{Claims, Session};
+use super::tokens::{Claims, IssuedToken, Session};
 use super::{Service, keys};
-use crate::catalog::{Annotation, Bucket, Catalog, KeyType, Rule, Source, User};
+use crate::catalog::{Annotation, Bucket, Catalog, KeyType, Role, Rule, Source, User, UserSession};
 use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
@@ -22,6 +22,8 @@ pub struct Caller {
 /// A caller and the outcome of counting its call.
 pub struct Admission {
     pub caller: Caller,
+    /// A new token of the caller's session, if the one that was sent is in the second half of its life.
+    pub renewed: Option<IssuedToken>,
     /// Whether the monthly quota has room for the call.
     pub call: Call,
 }
@@ -42,23 +44,28 @@ pub enum Credential {
         user_id: ObjectId,
         /// The session that the token belongs to.
         session: Session,
+        /// What the user may do at present.
+        role: Role,
     },
+    /// A link that shows a board.
+    Share { id: ObjectId },
 }
 
 impl Caller {
-    /// The id of the key or user, for `updatedBy` and `keyId`.
+    /// The id of the key, user or link, for `updatedBy` and `keyId`.
     pub fn actor_id(&self) -> ObjectId {
         match self.credential {
             Credential::Key { id, .. } => id,
             Credential::Bearer { user_id, .. } => user_id,
+            Credential::Share { id } => id,
         }
     }
 
-    /// The key's type; `None` for a bearer.
+    /// The key's type; `None` for a bearer and a link.
     pub fn key_type(&self) -> Option<KeyType> {
         match self.credential {
             Credential::Key { kind, .. } => Some(kind),
-            Credential::Bearer { .. } => None,
+            Credential::Bearer { .. } | Credential::Share { .. } => None,
         }
     }
 
@@ -66,7 +73,22 @@ impl Caller {
     pub fn bucket_id(&self) -> Option<ObjectId> {
         match self.credential {
             Credential::Key { bucket_id, .. } => bucket_id,
-            Credential::Bearer { .. } => None,
+            Credential::Bearer { .. } | Credential::Share { .. } => None,
+        }
+    }
+
+    /// Checks that a person has this role or one that may do more. Keys have no role: their type says what they allow.
+    ///
+    /// # Errors
+    /// 403 that names the role.
+    pub fn check_role(&self, least: Role) -> Result<(), ServiceError> {
+        match self.credential {
+            Credential::Bearer { role, .. } if role < least => Err(ServiceError::forbidden(format!(
+                "this needs the role {}, and your role is {}; ask an owner of the organization",
+                least.name(),
+                role.name()
+            ))),
+            Credential::Bearer { .. } | Credential::Key { .. } | Credential::Share { .. } => Ok(()),
         }
     }
 
@@ -111,14 +133,15 @@ impl Access {
     /// # Errors
     /// 403 that says which credentials the route takes.
     pub fn check(self, caller: &Caller) -> Result<(), ServiceError> {
-        let needed = caller.key_type().map_or(Self::BEARER, Self::of_key);
+        let (needed, shown) = match caller.credential {
+            Credential::Key { kind, .. } => (Self::of_key(kind), format!("the {} API key", kind.name())),
+            Credential::Bearer { .. } => (Self::BEARER, String::from("the bearer token")),
+            // The token of a link is no credential anywhere else.
+            Credential::Share { .. } => (Self(0), String::from("the link to a board")),
+        };
         if self.0 & needed.0 != 0 {
             return Ok(());
         }
-        let shown = match caller.key_type() {
-            Some(kind) => format!("the {} API key", kind.name()),
-            None => String::from("the bearer token"),
-        };
         Err(ServiceError::forbidden(format!(
             "{shown} does not allow this; use {}",
             self.described()
@@ -226,37 +249,54 @@ impl Service {
     /// on routes that sensors use, such as ingestion.
     ///
     /// # Errors
-    /// 401 when the token is malformed, expired, older than the password, or of a session that was logged out.
+    /// 401 when the token is malformed, expired, older than the password, or of a session that has ended.
     pub fn admit_token(&self, token: &str, is_counted: bool) -> Result<Admission, ServiceError> {
         let now_ns = self.now_ns();
         let claims = self.tokens.verify(token, now_ns)?;
         let session = claims.session();
+        let renewed = match claims.is_to_be_renewed(now_ns) {
+            true => Some(
+                self.tokens
+                    .issue(claims.user_id, claims.password_version, session, now_ns)?,
+            ),
+            false => None,
+        };
         self.catalog.read(|catalog| {
-            let user = user_of(catalog, &claims)?;
+            let (user, record) = user_of(catalog, &claims)?;
+            self.note_session_use(user.id, record, now_ns);
             let caller = Caller {
                 organization_id: user.organization_id,
                 credential: Credential::Bearer {
                     user_id: user.id,
                     session,
+                    role: user.role,
                 },
             };
-            Ok(self.admit(catalog, caller, is_counted, now_ns))
+            Ok(Admission {
+                renewed,
+                ..self.admit(catalog, caller, is_counted, now_ns)
+            })
         })
     }
 
     fn admit(&self, catalog: &Catalog, caller: Caller, is_counted: bool, now_ns: i64) -> Admission {
         let call = self.count_call(catalog, caller.organization_id, is_counted, now_ns);
-        Admission { caller, call }
+        Admission {
+            caller,
+            renewed: None,
+            call,
+        }
     }
 }
 
-/// The user of a token, while its session lasts.
-fn user_of<'a>(catalog: &'a Catalog, claims: &Claims) -> Result<&'a User, ServiceError> {
+/// The user and the session of a token, while the session lasts: until its record is gone. Tokens that were issued before
+/// sessions had records are refused, so that everybody signs in once after the upgrade: a session without a record could
+/// be neither listed nor told from one that was ended.
+fn user_of<'a>(catalog: &'a Catalog, claims: &Claims) -> Result<(&'a User, &'a UserSession), ServiceError> {
     catalog
         .user(claims.user_id)
         .filter(|user| user.password_version == claims.password_version)
-        .filter(|user| !user.has_ended(claims.session().id))
-        .map(|user| &**user)
+        .and_then(|user| Some((&**user, user.session(claims.session().id)?)))
         .ok_or_else(|| ServiceError::unauthorized("the bearer token is no longer valid; sign in again"))
 }
 

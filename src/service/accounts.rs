@@ -1,18 +1,17 @@
-//! Sign-up, log-in, log-out and password changes.
+//! Sign-up, log-in and password changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::login_limiter::LoginLimiter;
 use super::passwords::Hasher;
+use super::sessions::{Client, bearer};
 use super::tokens::{IssuedToken, Session};
-use super::{Caller, Credential, Service, ShardPlace};
+use super::{Caller, Service, ShardPlace};
 use crate::catalog::{Catalog, Command, Organization, PasswordHash, User};
-use crate::clock::SECOND_NS;
 use crate::config::Config;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::SESSION_HOURS_MAX;
 use crate::random;
 
 /// A validated sign-up.
@@ -39,7 +38,7 @@ pub struct SignedIn {
     pub account: Account,
 }
 
-fn email_taken() -> ServiceError {
+pub(super) fn email_taken() -> ServiceError {
     ServiceError::conflict("this email has an account already; sign in instead")
 }
 
@@ -62,15 +61,10 @@ impl Service {
     /// # Errors
     /// 409 when the email has an account; 429 after too many sign-ups from the address; 503 when too many sign up at
     /// once.
-    pub async fn sign_up(&self, input: SignUp, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
-        self.resources.sign_ups.admit(address, self.now_ns())?;
+    pub async fn sign_up(&self, input: SignUp, client: &Client) -> Result<SignedIn, ServiceError> {
+        self.resources.sign_ups.admit(client.address, self.now_ns())?;
         self.check_email_free(&input.email)?;
-        let (password, salt) = (input.password, random::bytes()?);
-        let password = self
-            .resources
-            .passwords
-            .run(move |hasher| hasher.hash(&password, salt))
-            .await??;
+        let password = self.hash_password(input.password).await?;
         // Hashing is slow, so the lock on the email is taken only after it.
         let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
@@ -89,10 +83,12 @@ impl Service {
                 .unwrap_or_else(|| format!("{}'s organization", input.name))
                 .into_boxed_str(),
             plan: self.config.accounts.default_plan,
+            invitations: Vec::new(),
             created_at_ns: now_ns,
             updated_at_ns: now_ns,
         };
-        let user = User::new(
+        let session = self.new_session(client)?;
+        let mut user = User::new(
             self.next_id(),
             organization.id,
             input.email,
@@ -100,12 +96,29 @@ impl Service {
             password,
             now_ns,
         );
-        let user_id = user.id;
+        let (user_id, token_session) = (user.id, Session::of(&session));
+        user.sessions.push(session);
         let _settled = decision.commit(Command::SignedUp { organization, user }).await?;
-        self.signed_in(user_id)
+        self.token_for(user_id, token_session)
     }
 
-    fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
+    /// Hashes a new password on the hashing thread.
+    ///
+    /// # Errors
+    /// 503 when too many passwords wait for the thread.
+    pub(super) async fn hash_password(&self, password: String) -> Result<PasswordHash, ServiceError> {
+        let salt = random::bytes()?;
+        self.resources
+            .passwords
+            .run(move |hasher| hasher.hash(&password, salt))
+            .await?
+    }
+
+    /// Checks that an email address has no account in this shard.
+    ///
+    /// # Errors
+    /// 409 when it has one.
+    pub(super) fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
         if self.catalog.read(|it| it.user_by_email(email).is_none()) {
             return Ok(());
         }
@@ -120,17 +133,22 @@ impl Service {
         &self,
         email: &str,
         password: String,
-        address: Option<IpAddr>,
+        client: &Client,
     ) -> Result<SignedIn, ServiceError> {
         let user = self.catalog.read(|catalog| catalog.user_by_email(email).cloned());
         let stored = user.as_ref().map(|user| user.password.clone());
         let verified = self
-            .verify_password(&self.resources.logins, email, address, password, stored, |_| {
-                Ok(())
-            })
+            .verify_password(
+                &self.resources.logins,
+                email,
+                client.address,
+                password,
+                stored,
+                |_| Ok(()),
+            )
             .await?;
         match user.zip(verified) {
-            Some((user, ())) => self.signed_in(user.id),
+            Some((user, ())) => self.begin_session(&user, client).await,
             None => Err(ServiceError::unauthorized("wrong email or password")),
         }
     }
@@ -183,7 +201,7 @@ impl Service {
         caller: &Caller,
         current: String,
         new: String,
-        address: Option<IpAddr>,
+        client: &Client,
     ) -> Result<SignedIn, ServiceError> {
         let (user_id, _) = bearer(caller)?;
         let wrong = || ServiceError::unauthorized("currentPassword is wrong; nothing was changed");
@@ -195,7 +213,14 @@ impl Service {
         );
         let hash_new = move |hasher: &mut Hasher| hasher.hash(&new, salt);
         let password = self
-            .verify_password(guesses, &known.email, address, current, Some(stored), hash_new)
+            .verify_password(
+                guesses,
+                &known.email,
+                client.address,
+                current,
+                Some(stored),
+                hash_new,
+            )
             .await?
             .ok_or_else(wrong)?;
         let decision = self.decisions.begin(user_id).await;
@@ -203,43 +228,15 @@ impl Service {
             // A concurrent change came first: the verified password is no longer the current one.
             return Err(wrong());
         }
-        let _settled = decision
-            .commit(Command::PasswordChanged { user_id, password })
-            .await?;
-        self.signed_in(user_id)
-    }
-
-    /// Issues a new token for the session of the token that was sent.
-    ///
-    /// # Errors
-    /// 401 when the log-in is too long ago.
-    pub fn renew(&self, caller: &Caller) -> Result<SignedIn, ServiceError> {
-        let (user_id, session) = bearer(caller)?;
-        let age_seconds = self.now_ns() / SECOND_NS - session.began_seconds;
-        if age_seconds >= SESSION_HOURS_MAX * 3_600 {
-            return Err(ServiceError::unauthorized(format!(
-                "the log-in is older than {} days; sign in again",
-                SESSION_HOURS_MAX / 24
-            )));
-        }
-        self.token_for(user_id, session)
-    }
-
-    /// Ends the bearer's session and invalidates all of its tokens.
-    ///
-    /// # Errors
-    /// 503 when the log does not accept writes.
-    pub async fn log_out(&self, caller: &Caller) -> Result<(), ServiceError> {
-        let (user_id, session) = bearer(caller)?;
-        let decision = self.decisions.begin(user_id).await;
-        let _settled = decision
-            .commit(Command::SessionEnded {
-                user_id,
-                session: session.id,
-                at_ns: self.now_ns(),
-            })
-            .await?;
-        Ok(())
+        let session = self.new_session(client)?;
+        let token_session = Session::of(&session);
+        let changed = Command::PasswordChanged {
+            user_id,
+            password,
+            session: Some(session),
+        };
+        let _settled = decision.commit(changed).await?;
+        self.token_for(user_id, token_session)
     }
 
     /// Whether no account exists yet.
@@ -247,24 +244,16 @@ impl Service {
         self.catalog.read(|catalog| catalog.organizations().len() == 0)
     }
 
-    /// Begins a session.
-    fn signed_in(&self, user_id: ObjectId) -> Result<SignedIn, ServiceError> {
-        self.token_for(user_id, Session::begin(self.now_ns())?)
-    }
-
-    fn token_for(&self, user_id: ObjectId, session: Session) -> Result<SignedIn, ServiceError> {
+    /// Issues a token for a session.
+    ///
+    /// # Errors
+    /// 401 when the account no longer exists.
+    pub(super) fn token_for(&self, user_id: ObjectId, session: Session) -> Result<SignedIn, ServiceError> {
         let account = self.catalog.read(|catalog| account_of(catalog, user_id))?;
         let token = self
             .tokens
             .issue(user_id, account.user.password_version, session, self.now_ns())?;
         Ok(SignedIn { token, account })
-    }
-}
-
-fn bearer(caller: &Caller) -> Result<(ObjectId, Session), ServiceError> {
-    match caller.credential {
-        Credential::Bearer { user_id, session } => Ok((user_id, session)),
-        Credential::Key { .. } => Err(ServiceError::forbidden("sign in and send the bearer token")),
     }
 }
 

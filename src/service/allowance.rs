@@ -78,7 +78,7 @@ impl Service {
             return Ok(());
         }
         Err(ServiceError::forbidden(format!(
-            "names, descriptions, schemas, rules, webhooks, silences and annotations of the organization take {held} bytes, and may take {max} \
+            "names, descriptions, schemas, rules, webhooks, silences, annotations and boards of the organization take {held} bytes, and may take {max} \
              (limits.catalog_bytes_max); shorten or delete some"
         )))
     }
@@ -165,6 +165,7 @@ mod tests {
             id: id(number),
             name: "o".into(),
             plan: Plan::Free,
+            invitations: Vec::new(),
             created_at_ns: 0,
             updated_at_ns: 0,
         };

@@ -20,6 +20,9 @@ pub trait Directory: Send + Sync {
     /// if that was first.
     fn take_email(&self, email: &str, shard: Shard, organization: ObjectId) -> Lookup<Shard>;
 
+    /// Makes an address of this shard free again.
+    fn give_up_email(&self, email: &str, shard: Shard) -> Lookup<()>;
+
     /// The shard of a credential that does not name its shard, because it was issued before its shard joined the cluster:
     /// by the hash of a key, or of the text of a user's id.
     fn shard_of_key(&self, hash: KeyHash) -> Lookup<Option<Shard>>;

@@ -9,7 +9,7 @@ pub use crate::alerts::moment::overdue_since_ns;
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
 use crate::alerts::{self, Consequences, DueRule, PostedVerdict, Refusal};
 pub use crate::catalog::Standing;
-use crate::catalog::{Acknowledgement, Evaluation, Outcome, Rule, RuleState, RuleStatus};
+use crate::catalog::{Acknowledgement, Evaluation, Outcome, Role, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
 use crate::ingest::timestamp::FIRST_NS;
@@ -53,13 +53,16 @@ impl Service {
     /// Returns the unclaimed rules of the organization that are due. Claims them for `claim_seconds`, if given.
     ///
     /// # Errors
-    /// 503 when the server is overloaded.
+    /// 403 when a viewer claims, which keeps rules from evaluators; 503 when the server is overloaded.
     pub async fn due_evaluations(
         &self,
         caller: &Caller,
         limit: u64,
         claim_seconds: Option<u64>,
     ) -> Result<Vec<DueEvaluation>, ServiceError> {
+        if claim_seconds.is_some() {
+            caller.check_role(Role::Editor)?;
+        }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let claim = claim_seconds.and_then(|seconds| u32::try_from(seconds).ok());
         let (now_ns, due) = self.alerts.due(caller.organization_id, limit, claim).await?;

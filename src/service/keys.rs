@@ -3,13 +3,12 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
-use super::shard_name::{NAME_BYTES, ShardName};
+use super::secret_text::{secret_text, shard_named_in};
+use super::shard_name::ShardName;
 use super::{Caller, Credential, Service, bucket_for};
 use crate::catalog::{Bucket, Bytes, Catalog, Command, Key, KeyCalls, KeyHash, KeyType, LastUse, text_bytes};
 use crate::clock::SECOND_NS;
@@ -100,7 +99,7 @@ impl Service {
 
     fn new_key_text(&self, kind: KeyType) -> Result<String, ServiceError> {
         let shard = self.place.as_ref().map(|place| place.name);
-        Ok(key_text(kind, random::bytes()?, shard))
+        Ok(secret_text(kind.prefix(), random::bytes()?, shard))
     }
 
     /// Gives a key a new value. The former one works for some more seconds, unless that is 0; one that still works from
@@ -183,72 +182,17 @@ fn may_make(caller: &Caller, kind: KeyType) -> Result<(), ServiceError> {
         Credential::Key { .. } if kind == KeyType::Admin => Err(ServiceError::forbidden(
             "an admin key cannot make admin keys; use the bearer token of a sign-in",
         )),
-        Credential::Key { .. } | Credential::Bearer { .. } => Ok(()),
+        Credential::Key { .. } | Credential::Bearer { .. } | Credential::Share { .. } => Ok(()),
     }
 }
 
 /// How many characters of a key lists show.
 const SHOWN_CHARS: usize = 12;
 
-/// The text of a key. In a cluster its first bytes name the shard. 43 characters hold two bits more than the 32 bytes: the
-/// last one is set if the key names a shard.
-fn key_text(kind: KeyType, mut random: [u8; 32], shard: Option<ShardName>) -> String {
-    if let Some(name) = shard {
-        random[..NAME_BYTES].copy_from_slice(&name.to_bytes());
-    }
-    let mut text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(random));
-    if shard.is_some()
-        && let Some(last) = text.pop()
-    {
-        // Its value is a multiple of four, and the next character of the alphabet has the value after it.
-        text.push(after(last));
-    }
-    text
-}
-
-/// The characters that can end 43 characters of base64url without a spare bit, and those after them.
-const LAST: [(char, char); 16] = [
-    ('A', 'B'),
-    ('E', 'F'),
-    ('I', 'J'),
-    ('M', 'N'),
-    ('Q', 'R'),
-    ('U', 'V'),
-    ('Y', 'Z'),
-    ('c', 'd'),
-    ('g', 'h'),
-    ('k', 'l'),
-    ('o', 'p'),
-    ('s', 't'),
-    ('w', 'x'),
-    ('0', '1'),
-    ('4', '5'),
-    ('8', '9'),
-];
-
-fn after(last: char) -> char {
-    let found = LAST.iter().find(|(plain, _)| *plain == last);
-    found.map_or(last, |(_, marked)| *marked)
-}
-
 /// The shard that a key names; `None` for one that names none.
 pub(super) fn shard_of_key(key: &[u8]) -> Option<ShardName> {
-    let random = KeyType::ALL
-        .iter()
-        .find_map(|kind| key.strip_prefix(kind.prefix().as_bytes()))?;
-    let last = char::from(*random.last()?);
-    if random.len() != KEY_CHARS || !LAST.iter().any(|(_, marked)| *marked == last) {
-        return None;
-    }
-    let name = URL_SAFE_NO_PAD.decode(&random[..NAME_CHARS]).ok()?;
-    Some(ShardName::of_bytes(name.try_into().ok()?))
+    shard_named_in(key, KeyType::ALL.map(KeyType::prefix))
 }
-
-/// Characters of a shard's name in a key.
-const NAME_CHARS: usize = NAME_BYTES / 3 * 4;
-
-/// Characters of a key behind its prefix.
-const KEY_CHARS: usize = 43;
 
 /// The hash under which a key is stored.
 pub fn hash_of(text: &[u8]) -> KeyHash {
@@ -260,35 +204,4 @@ fn owner_of(catalog: &Catalog, caller: &Caller, bucket: Option<ObjectId>) -> Res
     bucket.map_or(Ok(caller.organization_id), |id| {
         bucket_for(catalog, caller, id).map(|bucket| bucket.id)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use log_store::Shard;
-
-    use super::*;
-    use crate::service::shard_name::ClusterTag;
-
-    #[test]
-    fn a_key_of_a_cluster_names_its_shard_and_others_name_none() {
-        for kind in KeyType::ALL {
-            for (shard, byte) in [(0, 0), (1, 255), (63, 7), (4_095, 130), (u16::MAX, 64)] {
-                let random = [byte; 32];
-                let name = ShardName {
-                    cluster: ClusterTag::of("a cluster"),
-                    shard: Shard(shard),
-                };
-                let named = key_text(kind, random, Some(name));
-                assert_eq!(shard_of_key(named.as_bytes()), Some(name), "{named}");
-                assert_eq!(name.within(name.cluster), Some(Shard(shard)));
-                assert_eq!(name.within(ClusterTag::of("another")), None);
-                assert_eq!(named.len(), kind.prefix().len() + KEY_CHARS);
-                let plain = key_text(kind, random, None);
-                assert_eq!(shard_of_key(plain.as_bytes()), None, "{plain}");
-            }
-        }
-        for wrong in ["", "svc_a_", "svc_a_B", "svc_x_AAAB", "svc_a_====B"] {
-            assert_eq!(shard_of_key(wrong.as_bytes()), None);
-        }
-    }
 }

@@ -11,9 +11,11 @@ mod allowance;
 pub mod analytics;
 pub mod annotations;
 pub mod backtest;
+pub mod boards;
 pub mod buckets;
 mod cluster_counts;
 mod cluster_status;
+mod concurrency;
 pub mod data;
 mod decision;
 mod directory;
@@ -21,8 +23,10 @@ pub mod evaluations;
 pub mod events;
 mod figures;
 mod freshness;
+pub mod invitations;
 pub mod keys;
 pub mod login_limiter;
+pub mod members;
 mod node;
 pub mod operator;
 pub mod organization;
@@ -31,11 +35,15 @@ pub mod passwords;
 pub mod query;
 pub mod quota;
 mod records;
+pub mod resets;
 mod resources;
 mod rule_events;
 pub mod rules;
+mod secret_text;
+pub mod sessions;
 mod shard_name;
 mod shard_table;
+pub mod shares;
 mod signup_limiter;
 pub mod silences;
 mod sliding_window;
@@ -61,6 +69,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
+use crate::limits::DELETIONS_OF_ORGANIZATION_MAX;
 use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures, PublishFigures};
@@ -77,9 +86,12 @@ pub use shard_name::{ClusterTag, ShardName};
 pub use shard_table::ShardTable;
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
+use concurrency::Concurrency;
 use decision::Decisions;
 use figures::IngestCounts;
 use freshness::Watch;
+use sessions::SessionUse;
+use shares::LinkLimiter;
 use tokens::Tokens;
 
 /// The rooms of a shard that endpoints call, and their state.
@@ -92,7 +104,7 @@ pub struct Service {
     pub resources: Arc<Resources>,
     /// Its place in a cluster; `None` on one machine, where there is no other shard.
     place: Option<ShardPlace>,
-    /// Organizations, users, keys, buckets, sources, rules, webhooks, silences and annotations.
+    /// Organizations, users, keys, buckets, sources, rules, webhooks, silences, annotations and boards.
     pub catalog: CatalogHandle,
     /// Stores the points.
     pub buckets: Buckets,
@@ -108,12 +120,18 @@ pub struct Service {
     pub tokens: Tokens,
     /// Uses of keys that are not in the log yet: the minute of each, at most one for each key and minute.
     unsaved_key_uses: Mutex<Vec<(ObjectId, u32)>>,
+    /// Uses of sessions that are not in the log yet, at most one for each session and minute.
+    unsaved_session_uses: Mutex<Vec<SessionUse>>,
     /// Organizations with calls that are not in the log yet, without duplicates.
     unsaved_calls: Mutex<Vec<ObjectId>>,
     /// Keys with calls that are not durable yet.
     unsaved_key_calls: Mutex<Vec<ObjectId>>,
     /// The sources that are expected to send.
     watch: Watch,
+    /// Deletions of points in progress.
+    deletions: Concurrency,
+    /// Counts the requests with links to boards.
+    link_calls: LinkLimiter,
     /// Makes changes durable.
     decisions: Decisions,
     ingested: Sharded<IngestCounts>,
@@ -172,9 +190,12 @@ impl Service {
             deliveries,
             tokens: Tokens::new(&secret, name_of_shard)?,
             unsaved_key_uses: Mutex::default(),
+            unsaved_session_uses: Mutex::default(),
             unsaved_calls: Mutex::default(),
             unsaved_key_calls: Mutex::default(),
             watch: Watch::default(),
+            deletions: Concurrency::new("deletions of points", DELETIONS_OF_ORGANIZATION_MAX),
+            link_calls: LinkLimiter::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),
         };

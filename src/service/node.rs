@@ -12,8 +12,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::access::unknown_key;
 use super::directory::Directory;
 use super::keys::{hash_of, shard_of_key};
+use super::resets::shard_of_link;
+use super::secret_text::shard_named_in;
 use super::shard_name::{ClusterTag, ShardName};
 use super::shard_table::ShardTable;
+use super::shares::unknown_link;
 use super::tokens::{invalid_token, named_in};
 use super::{Figures, Resources, ServerStatus, Service, StatusReader};
 use crate::catalog::KeyHash;
@@ -182,6 +185,20 @@ impl Node {
         self.locate(shard.ok_or_else(unknown_key)?, until).await
     }
 
+    /// Where the token of a link to a board is known.
+    ///
+    /// # Errors
+    /// 404 if no shard has made it; 503 if its shard is not served by then.
+    pub async fn locate_share(
+        &self,
+        token: &str,
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        let name = shard_named_in(token.as_bytes(), [""]);
+        let shard = self.shard_of(name, || hash_of(token.as_bytes())).await?;
+        self.locate(shard.ok_or_else(unknown_link)?, until).await
+    }
+
     /// Where a bearer token is known.
     ///
     /// # Errors
@@ -195,6 +212,21 @@ impl Node {
         let hash = || hash_of(user_id.to_string().as_bytes());
         let shard = self.shard_of(name, hash).await?;
         self.locate(shard.ok_or_else(invalid_token)?, until).await
+    }
+
+    /// Where the link of an invitation or a password reset was made; for a token that no shard has issued, a shard that can
+    /// tell so.
+    ///
+    /// # Errors
+    /// 503 if the directory does not answer, or the shard is not served by then.
+    pub async fn locate_link(
+        &self,
+        token: Option<&str>,
+        until: Instant,
+    ) -> Result<Location<ShardService>, ServiceError> {
+        let token = token.unwrap_or_default().as_bytes();
+        let shard = self.shard_of(shard_of_link(token), || hash_of(token)).await?;
+        self.locate(shard.unwrap_or(THE_SHARD), until).await
     }
 
     /// Where the account of an email address is, or would be; without an address, a shard that can tell so.

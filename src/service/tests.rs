@@ -17,10 +17,13 @@ use super::accounts::SignUp;
 use super::buckets::BucketInput;
 use super::events::Events;
 use super::page::PageRequest;
+use super::sessions::Client;
 use super::tokens::Session;
 use super::{Caller, Credential, Resources, Service};
 use crate::alerts::{self, Alerts};
-use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
+use crate::catalog::{
+    Bytes, Command, Field, FieldType, Plan, Role, SchemaMode, SourceSettings, SourceStatus,
+};
 use crate::checkpoint::start_local;
 use crate::checkpoint::tests::hooked_disk::HookedDisk;
 use crate::checkpoint::tests::live::{home, in_system};
@@ -90,7 +93,14 @@ impl World {
             .await
             .unwrap();
         let (catalog, journal) = (rooms.catalog.clone(), rooms.journal.clone());
-        let deliveries = Deliveries::start(catalog, journal, Arc::clone(&clock), true, &Arbiter::current());
+        let deliveries = Deliveries::start(
+            catalog,
+            journal,
+            Arc::clone(&clock),
+            true,
+            None,
+            &Arbiter::current(),
+        );
         let config = Arc::new(Config::defaults().unwrap());
         let resources = Resources::start(&config).unwrap();
         let dependencies = alerts::Dependencies {
@@ -108,7 +118,7 @@ impl World {
         let service = Service::new(config, clock, rooms, alerts, deliveries.unwrap(), resources, None);
         let service = Rc::new(service.unwrap());
         let account = service
-            .sign_up(sign_up("first@example.com"), None)
+            .sign_up(sign_up("first@example.com"), &Client::default())
             .await
             .unwrap()
             .account;
@@ -116,7 +126,8 @@ impl World {
             organization_id: account.organization.id,
             credential: Credential::Bearer {
                 user_id: account.user.id,
-                session: Session::begin(manual.now_ns()).unwrap(),
+                session: Session::of(&account.user.sessions[0]),
+                role: Role::Owner,
             },
         };
         World {
@@ -193,7 +204,12 @@ impl World {
 
     fn sign_up(&self, email: &'static str) -> impl Future<Output = Result<(), ServiceError>> + 'static {
         let service = Rc::clone(&self.service);
-        async move { service.sign_up(sign_up(email), None).await.map(drop) }
+        async move {
+            service
+                .sign_up(sign_up(email), &Client::default())
+                .await
+                .map(drop)
+        }
     }
 
     fn bucket_names(&self) -> Vec<String> {
@@ -328,9 +344,12 @@ fn all_commands_of_a_decision_run_though_the_request_was_dropped() {
 fn the_right_password_works_again_when_the_failures_expire() {
     in_system(async {
         let world = World::new().await;
+        let client = Client::default();
         let change = |current: &str| {
             let (current, new) = (current.to_owned(), "another battery".to_owned());
-            world.service.change_password(&world.caller, current, new, None)
+            world
+                .service
+                .change_password(&world.caller, current, new, &client)
         };
         for _ in 0..LOGIN_FAILURES_PER_EMAIL_MAX {
             assert_eq!(

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::shard_name::{NAME_BYTES, ShardName};
+use crate::catalog::UserSession;
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::TOKEN_HOURS;
-use crate::random;
+use crate::limits::{SESSION_HOURS_MAX, TOKEN_HOURS};
 
 /// Issuer and audience of all tokens: this server.
 const SELF: &str = "tidewatch";
@@ -45,15 +45,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session.
-    ///
-    /// # Errors
-    /// 500 when the operating system provides no random bytes.
-    pub fn begin(now_ns: i64) -> Result<Self, ServiceError> {
-        Ok(Self {
-            id: u64::from_le_bytes(random::bytes()?),
-            began_seconds: now_ns.div_euclid(SECOND_NS),
-        })
+    /// The session of a user's record.
+    pub fn of(record: &UserSession) -> Self {
+        Self {
+            id: record.number,
+            began_seconds: record.began_at_ns.div_euclid(SECOND_NS),
+        }
     }
 }
 
@@ -78,11 +75,10 @@ pub struct Claims {
     /// The version of the password at the time of issue. The token is valid only while this is the user's version.
     #[serde(rename = "pwv")]
     pub password_version: u32,
-    /// The session's id. Tokens of older versions of the server have none: each is its own session, which began when
-    /// the token was issued.
-    sid: Option<u64>,
+    /// The session's number.
+    sid: u64,
     /// When the session began.
-    auth_time: Option<i64>,
+    auth_time: i64,
     /// The name of the shard that issued the token, in a cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shard: Option<[u8; NAME_BYTES]>,
@@ -91,9 +87,15 @@ pub struct Claims {
 impl Claims {
     pub fn session(&self) -> Session {
         Session {
-            id: self.sid.unwrap_or(self.iat.cast_unsigned()),
-            began_seconds: self.auth_time.unwrap_or(self.iat),
+            id: self.sid,
+            began_seconds: self.auth_time,
         }
+    }
+
+    /// Whether the token is in the second half of its life, so that answers carry a new one, which lives longer.
+    pub fn is_to_be_renewed(&self, now_ns: i64) -> bool {
+        let now = now_ns.div_euclid(SECOND_NS);
+        now - self.iat >= self.exp - now && end_of(self.auth_time, now) > self.exp
     }
 }
 
@@ -107,7 +109,7 @@ impl Tokens {
         Ok(Self { mac, shard })
     }
 
-    /// Issues a token for a session, valid for twelve hours from `now_ns`.
+    /// Issues a token for a session, valid for twelve hours from `now_ns`, but not longer than the session.
     ///
     /// # Errors
     /// 500 when signing fails.
@@ -119,7 +121,7 @@ impl Tokens {
         now_ns: i64,
     ) -> Result<IssuedToken, ServiceError> {
         let now = now_ns.div_euclid(SECOND_NS);
-        let exp = now + TOKEN_HOURS * 3_600;
+        let exp = end_of(session.began_seconds, now);
         let claims = Claims {
             iss: SELF.to_owned(),
             aud: SELF.to_owned(),
@@ -127,8 +129,8 @@ impl Tokens {
             iat: now,
             exp,
             password_version,
-            sid: Some(session.id),
-            auth_time: Some(session.began_seconds),
+            sid: session.id,
+            auth_time: session.began_seconds,
             shard: self.shard.map(ShardName::to_bytes),
         };
         let claims = serde_json::to_vec(&claims).map_err(ServiceError::internal)?;
@@ -173,6 +175,11 @@ impl Tokens {
         let is_own = header.alg == ALGORITHM && claims.iss == SELF && claims.aud == SELF;
         is_own.then_some(claims)
     }
+}
+
+/// When a token ends that is issued now for a session that began then, in UTC seconds.
+fn end_of(began: i64, now: i64) -> i64 {
+    (now + TOKEN_HOURS * 3_600).min(began + SESSION_HOURS_MAX * 3_600)
 }
 
 /// The shard and the user that a token names, whoever made it: says who can verify it, and nothing else.
@@ -222,7 +229,10 @@ mod tests {
 
     fn good() -> Value {
         let now = NOW_NS / SECOND_NS;
-        json!({"iss": SELF, "aud": SELF, "sub": user().to_string(), "iat": now, "exp": now + 60, "pwv": 3})
+        json!({
+            "iss": SELF, "aud": SELF, "sub": user().to_string(), "iat": now, "exp": now + 60, "pwv": 3, "sid": 7,
+            "auth_time": now,
+        })
     }
 
     fn with(name: &str, value: Value) -> Value {
@@ -262,6 +272,30 @@ mod tests {
             tokens.verify(&issued.token, last_ns + 1).is_err(),
             "and no longer"
         );
+    }
+
+    #[test]
+    fn a_token_is_renewed_in_the_second_half_of_its_life_while_that_prolongs_it() {
+        const HOUR_NS: i64 = 3_600 * SECOND_NS;
+        let tokens = Tokens::new(&SECRET, None).unwrap();
+        let began = Session {
+            id: 7,
+            began_seconds: NOW_NS / SECOND_NS,
+        };
+        let renewed_at = |issued_ns: i64, now_ns: i64| {
+            let issued = tokens.issue(user(), 3, began, issued_ns).unwrap();
+            let claims = tokens.verify(&issued.token, now_ns).unwrap();
+            claims.is_to_be_renewed(now_ns)
+        };
+        let half_ns = TOKEN_HOURS * HOUR_NS / 2;
+        assert!(!renewed_at(NOW_NS, NOW_NS + half_ns - SECOND_NS));
+        assert!(renewed_at(NOW_NS, NOW_NS + half_ns));
+        assert!(!renewed_at(NOW_NS, NOW_NS - half_ns), "the clock was set back");
+        let end_ns = (NOW_NS / SECOND_NS) * SECOND_NS + SESSION_HOURS_MAX * HOUR_NS;
+        let last = tokens.issue(user(), 3, began, end_ns - HOUR_NS).unwrap();
+        assert_eq!(last.expires_at_ns, end_ns, "no token outlives its session");
+        assert!(!renewed_at(end_ns - HOUR_NS, end_ns - SECOND_NS));
+        assert!(renewed_at(end_ns - 13 * HOUR_NS, end_ns - 2 * HOUR_NS));
     }
 
     /// Regression: tokens issued before the clock was set back were refused until it had caught up.
@@ -308,6 +342,9 @@ mod tests {
             without("iss"),
             without("sub"),
             without("pwv"),
+            // As versions without sessions issued them.
+            without("sid"),
+            without("auth_time"),
         ] {
             forgeries.push(forged(&hs256, &claims, &SECRET));
         }

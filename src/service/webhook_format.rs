@@ -17,11 +17,16 @@ pub struct FormatChange {
 }
 
 impl FormatChange {
-    /// The format of a webhook that has this one now, and will have these events.
+    /// The format of a webhook that has this one now, and will have these events, on a server with or without a mail server.
     ///
     /// # Errors
     /// 400 with all faults.
-    pub fn over(self, known: &WebhookFormat, events: &[Event]) -> Result<WebhookFormat, ServiceError> {
+    pub fn over(
+        self,
+        known: &WebhookFormat,
+        events: &[Event],
+        has_mail_server: bool,
+    ) -> Result<WebhookFormat, ServiceError> {
         let name = self.name.unwrap_or(known.name());
         let mut faults = Vec::new();
         let mut fault = |member: &str, text: String| faults.push(Detail::at(&[member], text));
@@ -42,12 +47,14 @@ impl FormatChange {
             (FormatName::Slack, _) => WebhookFormat::Slack,
             (FormatName::Teams, _) => WebhookFormat::Teams,
             (FormatName::Ntfy, _) => WebhookFormat::Ntfy,
-            (FormatName::Email, _) => {
-                fault(
-                    "format",
-                    String::from("cannot be \"email\": this server has no mail server"),
-                );
-                WebhookFormat::Standard
+            (FormatName::Email, known) => {
+                if !has_mail_server && *known != WebhookFormat::Email {
+                    fault(
+                        "format",
+                        String::from("cannot be \"email\": this server has no mail server"),
+                    );
+                }
+                WebhookFormat::Email
             }
             (FormatName::PagerDuty, known) => {
                 if let Some(event) = NO_INCIDENTS.iter().find(|event| events.contains(event)) {

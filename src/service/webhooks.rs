@@ -6,10 +6,11 @@ use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service};
 use crate::catalog::{
-    Command, Delivery, DeliveryTotals, Event, NewDeliveries, Secret, Webhook, WebhookSettings, text_bytes,
+    Command, Delivery, DeliveryTotals, Event, NewDeliveries, Secret, Webhook, WebhookFormat, WebhookSettings,
+    text_bytes,
 };
 pub use crate::delivery::check_secret;
-use crate::delivery::{delivery_to, generate_secret, test_data};
+use crate::delivery::{MAILTO, delivery_to, generate_secret, recipients, test_data};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -19,6 +20,20 @@ use crate::ids::ObjectId;
 /// 500 if the operating system provides no random bytes.
 pub fn secret_or_generated(secret: Option<Secret>) -> Result<Secret, ServiceError> {
     Ok(secret.map_or_else(generate_secret, Ok)?)
+}
+
+/// Checks that mail goes to addresses, and everything else to none.
+fn check_scheme(settings: &WebhookSettings) -> Result<(), ServiceError> {
+    let fault = match (&settings.format, settings.url.starts_with(MAILTO)) {
+        (WebhookFormat::Email, _) => recipients(&settings.url).err(),
+        (_, true) => Some("is for the format \"email\" only; name an http or https URL".to_owned()),
+        (_, false) => None,
+    };
+    url_detail(fault).map_or(Ok(()), |fault| Err(ServiceError::faults(vec![fault])))
+}
+
+fn url_detail(fault: Option<String>) -> Option<Detail> {
+    fault.map(|message| Detail::at(&["url"], message))
 }
 
 impl Service {
@@ -63,6 +78,7 @@ impl Service {
         settings: WebhookSettings,
     ) -> Result<Arc<Webhook>, ServiceError> {
         self.check_bucket(caller, settings.bucket_id)?;
+        check_scheme(&settings)?;
         self.check_url(Some(&settings.url)).await?;
         let decision = self.decisions.begin(caller.organization_id).await;
         // Checking the URL takes time, and the bucket may have been deleted meanwhile.
@@ -102,6 +118,7 @@ impl Service {
         self.check_bucket(caller, bucket_id)?;
         let known = self.webhook(caller, id)?;
         let settings = change(&known.settings)?;
+        check_scheme(&settings)?;
         let before = text_bytes::of_webhook(&known.settings);
         let after = text_bytes::of_webhook(&settings);
         self.admit_text(caller.organization_id, before, after)?;
@@ -215,8 +232,17 @@ impl Service {
         checked.err().map(|message| Detail::at(&[member], message))
     }
 
+    /// Whether webhooks may have the format `email`.
+    pub fn has_mail_server(&self) -> bool {
+        self.config.smtp.server().is_some()
+    }
+
     async fn check_url(&self, url: Option<&str>) -> Result<(), ServiceError> {
-        match self.url_fault("url", url).await {
+        let fault = match url {
+            Some(url) if url.starts_with(MAILTO) => url_detail(recipients(url).err()),
+            url => self.url_fault("url", url).await,
+        };
+        match fault {
             None => Ok(()),
             Some(fault) => Err(ServiceError::faults(vec![fault])),
         }

@@ -6,8 +6,8 @@ use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, CatalogHandle, Command};
 use crate::checkpoint::{self, Pools, Rooms};
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::delivery::Deliveries;
+use crate::config::{Config, SmtpConfig, SmtpTls};
+use crate::delivery::{Deliveries, MailEncryption, MailServer};
 use crate::error::ServiceError;
 use crate::journal::JournalHandle;
 use crate::pools::Arbiters;
@@ -78,6 +78,7 @@ impl Opener {
             rooms.journal.clone(),
             Arc::clone(&self.clock),
             self.config.webhooks.allow_private_networks,
+            mail_server(&self.config.smtp),
             &self.deliveries.next(),
         )?;
         let owed = deliveries.clone();
@@ -116,4 +117,20 @@ async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) ->
             secret: Bytes(random::bytes()?),
         })
         .await
+}
+
+/// The mail server of the configuration, if there is one.
+fn mail_server(config: &SmtpConfig) -> Option<MailServer> {
+    let (host, from) = config.server()?;
+    Some(MailServer {
+        host: host.to_owned(),
+        port: config.port,
+        encryption: match config.tls {
+            SmtpTls::StartTls => MailEncryption::StartTls,
+            SmtpTls::Tls => MailEncryption::Tls,
+            SmtpTls::None => MailEncryption::None,
+        },
+        credentials: config.username.clone().zip(config.password.clone()),
+        from: from.clone(),
+    })
 }

@@ -1,7 +1,9 @@
 //! Every route with its permitted callers: the tables of the contract and the spec as data. The tests of access, of the
 //! order of checks and of malformed bodies are generated from it, so that every listed route is covered by them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+mod ids;
+
+pub use ids::Ids;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -31,9 +33,10 @@ const QUERY: &[Role] = &[
 pub struct Route {
     pub method: &'static str,
     /// With placeholders for the ids of a scene: `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`,
-    /// `{plainRule}`, `{silence}`, `{annotation}`, `{webhook}`, `{delivery}`, `{organization}`.
+    /// `{plainRule}`, `{silence}`, `{annotation}`, `{board}`, `{share}`, `{webhook}`, `{delivery}`, `{organization}`,
+    /// `{member}`, `{invitation}`, `{session}`.
     pub path: &'static str,
-    /// The same placeholders, and `{unique}` for a new name.
+    /// The same placeholders, `{unique}` for a new name, and `{soon}` for a time in a month.
     pub body: Option<&'static str>,
     pub roles: &'static [Role],
     /// The status for a caller of those roles.
@@ -76,6 +79,9 @@ pub const PUBLIC_ROUTES: &[Route] = &[
     route("GET", "/metrics", None, &[], 200),
     route("GET", "/api/docs", None, &[], 200),
     route("GET", "/", None, &[], 200),
+    // No link has this token.
+    route("GET", "/api/shared/{token}", None, &[], 404),
+    route("POST", "/api/shared/{token}/panels/{index}", None, &[], 404),
     // No asset has this name.
     route("GET", "/assets/{asset}", None, &[], 404),
     route(
@@ -87,6 +93,9 @@ pub const PUBLIC_ROUTES: &[Route] = &[
     ),
     // An empty body: a valid one would need a separate account.
     route("POST", "/api/auth/login", Some("{}"), &[], 400),
+    // A valid body would need a link.
+    route("POST", "/api/auth/invitations/accept", Some("{}"), &[], 400),
+    route("POST", "/api/auth/reset", Some("{}"), &[], 400),
 ];
 
 /// Ends the session of its caller.
@@ -98,7 +107,48 @@ pub const ROUTES: &[Route] = &[
     // An empty body, which is refused by the last check: a valid one would end the caller's own token.
     route("POST", "/api/auth/password", Some("{}"), BEARER, 400),
     route("POST", "/api/auth/renew", None, BEARER, 200),
+    route("GET", "/api/auth/sessions", None, BEARER, 200),
+    route("GET", "/api/auth/sessions/{session}", None, BEARER, 200),
+    route("DELETE", "/api/auth/sessions/{session}", None, BEARER, 200),
     route("GET", "/api/changes", None, BEARER, 200),
+    route("GET", "/api/organization/members", None, BEARER, 200),
+    route(
+        "PATCH",
+        "/api/organization/members/{member}",
+        Some(r#"{"role":"viewer"}"#),
+        BEARER,
+        200,
+    ),
+    route("DELETE", "/api/organization/members/{member}", None, BEARER, 200),
+    route(
+        "POST",
+        "/api/organization/members/{member}/reset",
+        None,
+        BEARER,
+        201,
+    ),
+    route("GET", "/api/organization/invitations", None, BEARER, 200),
+    route(
+        "POST",
+        "/api/organization/invitations",
+        Some(r#"{"email":"{unique}@example.com","role":"viewer"}"#),
+        BEARER,
+        201,
+    ),
+    route(
+        "GET",
+        "/api/organization/invitations/{invitation}",
+        None,
+        BEARER,
+        200,
+    ),
+    route(
+        "DELETE",
+        "/api/organization/invitations/{invitation}",
+        None,
+        BEARER,
+        200,
+    ),
     route("GET", "/api/organization", None, ADMIN, 200),
     route(
         "PATCH",
@@ -195,6 +245,15 @@ pub const ROUTES: &[Route] = &[
     ),
     route(
         "POST",
+        "/api/data/delete",
+        Some(
+            r#"{"bucketId":"{bucket}","filters":{"startTime":"2000-01-01T00:00:00Z","endTime":"2000-01-02T00:00:00Z"}}"#,
+        ),
+        ADMIN,
+        200,
+    ),
+    route(
+        "POST",
         "/api/data/query",
         Some(r#"{"bucketId":"{bucket}"}"#),
         QUERY,
@@ -287,6 +346,29 @@ pub const ROUTES: &[Route] = &[
         200,
     ),
     route("DELETE", "/api/annotations/{annotation}", None, WRITE, 200),
+    route("GET", "/api/boards", None, ADMIN, 200),
+    route("POST", "/api/boards", Some(BOARD), ADMIN, 201),
+    route("POST", "/api/boards/import", Some(BOARD), ADMIN, 201),
+    route("GET", "/api/boards/{board}", None, ADMIN, 200),
+    route(
+        "PATCH",
+        "/api/boards/{board}",
+        Some(r#"{"name":"{unique}"}"#),
+        ADMIN,
+        200,
+    ),
+    route("DELETE", "/api/boards/{board}", None, ADMIN, 200),
+    route("POST", "/api/boards/{board}/copy", None, ADMIN, 201),
+    route("GET", "/api/boards/{board}/export", None, ADMIN, 200),
+    route(
+        "POST",
+        "/api/boards/{board}/share",
+        Some(r#"{"expiresAt":"{soon}"}"#),
+        ADMIN,
+        201,
+    ),
+    route("GET", "/api/boards/{board}/shares", None, ADMIN, 200),
+    route("DELETE", "/api/boards/{board}/shares/{share}", None, ADMIN, 200),
     route("GET", "/api/evaluations/due", None, EVALUATE, 200),
     route(
         "POST",
@@ -327,96 +409,8 @@ pub const ROUTES: &[Route] = &[
     route("POST", LOG_OUT, None, BEARER, 200),
 ];
 
-/// Ids for the placeholders of a route.
-#[derive(Clone)]
-pub struct Ids {
-    pub bucket: String,
-    pub source: String,
-    pub key: String,
-    pub organization_key: String,
-    /// A rule with an evaluation block.
-    pub rule: String,
-    /// A rule without one.
-    pub plain_rule: String,
-    /// A silence of the bucket.
-    pub silence: String,
-    /// An annotation of the bucket.
-    pub annotation: String,
-    pub webhook: String,
-    /// A delivery of the webhook.
-    pub delivery: String,
-    pub organization: String,
-}
-
-impl Ids {
-    pub fn all(id: &str) -> Self {
-        let id = id.to_owned();
-        Self {
-            bucket: id.clone(),
-            source: id.clone(),
-            key: id.clone(),
-            organization_key: id.clone(),
-            rule: id.clone(),
-            plain_rule: id.clone(),
-            silence: id.clone(),
-            annotation: id.clone(),
-            webhook: id.clone(),
-            delivery: id.clone(),
-            organization: id,
-        }
-    }
-
-    /// All ids.
-    pub fn each(&self) -> [&str; 11] {
-        let Self {
-            bucket,
-            source,
-            key,
-            organization_key,
-            rule,
-            plain_rule,
-            silence,
-            annotation,
-            webhook,
-            delivery,
-            organization,
-        } = self;
-        [
-            bucket,
-            source,
-            key,
-            organization_key,
-            rule,
-            plain_rule,
-            silence,
-            annotation,
-            webhook,
-            delivery,
-            organization,
-        ]
-        .map(String::as_str)
-    }
-
-    fn fill(&self, template: &str) -> String {
-        static UNIQUE: AtomicU32 = AtomicU32::new(0);
-        template
-            .replace("{bucket}", &self.bucket)
-            .replace("{source}", &self.source)
-            .replace("{key}", &self.key)
-            .replace("{organizationKey}", &self.organization_key)
-            .replace("{rule}", &self.rule)
-            .replace("{plainRule}", &self.plain_rule)
-            .replace("{silence}", &self.silence)
-            .replace("{annotation}", &self.annotation)
-            .replace("{webhook}", &self.webhook)
-            .replace("{delivery}", &self.delivery)
-            .replace("{organization}", &self.organization)
-            .replace(
-                "{unique}",
-                &format!("unique-{}", UNIQUE.fetch_add(1, Ordering::Relaxed)),
-            )
-    }
-}
+/// A board's body without what it names.
+const BOARD: &str = r#"{"name":"{unique}","range":"24h","panels":[]}"#;
 
 impl Route {
     pub fn path(&self, ids: &Ids) -> String {
@@ -447,6 +441,7 @@ impl Route {
         let named = |id: &str| self.path.contains(id) || self.body.is_some_and(|body| body.contains(id));
         named("{bucket}") && (named("{source}") || named("{key}"))
             || named("{webhook}") && named("{delivery}")
+            || named("{board}") && named("{share}")
     }
 }
 

@@ -8,12 +8,18 @@ use serde_json::{Value, json};
 use crate::support::client::{Answer, Client};
 use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{Server, Setup};
+use crate::support::time::{DAY, SECOND, now_ns, timestamp};
 
 /// A well-formed id of no object.
 pub const UNKNOWN_ID: &str = "0123456789abcdef01234567";
 
 /// Longer than the age of any timestamp in the tests.
 pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
+
+/// The time so many days from now, to the second.
+pub fn in_days(days: i64) -> String {
+    timestamp((now_ns() / SECOND) * SECOND + days * DAY)
+}
 
 pub fn server() -> Server {
     Server::start_with(Setup::unlimited())
@@ -101,6 +107,22 @@ impl Bucket {
             &created.expect(201, "contract 14: POST /api/annotations"),
             "/annotation/_id",
         )
+    }
+
+    /// Creates a board of the organization, with a link to it; returns their ids.
+    #[track_caller]
+    pub fn board(&self) -> (String, String) {
+        let body = json!({"name": "control room", "range": "24h", "panels": []});
+        let created = call(&self.client, &self.admin, "POST", "/api/boards", &body);
+        let board = text(
+            &created.expect(201, "small print N.1: POST /api/boards"),
+            "/board/_id",
+        );
+        let path = format!("/api/boards/{board}/share");
+        let body = json!({"expiresAt": in_days(30)});
+        let shared = call(&self.client, &self.admin, "POST", &path, &body);
+        let share = text(&shared.expect(201, "small print N.9: POST …/share"), "/share/_id");
+        (board, share)
     }
 
     /// Sends the points in batches of the largest size; all must be accepted.

@@ -17,6 +17,7 @@ UNKNOWN = "0123456789abcdef01234567"
 # The kind of id in a path by the parameter's name, unless the operation determines it.
 PATH = {
     "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery", "file": "asset",
+    "token": "link",
 }
 # The kind of the last id in the path, by operation.
 OWN = {
@@ -28,9 +29,14 @@ OWN = {
     "listCycles": "dueRule", "testVerdicts": "dueRule",
     "listRuleDeliveries": "rule", "showSilence": "silence", "deleteSilence": "disposableSilence",
     "showAnnotation": "annotation", "updateAnnotation": "disposableAnnotation", "deleteAnnotation": "disposableAnnotation",
+    "showBoard": "board", "updateBoard": "disposableBoard", "deleteBoard": "disposableBoard", "copyBoard": "board",
+    "exportBoard": "board", "shareBoard": "disposableBoard", "listShares": "board", "deleteShare": "disposableShare",
     "showWebhook": "webhook", "updateWebhook": "webhook",
     "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
     "changePlan": "organization",
+    "updateMember": "disposableMember", "removeMember": "disposableMember", "createPasswordReset": "disposableMember",
+    "showInvitation": "invitation", "withdrawInvitation": "disposableInvitation",
+    "showSession": "session", "endSession": "session",
 }
 # Members of bodies, at any depth.
 MEMBERS = {"bucketId": "bucket", "dataSourceId": "source"}
@@ -83,8 +89,15 @@ def set_parameter_schemas(operation):
             kind = OWN.get(operation["operationId"], kind)
         if parameter is in_path[0] and operation["operationId"] == "redeliver":
             kind = "webhook"
+        if parameter is in_path[0] and operation["operationId"] == "deleteShare":
+            kind = "board"
+        if parameter["name"] == "index":
+            parameter["schema"] = {"type": "integer", "enum": [0, 1, 99]}
+            continue
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
-    for parameter in operation.get("parameters", []):
+    # Which version a board has depends on the requests before.
+    operation["parameters"] = [part for part in operation.get("parameters", []) if part["name"] != "If-Match"]
+    for parameter in operation["parameters"]:
         if parameter["in"] == "query" and parameter["name"] in ("bucketId", "dataSourceId", "startTime", "endTime"):
             parameter["schema"] = prepared_member(parameter["name"], parameter["schema"])
 
@@ -121,6 +134,11 @@ def prepared_member(name, member):
         return choice(member, ["https://receiver.invalid/hooks"])
     if name == "timezone":
         return choice(member, ["Europe/Stockholm", "Etc/GMT+5"])
+    if name == "variables":
+        # Names are unique, which no schema expresses.
+        return {**member, "maxItems": 1}
+    if name == "panels":
+        return choice_of_panels(member)
     if name == "cursor":
         return {"type": "null"}
     # The other formats of webhooks need members of their own, which do not go with these.
@@ -129,7 +147,8 @@ def prepared_member(name, member):
     if name in ("template", "routingKey"):
         return {"type": "null"}
     if name == "expiresAt":
-        return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
+        # Of a link to a board, at most 366 days away.
+        return choice(member, [WORLD["soon"]])
     if name == "until":
         return choice(member, ["2100-01-01T00:00:00Z", "2099-12-31T23:59:59.5+02:00"])
     if name == "at":
@@ -148,6 +167,14 @@ def prepared_member(name, member):
     if name == "groupBy" and "example" in json.dumps(member):
         # Not what a rule says of it.
         return choice(member, ["minute", "15m", "36h", "52w", "quarter", "all"])
+    if name == "range":
+        return {"type": "string", "enum": ["24h", "52w"]}
+    # Not the words of a board's variable.
+    if name == "values" and "array" in member.get("type", []):
+        return member
+    if name == "values" and "minProperties" in member:
+        # What a rule says of conditions.
+        return {**CONDITIONS, "type": "object", "minProperties": 1}
     if name == "values" and "gte" in json.dumps(member):
         return {**CONDITIONS, "type": ["object", "null"]}
     if name == "values":
@@ -157,6 +184,12 @@ def prepared_member(name, member):
             "properties": {"level": level, "door": {"type": ["string", "null"]}, "open": {"type": ["boolean", "null"]}},
         }
     return member
+
+
+def choice_of_panels(member):
+    """Panels that fit the grid and ask for the prepared bucket."""
+    nullable = "null" in member.get("type", []) or {"type": "null"} in member.get("oneOf", [])
+    return {"enum": [[], WORLD["panels"], *([None] if nullable else [])]}
 
 
 NUMBER = {"type": "number"}

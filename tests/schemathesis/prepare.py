@@ -1,4 +1,5 @@
 """Prepares the targets of the cases: an organization with objects of every kind, some of which may be deleted."""
+import datetime
 import json
 import re
 import urllib.request
@@ -67,6 +68,31 @@ def world(base):
         body = {"bucketId": bucket_id, "at": "2026-01-01T00:00:00Z", "text": "filter cleaned"}
         return client.call("POST", "/api/annotations", body)["annotation"]["_id"]
 
+    panels = []
+
+    def board():
+        body = {"name": "control room", "range": "24h", "panels": panels}
+        board_id = client.call("POST", "/api/boards", body)["board"]["_id"]
+        share = client.call("POST", f"/api/boards/{board_id}/share", {"expiresAt": soon})["share"]
+        return board_id, share
+
+    soon = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=300)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def invitation(name):
+        body = {"email": f"{name}@example.org", "role": "viewer"}
+        return client.call("POST", "/api/organization/invitations", body)["invitation"]
+
+    def member(name):
+        body = {"token": invitation(name)["token"], "name": name, "password": PASSWORD}
+        return Client(base).call("POST", "/api/auth/invitations/accept", body)["user"]["_id"]
+
+    def session():
+        own = Client(base)
+        signed_in = own.call("POST", "/api/auth/login", {"email": "ada@example.com", "password": PASSWORD})
+        own.headers = {"Authorization": f"Bearer {signed_in['token']}"}
+        sessions = own.call("GET", "/api/auth/sessions?limit=1000")["sessions"]
+        return next(session["_id"] for session in sessions if session["current"])
+
     kept = bucket("kept")
     kept_source = source(kept, "kept")
     points = [
@@ -74,6 +100,11 @@ def world(base):
         for n in range(50)
     ]
     client.call("POST", "/api/data/batch", {"bucketId": kept, "dataPoints": points})
+    panels.extend([
+        {"title": "level", "kind": "lines", "query": {"bucketId": kept}, "x": 0, "y": 0, "w": 6, "h": 4},
+        {"title": "rules", "kind": "rules", "query": {"bucketId": kept}, "x": 6, "y": 0, "w": 6, "h": 4},
+    ])
+    kept_board, kept_share = board()
     kept_webhook = webhook()
     delivery = client.call("POST", f"/api/webhooks/{kept_webhook}/test")["delivery"]["_id"]
     with urllib.request.urlopen(base + "/", timeout=30) as page:
@@ -91,6 +122,10 @@ def world(base):
         "dueRule": [rule(kept, kept_source, evaluated=True) for _ in many],
         "silence": [silence(kept)],
         "annotation": [annotation(kept)],
+        "board": [kept_board],
+        "link": [kept_share["token"]],
+        "panels": panels,
+        "soon": soon,
         "webhook": [kept_webhook],
         "delivery": [delivery],
         "asset": assets,
@@ -101,5 +136,11 @@ def world(base):
         "disposableRule": [rule(kept, kept_source, evaluated=False) for _ in many],
         "disposableSilence": [silence(kept) for _ in many],
         "disposableAnnotation": [annotation(kept) for _ in many],
+        "disposableBoard": [board()[0] for _ in many],
+        "disposableShare": [client.call("POST", f"/api/boards/{kept_board}/share", {"expiresAt": soon})["share"]["_id"] for _ in many],
         "disposableWebhook": [webhook() for _ in many],
+        "invitation": [invitation("kept")["_id"]],
+        "disposableInvitation": [invitation(f"invited-{n}")["_id"] for n in many],
+        "disposableMember": [member(f"member-{n}") for n in many],
+        "session": [session() for _ in many],
     }

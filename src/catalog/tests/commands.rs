@@ -1,6 +1,8 @@
 //! Random commands for the snapshot test, from a seed.
 
+mod boards;
 mod marks;
+mod people;
 
 use std::sync::Arc;
 
@@ -40,11 +42,15 @@ pub(super) struct CommandGenerator {
     webhooks: Vec<ObjectId>,
     silences: Vec<ObjectId>,
     annotations: Vec<ObjectId>,
+    boards: Vec<ObjectId>,
+    /// Links of boards, each with its board.
+    shares: Vec<(ObjectId, ObjectId)>,
+    invitations: Vec<(ObjectId, Invitation)>,
     deliveries: Vec<ObjectId>,
     /// The deliveries as first queued.
     queued: Vec<Delivery>,
-    /// Whether there are commands that the snapshot of older programs does not support: about silences and annotations,
-    /// and events for several webhooks.
+    /// Whether there are commands that the snapshot of older programs does not support: about silences, annotations,
+    /// boards and people, and events for several webhooks.
     is_recent: bool,
 }
 
@@ -63,6 +69,9 @@ impl CommandGenerator {
             webhooks: Vec::new(),
             silences: Vec::new(),
             annotations: Vec::new(),
+            boards: Vec::new(),
+            shares: Vec::new(),
+            invitations: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
             is_recent: false,
@@ -115,6 +124,7 @@ impl CommandGenerator {
                         id: new,
                         name: name.clone(),
                         plan: Plan::Free,
+                        invitations: Vec::new(),
                         created_at_ns: at_ns,
                         updated_at_ns: at_ns,
                     },
@@ -124,6 +134,7 @@ impl CommandGenerator {
             2 => Command::PasswordChanged {
                 user_id: self.random.pick(&self.users)?,
                 password: password(2),
+                session: None,
             },
             3 => Command::OrganizationRenamed {
                 organization_id: self.random.pick(&self.organizations)?,
@@ -317,8 +328,10 @@ impl CommandGenerator {
 
     fn attempt_at_alerts(&mut self) -> Option<Command> {
         if self.is_recent && self.random.below(8) == 0 {
-            return match self.random.below(2) {
+            return match self.random.below(4) {
                 0 => self.attempt_at_silences(),
+                1 => self.attempt_at_boards(),
+                2 => self.attempt_at_people(),
                 _ => self.attempt_at_annotations(),
             };
         }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use super::super::*;
 use super::alerts::{annotation, attempt, delivery, rule_settings, silence, webhook};
+use super::boards::{board, share};
 use super::objects::{Objects, assert_equal, load, saved};
+use super::people::{accept, invitation};
 use super::{create_source, field, id, key, with_bucket};
 use crate::ids::ObjectId;
 
@@ -148,6 +150,74 @@ fn annotations_are_read() {
     without_sources.retain(|key, _| ![7, 8].contains(&(key.place >> 56)));
     let refused = load(&without_sources).map(drop).unwrap_err().to_string();
     assert!(refused.contains(&format!("data source {}", id(10))), "{refused}");
+}
+
+/// Boards, which were added later under the same version.
+#[test]
+fn boards_are_read() {
+    let mut expected = one_of_each();
+    let mut between = board(81, id(1), 7);
+    between.settings = BoardSettings {
+        range: BoardRange::Between {
+            start_ns: -5,
+            end_ns: 5,
+        },
+        timezone: None,
+        refresh_seconds: None,
+        variables: Vec::new(),
+        panels: Vec::new(),
+        ..between.settings
+    };
+    for board in [board(80, id(1), 6), between] {
+        expected.apply(&Command::BoardCreated { board });
+    }
+    expected.apply(&Command::BoardShared {
+        board_id: id(80),
+        share: share(82, 7, 99),
+    });
+    let objects = written("objects-2-boards.bin", &expected);
+    assert!(kinds(&objects).contains(&16));
+    assert_equal(&load(&objects).unwrap(), &expected);
+    let hash = share(82, 7, 99).hash;
+    let loaded = load(&objects).unwrap();
+    assert_eq!(loaded.board_by_share(&hash).unwrap().0.id, id(80));
+}
+
+/// Users who are not owners, with sessions and links, and invitations, which were added later under the same version.
+#[test]
+fn people_are_read() {
+    let mut expected = one_of_each();
+    for (number, role) in [(60, Role::Viewer), (61, Role::Editor), (62, Role::Owner)] {
+        let email = format!("{}@example.com", role.name());
+        expected.apply(&Command::InvitationCreated {
+            organization_id: id(1),
+            invitation: invitation(number, &email, role),
+        });
+        if role != Role::Owner {
+            accept(&mut expected, number, number + 10, &email, role);
+        }
+    }
+    let mut session = UserSession::new(id(80), 5, 7, Some("192.0.2.1".into()), Some("curl".into()));
+    for number in [5, 6] {
+        session.number = number;
+        expected.apply(&Command::SessionBegun {
+            user_id: id(70),
+            session: session.clone(),
+        });
+    }
+    expected.apply(&Command::SessionsTouched {
+        touches: vec![(id(70), 6, 900)],
+    });
+    expected.apply(&Command::ResetCreated {
+        user_id: id(2),
+        reset: PasswordReset {
+            hash: Bytes([9; 32]),
+            expires_at_ns: 10,
+        },
+    });
+    let objects = written("objects-2-people.bin", &expected);
+    assert!(kinds(&objects).contains(&18));
+    assert_equal(&load(&objects).unwrap(), &expected);
 }
 
 /// The states of pending deliveries without the names of their members, which `objects-2.bin` has.

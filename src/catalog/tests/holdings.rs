@@ -49,6 +49,8 @@ pub(super) fn counted(catalog: &Catalog, organization_id: ObjectId) -> Holdings 
     text_bytes += silences
         .map(|it| text_bytes::of_silence(&it.reason, it.alert_ids.as_ref().map_or(1, Vec::len)))
         .sum::<usize>();
+    let boards = catalog.boards_of(organization_id);
+    text_bytes += boards.map(|it| text_bytes::of_board(&it.settings)).sum::<usize>();
     let of_schemas = schemas
         .values()
         .map(|schema| text_bytes::of_schema(&schema.fields));

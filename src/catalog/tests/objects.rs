@@ -66,6 +66,8 @@ fn lists(catalog: &Catalog) -> String {
         list(&mut catalog.buckets_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.webhooks_of(id).map(|it| it.id.to_string()));
         list(&mut catalog.silences_of(id).map(|it| it.id.to_string()));
+        list(&mut catalog.boards_of(id).map(|it| it.id.to_string()));
+        list(&mut catalog.members_of(id).map(|it| it.id.to_string()));
         owners.extend(catalog.webhooks_of(id).map(|it| it.id));
         for bucket in catalog.buckets_of(id) {
             list(&mut catalog.keys_of(bucket.id).map(|it| it.id.to_string()));
@@ -101,7 +103,15 @@ fn name(command: &Command) -> &'static str {
         Command::BucketOrdinalsBegun { .. } => "BucketOrdinalsBegun",
         Command::SignedUp { .. } => "SignedUp",
         Command::PasswordChanged { .. } => "PasswordChanged",
+        Command::SessionBegun { .. } => "SessionBegun",
+        Command::SessionsTouched { .. } => "SessionsTouched",
         Command::SessionEnded { .. } => "SessionEnded",
+        Command::InvitationCreated { .. } => "InvitationCreated",
+        Command::InvitationDeleted { .. } => "InvitationDeleted",
+        Command::InvitationAccepted { .. } => "InvitationAccepted",
+        Command::MemberRoleChanged { .. } => "MemberRoleChanged",
+        Command::MemberRemoved { .. } => "MemberRemoved",
+        Command::ResetCreated { .. } => "ResetCreated",
         Command::OrganizationRenamed { .. } => "OrganizationRenamed",
         Command::PlanChanged { .. } => "PlanChanged",
         Command::CallsCounted { .. } => "CallsCounted",
@@ -133,13 +143,18 @@ fn name(command: &Command) -> &'static str {
         Command::AnnotationCreated { .. } => "AnnotationCreated",
         Command::AnnotationUpdated { .. } => "AnnotationUpdated",
         Command::AnnotationDeleted { .. } => "AnnotationDeleted",
+        Command::BoardCreated { .. } => "BoardCreated",
+        Command::BoardUpdated { .. } => "BoardUpdated",
+        Command::BoardDeleted { .. } => "BoardDeleted",
+        Command::BoardShared { .. } => "BoardShared",
+        Command::BoardUnshared { .. } => "BoardUnshared",
         Command::DeliveriesQueued { .. } => "DeliveriesQueued",
         Command::AttemptMade { .. } => "AttemptMade",
         Command::DeliveriesCounted { .. } => "DeliveriesCounted",
     }
 }
 
-const COMMANDS: usize = 39;
+const COMMANDS: usize = 52;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

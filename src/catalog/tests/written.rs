@@ -36,7 +36,11 @@ impl Frozen {
                 Object::Webhook(it) => webhooks.push(it),
                 Object::DeliveryBody(DeliveryBody(it)) => image.deliveries.push((**it).clone()),
                 // Later than this format.
-                Object::DeliveryState(_) | Object::Event(_) | Object::Silence(_) | Object::Annotation(_) => {}
+                Object::DeliveryState(_)
+                | Object::Event(_)
+                | Object::Silence(_)
+                | Object::Annotation(_)
+                | Object::Board(_) => {}
             }
         }
         let ordinals: HashMap<_, _> = image

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::catalog::WebhookFormat;
+use summary::Summary;
 
 pub use template::Template;
 
@@ -63,6 +64,14 @@ pub fn render(format: &WebhookFormat, envelope: Arc<[u8]>) -> Result<Rendered, S
         WebhookFormat::Teams => Rendered::json(&chat::teams(&event)),
         WebhookFormat::Ntfy => ntfy::message(&event),
         WebhookFormat::PagerDuty { routing_key } => Rendered::json(&pagerduty::event(&event, &routing_key.0)),
+        WebhookFormat::Email => {
+            let summary = Summary::of(&event);
+            Rendered {
+                content_type: "text/plain; charset=utf-8",
+                body: summary.lines().into_bytes().into(),
+                headers: vec![("subject", summary.title)],
+            }
+        }
         WebhookFormat::Template { text } => {
             let body = Template::parse(text)?.render(&event, RENDERED_BYTES_MAX)?;
             Rendered::standard(body.into_bytes().into())

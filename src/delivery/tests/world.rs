@@ -56,6 +56,7 @@ impl World {
             id: id(ORGANIZATION),
             name: "o".into(),
             plan: Plan::Enterprise,
+            invitations: Vec::new(),
             created_at_ns: at_ns,
             updated_at_ns: at_ns,
         };

@@ -6,6 +6,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::MeasurementDoc;
+use crate::http::endpoint::Pagination;
+use crate::http::resources::shared::SharedRuleView;
 use crate::http::write::QueryMetadata;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
@@ -21,6 +23,28 @@ pub struct QueryAnswer {
     pub columns: Option<Columns>,
     /// Information about the rows and the pages that follow.
     pub metadata: QueryMetadata,
+}
+
+/// What a panel shows: what its query answers, or, of the kind `rules`, a list of rules.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = PanelAnswer)]
+pub enum PanelAnswerDoc {
+    /// What the query answers.
+    Rows(Box<QueryAnswer>),
+    /// The rules of the bucket, at most 1,000.
+    Rules(SharedRulesDoc),
+}
+
+/// A page of rules.
+#[derive(ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SharedRules)]
+pub struct SharedRulesDoc {
+    /// Oldest first.
+    pub alert_rules: Vec<SharedRuleView<'static>>,
+    /// Position of this page in the list.
+    pub pagination: Pagination,
 }
 
 /// Rows as columns: arrays of equal length, with null where a row has no value.

@@ -25,7 +25,7 @@ fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
         }
         ErrorKind::Unauthorized => "No credential, or one that is wrong, deleted or expired.",
         ErrorKind::Forbidden => {
-            "The route does not accept this type of credential, or the key belongs to another bucket."
+            "The route does not accept this type of credential, the person's role does not allow it, or the key belongs to another bucket."
         }
         ErrorKind::NotFound => "The object does not exist, or the caller has no access to it.",
         ErrorKind::PayloadTooLarge => {
@@ -39,7 +39,7 @@ fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
         ErrorKind::Unavailable => {
             "The server is saturated and refused the request, or the request took over 30 seconds and may have been carried out."
         }
-        ErrorKind::MethodNotAllowed | ErrorKind::Conflict => return None,
+        ErrorKind::MethodNotAllowed | ErrorKind::Conflict | ErrorKind::PreconditionFailed => return None,
     };
     let is_counted = !matches!(
         kind,
@@ -65,6 +65,9 @@ pub fn error_content(kind: ErrorKind) -> Value {
         ErrorKind::NotFound => "bucket not found",
         ErrorKind::MethodNotAllowed => "the method is not one of the route's",
         ErrorKind::Conflict => "a bucket named \"plant\" exists already; choose another name",
+        ErrorKind::PreconditionFailed => {
+            "the board has changed: its version is 4, which If-Match does not name; read it again and repeat the change"
+        }
         ErrorKind::PayloadTooLarge => "the body is larger than 1048576 bytes",
         ErrorKind::UnsupportedMediaType => {
             "content-encoding \"br\" is not understood; send gzip, zstd or plain JSON"
@@ -97,7 +100,12 @@ fn name_of(kind: ErrorKind) -> String {
 pub fn headers_of(error: Option<ErrorKind>, is_counted: bool) -> Map<String, Value> {
     let mut names = vec!["X-Request-Id"];
     if is_counted {
-        names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
+        names.extend([
+            "X-RateLimit-Limit",
+            "X-RateLimit-Remaining",
+            "X-RateLimit-Reset",
+            "X-Session-Token",
+        ]);
     }
     match error {
         Some(ErrorKind::TooManyRequests | ErrorKind::Unavailable) => names.push("Retry-After"),
@@ -118,6 +126,7 @@ fn headers() -> Value {
         "X-RateLimit-Limit": header(false, "integer", "Calls a month; absent where the plan has no limit.", json!(10_000)),
         "X-RateLimit-Remaining": header(false, "integer", "Calls left this month; absent where the plan has no limit.", json!(9_987)),
         "X-RateLimit-Reset": header(false, "integer", "When the month ends, in Unix seconds; absent where the plan has no limit.", json!(1_796_083_200)),
+        "X-Session-Token": header(false, "string", "A new bearer token of the same session, when the one that was sent is in the second half of its life.", json!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI2NzQwYTFmMmMzZDRlNWY2MDcxODI5MDEifQ.c2lnbmF0dXJl")),
         "Retry-After": header(true, "integer", "Seconds to wait before the next try.", json!(1)),
         "WWW-Authenticate": header(true, "string", "`Bearer`.", json!("Bearer")),
     })
@@ -131,7 +140,7 @@ fn security_schemes() -> Value {
         },
         "bearer": {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-            "description": "The token of a sign-in, valid for 12 hours. Routes that accept an admin key accept it too. Send this or a key, not both. The dashboard, and no other page, receives it as a cookie, which applies when neither is sent."
+            "description": "The token of a sign-in, valid for 12 hours. Each route states which roles of the organization's members it accepts. Routes that accept an admin key accept it too. Send this or a key, not both. The dashboard, and no other page, receives it as a cookie, which applies when neither is sent."
         },
         "operator": {
             "type": "http", "scheme": "bearer",

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{Arrived, Components, Credential, Params};
+use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::body::{self, Body};
 use crate::http::shape::{Faults, FromJson};
@@ -29,10 +30,14 @@ pub struct Call<C: Credential, P = (), B = ()> {
 
 impl<C: Credential, P: Params, B: RequestBody<C::Scope>> Call<C, P, B> {
     /// Checks and reads a request in the contract's order: who calls (401, 429, 403), the body's bytes (413, 415, 400),
-    /// and all faults of path, query and body together.
-    pub(super) async fn receive(arrived: Arrived, service: C::Scope) -> Result<Self, ServiceError> {
+    /// and all faults of path, query and body together. `least`: the role that a person needs.
+    pub(super) async fn receive(
+        arrived: Arrived,
+        service: C::Scope,
+        least: Role,
+    ) -> Result<Self, ServiceError> {
         let Arrived { request, payload, .. } = arrived;
-        let caller = C::authenticate(&request, &service)?;
+        let caller = C::authenticate(&request, &service, least)?;
         let faults = Faults::default();
         let params = P::read(&request, 0, &faults);
         // An error of the body's bytes comes before the faults.

@@ -5,10 +5,12 @@ use actix_web::web::Data;
 use serde_json::{Value, json};
 
 use super::Arrived;
+use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::{auth, inside, shape};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
+use crate::service::shares::SharedBoard;
 use crate::service::{Access, Caller, Location, Node, ShardService};
 
 /// The credentials that a route takes.
@@ -27,11 +29,15 @@ pub trait Credential: 'static {
         node: &Data<Node>,
     ) -> impl Future<Output = Result<(Location<Self::Scope>, Arrived), ServiceError>>;
 
-    /// Finds the caller, before the body is read.
-    fn authenticate(request: &HttpRequest, scope: &Self::Scope) -> Result<Self::Caller, ServiceError>;
+    /// Finds the caller, before the body is read. `least`: the role that a person needs.
+    fn authenticate(
+        request: &HttpRequest,
+        scope: &Self::Scope,
+        least: Role,
+    ) -> Result<Self::Caller, ServiceError>;
 
     /// The OpenAPI security requirements; none where it is not overridden.
-    fn security() -> Value {
+    fn security(_: Role) -> Value {
         json!([])
     }
 }
@@ -53,14 +59,20 @@ macro_rules! callers {
                 Ok((auth::locate(&arrived, node).await?, arrived))
             }
 
-            fn authenticate(request: &HttpRequest, shard: &ShardService) -> Result<Caller, ServiceError> {
-                auth::authenticate(request, shard, $access)
+            fn authenticate(
+                request: &HttpRequest,
+                shard: &ShardService,
+                least: Role,
+            ) -> Result<Caller, ServiceError> {
+                auth::authenticate(request, shard, $access, least)
             }
 
-            fn security() -> Value {
+            fn security(least: Role) -> Value {
+                let roles = Role::ALL.into_iter().filter(|role| *role >= least);
+                let roles: Vec<_> = roles.map(Role::name).collect();
                 match $access.key_types() {
-                    none if none.is_empty() => json!([{"bearer": []}]),
-                    types => json!([{"apiKey": types}, {"bearer": []}]),
+                    none if none.is_empty() => json!([{"bearer": roles}]),
+                    types => json!([{"apiKey": types}, {"bearer": roles}]),
                 }
             }
         }
@@ -102,7 +114,7 @@ impl Credential for Anyone {
         Ok((Location::Here(node.clone()), arrived))
     }
 
-    fn authenticate(_: &HttpRequest, _: &Data<Node>) -> Result<(), ServiceError> {
+    fn authenticate(_: &HttpRequest, _: &Data<Node>, _: Role) -> Result<(), ServiceError> {
         Ok(())
     }
 }
@@ -122,7 +134,7 @@ impl Credential for Visitor {
         locate_email(arrived, node).await
     }
 
-    fn authenticate(_: &HttpRequest, _: &ShardService) -> Result<(), ServiceError> {
+    fn authenticate(_: &HttpRequest, _: &ShardService, _: Role) -> Result<(), ServiceError> {
         Ok(())
     }
 }
@@ -143,8 +155,71 @@ impl Credential for NewUser {
         locate_email(arrived, node).await
     }
 
-    fn authenticate(_: &HttpRequest, shard: &ShardService) -> Result<(), ServiceError> {
+    fn authenticate(_: &HttpRequest, shard: &ShardService, _: Role) -> Result<(), ServiceError> {
         check_signup_open(&shard.config)
+    }
+}
+
+/// Everybody with the link of an invitation or a password reset: the token in the body says which shard serves the call.
+pub struct LinkHolder;
+
+impl Credential for LinkHolder {
+    type Caller = ();
+    type Scope = ShardService;
+    const IS_NEEDED: bool = false;
+
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+        if let Some(shard) = inside::shard_of(&arrived.request) {
+            return Ok((node.locate(shard, arrived.until).await?, arrived));
+        }
+        if let Some(shard) = node.only_shard() {
+            return Ok((Location::Here(shard), arrived));
+        }
+        let (token, arrived) = arrived.member("token", BODY_BYTES_MAX).await?;
+        let location = node.locate_link(token.as_deref(), arrived.until).await?;
+        Ok((location, arrived))
+    }
+
+    fn authenticate(_: &HttpRequest, _: &ShardService, _: Role) -> Result<(), ServiceError> {
+        Ok(())
+    }
+}
+
+/// The holder of a link, whose token is in the path. It is no credential of other routes, and others are none here.
+pub struct Link;
+
+/// The token in the path.
+fn token_of(request: &HttpRequest) -> &str {
+    request.match_info().get("token").unwrap_or_default()
+}
+
+impl Credential for Link {
+    type Caller = SharedBoard;
+    type Scope = ShardService;
+    const IS_NEEDED: bool = false;
+
+    async fn locate(
+        arrived: Arrived,
+        node: &Data<Node>,
+    ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
+        let (request, until) = (&arrived.request, arrived.until);
+        let location = match (inside::shard_of(request), node.only_shard()) {
+            (Some(shard), _) => node.locate(shard, until).await?,
+            (None, Some(shard)) => Location::Here(shard),
+            (None, None) => node.locate_share(token_of(request), until).await?,
+        };
+        Ok((location, arrived))
+    }
+
+    fn authenticate(
+        request: &HttpRequest,
+        shard: &ShardService,
+        _: Role,
+    ) -> Result<SharedBoard, ServiceError> {
+        shard.admit_link(token_of(request))
     }
 }
 
@@ -197,11 +272,11 @@ impl Credential for OperatorToken {
         Ok((location, arrived))
     }
 
-    fn authenticate(request: &HttpRequest, scope: &OperatorScope) -> Result<(), ServiceError> {
+    fn authenticate(request: &HttpRequest, scope: &OperatorScope, _: Role) -> Result<(), ServiceError> {
         auth::authenticate_operator(request, &scope.node)
     }
 
-    fn security() -> Value {
+    fn security(_: Role) -> Value {
         json!([{"operator": []}])
     }
 }

@@ -9,6 +9,7 @@ use super::Endpoint;
 use crate::error::ErrorKind;
 use crate::http::docs::{error_content, error_reference, headers_of};
 use crate::http::shape::{FromJson, Rule};
+use crate::limits::BOARD_PANELS_MAX;
 
 /// The schemas that a document refers to, by name.
 #[derive(Default)]
@@ -78,7 +79,7 @@ impl Endpoint {
         for (status, text) in texts {
             responses.insert(status.clone(), self.response(status, text, components));
         }
-        let mut operation = json!({"tags": [tag], "operationId": self.id, "security": self.security});
+        let mut operation = json!({"tags": [tag], "operationId": self.id, "security": self.security()});
         if !self.parameters.is_empty() {
             operation["parameters"] = json!(self.parameters);
         }
@@ -122,7 +123,7 @@ impl Endpoint {
 
     /// Errors that every operation of its kind can return.
     fn shared_errors(&self, has_body: bool) -> impl Iterator<Item = ErrorKind> {
-        let has_credential = self.security != json!([]);
+        let has_credential = self.security() != json!([]);
         let may_be_invalid = has_credential || has_body || !self.parameters.is_empty();
         let names_an_id = |parameter: &Value| parameter["schema"]["$ref"] == "#/components/schemas/ObjectId";
         let may_be_missing = self.path.contains('{')
@@ -145,13 +146,17 @@ impl Endpoint {
             .filter_map(|(kind, may_occur)| may_occur.then_some(kind))
     }
 
+    fn security(&self) -> Value {
+        (self.security)(self.least_role)
+    }
+
     fn is_operators(&self) -> bool {
-        self.security == json!([{"operator": []}])
+        self.security() == json!([{"operator": []}])
     }
 
     /// Whether answers may have the headers of the monthly quota.
     fn is_counted(&self) -> bool {
-        self.security != json!([]) && !self.is_operators()
+        self.security() != json!([]) && !self.is_operators()
     }
 }
 
@@ -162,17 +167,26 @@ pub(super) fn path_parameters(path: &str) -> Vec<Value> {
         let name = pair[1].strip_prefix('{')?.strip_suffix('}')?;
         let about = match pair[0] {
             "alerts" | "evaluations" => "The alert rule.",
+            "boards" => "The board.",
             "assets" => "As the page names it.",
             "buckets" => "The bucket.",
             "deliveries" => "The delivery.",
+            "invitations" => "The invitation.",
             "keys" => "The key.",
+            "panels" => "The place of the panel in the board, from 0.",
+            "shared" => "The token of the link.",
+            "shares" => "The link.",
+            "members" => "The user.",
             "organizations" => "The organization.",
+            "sessions" => "The session.",
             "sources" => "The data source.",
             "webhooks" => "The webhook.",
             _ => "",
         };
         let schema = match pair[0] {
             "assets" => json!({"type": "string"}),
+            "panels" => json!({"type": "integer", "minimum": 0, "maximum": BOARD_PANELS_MAX - 1}),
+            "shared" => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}),
             _ => json!({"$ref": "#/components/schemas/ObjectId"}),
         };
         Some(json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}))

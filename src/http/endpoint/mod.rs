@@ -18,6 +18,7 @@ use actix_web::{HttpRequest, Route};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::forward::{Forwarded, forward};
 use crate::service::{Location, Node};
@@ -27,11 +28,11 @@ pub use answer::{Answer, HandlerAnswer, Written};
 pub use arrived::Arrived;
 pub use call::{Call, Exact, Optional, RequestBody, Unread};
 pub use credential::{
-    Admin, Anyone, Bearer, Credential, Evaluator, NewUser, OperatorToken, Querier, Reader, Sender, Visitor,
-    Writer,
+    Admin, Anyone, Bearer, Credential, Evaluator, Link, LinkHolder, NewUser, OperatorToken, Querier, Reader,
+    Sender, Visitor, Writer,
 };
 pub use description::Components;
-pub use params::{DueParams, Pagination, Params};
+pub use params::{DueParams, LinkToken, Pagination, PanelIndex, Params};
 
 /// A row of the table.
 pub struct Endpoint {
@@ -41,8 +42,10 @@ pub struct Endpoint {
     pub id: &'static str,
     /// Number of ids that the handler takes from the path.
     pub ids: usize,
-    /// OpenAPI security requirements.
-    security: Value,
+    /// The role that a person needs.
+    least_role: Role,
+    /// OpenAPI security requirements of a route that needs this role.
+    security: fn(Role) -> Value,
     /// OpenAPI parameters: of path and query string, and headers that the handler reads.
     parameters: Vec<Value>,
     request: Describe,
@@ -54,7 +57,7 @@ pub struct Endpoint {
     types: &'static [&'static str],
     /// Headers of the success, in addition to those of every answer.
     headers: Map<String, Value>,
-    make_route: Box<dyn FnOnce(StatusCode) -> Route>,
+    make_route: Box<dyn FnOnce(StatusCode, Role) -> Route>,
 }
 
 /// One function for each method: `get(path, id, handler)` makes an endpoint with the operation id `id`.
@@ -95,7 +98,7 @@ impl Endpoint {
     where
         F: Future<Output = Result<A, ServiceError>> + 'static,
     {
-        let make_route = move |status: StatusCode| {
+        let make_route = move |status: StatusCode, least: Role| {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
                 async move {
@@ -112,17 +115,23 @@ impl Endpoint {
                         }
                     };
                     let request = arrived.request.clone();
-                    let answer = handler(Call::receive(arrived, scope).await?).await?;
+                    let answer = handler(Call::receive(arrived, scope, least).await?).await?;
                     answer.respond(&request, status).await
                 }
             })
+        };
+        // Whatever changes something is closed to viewers unless its row says otherwise.
+        let least_role = match method {
+            Method::GET => Role::Viewer,
+            _ => Role::Editor,
         };
         Self {
             method,
             path,
             id,
             ids: P::IDS,
-            security: C::security(),
+            least_role,
+            security: C::security,
             parameters: [path_parameters(path), P::describe()].concat(),
             request: B::describe,
             success: (StatusCode::OK, A::describe),
@@ -137,6 +146,13 @@ impl Endpoint {
     #[must_use]
     pub fn status(mut self, status: StatusCode) -> Self {
         self.success.0 = status;
+        self
+    }
+
+    /// Sets the role that a person needs, which is otherwise viewer to read and editor to change.
+    #[must_use]
+    pub fn least_role(mut self, role: Role) -> Self {
+        self.least_role = role;
         self
     }
 
@@ -172,7 +188,7 @@ impl Endpoint {
 
     /// Makes the route. `GET` also takes `HEAD`: the listener omits the body of its answer (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        let route = (self.make_route)(self.success.0);
+        let route = (self.make_route)(self.success.0, self.least_role);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),

@@ -58,6 +58,35 @@ impl Params for ObjectId {
     }
 }
 
+/// The token of a link, which says who calls.
+pub struct LinkToken;
+
+impl Params for LinkToken {
+    const IDS: usize = 1;
+
+    fn read(_: &HttpRequest, _: usize, _: &Faults) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+/// The place of a panel in its board, from 0.
+pub struct PanelIndex(pub usize);
+
+impl Params for PanelIndex {
+    const IDS: usize = 1;
+
+    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
+        let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
+        let is_plain = text.bytes().all(|digit| digit.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| is_plain);
+        let fault = || format!("must be the place of a panel, from 0, not {text:?}");
+        faults
+            .root()
+            .member(name)
+            .check(number.map(Self).ok_or_else(fault))
+    }
+}
+
 /// `limit` and `offset` of a list.
 impl Params for PageRequest {
     fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {

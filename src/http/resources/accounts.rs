@@ -5,9 +5,10 @@ use actix_web::http::StatusCode;
 
 use super::organization::OrganizationView;
 use super::views::view;
-use crate::catalog::User;
+use crate::catalog::{Role, User};
 use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, Visitor, get, post};
 use crate::http::inside::client_of;
+use crate::http::server::request_context::set_renewal;
 use crate::http::session_cookie;
 use crate::http::shape::{Email, NewPassword, OpenName, Text, body};
 use crate::ids::ObjectId;
@@ -29,6 +30,8 @@ view! {
         email: &'a str = &user.email,
         /// Name of the person.
         name: &'a str = &user.name,
+        /// What the person may do in the organization.
+        role: Role = user.role,
     }
 }
 
@@ -115,9 +118,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         post("/api/auth/signup", "signUp", sign_up).status(StatusCode::CREATED),
         post("/api/auth/login", "logIn", log_in),
         get("/api/auth/me", "showAccount", me),
-        post("/api/auth/password", "changePassword", change_password),
-        post("/api/auth/renew", "renewToken", renew),
-        post("/api/auth/logout", "logOut", log_out),
+        post("/api/auth/password", "changePassword", change_password).least_role(Role::Viewer),
+        post("/api/auth/renew", "renewToken", renew).least_role(Role::Viewer),
+        post("/api/auth/logout", "logOut", log_out).least_role(Role::Viewer),
     ]
 }
 
@@ -133,15 +136,16 @@ async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'s
         name: body.name.0,
         organization_name: body.organization_name.map(|name| name.0),
     };
-    let signed_in = call.service.sign_up(sign_up, client_of(&call.request)).await?;
+    let client = client_of(&call.request);
+    let signed_in = call.service.sign_up(sign_up, &client).await?;
     answer(&call.request, &call.service, "account created", &signed_in)
 }
 
 async fn log_in(call: Call<Visitor, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
     // Not validated as an email: no account has a malformed address, so the login fails like any other wrong one.
     let email = call.body.email.trim().to_lowercase();
-    let address = client_of(&call.request);
-    let signed_in = call.service.log_in(&email, call.body.password, address).await?;
+    let client = client_of(&call.request);
+    let signed_in = call.service.log_in(&email, call.body.password, &client).await?;
     answer(&call.request, &call.service, "signed in", &signed_in)
 }
 
@@ -152,29 +156,33 @@ async fn me(call: Call<Bearer>) -> Reply<AccountAnswer<'static>> {
 
 async fn change_password(call: Call<Bearer, (), PasswordBody>) -> Reply<SignedInAnswer<'static>> {
     let (current, new) = (call.body.current_password.0, call.body.new_password.0);
-    let address = client_of(&call.request);
+    let client = client_of(&call.request);
     let signed_in = call
         .service
-        .change_password(&call.caller, current, new, address)
+        .change_password(&call.caller, current, new, &client)
         .await?;
+    set_renewal(&call.request, None);
     let message = "password changed; older tokens no longer work";
     answer(&call.request, &call.service, message, &signed_in)
 }
 
 async fn renew(call: Call<Bearer>) -> Reply<SignedInAnswer<'static>> {
     let signed_in = call.service.renew(&call.caller)?;
+    set_renewal(&call.request, None);
     answer(&call.request, &call.service, "renewed", &signed_in)
 }
 
 async fn log_out(call: Call<Bearer>) -> Reply<LogOutAnswer> {
     call.service.log_out(&call.caller).await?;
+    set_renewal(&call.request, None);
     let mut answer = Answer::of(&LogOutAnswer::of())?;
     let tls = call.service.config.server.tls().is_some();
     session_cookie::clear(&call.request, answer.headers_mut(), tls);
     Ok(answer)
 }
 
-fn answer(
+/// The answer to whatever begins or renews a session. A page of this server gets the token as a cookie, too.
+pub(super) fn answer(
     request: &HttpRequest,
     service: &Service,
     message: &'static str,

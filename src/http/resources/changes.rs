@@ -38,6 +38,10 @@ view! {
         silences: String = token(run, revisions.silences),
         /// Annotations.
         annotations: String = token(run, revisions.annotations),
+        /// Boards and their links.
+        boards: String = token(run, revisions.boards),
+        /// Members and invitations.
+        members: String = token(run, revisions.members),
     }
 }
 

@@ -143,9 +143,9 @@ described!(
         .max_length(Some(EVALUATION_KIND_CHARS_MAX))
 );
 
-/// Name of an input within its rule.
+/// Name of an input within its rule, or of a variable within its board.
 #[derive(Debug)]
-pub struct Key(String);
+pub struct Key(pub String);
 
 impl FromJson for Key {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 
 use super::views::{Many, Resource, view};
-use crate::catalog::{Key, KeyType};
+use crate::catalog::{Key, KeyType, Role};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, post};
 use crate::http::shape::{BucketKeyType, Integer, Moment, Name, OrganizationKeyType, Rule, body};
@@ -170,9 +170,11 @@ pub fn endpoints() -> Vec<Endpoint> {
     const ROTATION_OF_BUCKET: &str = "/api/buckets/{bucketId}/keys/{keyId}/rotate";
     vec![
         get("/api/organization/keys", "listOrganizationKeys", list),
-        post("/api/organization/keys", "createOrganizationKey", create).status(StatusCode::CREATED),
-        delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove),
-        post(ROTATION, "rotateOrganizationKey", rotate),
+        post("/api/organization/keys", "createOrganizationKey", create)
+            .status(StatusCode::CREATED)
+            .least_role(Role::Owner),
+        delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove).least_role(Role::Owner),
+        post(ROTATION, "rotateOrganizationKey", rotate).least_role(Role::Owner),
         get(OF_BUCKET, "listBucketKeys", list_of_bucket),
         post(OF_BUCKET, "createBucketKey", create_of_bucket).status(StatusCode::CREATED),
         delete(ONE_OF_BUCKET, "deleteBucketKey", remove_of_bucket),

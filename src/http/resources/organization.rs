@@ -1,7 +1,7 @@
 //! `/api/organization`: the caller's organization.
 
 use super::views::{One, Resource, view};
-use crate::catalog::{Organization, Plan};
+use crate::catalog::{Organization, Plan, Role};
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, get, patch};
 use crate::http::shape::{OpenName, body};
 use crate::ids::ObjectId;
@@ -49,7 +49,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/organization", "showOrganization", show),
-        patch("/api/organization", "updateOrganization", update),
+        patch("/api/organization", "updateOrganization", update).least_role(Role::Owner),
     ]
 }
 

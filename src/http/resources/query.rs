@@ -2,8 +2,10 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse};
 
 use super::query_body::QueryBody;
+use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::docs::rows::QueryAnswer;
 use crate::http::endpoint::{Call, Endpoint, Querier, Written, post};
@@ -11,14 +13,31 @@ use crate::http::pieces::{Encoder, respond_in_pieces};
 use crate::http::respond::{self, Encoded};
 use crate::http::server::answer_budget::AnswerBudget;
 use crate::http::write::{write_columns, write_rows};
-use crate::service::query::{Layout, Piece};
+use crate::ids::ObjectId;
+use crate::service::query::{Layout, Piece, QueryInput};
+use crate::service::{Caller, Service};
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![post("/api/data/query", "queryPoints", query)]
+    vec![post("/api/data/query", "queryPoints", query).least_role(Role::Viewer)]
 }
 
 async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer>, ServiceError> {
-    let coding = respond::coding_of(&call.request);
+    let input = call.body.into_input()?;
+    let answer = respond_to_query(&call.service, &call.caller, &call.request, input);
+    Ok(answer.await?.into())
+}
+
+/// Answers a query with its rows.
+///
+/// # Errors
+/// As [`Service::query`].
+pub async fn respond_to_query(
+    service: &Service,
+    caller: &Caller,
+    request: &HttpRequest,
+    input: QueryInput,
+) -> Result<HttpResponse, ServiceError> {
+    let coding = respond::coding_of(request);
     let encode = move |piece, more: bool| match more {
         false => respond::encode(coding, piece).map(FirstPiece::Whole),
         true => {
@@ -26,30 +45,28 @@ async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer
             Ok(FirstPiece::Started(encoder.encode(piece, more)?, encoder))
         }
     };
-    let admit = admission(&call);
-    let input = call.body.into_input()?;
+    let admit = admission(request, caller.organization_id);
     let write = match input.layout {
         Layout::Rows => write_rows,
         Layout::Columns => write_columns,
     };
-    let answer = call
-        .service
-        .query(&call.caller, input, admit, write, encode)
-        .await?;
+    let answer = service.query(caller, input, admit, write, encode).await?;
     let Piece { content, rest } = answer;
     match (content, rest) {
-        (FirstPiece::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body).into()),
+        (FirstPiece::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body)),
         (FirstPiece::Started(first, encoder), Some(rest)) => {
-            Ok(respond_in_pieces(coding, first, encoder, rest).into())
+            Ok(respond_in_pieces(coding, first, encoder, rest))
         }
         (FirstPiece::Started(..), None) => Err(ServiceError::internal("BUG: a first piece without the rest")),
     }
 }
 
 /// Whether there is room for a large answer to the caller's organization.
-fn admission(call: &Call<Querier, (), QueryBody>) -> impl Fn() -> Result<(), ServiceError> + Send + use<> {
-    let answers = call.request.app_data::<Data<AnswerBudget>>().cloned();
-    let organization = call.caller.organization_id;
+fn admission(
+    request: &HttpRequest,
+    organization: ObjectId,
+) -> impl Fn() -> Result<(), ServiceError> + Send + use<> {
+    let answers = request.app_data::<Data<AnswerBudget>>().cloned();
     move || answers.iter().try_for_each(|answers| answers.admit(organization))
 }
 

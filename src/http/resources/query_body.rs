@@ -157,23 +157,11 @@ impl QueryBody {
 
 impl From<QueryBody> for QueryInput {
     fn from(body: QueryBody) -> Self {
-        let (mut source_ids, mut bounds, mut metadata, mut fields, mut values) = Default::default();
-        if let Some(filters) = body.filters {
-            source_ids = filters.data_source_ids.unwrap_or_default().0;
-            bounds = (filters.start_time, filters.end_time);
-            metadata = filters.metadata.unwrap_or_default().0;
-            fields = filters.fields.unwrap_or_default().0;
-            values = filters.values.unwrap_or_default().0;
-        }
+        let filtered = match body.filters {
+            Some(filters) => filters.into_input(body.bucket_id),
+            None => Self::of_bucket(body.bucket_id),
+        };
         Self {
-            bucket_id: body.bucket_id,
-            source_ids,
-            start_ns: bounds.0.map(|Moment(at_ns)| at_ns),
-            end_ns: bounds.1.map(|Moment(at_ns)| at_ns),
-            metadata,
-            values,
-            fields,
-            fields_path: &["filters", "fields"],
             grouping: body.aggregation.zip(body.group_by),
             limit: body.limit.map(|limit| limit.0),
             offset: body.offset.map_or(0, |offset| offset.0),
@@ -194,6 +182,22 @@ impl From<QueryBody> for QueryInput {
                 .collect(),
             compare: body.compare.map(|compare| compare.offset),
             top: body.top.map(Into::into),
+            ..filtered
+        }
+    }
+}
+
+impl FiltersBody {
+    /// A query for the points of a bucket that these filters select.
+    pub fn into_input(self, bucket_id: ObjectId) -> QueryInput {
+        QueryInput {
+            source_ids: self.data_source_ids.unwrap_or_default().0,
+            start_ns: self.start_time.map(|Moment(at_ns)| at_ns),
+            end_ns: self.end_time.map(|Moment(at_ns)| at_ns),
+            metadata: self.metadata.unwrap_or_default().0,
+            values: self.values.unwrap_or_default().0,
+            fields: self.fields.unwrap_or_default().0,
+            ..QueryInput::of_bucket(bucket_id)
         }
     }
 }

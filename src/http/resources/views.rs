@@ -210,7 +210,7 @@ mod tests {
     use serde_json::to_value;
 
     use crate::catalog::{
-        DeliveryStatus, Event, FieldType, KeyType, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
+        DeliveryStatus, Event, FieldType, KeyType, Outcome, Plan, Role, RuleState, RuleStatus, SchemaMode,
         SourceStatus, WebhookStatus,
     };
 
@@ -223,6 +223,6 @@ mod tests {
                 }
             )+};
         }
-        check!(DeliveryStatus Event FieldType KeyType Outcome Plan RuleState RuleStatus SchemaMode SourceStatus WebhookStatus);
+        check!(DeliveryStatus Event FieldType KeyType Outcome Plan Role RuleState RuleStatus SchemaMode SourceStatus WebhookStatus);
     }
 }

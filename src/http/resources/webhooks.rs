@@ -105,7 +105,8 @@ view! {
 body! {
     /// Body of a request that creates a webhook.
     pub struct WebhookBody {
-        /// URL that receives the events: http or https, with a public host.
+        /// URL that receives the events: http or https, with a public host. With the format `email`: `mailto:` and one or
+        /// more addresses by comma.
         url: Url,
         /// Events that it receives.
         events: Events,
@@ -129,7 +130,7 @@ body! {
 body! {
     /// Body of a request that changes a webhook; absent members keep their values.
     pub struct WebhookPatchBody {
-        /// URL that receives the events: http or https, with a public host.
+        /// URL that receives the events, as for the creation.
         url: Option<Url>,
         /// Events that it receives.
         events: Option<Events>,
@@ -182,7 +183,7 @@ async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<One<WebhookView<'st
     let format = format_of(body.format, body.template, body.routing_key);
     let settings = WebhookSettings {
         url: body.url.0.into(),
-        format: format.over(&WebhookFormat::Standard, &events)?,
+        format: format.over(&WebhookFormat::Standard, &events, call.service.has_mail_server())?,
         events,
         bucket_id: body.bucket_id,
         secret: secret_or_generated(body.secret.map(Into::into))?,
@@ -206,7 +207,8 @@ async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<One<Webh
     let body = call.body;
     let (url, bucket_id) = (body.url.clone(), body.bucket_id.0.flatten());
     let url = url.as_ref().map(|url| &*url.0);
-    let change = |known: &WebhookSettings| body.applied_to(known);
+    let has_mail_server = call.service.has_mail_server();
+    let change = |known: &WebhookSettings| body.applied_to(known, has_mail_server);
     let webhook = call
         .service
         .update_webhook(&call.caller, call.params, url, bucket_id, change)
@@ -239,12 +241,16 @@ fn retry_over(known: RetryConfig, body: Option<RetryBody>) -> RetryConfig {
 }
 
 impl WebhookPatchBody {
-    fn applied_to(self, known: &WebhookSettings) -> Result<WebhookSettings, ServiceError> {
+    fn applied_to(
+        self,
+        known: &WebhookSettings,
+        has_mail_server: bool,
+    ) -> Result<WebhookSettings, ServiceError> {
         let events = self.events.map_or_else(|| known.events.clone(), each_once);
         let format = format_of(self.format, self.template, self.routing_key);
         Ok(WebhookSettings {
             url: self.url.map_or_else(|| known.url.clone(), |url| url.0.into()),
-            format: format.over(&known.format, &events)?,
+            format: format.over(&known.format, &events, has_mail_server)?,
             events,
             bucket_id: self.bucket_id.0.unwrap_or(known.bucket_id),
             secret: self.secret.map_or_else(|| known.secret.clone(), Into::into),

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -65,8 +66,12 @@ pub async fn serve<B: MessageBody + 'static>(
     let deadline = record.shared.request_timeout;
     // A panic fails one request and not its worker. The future that panicked is dropped and never polled again, so no
     // broken state is seen.
-    let answering = AssertUnwindSafe(next.call(request)).catch_unwind();
-    match tokio::time::timeout(deadline, answering).await {
+    let mut answering = pin!(AssertUnwindSafe(next.call(request)).catch_unwind());
+    let mut answered = tokio::time::timeout(deadline, &mut answering).await;
+    if answered.is_err() && record.context.has_no_deadline.get() {
+        answered = Ok(answering.await);
+    }
+    match answered {
         Ok(Ok(answered)) => {
             let answer = finish(answered?.map_into_boxed_body(), &record);
             let counted = record
@@ -75,6 +80,9 @@ pub async fn serve<B: MessageBody + 'static>(
                 .count(record.context.organization.get(), answer);
             let mut answer = counted.map_err(|refused| record.failed(refused))?;
             rate_limit::write(record.context.quota.get(), answer.headers_mut());
+            for (name, value) in record.context.renewal.take().into_iter().flatten() {
+                answer.headers_mut().append(name, value);
+            }
             record.served(answer.status());
             Ok(answer)
         }

@@ -38,13 +38,14 @@ pub(super) use tls::PemFile;
 pub use tls::{Tls, TlsError};
 
 /// Headers of an answer that a page of another origin may read.
-const EXPOSED_HEADERS: [&str; 6] = [
+const EXPOSED_HEADERS: [&str; 7] = [
     "X-Request-Id",
     "Retry-After",
     "Idempotent-Replayed",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
+    "X-Session-Token",
 ];
 /// How long another node's connection may be idle. The other node ends it long before: what became of a request that meets
 /// the end of its connection would not be known.

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use actix_web::dev::{Extensions, ServiceRequest};
+use actix_web::http::header::HeaderMap;
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::request_id::RequestId;
@@ -25,6 +26,10 @@ pub(in crate::http) struct RequestContext {
     pub quota: Cell<Option<Quota>>,
     /// `None` when the path matches no route.
     pub route: Cell<Option<RouteNumber>>,
+    /// Whether the request may take longer than the deadline.
+    pub has_no_deadline: Cell<bool>,
+    /// Headers that give the caller a new token of its session.
+    pub renewal: Cell<Option<HeaderMap>>,
 }
 
 impl RequestContext {
@@ -36,6 +41,8 @@ impl RequestContext {
             organization: Cell::default(),
             quota: Cell::default(),
             route: Cell::default(),
+            has_no_deadline: Cell::default(),
+            renewal: Cell::default(),
         });
         request.extensions_mut().insert(Rc::clone(&context));
         context
@@ -47,6 +54,21 @@ pub(in crate::http) fn set_caller(request: &HttpRequest, organization: ObjectId,
     if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
         context.organization.set(Some(organization));
         context.quota.set(quota);
+    }
+}
+
+/// Lets a request take as long as it needs, from now on.
+pub(in crate::http) fn lift_deadline(request: &HttpRequest) {
+    if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
+        context.has_no_deadline.set(true);
+    }
+}
+
+/// Sets the headers with which the answer gives the caller a new token of its session; `None` for none, as when the
+/// request ends the session.
+pub(in crate::http) fn set_renewal(request: &HttpRequest, headers: Option<HeaderMap>) {
+    if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
+        context.renewal.set(headers);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::error::{Detail, ServiceError};
 use crate::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, URL_CHARS_MAX};
 
 pub use list::{List, Patch};
-pub use number::{Integer, Number, shown_number};
+pub use number::{Finite, Integer, Number, shown_number};
 pub use rule::Rule;
 pub use schema::Fields;
 pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, email};
@@ -87,6 +87,11 @@ impl Faults {
         }
     }
 
+    /// All faults.
+    pub fn into_details(self) -> Vec<Detail> {
+        self.0.into_inner()
+    }
+
     /// What was read of the request, unless there are faults.
     ///
     /// # Errors
@@ -132,6 +137,16 @@ impl<'a> Place<'a> {
             message: message.into(),
         };
         self.faults.0.borrow_mut().push(detail);
+    }
+
+    /// Records faults of a part of the request that was read by itself: their paths go on from this place.
+    pub fn adopt(&self, details: impl IntoIterator<Item = Detail>) {
+        let path = self.path();
+        let details = details.into_iter().map(|detail| Detail {
+            path: [path.clone(), detail.path].concat(),
+            ..detail
+        });
+        self.faults.0.borrow_mut().extend(details);
     }
 
     /// Returns the value, or records the error as a fault and returns `None`.

@@ -44,6 +44,27 @@ impl<const MIN: u64, const MAX: u64> FromJson for Number<MIN, MAX> {
 
 described!(Number<MIN, MAX> where [const MIN: u64, const MAX: u64], match MAX { u64::MAX => format!("NumberFrom{MIN}"), _ => format!("NumberFrom{MIN}To{MAX}") }, bounded(Type::Number, MIN, MAX));
 
+/// Any finite number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finite(pub f64);
+
+impl FromJson for Finite {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let number = value.as_f64().filter(|number| number.is_finite());
+        place.check(
+            number
+                .map(Self)
+                .ok_or_else(|| format!("must be a number, not {}", found(value))),
+        )
+    }
+}
+
+described!(
+    Finite,
+    "FiniteNumber",
+    ObjectBuilder::new().schema_type(Type::Number)
+);
+
 fn bounded(kind: Type, min: u64, max: u64) -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(kind).minimum(Some(min as f64));
     number.maximum((max < u64::MAX).then_some(max as f64))

@@ -6,8 +6,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{FromJson, Place, described};
 use crate::catalog::{
-    DeliveryStatus, Event, FieldType, FormatName, Freshness, KeyType, Operator, Outcome, Plan, RuleState,
-    RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
+    DeliveryStatus, Event, FieldType, FormatName, Freshness, KeyType, Level, Operator, Outcome, PanelKind,
+    Plan, Role, RuleState, RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
 use crate::service::query::Layout;
@@ -71,6 +71,7 @@ words! {
         "EvaluationMode" Mode: ["external"];
     }
     read {
+        "Role" Role: Role::ALL.map(|it| (it.name(), it));
         "Plan" Plan: Plan::ALL.map(|it| (it.name(), it));
         "BucketKeyType" BucketKeyType: [KeyType::Write, KeyType::Read].map(|it| (it.name(), Self(it)));
         "OrganizationKeyType" OrganizationKeyType:
@@ -84,6 +85,8 @@ words! {
         "Outcome" Outcome: Outcome::ALL.map(|it| (it.name(), it));
         "Event" Event: Self::REGISTERED.map(|it| (it.name(), it));
         "WebhookFormat" FormatName: FormatName::ALL.map(|it| (it.name(), it));
+        "PanelKind" PanelKind: PanelKind::ALL.map(|it| (it.name(), it));
+        "Level" Level: Level::ALL.map(|it| (it.name(), it));
         "WebhookStatus" WebhookStatus: WebhookStatus::ALL.map(|it| (it.name(), it));
     }
 }

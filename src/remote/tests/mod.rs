@@ -59,23 +59,42 @@ fn root() -> Root {
 }
 
 /// `TIDEWATCH_WRITE_FIXTURES=1` writes the file again, which is right only for a new version.
-#[test]
-fn a_root_of_version_1_is_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/root-1.bin");
+fn assert_is_read(fixture: &str, expected: &Root) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(fixture);
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
-        std::fs::write(&path, root().encode().unwrap()).unwrap();
+        std::fs::write(&path, expected.encode().unwrap()).unwrap();
     }
     let fixture = std::fs::read(&path).unwrap();
-    assert_eq!(Root::decode("3-12", &fixture).unwrap(), root());
-    assert_eq!(root().encode().unwrap(), fixture, "this program writes version 1");
+    assert_eq!(Root::decode("3-12", &fixture).unwrap(), *expected);
+    assert_eq!(
+        expected.encode().unwrap(),
+        fixture,
+        "this program writes the same"
+    );
+}
+
+#[test]
+fn a_root_of_version_1_is_read() {
+    assert_is_read("root-1.bin", &root());
+}
+
+/// Its manifest has dead blocks.
+#[test]
+fn a_root_of_version_2_is_read() {
+    let mut root = root();
+    root.manifest
+        .set_dead(7, &[8..20, 300..90_000].into_iter().collect());
+    assert_is_read("root-2.bin", &root);
 }
 
 #[test]
 fn a_later_version_is_named() {
     let mut later = root().encode().unwrap();
-    later[6..8].copy_from_slice(b"02");
-    let error = Root::decode("3-12", &later).expect_err("it is of version 2");
-    assert!(matches!(error, RemoteError::Version(_, 2)), "{error}");
+    later[6..8].copy_from_slice(b"03");
+    let error = Root::decode("3-12", &later).expect_err("it is of version 3");
+    assert!(matches!(error, RemoteError::Version(_, 3)), "{error}");
 }
 
 #[test]

@@ -58,6 +58,12 @@ fn length(text: &str) -> Option<Step> {
     Step::seconds(u32::try_from(seconds).ok()?)
 }
 
+/// A length of `groupBy`, from 1 s to 52 w, in seconds.
+pub fn length_seconds(text: &str) -> Option<u64> {
+    let (seconds, _) = length_of(text)?;
+    length(text).map(|_| seconds)
+}
+
 /// Parses a length: a number without leading zeros, and its unit. Returns it in seconds.
 pub(super) fn length_of(text: &str) -> Option<(u64, char)> {
     let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -12,6 +12,7 @@ mod compare;
 mod conditions;
 mod coverage;
 mod cursor;
+mod deletion;
 mod expression;
 mod fill;
 mod group_by;
@@ -45,7 +46,7 @@ pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
 pub use expression::{Expression, NamedExpression};
 pub use fill::Fill;
-pub use group_by::GroupBy;
+pub use group_by::{GroupBy, length_seconds};
 pub(in crate::service) use result::metadata_of;
 pub use result::{
     FieldNames, GroupField, GroupRow, GroupValue, Groups, PageInfo, Points, QueryResult, Run, RunExpression,
@@ -166,6 +167,34 @@ pub struct RequestedField {
 }
 
 impl QueryInput {
+    /// A query for all points of a bucket.
+    pub fn of_bucket(bucket_id: ObjectId) -> Self {
+        QueryInput {
+            bucket_id,
+            source_ids: Vec::new(),
+            start_ns: None,
+            end_ns: None,
+            metadata: Map::new(),
+            values: Vec::new(),
+            fields: Vec::new(),
+            fields_path: &["filters", "fields"],
+            grouping: None,
+            limit: None,
+            offset: 0,
+            descending: false,
+            cursor: None,
+            merge_sources: false,
+            downsampling: true,
+            max_points: None,
+            layout: Layout::default(),
+            timezone: None,
+            fill: None,
+            expressions: Vec::new(),
+            compare: None,
+            top: None,
+        }
+    }
+
     /// The names of the fields that expressions use.
     fn operands(&self) -> impl Iterator<Item = &String> {
         self.expressions

@@ -243,7 +243,7 @@ impl Plan {
     }
 
     /// Index of the schema of a source.
-    fn place(&self, source: &Source) -> Result<usize, ServiceError> {
+    pub(super) fn place(&self, source: &Source) -> Result<usize, ServiceError> {
         let place = self.places.get(&Arc::as_ptr(&source.schema).addr());
         place
             .copied()
@@ -342,21 +342,23 @@ impl<'p> Tests<'p> {
 
     /// The filters for a scan.
     pub(super) fn filters<'t>(&'t self, plan: &'t Plan) -> SchemaFilters<'t> {
+        let schemas = plan.schemas.iter();
+        schemas.map(|resolved| self.filters_of(plan, resolved)).collect()
+    }
+
+    /// The filters of the rows of a source with this schema; `None` if none of them matches.
+    pub(super) fn filters_of<'t>(
+        &'t self,
+        plan: &'t Plan,
+        resolved: &Resolved,
+    ) -> Option<Vec<ValueFilter<'t>>> {
         let filter = |((ordinal, test), condition): ((&u16, &'t TestValue<'p>), &Condition)| ValueFilter {
             field: *ordinal,
             passes: &**test,
             bounds: condition.bounds(),
         };
-        let of_schema = |resolved: &Resolved| {
-            let ordinals = resolved.conditions.as_ref()?.iter();
-            Some(
-                ordinals
-                    .zip(&self.0)
-                    .zip(&plan.input.values)
-                    .map(filter)
-                    .collect(),
-            )
-        };
-        plan.schemas.iter().map(of_schema).collect()
+        let ordinals = resolved.conditions.as_ref()?.iter();
+        let filters = ordinals.zip(&self.0).zip(&plan.input.values).map(filter);
+        Some(filters.collect())
     }
 }

@@ -101,6 +101,12 @@ impl Directory for StoredDirectory {
             .ask(move |store| Ok(store.take(&email, shard, &organization)?.shard))
     }
 
+    fn give_up_email(&self, email: &str, shard: Shard) -> Lookup<()> {
+        let email = email.to_owned();
+        self.addresses
+            .ask(move |store| store.give_up(&email, shard).map(drop))
+    }
+
     fn shard_of_key(&self, hash: KeyHash) -> Lookup<Option<Shard>> {
         let hash: CredentialHash = hash.0;
         let known = self.known_keys.lock().get(&hash).copied();
@@ -150,7 +156,15 @@ mod tests {
         let refused = find([8; 32]).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         assert_eq!(find(HASH).await.unwrap(), Some(Shard(3)));
-        assert_eq!(directory.shard_of_email("ada@example.com").await.unwrap(), None);
+        let address = "ada@example.com";
+        assert_eq!(directory.shard_of_email(address).await.unwrap(), None);
+        let organization = ObjectId::from_bytes([1; 12]);
+        let taken = directory.take_email(address, Shard(3), organization).await;
+        assert_eq!(taken.unwrap(), Shard(3));
+        directory.give_up_email(address, Shard(2)).await.unwrap();
+        assert_eq!(directory.shard_of_email(address).await.unwrap(), Some(Shard(3)));
+        directory.give_up_email(address, Shard(3)).await.unwrap();
+        assert_eq!(directory.shard_of_email(address).await.unwrap(), None);
         drop(release);
         assert_eq!(waiting.remove(0).await.unwrap(), None);
     }

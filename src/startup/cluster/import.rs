@@ -73,12 +73,16 @@ fn accounts_of(catalog: &Catalog) -> Accounts {
         .map(|user| (user.email.to_string(), user.organization_id.to_string()))
         .collect();
     let keys: Vec<[u8; 32]> = catalog.keys().map(|key| key.hash.0).collect();
+    // Links that were made before do not name their shard.
+    let resets = users.iter().filter_map(|user| Some(user.reset?.hash.0));
+    let invitations = catalog.organizations().flat_map(|it| &it.invitations);
+    let links = resets.chain(invitations.map(|invitation| invitation.hash.0));
     // Tokens that were issued before name only their user.
     let users = users.iter().map(|user| hash_of(user.id.to_string().as_bytes()).0);
     Accounts {
         addresses,
         keys: keys.len(),
-        credentials: keys.into_iter().chain(users).collect(),
+        credentials: keys.into_iter().chain(links).chain(users).collect(),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::journal::{Journal, StoredShard};
 use crate::remote::{self, Epochs, PublishAndWait, Publisher, PublisherOptions, TakenOver};
 use crate::service::{ClusterTag, Directory, Service, ShardName, ShardPlace, ShardTable};
 use crate::startup::opener::Opener;
-use crate::startup::{DELIVERIES_STOP_WITHIN, flush_key_touches, save_calls};
+use crate::startup::{DELIVERIES_STOP_WITHIN, flush_uses, save_calls};
 
 /// How long a hand-over waits for requests that use the shard. Later ones are refused by the log.
 const REQUESTS_WITHIN: Duration = Duration::from_secs(5);
@@ -253,7 +253,7 @@ impl Keeper {
             let paused = Instant::now();
             // Another opening of the shard may be served by now, if this one was dropped meanwhile.
             keeper.table.end(shard, &service, REQUESTS_WITHIN).await;
-            flush_key_touches(&service).await;
+            flush_uses(&service).await;
             save_calls(&service).await;
             if let Err(error) = service.checkpointer.hand_over().await {
                 tracing::warn!(%shard, %error, "closing a shard failed; everything acknowledged is in its log");

@@ -42,8 +42,8 @@ fn sign_up_creates_a_user_and_an_organization() {
     let user = &answer["user"];
     assert_eq!(
         members(user),
-        ["_id", "email", "name"],
-        "contract 2: user {{_id, email, name}}"
+        ["_id", "email", "name", "role"],
+        "contract 2: user {{_id, email, name}}; chapter 14, no. 60: and role"
     );
     let email = user["email"].as_str().unwrap_or_default();
     assert!(

@@ -117,7 +117,10 @@ pub fn webhook(account: &Account) -> (String, String) {
 fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
     let source = bucket.source("gauge", &["level"]);
     let (webhook, delivery) = webhook(account);
+    let (board, share) = bucket.board();
     Ids {
+        board,
+        share,
         rule: bucket.evaluated_rule("judged", &source),
         plain_rule: plain_rule(bucket, &source),
         silence: bucket.silence(),
@@ -129,11 +132,14 @@ fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
         webhook,
         delivery,
         organization: account.organization_id.clone(),
+        member: account.member("editor").id,
+        invitation: account.invitation("viewer").id,
+        session: account.session(),
     }
 }
 
 /// Deletes the objects; their parts are deleted with them.
-fn delete_each(bucket: &Bucket, ids: &Ids) {
+fn delete_each(account: &Account, bucket: &Bucket, ids: &Ids) {
     let admin = |path: &str| {
         call(&bucket.client, &bucket.admin, "DELETE", path, &Value::Null)
             .expect(200, "what exists is deleted");
@@ -143,10 +149,19 @@ fn delete_each(bucket: &Bucket, ids: &Ids) {
     }
     admin(&format!("/api/silences/{}", ids.silence));
     admin(&format!("/api/annotations/{}", ids.annotation));
+    admin(&format!("/api/boards/{}", ids.board));
     admin(&format!("/api/buckets/{}/sources/{}", ids.bucket, ids.source));
     admin(&format!("/api/buckets/{}/keys/{}", ids.bucket, ids.key));
     admin(&format!("/api/organization/keys/{}", ids.organization_key));
     admin(&format!("/api/webhooks/{}", ids.webhook));
+    for path in [
+        format!("/api/organization/members/{}", ids.member),
+        format!("/api/organization/invitations/{}", ids.invitation),
+        format!("/api/auth/sessions/{}", ids.session),
+    ] {
+        let request = account.client.delete(&path).bearer(&account.token);
+        request.send().expect(200, "what exists is deleted");
+    }
 }
 
 impl Scene {
@@ -158,12 +173,12 @@ impl Scene {
         let foreign = foreigner.bucket("tides");
         let deleted_bucket = account.bucket("deleted");
         let deleted = one_of_each(&account, &deleted_bucket);
-        delete_each(&deleted_bucket, &deleted);
+        delete_each(&account, &deleted_bucket, &deleted);
         deleted_bucket
             .call("DELETE", "", &Value::Null)
             .expect(200, "a bucket is deleted");
         let deleted_parts = one_of_each(&account, &bucket);
-        delete_each(&bucket, &deleted_parts);
+        delete_each(&account, &bucket, &deleted_parts);
         Self {
             callers: callers(server, &account, [&bucket, &other, &foreign], &foreigner),
             own: one_of_each(&account, &bucket),
@@ -181,6 +196,7 @@ impl Scene {
         let within_own = |ids: &Ids| Ids {
             bucket: self.own.bucket.clone(),
             webhook: self.own.webhook.clone(),
+            board: self.own.board.clone(),
             ..ids.clone()
         };
         let never = Ids::all(UNKNOWN_ID);

@@ -89,6 +89,14 @@ fn disposable_ids(scene: &Scene, route: &Route) -> Ids {
         ids.silence = scene.bucket.silence();
     } else if route.path.ends_with("{annotation}") {
         ids.annotation = scene.bucket.annotation();
+    } else if route.path.ends_with("{board}") || route.path.ends_with("{share}") {
+        (ids.board, ids.share) = scene.bucket.board();
+    } else if route.path.ends_with("{member}") {
+        ids.member = scene.account.member("editor").id;
+    } else if route.path.ends_with("{invitation}") {
+        ids.invitation = scene.account.invitation("viewer").id;
+    } else if route.path.ends_with("{session}") {
+        ids.session = scene.account.session();
     } else if route.path.ends_with("{webhook}") {
         ids.webhook = callers::webhook(&scene.account).0;
     } else {
@@ -157,6 +165,7 @@ fn assert_refused_requests_had_no_effect(client: &Client, scene: &Scene) {
             format!("/api/alerts/{}", ids.plain_rule),
             format!("/api/silences/{}", ids.silence),
             format!("/api/annotations/{}", ids.annotation),
+            format!("/api/boards/{}", ids.board),
             format!("/api/webhooks/{}", ids.webhook),
         ] {
             show(&path).expect(200, "an object that was not deleted is there");

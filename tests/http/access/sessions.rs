@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::forgery::decoded;
 use super::log_in;
-use crate::scene;
+use crate::scene::{self, array};
 use crate::support::client::Answer;
-use crate::support::given::{Account, text};
+use crate::support::given::{Account, PASSWORD, text};
 
 fn me(account: &Account, token: &str) -> Answer {
     account.client.get("/api/auth/me").bearer(token).send()
@@ -69,6 +69,78 @@ fn a_renewed_token_keeps_its_session_and_lasts_12_hours() {
         .key(&account.admin)
         .send()
         .refused(403, "a key has no session");
+}
+
+#[test]
+fn own_sessions_are_listed_and_ended_and_no_others() {
+    let (mut server, account, _) = scene::bucket();
+    let request = account
+        .client
+        .post("/api/auth/login")
+        .header("User-Agent", "x".repeat(300));
+    let body = json!({"email": account.email, "password": PASSWORD});
+    let other = text(
+        &request.json(&body).send().expect(200, "contract 2: log-in"),
+        "/token",
+    );
+    let get = |token: &str, path: &str| account.client.get(path).bearer(token).send();
+    let listed = get(&account.token, "/api/auth/sessions").expect(200, "chapter 14, no. 59");
+    let sessions = array(&listed, "/sessions");
+    assert_eq!(sessions.len(), 2);
+    for (session, current) in sessions.iter().zip([true, false]) {
+        assert_eq!(
+            scene::members(session),
+            [
+                "_id",
+                "address",
+                "createdAt",
+                "current",
+                "lastUsedAt",
+                "userAgent"
+            ]
+        );
+        assert_eq!(
+            (&session["current"], &session["address"]),
+            (&json!(current), &json!("127.0.0.1"))
+        );
+        for name in ["createdAt", "lastUsedAt"] {
+            scene::assert_timestamp(&session[name], name);
+        }
+        let used = text(session, "/lastUsedAt");
+        assert!(used.ends_with(":00Z"), "exact to the minute: {used}");
+    }
+    assert_eq!(sessions[1]["userAgent"], "x".repeat(256), "a bound");
+    let path = format!("/api/auth/sessions/{}", text(&sessions[1], "/_id"));
+    let shown = get(&account.token, &path).expect(200, "one of them");
+    assert_eq!(shown["session"]["_id"], sessions[1]["_id"]);
+    let stranger = account.member("owner");
+    get(&stranger.token, &path).refused(404, "one's own only");
+    let end = |token: &str| account.client.delete(&path).bearer(token).send();
+    end(&stranger.token).refused(404, "one's own only");
+    me(&account, &other).expect(200, "it lasts");
+    let ended = end(&account.token).expect(200, "ended");
+    assert_eq!(ended["deletedSession"], json!({"_id": sessions[1]["_id"]}));
+    for restarted in [false, true] {
+        if restarted {
+            server.kill();
+            server.launch();
+        }
+        me(&account, &other).refused(401, "it holds at once and over a restart");
+        end(&account.token).refused(404, "it is gone");
+        let listed = get(&account.token, "/api/auth/sessions").expect(200, "listed");
+        assert_eq!(array(&listed, "/sessions").len(), 1);
+    }
+}
+
+#[test]
+fn the_oldest_session_ends_beyond_the_limit() {
+    let (_server, account, _) = scene::bucket();
+    // `USER_SESSIONS_MAX` of `src/limits.rs`, besides the one of the sign-up.
+    let tokens: Vec<String> = (0..100).map(|_| log_in(&account)).collect();
+    me(&account, &account.token).refused(401, "the oldest has ended");
+    for token in [&tokens[0], &tokens[99]] {
+        me(&account, token).expect(200, "the others last");
+    }
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::routes::{Ids, ROUTES};
+use crate::routes::{Ids, ROUTES, Role, Route};
 use crate::scene::{self, UNKNOWN_ID, assert_faults, call};
+use crate::support::client::Request;
+use crate::support::given::Account;
 
 const MALFORMED: &[&str] = &[
     "ABCDEFABCDEFABCDEFABCDEF",
@@ -14,6 +16,15 @@ const MALFORMED: &[&str] = &[
     "0123456789abcdef0123456%20",
     "0123456789abcdef01234%C3%A9",
 ];
+
+/// A request with the admin key, or with the bearer token where no key is taken.
+fn request<'a>(account: &'a Account, route: &Route, ids: &Ids) -> Request<'a> {
+    let request = account.client.request(route.method, &route.path(ids));
+    match route.roles.contains(&Role::Admin) {
+        true => request.key(&account.admin),
+        false => request.bearer(&account.token),
+    }
+}
 
 #[test]
 fn a_malformed_id_in_a_path_is_400_and_an_unknown_one_404() {
@@ -32,10 +43,7 @@ fn a_malformed_id_in_a_path_is_400_and_an_unknown_one_404() {
                 source: source.clone(),
                 ..ids.clone()
             });
-            let mut request = account
-                .client
-                .request(route.method, &route.path(&ids))
-                .key(&account.admin);
+            let mut request = request(&account, route, &ids);
             if let Some(body) = body {
                 request = request.body(body);
             }
@@ -46,10 +54,7 @@ fn a_malformed_id_in_a_path_is_400_and_an_unknown_one_404() {
             request.send().refused(400, &why);
         }
         let ids = Ids::all(UNKNOWN_ID);
-        let mut request = account
-            .client
-            .request(route.method, &route.path(&ids))
-            .key(&account.admin);
+        let mut request = request(&account, route, &ids);
         if let Some(body) = route.body(&ids) {
             request = request.body(body);
         }

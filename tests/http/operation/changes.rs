@@ -89,6 +89,8 @@ fn each_change_is_reported_by_kind_and_reading_changes_nothing() {
     assert_eq!(changed(&account, &mut before), ["silences"]);
     bucket.annotation();
     assert_eq!(changed(&account, &mut before), ["annotations"]);
+    bucket.board();
+    assert_eq!(changed(&account, &mut before), ["boards"]);
     let rename = account
         .client
         .request("PATCH", "/api/organization")

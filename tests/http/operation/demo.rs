@@ -142,6 +142,36 @@ impl Visitor {
             .collect()
     }
 
+    /// The board that was printed shows something in each of its panels, to who has a link, too.
+    #[track_caller]
+    fn check_board(&self, demo: &Demo) {
+        let boards = self.get("/api/boards");
+        let id = text(&boards, "/boards/0/_id");
+        assert!(
+            demo.lines
+                .iter()
+                .any(|line| line.ends_with(&format!("/#/boards/{id}")))
+        );
+        let expires_at = timestamp(now_ns() + 60 * MINUTE);
+        let request = self.client.post(&format!("/api/boards/{id}/share"));
+        let shared = request
+            .bearer(&self.token)
+            .json(&json!({"expiresAt": expires_at}))
+            .send();
+        let token = text(&shared.expect(201, "a link"), "/share/token");
+        let panels = boards["boards"][0]["panels"].as_array().unwrap();
+        assert!(panels.len() > 5, "{boards}");
+        for (index, panel) in panels.iter().enumerate() {
+            let path = format!("/api/shared/{token}/panels/{index}");
+            let shown = self.client.post(&path).send().expect(200, "a panel");
+            let rows = shown.pointer("/columns/timestamp").or(shown.get("alertRules"));
+            assert!(
+                !rows.unwrap().as_array().unwrap().is_empty(),
+                "{panel} shows {shown}"
+            );
+        }
+    }
+
     /// The deliveries so far of the first webhook and of the second.
     fn deliveries(&self, status: &str) -> Option<Value> {
         let webhooks = self.get("/api/webhooks");
@@ -182,6 +212,7 @@ fn the_demo_is_live_at_once_and_leaves_no_files() {
         live(&visitor.points(said_at_ns, now_ns() + MINUTE))
     });
 
+    visitor.check_board(&demo);
     let rules = visitor.get(&format!("/api/buckets/{}/alerts", visitor.bucket));
     let paused = rules["alertRules"].as_array().unwrap().iter();
     assert_eq!(

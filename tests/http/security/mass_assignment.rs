@@ -18,6 +18,13 @@ const NAMED: &[(&str, &[&str])] = &[
         &["name", "organizationName", "email", "password"],
     ),
     (
+        "POST /api/auth/invitations/accept",
+        &["token", "name", "password"],
+    ),
+    ("POST /api/auth/reset", &["token"]),
+    ("POST /api/organization/invitations", &["email", "role"]),
+    ("PATCH /api/organization/members/{member}", &["role"]),
+    (
         "POST /api/organization/keys",
         &["name", "label", "type", "expiresAt"],
     ),
@@ -36,6 +43,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("POST /api/data", &["bucketId", "dataSourceId"]),
     ("POST /api/data/batch", &["bucketId"]),
     ("POST /api/data/query", &["bucketId"]),
+    ("POST /api/data/delete", &["bucketId", "filters", "dryRun"]),
     (
         "POST /api/alerts",
         &["bucketId", "dataSourceId", "name", "status", "condition"],
@@ -52,6 +60,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("POST /api/silences", &["bucketId"]),
     ("POST /api/annotations", &["bucketId", "dataSourceId"]),
     ("PATCH /api/annotations/{annotation}", &["dataSourceId"]),
+    ("POST /api/boards/{board}/share", &["expiresAt"]),
     ("POST /api/webhooks", &["bucketId", "status", "secret"]),
     ("PATCH /api/webhooks/{webhook}", &["bucketId", "status", "secret"]),
     ("PATCH /api/operator/organizations/{organization}", &["plan"]),
@@ -96,8 +105,15 @@ fn without_request_data(value: &Value) -> Value {
     let own = |text: &str| {
         let id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let moment = text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
-        let credential = text.starts_with("svc_") || text.starts_with("whsec_") || text.starts_with("eyJ");
-        id || moment || credential || text.starts_with('…') || text.starts_with("unique-")
+        let credential = text.starts_with("svc_")
+            || text.starts_with("whsec_")
+            || text.starts_with("eyJ")
+            || text.starts_with("inv_")
+            || text.contains("/#/invitation/")
+            || text.ends_with("@example.org");
+        // The token of a link has no prefix; it ends the link's address.
+        let link = text.rsplit('/').next().is_some_and(|token| token.len() == 43);
+        id || moment || credential || link || text.starts_with('…') || text.starts_with("unique-")
     };
     match value {
         Value::String(text) if own(text) => json!("its own"),
@@ -130,6 +146,7 @@ impl Scene {
             let request = self.client.post(path).bearer(&self.account.token).json(&body);
             text(&request.send().expect(201, "a key"), "/apiKey/_id")
         };
+        let (board, share) = self.bucket.board();
         Ids {
             key: key(&format!("/api/buckets/{}/keys", self.bucket.id), "read"),
             organization_key: key("/api/organization/keys", "integration"),
@@ -141,8 +158,11 @@ impl Scene {
             })),
             silence: self.bucket.silence(),
             annotation: self.bucket.annotation(),
+            board,
+            share,
             webhook: text(&webhook, "/_id"),
             organization: self.account.organization_id.clone(),
+            member: self.account.member("editor").id,
             ..Ids::all(UNKNOWN_ID)
         }
     }

@@ -5,6 +5,8 @@ mod deliveries;
 mod envelopes;
 mod events;
 mod formats;
+mod mail;
+mod mail_server;
 mod registration;
 mod retries;
 mod rule_url;

@@ -56,7 +56,10 @@ impl Operation<'_> {
         for (scheme, types) in items(&self.about["security"]).flat_map(members) {
             match scheme {
                 "apiKey" => callers.extend(items(types).map(|kind| format!("{} key", text_of(kind)))),
-                "bearer" => callers.push("bearer token".to_owned()),
+                "bearer" => {
+                    let roles: Vec<_> = items(types).map(text_of).collect();
+                    callers.push(format!("bearer token ({})", roles.join(", ")));
+                }
                 other => callers.push(format!("{other}'s token")),
             }
         }
