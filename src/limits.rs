@@ -145,6 +145,12 @@ pub const EXPECTED_INTERVAL_SECONDS: (u64, u64) = (1, 31_536_000);
 pub const BACKTEST_VERDICTS_MAX: usize = 10_000;
 /// Days that a rule's history is kept.
 pub const HISTORY_DAYS: i64 = 90;
+/// Days that entries of the audit are kept.
+pub const AUDIT_DAYS: i64 = 365;
+/// Bytes of JSON of a value in the audit's changes; a longer one is cut.
+pub const AUDIT_VALUE_BYTES_MAX: usize = 4_096;
+/// Bytes of JSON of a deletion's filters in the audit, which say which points are gone; longer ones are cut.
+pub const AUDIT_FILTERS_BYTES_MAX: usize = 65_536;
 /// Days that deliveries are kept.
 pub const DELIVERIES_DAYS: i64 = 7;
 /// Attempts after the first.

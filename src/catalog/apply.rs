@@ -220,6 +220,8 @@ impl Catalog {
             Command::BoardUnshared { board_id, share_id } => self.unshare_board(*board_id, *share_id),
             Command::DeliveriesQueued { deliveries } => self.queue_deliveries(deliveries, None),
             Command::AttemptMade { made } => self.record_attempt(made),
+            Command::Audited { command, audit } => self.apply_audited(command, audit),
+            Command::PointsDeleted { audit } => self.record_audit(audit),
             // Results of deliveries that were never in the outbox.
             Command::DeliveriesCounted { counts } => {
                 for (webhook_id, counted) in counts {

@@ -100,7 +100,7 @@ impl Catalog {
     }
 
     /// Adds an entry to the ledger: MessagePack with named members.
-    fn put_entry(&mut self, key: EntryKey, entry: &impl Serialize, again: bool) {
+    pub(super) fn put_entry(&mut self, key: EntryKey, entry: &impl Serialize, again: bool) {
         // Owned data always encodes.
         if let Ok(payload) = rmp_serde::to_vec_named(entry) {
             self.ledger.put(key, payload.into(), again);

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Board, BoardSettings, Bucket,
-    Bytes, Delivery, DeliveryTotals, FanOut, Field, Invitation, Key, KeyHash, MonthDay, NewDeliveries,
-    Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role, RuleRuntime, RuleSettings,
-    RuleState, SchemaMode, Share, Silence, SourceStatus, User, UserSession, Webhook, WebhookSettings,
+    Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Audit, Board, BoardSettings,
+    Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Invitation, Key, KeyHash, MonthDay,
+    NewDeliveries, Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role,
+    RuleRuntime, RuleSettings, RuleState, SchemaMode, Share, Silence, SourceStatus, User, UserSession,
+    Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -210,6 +211,10 @@ pub enum Command {
     AttemptMade { made: AttemptMade },
     /// Results of deliveries that are not logged individually.
     DeliveriesCounted { counts: Vec<(ObjectId, DeliveryTotals)> },
+    /// A change that somebody asked for, and its entry in the audit.
+    Audited { command: Box<Command>, audit: Audit },
+    /// Points were deleted by filters: the entry in the audit.
+    PointsDeleted { audit: Audit },
 }
 
 /// A rule that has no ordinal yet.

@@ -75,8 +75,8 @@ impl ConditionValue {
     }
 }
 
-/// Shows integral numbers without `.0`, like the values of points.
-fn json_number(number: f64) -> Value {
+/// A number as the API shows it: an integral one without `.0`, like the values of points.
+pub fn json_number(number: f64) -> Value {
     /// From here on doubles are written with an exponent, and therefore without `.0`.
     const EXPONENT_FROM: f64 = 1e16;
     if number.fract() == 0.0 && number.abs() < EXPONENT_FROM {

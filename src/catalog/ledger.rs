@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
-use crate::limits::{DELIVERIES_DAYS, HISTORY_DAYS};
+use crate::limits::{AUDIT_DAYS, DELIVERIES_DAYS, HISTORY_DAYS};
 
 /// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,28 +28,38 @@ pub enum Stream {
     /// Bodies of events that went to several webhooks, once for all their deliveries, by organization. Added when the
     /// last of these deliveries has finished; before that, the catalog has the body.
     Events,
+    /// Who changed what, by organization.
+    Audit,
 }
 
 /// How long the answer to an idempotency key is kept, in days.
 const ANSWERS_DAYS: i64 = 1;
 
 impl Stream {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::History,
         Self::Deliveries,
         Self::Triggers,
         Self::Answers,
         Self::Catalog,
         Self::Events,
+        Self::Audit,
     ];
     /// Streams whose recent entries are in the [tail](LedgerTail).
-    pub const OF_TAIL: [Self; 4] = [Self::History, Self::Deliveries, Self::Triggers, Self::Events];
+    pub const OF_TAIL: [Self; 5] = [
+        Self::History,
+        Self::Deliveries,
+        Self::Triggers,
+        Self::Events,
+        Self::Audit,
+    ];
 
     /// Entries before this time have expired.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
         let days = match self {
             Self::History | Self::Triggers => HISTORY_DAYS,
             Self::Deliveries | Self::Events => DELIVERIES_DAYS,
+            Self::Audit => AUDIT_DAYS,
             Self::Answers => ANSWERS_DAYS,
             Self::Catalog => return i64::MIN,
         };
@@ -68,7 +78,7 @@ pub const fn bucket_owner(ordinal: u32) -> ObjectId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKey {
     pub stream: Stream,
-    /// The rule or webhook that the entry belongs to; for events the organization.
+    /// The rule or webhook that the entry belongs to; for events and the audit the organization.
     pub owner: ObjectId,
     /// UTC nanoseconds.
     pub at_ns: i64,

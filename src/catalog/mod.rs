@@ -10,6 +10,7 @@ mod annotation;
 mod apply;
 mod apply_alerts;
 mod apply_people;
+mod audit;
 mod board;
 mod body;
 mod bucket;
@@ -50,6 +51,7 @@ use std::sync::Arc;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 pub use annotation::{Annotation, AnnotationSettings};
+pub use audit::{Actor, ActorKind, Audit, AuditEntry, AuditVerb, Target, TargetKind};
 pub use board::{Board, BoardRange, BoardSettings, Level, Panel, PanelKind, Share, Threshold, Variable};
 pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
@@ -58,7 +60,7 @@ pub use calls::{CallCounts, MonthCalls, MonthDay};
 pub use command::{
     AttemptMade, Command, FreshnessChange, NewBucket, NewRule, NewSource, SourceSettings, Verdict,
 };
-pub use condition::{ConditionValue, Operator, ParsedCondition};
+pub use condition::{ConditionValue, Operator, ParsedCondition, json_number};
 pub use delivery::{
     AfterAttempt, Attempt, Delivery, DeliveryStatus, FanOut, NewDeliveries, PendingLimits, Receiver,
 };

@@ -83,7 +83,10 @@ impl Catalog {
             | Command::ResetCreated { .. }
             | Command::CallsCounted { .. }
             | Command::KeyCallsCounted { .. }
-            | Command::KeysTouched { .. } => return,
+            | Command::KeysTouched { .. }
+            // What is audited is counted when it is applied; its entry in the audit is no object.
+            | Command::Audited { .. }
+            | Command::PointsDeleted { .. } => return,
             Command::InvitationCreated { organization_id, .. }
             | Command::InvitationDeleted { organization_id, .. } => (Some(*organization_id), &[MEMBERS]),
             Command::InvitationAccepted { user, .. } => (Some(user.organization_id), &[MEMBERS]),

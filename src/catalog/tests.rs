@@ -2,6 +2,7 @@
 
 mod alerts;
 mod annotations;
+mod audit;
 mod boards;
 mod calls;
 mod commands;

@@ -35,6 +35,7 @@ enum Trace {
 impl Trace {
     fn of(command: &Command) -> Option<Self> {
         Some(match command {
+            Command::Audited { command, .. } => return Self::of(command),
             Command::SignedUp { organization, user } => Self::Objects(vec![organization.id, user.id]),
             Command::KeyCreated { key } => Self::Objects(vec![key.id]),
             Command::BucketCreated { bucket } => Self::Objects(vec![bucket.id]),

@@ -22,6 +22,7 @@ const fn name(stream: Stream) -> &'static str {
         Stream::Answers => "answers to idempotency keys",
         Stream::Catalog => "the catalog",
         Stream::Events => "what events said",
+        Stream::Audit => "audits",
     }
 }
 

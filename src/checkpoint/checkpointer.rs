@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 use wal::Sequence;
 
-use super::deleting::{DeletionOrder, DeletionWritten};
+use super::deleting::{DeletionOrder, DeletionRecord, DeletionWritten};
 use super::error::CheckpointError;
 use super::open::{Recovered, RecoveryTimes};
 use super::pools::Pools;
@@ -22,6 +22,7 @@ use super::publish::PublishFigures;
 use super::rewriting::{Rewrite, Rewriter, Rewritten};
 use super::schedule::Schedule;
 use super::task::Task;
+use crate::journal::{JournalError, JournalHandle};
 use crate::pools::Workers;
 
 /// Messages to the task.
@@ -156,7 +157,8 @@ impl Checkpointer {
     }
 
     /// Deletes points of a bucket; returns their number. Points that were acknowledged before the call are deleted if the
-    /// filter selects them. It is done to the end even if nobody waits for it.
+    /// filter selects them. It is done to the end even if nobody waits for it. If some are deleted, the command that `record`
+    /// makes is in the log.
     ///
     /// # Errors
     /// It failed. Then nothing was deleted, unless the failure is that it could not be published.
@@ -164,9 +166,15 @@ impl Checkpointer {
         &self,
         bucket: u32,
         filter: Arc<dyn PointFilter>,
+        record: Option<DeletionRecord>,
     ) -> Result<u64, CheckpointError> {
         let (done, answer) = oneshot::channel();
-        let order = DeletionOrder { bucket, filter, done };
+        let order = DeletionOrder {
+            bucket,
+            filter,
+            record,
+            done,
+        };
         self.orders
             .send(Order::Delete(order))
             .map_err(|_| CheckpointError::Ended)?;
@@ -233,7 +241,7 @@ impl Checkpointer {
 
 impl Orders {
     /// Handles messages until the shard is closed. When the log is longer than `log_bytes`, a checkpoint is requested.
-    pub(super) fn serve(self, task: Task, log_bytes: u64, pools: &Pools) {
+    pub(super) fn serve(self, task: Task, journal: JournalHandle, log_bytes: u64, pools: &Pools) {
         let done = self.checkpointer.orders.clone();
         // Sending fails only when the checkpointer has ended; then the result is not needed.
         let rewriter = Rewriter::new(pools.merges.clone(), move |rewritten| {
@@ -244,6 +252,7 @@ impl Orders {
             task.publish.as_ref().map(|publish| publish.figures());
         let serving = Serving {
             orders: self.orders,
+            journal,
             checkpointer: self.checkpointer,
             task: Some(Box::new(task)),
             workers: pools.checkpoints.clone(),
@@ -263,6 +272,7 @@ impl Orders {
 /// A shard's checkpointer while it is served.
 struct Serving {
     orders: UnboundedReceiver<Order>,
+    journal: JournalHandle,
     checkpointer: Checkpointer,
     /// Not here while a step runs.
     task: Option<Box<Task>>,
@@ -385,14 +395,18 @@ impl Serving {
         Some(())
     }
 
-    async fn finish_deletion(&mut self, deletion: DeletionWritten) -> Option<()> {
+    async fn finish_deletion(&mut self, mut deletion: DeletionWritten) -> Option<()> {
+        let recorded = self.record_deletion(&mut deletion).await;
         let finish = move |task: &mut Task, checkpointer: &Checkpointer| {
             let DeletionWritten {
                 written,
                 handle,
                 order,
             } = deletion;
-            let mut deleted = task.finish_deletion(order.bucket, &handle, written);
+            let mut deleted = match recorded {
+                Ok(()) => task.finish_deletion(order.bucket, &handle, written),
+                Err(error) => Err(task.give_up_deletion(written, error.into())),
+            };
             if deleted.is_ok() && task.publish.is_some() {
                 // Whoever takes the shard over begins with what is published.
                 deleted = checkpointer.run(task).and(deleted);
@@ -402,6 +416,29 @@ impl Serving {
             let _ = order.done.send(deleted);
         };
         self.step(finish).await
+    }
+
+    /// Puts the record of a deletion into the log, if it deletes points.
+    fn record_deletion(
+        &self,
+        deletion: &mut DeletionWritten,
+    ) -> impl Future<Output = Result<(), JournalError>> + use<> {
+        let points = deletion.written.as_ref().map_or(0, |(_, deleted)| deleted.points);
+        let record = deletion.order.record.take().filter(|_| points > 0);
+        let recorded = record.map(|record| {
+            let (done, recorded) = oneshot::channel();
+            self.journal.submit_command(record(points), move |outcome| {
+                // The receiver is gone only if the checkpointer has panicked.
+                let _ = done.send(outcome);
+            });
+            recorded
+        });
+        async {
+            match recorded {
+                Some(recorded) => recorded.await.unwrap_or(Err(JournalError::Panicked)),
+                None => Ok(()),
+            }
+        }
     }
 
     async fn remove(&mut self, ordinal: u32) -> Option<()> {

@@ -19,6 +19,7 @@ use super::rewriting::UntilStopped;
 use super::segments::write_segment;
 use super::task::Task;
 use crate::bucket::{BucketHandle, FinishMerge, TakeView, expired_rows};
+use crate::catalog::Command;
 use crate::sealed_file::SealedDir;
 
 /// Maximum number of ranges of dead blocks in a manifest, which takes some 20 bytes for each.
@@ -26,11 +27,17 @@ const DEAD_RANGES_MAX: usize = 1 << 17;
 /// A segment with more of them is merged as if it were mostly dead.
 pub(super) const DEAD_RANGES_OF_SEGMENT_MAX: usize = 1 << 10;
 
+/// Makes the command that records a deletion of this many points. It is in the log before the deletion takes effect, so that
+/// there is no deletion without it. If the deletion fails after that, the record is there although nothing was deleted.
+pub type DeletionRecord = Box<dyn FnOnce(u64) -> Command + Send>;
+
 /// What to delete, and who waits for it.
 pub(super) struct DeletionOrder {
     /// The bucket's ordinal.
     pub(super) bucket: u32,
     pub(super) filter: Arc<dyn PointFilter>,
+    /// Makes the record of it; absent if none is wanted.
+    pub(super) record: Option<DeletionRecord>,
     /// Gets the number of deleted points.
     pub(super) done: oneshot::Sender<Result<u64, CheckpointError>>,
 }
@@ -103,6 +110,22 @@ impl Task {
             expired,
             order,
         })
+    }
+
+    /// Gives up a deletion that is written, for this reason.
+    pub(super) fn give_up_deletion(
+        &mut self,
+        written: Result<(Arc<SegmentFile>, Deleted), CheckpointError>,
+        reason: CheckpointError,
+    ) -> CheckpointError {
+        match written {
+            Ok((file, _)) => {
+                self.segments.add(file);
+                self.discard();
+                reason
+            }
+            Err(error) => error,
+        }
     }
 
     /// Makes a deletion durable and visible; returns the number of deleted points.

@@ -31,6 +31,7 @@ mod usage;
 
 pub use checkpointer::{CheckpointStats, Checkpointer};
 pub use data_dir::DataDir;
+pub use deleting::DeletionRecord;
 pub use error::CheckpointError;
 pub use format_1::{Damage, convert};
 pub use layout::{Layout, at, message};

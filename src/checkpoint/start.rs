@@ -246,7 +246,7 @@ fn start_opened(opened: Opened, journal: &Arc<Journal>, shard: Shard, mut home: 
     if let Some(publish) = publish {
         task.publish_to(publish);
     }
-    orders.serve(task, log_bytes, &pools);
+    orders.serve(task, rooms.journal.clone(), log_bytes, &pools);
     rooms
 }
 

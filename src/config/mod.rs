@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use lettre::message::Mailbox;
 use serde::Deserialize;
 use tracing_subscriber::filter::Targets;
@@ -18,7 +19,7 @@ use tracing_subscriber::filter::Targets;
 use crate::catalog::Plan;
 use values::{
     address, boolean, directory, integer, integer_seconds, log_filter, log_format, mailbox, milliseconds,
-    optional, origins, plan, seconds, smtp_tls, sync_mode,
+    networks, optional, origins, plan, seconds, smtp_tls, sync_mode,
 };
 
 use layers::Layers;
@@ -75,6 +76,8 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     #[serde(deserialize_with = "origins")]
     pub cors_origins: Vec<String>,
+    #[serde(deserialize_with = "networks")]
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// The files of a listener with TLS.

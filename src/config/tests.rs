@@ -81,6 +81,7 @@ fn flags_win_over_environment_over_file() {
             "TIDEWATCH_SERVER__CORS_ORIGINS",
             "https://a.example, http://localhost:3000",
         ),
+        ("TIDEWATCH_SERVER__TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
         ("TIDEWATCH_BIN", "somebody else's"),
     ]);
     let config = load(&flags, variables).unwrap();
@@ -93,6 +94,8 @@ fn flags_win_over_environment_over_file() {
         config.server.cors_origins,
         ["https://a.example", "http://localhost:3000"]
     );
+    let proxies = config.server.trusted_proxies.iter().map(ToString::to_string);
+    assert_eq!(proxies.collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
 }
 
 #[test]
@@ -121,6 +124,10 @@ fn wrong_keys_and_values_are_named_with_their_source() {
             "must be one of Free, Pro, Enterprise",
         ),
         ("[server]\ncors_origins = [\"*\"]", "server.cors_origins"),
+        (
+            "[server]\ntrusted_proxies = [\"10.0.0.0/33\"]",
+            "server.trusted_proxies (from config file test.toml) must list addresses and networks like 10.0.0.7",
+        ),
         ("[server", "not valid TOML"),
     ] {
         let error = from_file(text).unwrap_err();

@@ -2,10 +2,11 @@
 //! the key: it says what the value must be.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use lettre::message::Mailbox;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -158,6 +159,27 @@ pub fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
             "must list origins like https://app.example.com, without path or wildcard, not {wrong:?}"
         ))),
     }
+}
+
+/// Addresses and networks.
+pub fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let entries: Vec<String> = value(deserializer, "an array of strings", |value| {
+        let entries = value.as_array()?.iter();
+        entries
+            .map(|entry| entry.as_str().map(|text| text.trim().to_owned()))
+            .collect()
+    })?;
+    let network = |text: &String| {
+        let address = text
+            .parse()
+            .map(|address: IpAddr| IpNet::from(address.to_canonical()));
+        address.or_else(|_| text.parse::<IpNet>()).map_err(|_| {
+            D::Error::custom(format_args!(
+                "must list addresses and networks like 10.0.0.7 or 10.0.0.0/8, not {text:?}"
+            ))
+        })
+    };
+    entries.iter().map(network).collect()
 }
 
 fn is_origin(text: &str) -> bool {

@@ -27,14 +27,15 @@ pub fn authenticate(
     least: Role,
 ) -> Result<Caller, ServiceError> {
     let presented = presented(request)?;
+    let address = inside::address_of(request);
     let Admission {
         caller,
         renewed,
         call,
     } = match presented {
-        Presented::Key(key) => service.admit_key(key)?,
+        Presented::Key(key) => service.admit_key(key, address)?,
         Presented::Token(token) | Presented::Cookie(token) => {
-            service.admit_token(token, access.counts_bearer())?
+            service.admit_token(token, access.counts_bearer(), address)?
         }
         Presented::Nothing => return Err(nothing()),
     };

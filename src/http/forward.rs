@@ -152,8 +152,8 @@ async fn send(
             sent = sent.append_header((name.clone(), value.clone()));
         }
     }
-    if let Some(client) = request.peer_addr() {
-        sent = sent.insert_header((inside::CLIENT.clone(), client.ip().to_string()));
+    if let Some(client) = inside::address_of(request) {
+        sent = sent.insert_header((inside::CLIENT.clone(), client.to_string()));
     }
     if let Some(id) = id_of(request) {
         sent = sent.insert_header((inside::REQUEST_ID.clone(), id.to_string()));

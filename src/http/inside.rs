@@ -16,6 +16,7 @@ use log_store::Shard;
 use subtle::ConstantTimeEq;
 
 use super::auth;
+use super::proxies::client_behind;
 use super::server::request_id::RequestId;
 use crate::error::ServiceError;
 use crate::service::sessions::Client;
@@ -57,13 +58,16 @@ pub fn client_of(request: &HttpRequest) -> Client {
     }
 }
 
-/// The address of the client: the peer of its connection, wherever it has arrived. Forwarding headers of clients are
-/// ignored, because anybody can forge them.
-fn address_of(request: &HttpRequest) -> Option<IpAddr> {
+/// The address of the client, wherever the request has arrived: the peer of its connection, or whom the configured proxies
+/// name.
+pub fn address_of(request: &HttpRequest) -> Option<IpAddr> {
     if is_inside(request) {
         return request.headers().get(&CLIENT)?.to_str().ok()?.parse().ok();
     }
-    request.peer_addr().map(|peer| peer.ip())
+    let peer = request.peer_addr()?.ip();
+    let node = request.app_data::<Data<Node>>();
+    let trusted = node.map_or(&[][..], |node| &node.config.server.trusted_proxies);
+    Some(client_behind(trusted, peer, request.headers()))
 }
 
 /// The id that the node at which the request arrived has given it.

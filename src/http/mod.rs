@@ -16,6 +16,7 @@ mod inside;
 mod node_client;
 mod page_url;
 mod pieces;
+mod proxies;
 mod resources;
 mod respond;
 mod server;

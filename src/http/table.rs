@@ -8,9 +8,9 @@ use actix_web::{HttpResponse, Resource};
 use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
-    accounts, alert_history, alerts, analytics, annotations, backtest, boards, buckets, changes, cluster,
-    dashboard, data, data_deletion, evaluations, health, invitations, keys, members, metrics, operator,
-    organization, query, resets, sessions, shared, silences, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
+    cluster, dashboard, data, data_deletion, evaluations, health, invitations, keys, members, metrics,
+    operator, organization, query, resets, sessions, shared, silences, sources, webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -48,6 +48,7 @@ pub fn sections(operator: bool) -> Vec<Section> {
                 members::endpoints(),
                 invitations::endpoints(),
                 resets::endpoints(),
+                audit::endpoints(),
             ],
         ),
         section(

@@ -195,6 +195,7 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
         Stream::Answers => 4,
         Stream::Catalog => 5,
         Stream::Events => 6,
+        Stream::Audit => 7,
     };
     header
 }
@@ -208,7 +209,9 @@ pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
 /// never expire have the greatest time.
 pub(super) fn moment_ns(key: &EntryKey, payload: &[u8]) -> Option<i64> {
     match key.stream {
-        Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events => Some(key.at_ns),
+        Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events | Stream::Audit => {
+            Some(key.at_ns)
+        }
         Stream::Answers => payload.first_chunk().map(|first| i64::from_le_bytes(*first)),
         Stream::Catalog => Some(i64::MAX),
     }

@@ -1,6 +1,7 @@
 //! Authentication and authorization: who calls, and what the caller may access. The only place that returns 401, and
 //! 403 or 404 for a bucket or source that a request names.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::quota::Call;
@@ -17,6 +18,8 @@ pub struct Caller {
     /// The organization whose resources the caller may see.
     pub organization_id: ObjectId,
     pub credential: Credential,
+    /// The client's address, if it is known; for the audit.
+    pub address: Option<IpAddr>,
 }
 
 /// A caller and the outcome of counting its call.
@@ -192,7 +195,7 @@ impl Service {
     ///
     /// # Errors
     /// 401 when the key is unknown, deleted or expired.
-    pub fn admit_key(&self, presented: &[u8]) -> Result<Admission, ServiceError> {
+    pub fn admit_key(&self, presented: &[u8], address: Option<IpAddr>) -> Result<Admission, ServiceError> {
         let hash = keys::hash_of(presented);
         let now_ns = self.now_ns();
         self.catalog.read(|catalog| {
@@ -211,6 +214,7 @@ impl Service {
                     kind: key.kind,
                     bucket_id: key.bucket_id,
                 },
+                address,
             };
             // An evaluator that polls each minute must not use up the quota.
             let is_counted = key.kind != KeyType::Integration;
@@ -250,7 +254,12 @@ impl Service {
     ///
     /// # Errors
     /// 401 when the token is malformed, expired, older than the password, or of a session that has ended.
-    pub fn admit_token(&self, token: &str, is_counted: bool) -> Result<Admission, ServiceError> {
+    pub fn admit_token(
+        &self,
+        token: &str,
+        is_counted: bool,
+        address: Option<IpAddr>,
+    ) -> Result<Admission, ServiceError> {
         let now_ns = self.now_ns();
         let claims = self.tokens.verify(token, now_ns)?;
         let session = claims.session();
@@ -271,6 +280,7 @@ impl Service {
                     session,
                     role: user.role,
                 },
+                address,
             };
             Ok(Admission {
                 renewed,

@@ -98,7 +98,9 @@ impl Service {
         );
         let (user_id, token_session) = (user.id, Session::of(&session));
         user.sessions.push(session);
-        let _settled = decision.commit(Command::SignedUp { organization, user }).await?;
+        let auditor = self.auditor_of_user(organization_id, (user_id, &user.name), client.address);
+        let command = auditor.audited(Command::SignedUp { organization, user });
+        let _settled = decision.commit(command).await?;
         self.token_for(user_id, token_session)
     }
 
@@ -235,7 +237,7 @@ impl Service {
             password,
             session: Some(session),
         };
-        let _settled = decision.commit(changed).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(changed)).await?;
         self.token_for(user_id, token_session)
     }
 

@@ -81,7 +81,10 @@ impl Service {
             created_by: caller.actor_id(),
             updated_at_ns: now_ns,
         };
-        let _settled = decision.commit(Command::AnnotationCreated { annotation }).await?;
+        let command = self
+            .auditor(caller)
+            .audited(Command::AnnotationCreated { annotation });
+        let _settled = decision.commit(command).await?;
         self.annotation(caller, id)
     }
 
@@ -109,7 +112,7 @@ impl Service {
             settings,
             at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         self.annotation(caller, id)
     }
 
@@ -124,9 +127,8 @@ impl Service {
     ) -> Result<Arc<Annotation>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let annotation = self.annotation(caller, id)?;
-        let _settled = decision
-            .commit(Command::AnnotationDeleted { annotation_id: id })
-            .await?;
+        let command = Command::AnnotationDeleted { annotation_id: id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(annotation)
     }
 }

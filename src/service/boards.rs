@@ -81,7 +81,9 @@ impl Service {
             updated_at_ns: now_ns,
             shares: Vec::new(),
         };
-        let _settled = decision.commit(Command::BoardCreated { board }).await?;
+        let _settled = decision
+            .commit(self.auditor(caller).audited(Command::BoardCreated { board }))
+            .await?;
         self.board(caller, id)
     }
 
@@ -133,7 +135,7 @@ impl Service {
             settings,
             at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         self.board(caller, id)
     }
 
@@ -150,7 +152,8 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let board = self.board(caller, id)?;
         versions.check(&board)?;
-        let _settled = decision.commit(Command::BoardDeleted { board_id: id }).await?;
+        let command = Command::BoardDeleted { board_id: id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(board)
     }
 }

@@ -90,7 +90,9 @@ impl Service {
             retention_days,
             created_at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(Command::BucketCreated { bucket }).await?;
+        let _settled = decision
+            .commit(self.auditor(caller).audited(Command::BucketCreated { bucket }))
+            .await?;
         self.bucket(caller, id)
     }
 
@@ -188,6 +190,7 @@ impl Service {
             deliveries: new.deliveries,
             fan_out: new.fan_out,
         };
+        let command = self.auditor(caller).audited(command);
         let queued = self.deliveries.clone();
         let _settled = decision.commit_then(command, move || queued.queued(owed)).await?;
         self.bucket(caller, id)
@@ -215,7 +218,9 @@ impl Service {
             let sources: Vec<u32> = catalog.sources_of(id).map(|source| source.ordinal).collect();
             Ok::<_, ServiceError>((bucket, catalog.contents_of(id), sources))
         })?;
-        let command = Command::BucketDeleted { bucket_id: id };
+        let command = self
+            .auditor(caller)
+            .audited(Command::BucketDeleted { bucket_id: id });
         let (buckets, of) = (self.buckets.clone(), Arc::clone(&bucket));
         let deletion = async move { buckets.delete(&of, None, &sources, command).await };
         let (points, _) = decision.carry_out(deletion).await?;

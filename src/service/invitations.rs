@@ -101,7 +101,7 @@ impl Service {
             organization_id,
             invitation: invitation.clone(),
         };
-        let _settled = decision.commit(created).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(created)).await?;
         Ok(CreatedInvitation { invitation, token })
     }
 
@@ -121,7 +121,7 @@ impl Service {
             organization_id,
             invitation_id: id,
         };
-        let _settled = decision.commit(deleted).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(deleted)).await?;
         Ok(invitation)
     }
 
@@ -167,11 +167,12 @@ impl Service {
             )
         };
         let user_id = user.id;
+        let auditor = self.auditor_of_user(organization_id, (user_id, &user.name), client.address);
         let accepted = Command::InvitationAccepted {
             invitation_id: invitation.id,
             user,
         };
-        let settled = decision.commit(accepted).await?;
+        let settled = decision.commit(auditor.audited(accepted)).await?;
         if self.catalog.read(|catalog| catalog.user(user_id).is_none()) {
             drop(settled);
             self.give_up_email(&invitation.email).await;

@@ -89,7 +89,12 @@ impl Service {
             last_used_minute: LastUse::default(),
             calls: KeyCalls::default(),
         };
-        let _settled = decision.commit(Command::KeyCreated { key: key.clone() }).await?;
+        let _settled = decision
+            .commit(
+                self.auditor(caller)
+                    .audited(Command::KeyCreated { key: key.clone() }),
+            )
+            .await?;
         Ok(CreatedKey {
             key: Arc::new(key),
             text,
@@ -127,7 +132,7 @@ impl Service {
             shown_prefix: text[..SHOWN_CHARS].into(),
             former_until_ns: (overlap_seconds > 0).then_some(until_ns),
         };
-        let _settled = decision.commit(rotated).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(rotated)).await?;
         Ok(CreatedKey { key, text, bucket })
     }
 
@@ -157,7 +162,8 @@ impl Service {
     ) -> Result<Arc<Key>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let key = self.key(caller, bucket_id, key_id)?;
-        let _settled = decision.commit(Command::KeyDeleted { key_id }).await?;
+        let command = Command::KeyDeleted { key_id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(key)
     }
 

@@ -32,9 +32,8 @@ impl Service {
             return Ok(known);
         }
         self.check_owner_remains(&known)?;
-        let _settled = decision
-            .commit(Command::MemberRoleChanged { user_id, role })
-            .await?;
+        let command = Command::MemberRoleChanged { user_id, role };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         self.member(caller, user_id)
     }
 
@@ -46,7 +45,8 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let known = self.member(caller, user_id)?;
         self.check_owner_remains(&known)?;
-        let settled = decision.commit(Command::MemberRemoved { user_id }).await?;
+        let command = Command::MemberRemoved { user_id };
+        let settled = decision.commit(self.auditor(caller).audited(command)).await?;
         drop(settled);
         self.give_up_email(&known.email).await;
         Ok(known)

@@ -10,6 +10,7 @@ pub mod accounts;
 mod allowance;
 pub mod analytics;
 pub mod annotations;
+mod audit;
 pub mod backtest;
 pub mod boards;
 pub mod buckets;

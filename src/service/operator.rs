@@ -1,5 +1,6 @@
 //! Operations of the server's operator: list organizations and change their plans.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Service;
@@ -21,6 +22,7 @@ impl Service {
         &self,
         organization_id: ObjectId,
         plan: Plan,
+        address: Option<IpAddr>,
     ) -> Result<Arc<Organization>, ServiceError> {
         let decision = self.decisions.begin(organization_id).await;
         let known = self.organization(organization_id)?;
@@ -32,7 +34,8 @@ impl Service {
             plan,
             at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(command).await?;
+        let auditor = self.auditor_of_operator(organization_id, address);
+        let _settled = decision.commit(auditor.audited(command)).await?;
         self.organization(organization_id)
     }
 }

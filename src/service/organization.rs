@@ -51,7 +51,7 @@ impl Service {
             name: name.into(),
             at_ns,
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         self.organization(organization_id)
     }
 }

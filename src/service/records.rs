@@ -1,10 +1,10 @@
-//! Reads the ledger for its owners: the history of rules, and the deliveries of receivers.
+//! Reads the ledger for its owners: the history of rules, the deliveries of receivers, and the audit.
 
 use std::sync::Arc;
 
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, rule_for};
-use crate::catalog::{Body, Delivery, EntryKey, EventBody, EventName, HistoryEntry, Stream};
+use crate::catalog::{AuditEntry, Body, Delivery, EntryKey, EventBody, EventName, HistoryEntry, Stream};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ledger::{Content, View};
@@ -95,7 +95,7 @@ impl Service {
         })
     }
 
-    fn page_of<P: Clone, T>(
+    pub(super) fn page_of<P: Clone, T>(
         &self,
         view: &View<P>,
         stream: Stream,
@@ -123,6 +123,14 @@ fn history_entry_of(
     Content::Stored(payload): Content,
 ) -> Result<(EntryKey, HistoryEntry), ServiceError> {
     let entry = HistoryEntry::decode(&payload).map_err(ServiceError::internal)?;
+    Ok((key, entry))
+}
+
+pub(super) fn audit_entry_of(
+    key: EntryKey,
+    Content::Stored(payload): Content,
+) -> Result<(EntryKey, AuditEntry), ServiceError> {
+    let entry = AuditEntry::decode(&payload).map_err(ServiceError::internal)?;
     Ok((key, entry))
 }
 

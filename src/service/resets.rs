@@ -47,7 +47,8 @@ impl Service {
             hash: hash_of(token.as_bytes()),
             expires_at_ns,
         };
-        let _settled = decision.commit(Command::ResetCreated { user_id, reset }).await?;
+        let command = Command::ResetCreated { user_id, reset };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(CreatedReset { token, expires_at_ns })
     }
 
@@ -73,7 +74,8 @@ impl Service {
             password,
             session: Some(session),
         };
-        let _settled = decision.commit(changed).await?;
+        let auditor = self.auditor_of_user(user.organization_id, (user_id, &user.name), client.address);
+        let _settled = decision.commit(auditor.audited(changed)).await?;
         // Whoever has tried too often before may log in with the new password at once.
         self.resources.logins.succeeded(&user.email);
         self.token_for(user_id, token_session)

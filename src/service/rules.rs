@@ -83,7 +83,7 @@ impl Service {
         })?;
         let text_bytes = text_bytes::of_rule(&settings);
         self.admit_one_more(caller.organization_id, Countable::Rule, text_bytes)?;
-        let (id, alerts) = (self.next_id(), self.alerts.clone());
+        let (id, alerts, auditor) = (self.next_id(), self.alerts.clone(), self.auditor(caller));
         // No check inside the rules' actor: every change of the source waits for this decision.
         let change = move |_: Option<&Arc<Rule>>, now_ns| {
             let rule = NewRule {
@@ -92,7 +92,7 @@ impl Service {
                 settings,
                 created_at_ns: now_ns,
             };
-            Ok((writing(Command::RuleCreated { rule }), ()))
+            Ok((writing(auditor.audited(Command::RuleCreated { rule })), ()))
         };
         let creation = async move { alerts.change(id, change).await };
         let ((), _) = decision.carry_out(creation).await?;
@@ -146,7 +146,7 @@ impl Service {
         })?;
         // Verdicts may change the rule's state until the rules' actor has this, but its settings and its source only
         // change after this decision.
-        let alerts = self.alerts.clone();
+        let (alerts, auditor) = (self.alerts.clone(), self.auditor(caller));
         let change = move |rule: Option<&Arc<Rule>>, now_ns| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             let command = Command::RuleUpdated {
@@ -155,7 +155,7 @@ impl Service {
                 settings,
                 at_ns: now_ns,
             };
-            Ok((writing(command), ()))
+            Ok((writing(auditor.audited(command)), ()))
         };
         let changed = async move { alerts.change(rule_id, change).await };
         let ((), _) = decision.carry_out(changed).await?;
@@ -173,7 +173,7 @@ impl Service {
         note: Option<Box<str>>,
     ) -> Result<Arc<Rule>, ServiceError> {
         self.rule(caller, rule_id)?;
-        let by = caller.actor_id();
+        let (by, auditor) = (caller.actor_id(), self.auditor(caller));
         let acknowledge = move |rule: Option<&Arc<Rule>>, now_ns| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             match standing_of(rule, now_ns).map(|standing| standing.state) {
@@ -195,7 +195,7 @@ impl Service {
                 rule_id,
                 acknowledgement,
             };
-            Ok((writing(command), ()))
+            Ok((writing(auditor.audited(command)), ()))
         };
         self.alerts.change(rule_id, acknowledge).await?;
         self.rule(caller, rule_id)
@@ -207,11 +207,12 @@ impl Service {
     /// 404, 403; 403 for a write key if there is an evaluation block.
     pub async fn delete_rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
         self.changeable_rule(caller, rule_id)?;
-        let caller = *caller;
+        let (caller, auditor) = (*caller, self.auditor(caller));
         let deleted = self.alerts.change(rule_id, move |rule, _| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             check_may_change(&caller, rule)?;
-            Ok((writing(Command::RuleDeleted { rule_id }), Arc::clone(rule)))
+            let command = auditor.audited(Command::RuleDeleted { rule_id });
+            Ok((writing(command), Arc::clone(rule)))
         });
         deleted.await
     }

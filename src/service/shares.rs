@@ -112,7 +112,7 @@ impl Service {
             board_id,
             share: share.clone(),
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(CreatedShare { share, token })
     }
 
@@ -133,9 +133,8 @@ impl Service {
         let mut shares = board.shares_in_force(self.now_ns());
         let share = shares.find(|share| share.id == share_id);
         let share = share.ok_or_else(|| ServiceError::not_found("link"))?.clone();
-        let _settled = decision
-            .commit(Command::BoardUnshared { board_id, share_id })
-            .await?;
+        let command = Command::BoardUnshared { board_id, share_id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(share)
     }
 
@@ -154,6 +153,7 @@ impl Service {
         let caller = Caller {
             organization_id: board.organization_id,
             credential: Credential::Share { id },
+            address: None,
         };
         Ok(SharedBoard { caller, board })
     }

@@ -96,7 +96,7 @@ impl Service {
         let command = Command::SilenceCreated {
             silence: silence.clone(),
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(Arc::new(silence))
     }
 
@@ -107,9 +107,8 @@ impl Service {
     pub async fn delete_silence(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Silence>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let silence = self.silence(caller, id)?;
-        let _settled = decision
-            .commit(Command::SilenceDeleted { silence_id: id })
-            .await?;
+        let command = Command::SilenceDeleted { silence_id: id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(silence)
     }
 }

@@ -90,7 +90,9 @@ impl Service {
             settings,
             created_at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(Command::SourceCreated { source }).await?;
+        let _settled = decision
+            .commit(self.auditor(caller).audited(Command::SourceCreated { source }))
+            .await?;
         let (_, source) = self.find_source(caller, bucket_id, id)?;
         self.watch.look(id);
         Ok(SourceWithStats::at(source, SeriesStats::default(), self.now_ns()))
@@ -144,7 +146,7 @@ impl Service {
                     settings,
                     at_ns,
                 };
-                let _settled = decision.commit(command).await?;
+                let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
                 self.watch.look(source_id);
             }
         }
@@ -163,7 +165,7 @@ impl Service {
             let (bucket, source) = source_for(catalog, caller, bucket_id, source_id)?;
             Ok::<_, ServiceError>((bucket, source, catalog.rule_count_of_source(bucket_id, source_id)))
         })?;
-        let command = Command::SourceDeleted { source_id };
+        let command = self.auditor(caller).audited(Command::SourceDeleted { source_id });
         let (buckets, ordinal) = (self.buckets.clone(), source.ordinal);
         let deletion = async move { buckets.delete(&bucket, Some(ordinal), &[ordinal], command).await };
         let (points, _) = decision.carry_out(deletion).await?;

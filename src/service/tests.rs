@@ -129,6 +129,7 @@ impl World {
                 session: Session::of(&account.user.sessions[0]),
                 role: Role::Owner,
             },
+            address: None,
         };
         World {
             service,

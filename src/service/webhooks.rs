@@ -94,7 +94,9 @@ impl Service {
             created_at_ns: now_ns,
             updated_at_ns: now_ns,
         };
-        let _settled = decision.commit(Command::WebhookCreated { webhook }).await?;
+        let _settled = decision
+            .commit(self.auditor(caller).audited(Command::WebhookCreated { webhook }))
+            .await?;
         self.webhook(caller, id)
     }
 
@@ -127,7 +129,7 @@ impl Service {
             settings,
             at_ns: self.now_ns(),
         };
-        let _settled = decision.commit(command).await?;
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         self.webhook(caller, id)
     }
 
@@ -135,9 +137,8 @@ impl Service {
     pub async fn delete_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
-        let _settled = decision
-            .commit(Command::WebhookDeleted { webhook_id: id })
-            .await?;
+        let command = Command::WebhookDeleted { webhook_id: id };
+        let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
         Ok(webhook)
     }
 

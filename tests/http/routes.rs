@@ -149,11 +149,12 @@ pub const ROUTES: &[Route] = &[
         BEARER,
         200,
     ),
+    route("GET", "/api/organization/audit", None, ADMIN, 200),
     route("GET", "/api/organization", None, ADMIN, 200),
     route(
         "PATCH",
         "/api/organization",
-        Some(r#"{"name":"Tide Lab"}"#),
+        Some(r#"{"name":"Tide Laboratory"}"#),
         ADMIN,
         200,
     ),
@@ -391,7 +392,7 @@ pub const ROUTES: &[Route] = &[
     route(
         "PATCH",
         "/api/webhooks/{webhook}",
-        Some(r#"{"url":"https://hooks.invalid/tides"}"#),
+        Some(r#"{"events":["bucket.updated","alert.triggered"]}"#),
         ADMIN,
         200,
     ),

@@ -1,5 +1,6 @@
 //! Random commands for the snapshot test, from a seed.
 
+mod audit;
 mod boards;
 mod marks;
 mod people;
@@ -95,8 +96,11 @@ impl CommandGenerator {
 
     pub fn next(&mut self) -> Command {
         loop {
-            if let Some(command) = self.attempt() {
+            if let Some(command) = self.entry_alone() {
                 return command;
+            }
+            if let Some(command) = self.attempt() {
+                return self.perhaps_audited(command);
             }
         }
     }

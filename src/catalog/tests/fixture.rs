@@ -48,7 +48,7 @@ pub(super) fn one_of_each() -> Catalog {
 }
 
 /// Reads the file of this name; writes it first with these bytes if fixtures are to be written.
-fn file(name: &str, present: &[u8]) -> Vec<u8> {
+pub(super) fn file(name: &str, present: &[u8]) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(name);

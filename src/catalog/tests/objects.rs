@@ -151,10 +151,12 @@ fn name(command: &Command) -> &'static str {
         Command::DeliveriesQueued { .. } => "DeliveriesQueued",
         Command::AttemptMade { .. } => "AttemptMade",
         Command::DeliveriesCounted { .. } => "DeliveriesCounted",
+        Command::Audited { .. } => "Audited",
+        Command::PointsDeleted { .. } => "PointsDeleted",
     }
 }
 
-const COMMANDS: usize = 52;
+const COMMANDS: usize = 54;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

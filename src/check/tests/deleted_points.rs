@@ -61,9 +61,9 @@ fn directory() -> SimDisk {
         ingest(rooms, 1).await;
         rooms.checkpointer.checkpoint().await.unwrap();
         ingest(rooms, 2).await;
-        let of_second = rooms.checkpointer.delete_points(1, Arc::new(SecondSource));
+        let of_second = rooms.checkpointer.delete_points(1, Arc::new(SecondSource), None);
         assert_eq!(of_second.await.unwrap(), 2 * u64::from(POINTS));
-        let first = rooms.checkpointer.delete_points(1, Arc::new(Chosen)).await;
+        let first = rooms.checkpointer.delete_points(1, Arc::new(Chosen), None).await;
         assert_eq!(first.unwrap(), 2 * DELETED_SECONDS as u64);
         ingest(rooms, 3).await;
         rooms.checkpointer.close().await.unwrap();

@@ -138,7 +138,12 @@ impl RunningRooms {
         self.on_thread(|task| {
             task.checkpoint()?;
             let (done, mut answer) = oneshot::channel();
-            let order = DeletionOrder { bucket, filter, done };
+            let order = DeletionOrder {
+                bucket,
+                filter,
+                record: None,
+                done,
+            };
             let Some(job) = task.begin_deletion(order) else {
                 return answer.try_recv().expect("the reason is sent");
             };

@@ -134,11 +134,18 @@ fn an_object_store_that_fails_is_an_error_of_that_read_only() {
     let (bytes, file) = world.file("object", 10 * EXTENT);
     world.objects.fail_at_random(first, 4);
     let mut rng = Rng::with_seed(first);
-    let mut failed = 0;
-    for _ in 0..600 {
+    let (mut failed, mut succeeded) = (0, 0);
+    // How many reads make a request depends on when the cache has kept what earlier ones got.
+    for _ in 0..100_000 {
+        if failed >= 10 && succeeded >= 100 {
+            break;
+        }
         let range = random_range(&mut rng, bytes.len());
         match file.read(range.clone()) {
-            Ok(read) => assert_eq!(*read, bytes[range]),
+            Ok(read) => {
+                assert_eq!(*read, bytes[range]);
+                succeeded += 1;
+            }
             Err(error) => {
                 assert!(is_unavailable(&error), "{error:?}");
                 assert!(
@@ -150,7 +157,10 @@ fn an_object_store_that_fails_is_an_error_of_that_read_only() {
             }
         }
     }
-    assert!((10..500).contains(&failed), "{failed} reads failed");
+    assert!(
+        failed >= 10 && succeeded >= 100,
+        "{failed} reads failed, {succeeded} succeeded"
+    );
     world.objects.set_faults(|| Fault::None);
     assert_eq!(*file.read(0..bytes.len()).unwrap(), bytes, "and it recovers");
 }

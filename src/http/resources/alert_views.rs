@@ -7,9 +7,9 @@ use super::query_members::FillValue;
 use super::views::{Resource, view};
 use crate::catalog::{
     Acknowledgement, Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState,
-    RuleStatus,
+    RuleStatus, json_number,
 };
-use crate::http::shape::{Mode, OperatorDoc, RuleStateDoc, shown_number};
+use crate::http::shape::{Mode, OperatorDoc, RuleStateDoc};
 use crate::ids::ObjectId;
 use crate::service::evaluations::{acknowledgement_of, overdue_since_ns, standing_of};
 use crate::service::query::Aggregation;
@@ -42,7 +42,7 @@ view! {
         status: RuleStatus = settings.status,
         /// Stored and returned, but has no effect.
         #[schema(value_type = f64)]
-        cooldown_minutes: Value = shown_number(settings.cooldown_minutes),
+        cooldown_minutes: Value = json_number(settings.cooldown_minutes),
         /// How external evaluators evaluate the rule.
         evaluation: Option<EvaluationView<'a>> = settings.evaluation.as_ref().map(EvaluationView::of),
         /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
@@ -94,10 +94,10 @@ view! {
         kind?: &'a str = evaluation.kind.as_deref(),
         /// Interval between evaluations, in seconds.
         #[schema(value_type = f64)]
-        interval_seconds: Value = shown_number(evaluation.interval_seconds),
+        interval_seconds: Value = json_number(evaluation.interval_seconds),
         /// Length of the time window to evaluate, in seconds.
         #[schema(value_type = f64)]
-        window_seconds: Value = shown_number(evaluation.window_seconds),
+        window_seconds: Value = json_number(evaluation.window_seconds),
         /// Inputs of the evaluation, 1 to 10.
         inputs: Vec<InputView<'a>> = evaluation.inputs.iter().map(InputView::of).collect(),
         /// Parameters passed to the evaluator.
@@ -105,7 +105,7 @@ view! {
         parameters: Value = parameters(evaluation),
         /// Time after `not_met` until the rule is armed again, in seconds.
         #[schema(value_type = f64)]
-        dwell_seconds: Value = shown_number(evaluation.dwell_seconds),
+        dwell_seconds: Value = json_number(evaluation.dwell_seconds),
     }
 }
 
@@ -126,7 +126,7 @@ view! {
         group_by?: &'a str = input.grouping.as_ref().map(|(_, unit)| &**unit),
         /// Overrides the window of the rule, in seconds.
         #[schema(value_type = Option<f64>)]
-        window_seconds?: Value = input.window_seconds.map(shown_number),
+        window_seconds?: Value = input.window_seconds.map(json_number),
         /// What stands in steps without values.
         #[schema(value_type = Option<FillValue>)]
         fill?: Value = input.fill.as_ref().map(shown),
@@ -166,7 +166,7 @@ pub fn parameters(evaluation: &Evaluation) -> Value {
 /// A parameter as the client sent it.
 pub fn shown(parameter: &Parameter) -> Value {
     match parameter {
-        Parameter::Number(value) => shown_number(*value),
+        Parameter::Number(value) => json_number(*value),
         Parameter::Boolean(value) => json!(value),
         Parameter::Text(text) => json!(text),
     }

@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 
 use super::organization::PlanView;
 use super::views::{NamedView, view};
-use crate::catalog::Rule;
+use crate::catalog::{Rule, json_number};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Call, Endpoint, Reader, Written, get};
 use crate::http::respond;
-use crate::http::shape::shown_number;
 use crate::ids::ObjectId;
 use crate::service::analytics::{BucketAnalytics, Overview, Period, SourceAnalytics};
 use crate::timestamp::Timestamp;
@@ -51,7 +50,7 @@ view! {
         data_points_in_period: u64 = analytics.points_in_period,
         /// `dataPointsInPeriod` divided by the number of days in the period.
         #[schema(value_type = f64)]
-        avg_data_points_per_day: Value = shown_number(analytics.points_per_day()),
+        avg_data_points_per_day: Value = json_number(analytics.points_per_day()),
         /// Number of data sources.
         data_sources: usize = analytics.sources.len(),
         /// Number of alert rules with status `active`.
@@ -176,7 +175,7 @@ view! {
         api_calls_limit: Option<u64> = overview.organization.plan.limits().calls_max,
         /// Share of the limit in percent, rounded to two decimals; null when unlimited.
         #[schema(value_type = Option<f64>)]
-        api_calls_percentage: Option<Value> = overview.calls_percentage().map(shown_number),
+        api_calls_percentage: Option<Value> = overview.calls_percentage().map(json_number),
         /// Bytes on disk of the organization's points, histories and deliveries.
         storage_used_bytes: u64 = overview.storage_bytes,
         /// Human-readable form of `storageUsedBytes`; 1 KB is 1,000 bytes.
@@ -230,7 +229,7 @@ async fn overview(call: Call<Admin>) -> Result<Written<OverviewAnswer<'static>>,
 fn by_field(analytics: &SourceAnalytics, value: impl Fn(usize) -> f64) -> Map<String, Value> {
     let fields = analytics.values.iter().enumerate();
     fields
-        .map(|(index, (name, _))| (name.to_string(), shown_number(value(index))))
+        .map(|(index, (name, _))| (name.to_string(), json_number(value(index))))
         .collect()
 }
 

@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 
 use super::panel_query::PanelQuery;
 use super::views::{Resource, view};
-use crate::catalog::{Board, BoardRange, BoardSettings, Level, Panel, PanelKind, Share, Threshold, Variable};
-use crate::http::shape::shown_number;
+use crate::catalog::{
+    Board, BoardRange, BoardSettings, Level, Panel, PanelKind, Share, Threshold, Variable, json_number,
+};
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
@@ -133,7 +134,7 @@ view! {
     pub struct ThresholdView of(threshold: &Threshold) {
         /// The least value of the level.
         #[schema(value_type = f64)]
-        value: Value = shown_number(threshold.value),
+        value: Value = json_number(threshold.value),
         /// The level.
         level: Level = threshold.level,
     }

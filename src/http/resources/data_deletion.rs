@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::query_body::{FiltersBody, MetadataFilter, start_is_before_end};
 use super::value_filters::ValueFilters;
 use super::views::view;
-use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, post};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, Unread, post};
 use crate::http::server::request_context::lift_deadline;
 use crate::http::shape::{List, Moment, Object, Rule, body};
 use crate::ids::ObjectId;
@@ -65,14 +65,15 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![post("/api/data/delete", "deletePoints", delete_points)]
 }
 
-async fn delete_points(call: Call<Admin, (), DeletionBody>) -> Reply<DeletionAnswer> {
+async fn delete_points(call: Call<Admin, (), Unread<DeletionBody>>) -> Reply<DeletionAnswer> {
     lift_deadline(&call.request);
-    let is_dry_run = call.body.dry_run.unwrap_or(false);
-    let filters = FiltersBody::from(call.body.filters);
-    let input = filters.into_input(call.body.bucket_id);
+    let body = call.body.read()?;
+    let is_dry_run = body.dry_run.unwrap_or(false);
+    let input = FiltersBody::from(body.filters).into_input(body.bucket_id);
+    let sent = call.body.json["filters"].clone();
     let points = call
         .service
-        .delete_points(&call.caller, input, is_dry_run)
+        .delete_points(&call.caller, input, sent, is_dry_run)
         .await?;
     Answer::of(&DeletionAnswer::of(points, is_dry_run))
 }

@@ -6,6 +6,7 @@ pub mod alert_views;
 pub mod alerts;
 pub mod analytics;
 pub mod annotations;
+pub mod audit;
 pub mod backtest;
 mod backtest_body;
 pub mod board_body;

@@ -12,6 +12,7 @@ use crate::catalog::Plan;
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::endpoint::{Answer, Call, Endpoint, OperatorToken, Pagination, Reply, get, patch};
 use crate::http::forward::ask;
+use crate::http::inside::client_of;
 use crate::http::shape::body;
 use crate::ids::ObjectId;
 use crate::service::page::{Page, PageRequest};
@@ -91,14 +92,15 @@ async fn gather(
 
 async fn change_plan(call: Call<OperatorToken, ObjectId, PlanBody>) -> Reply<One<OrganizationView<'static>>> {
     let (id, plan) = (call.params, call.body.plan);
+    let address = client_of(&call.request).address;
     if let Some(shard) = &call.service.shard {
-        let organization = shard.change_plan(id, plan).await?;
+        let organization = shard.change_plan(id, plan, address).await?;
         return Answer::changed("plan changed", OrganizationView::of(&organization));
     }
     let node = &call.service.node;
     for shard in node.all_shards() {
         match node.locate(shard, Instant::now() + LOCATE_WITHIN).await? {
-            Location::Here(shard) => match shard.change_plan(id, plan).await {
+            Location::Here(shard) => match shard.change_plan(id, plan, address).await {
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 changed => return Answer::changed("plan changed", OrganizationView::of(&*changed?)),
             },

@@ -7,13 +7,11 @@ use serde_json::Value;
 
 use super::views::{Many, One, Resource, view};
 use crate::catalog::{
-    self, Event, FormatName, RetryConfig, Webhook, WebhookFormat, WebhookSettings, WebhookStatus,
+    self, Event, FormatName, RetryConfig, Webhook, WebhookFormat, WebhookSettings, WebhookStatus, json_number,
 };
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
-use crate::http::shape::{
-    DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Text, Trimmed, Url, body, shown_number,
-};
+use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Text, Trimmed, Url, body};
 use crate::ids::ObjectId;
 use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX, ROUTING_KEY_CHARS_MAX, TEMPLATE_CHARS_MAX};
 use crate::service::page::PageRequest;
@@ -77,7 +75,7 @@ view! {
         max_retries: u8 = retry.max_retries,
         /// Base of the exponential backoff: retry n follows after this to the power of n − 1 seconds.
         #[schema(value_type = f64)]
-        backoff_multiplier: Value = shown_number(retry.backoff_multiplier),
+        backoff_multiplier: Value = json_number(retry.backoff_multiplier),
     }
 }
 

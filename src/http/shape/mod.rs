@@ -20,7 +20,7 @@ use crate::error::{Detail, ServiceError};
 use crate::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, URL_CHARS_MAX};
 
 pub use list::{List, Patch};
-pub use number::{Finite, Integer, Number, shown_number};
+pub use number::{Finite, Integer, Number};
 pub use rule::Rule;
 pub use schema::Fields;
 pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, email};

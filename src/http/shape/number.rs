@@ -78,17 +78,6 @@ fn found(value: &Value) -> String {
     }
 }
 
-/// Formats a number as the API does: an integral one without a fraction.
-pub fn shown_number(value: f64) -> Value {
-    /// Up to this value a double represents every integer exactly.
-    const INTEGERS_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= INTEGERS_EXACT_MAX {
-        Value::from(value as i64)
-    } else {
-        Value::from(value)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::query::count_matching;
 use engine::{EngineError, MergeError, PointFilter, RowFilters};
+use serde_json::Value;
 
 use super::plan::{Plan, QuerySources, Tests, select};
 use super::{QueryInput, Service};
@@ -28,7 +29,7 @@ struct Selected {
 
 impl Service {
     /// Deletes the points that the filters select, from everything that counts or returns points; returns their number.
-    /// With `is_dry_run`, only counts them.
+    /// With `is_dry_run`, only counts them. `filters`: as they were sent, for the audit.
     ///
     /// # Errors
     /// 404, 403; 400 for faults that depend on the sources; 503.
@@ -36,6 +37,7 @@ impl Service {
         &self,
         caller: &Caller,
         input: QueryInput,
+        filters: Value,
         is_dry_run: bool,
     ) -> Result<u64, ServiceError> {
         let (bucket, sources) = self.catalog.read(|catalog| select(catalog, caller, &input))?;
@@ -74,7 +76,12 @@ impl Service {
         // Says why if the bucket is set apart; starts its actor if it has none.
         self.buckets.handle(&selected.plan.bucket)?;
         let ordinal = selected.plan.bucket.ordinal;
-        let deleted = self.checkpointer.delete_points(ordinal, selected).await;
+        let (auditor, bucket) = (self.auditor(caller), Arc::clone(&selected.plan.bucket));
+        let record = move |points| auditor.points_deleted(&bucket, &filters, points);
+        let deleted = self
+            .checkpointer
+            .delete_points(ordinal, selected, Some(Box::new(record)))
+            .await;
         deleted.map_err(|error| self.buckets.damaged().explain(error.into()))
     }
 }

@@ -67,12 +67,12 @@ fn is_of_bucket(caller: &Caller) -> bool {
 }
 
 /// Whether a successful request uses up its objects.
-fn uses_up(route: &Route) -> bool {
+pub fn uses_up(route: &Route) -> bool {
     route.method == "DELETE" || route.path.ends_with("/verdict")
 }
 
 /// Creates the objects that a successful request may use up.
-fn disposable_ids(scene: &Scene, route: &Route) -> Ids {
+pub fn disposable_ids(scene: &Scene, route: &Route) -> Ids {
     let mut ids = scene.ids(IdOwner::Own);
     let name = format!("expendable {}", fastrand::u64(..));
     if route.path.ends_with("{organizationKey}") {

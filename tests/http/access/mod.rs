@@ -1,6 +1,7 @@
 //! Chapter 2: accounts, organizations, keys, plans; the permissions of callers and refusals.
 
 mod accounts;
+mod audit;
 mod bucket_keys;
 mod callers;
 mod cookie;

@@ -23,6 +23,7 @@ const OF_VIEWERS: &[&str] = &[
 ];
 
 const OF_OWNERS: &[&str] = &[
+    "GET /api/organization/audit",
     "PATCH /api/organization",
     "POST /api/organization/keys",
     "DELETE /api/organization/keys/{organizationKey}",
