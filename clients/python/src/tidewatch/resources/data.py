@@ -1,0 +1,153 @@
+"""Points: sending, asking and deleting them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
+
+from tidewatch import _frames
+from tidewatch._call import Call, given, member, path, post, whole
+from tidewatch._resource import Async, M, Resource, Sync, endpoint, streaming
+from tidewatch.models.common import Measurement, Time
+from tidewatch.models.data import (
+    ColumnsAnswer,
+    Deletion,
+    DeletionFilters,
+    Entry,
+    Inserted,
+    Point,
+    Query,
+    QueryAnswer,
+    Row,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from tidewatch._transport import Stream
+
+# The service's largest page of rows.
+PAGE_ROWS = 10_000
+
+
+class Data(Resource[M]):
+    """Points of buckets."""
+
+    @endpoint
+    def insert(
+        self,
+        bucket_id: str,
+        data_source_id: str,
+        values: Mapping[str, Measurement],
+        *,
+        timestamp: Time | None = None,
+        metadata: Mapping[str, object] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Point]:
+        """`POST /api/data`: one point, durable when this returns.
+
+        It has an idempotency key of its own unless one is given, so that sending it again stores it once.
+        """
+        body = given(
+            bucket_id=bucket_id, data_source_id=data_source_id, timestamp=timestamp, values=values, metadata=metadata
+        )
+        call: Call[Point] = post(path("data"), body, member("dataPoint"), repeatable=True)
+        return call.with_header("Idempotency-Key", idempotency_key or new_idempotency_key())
+
+    @endpoint
+    def insert_batch(
+        self, bucket_id: str, entries: Sequence[Entry], *, idempotency_key: str | None = None
+    ) -> Call[Inserted]:
+        """`POST /api/data/batch`: 1 to 1000 points, 10,485,760 bytes at most, durable when this returns.
+
+        A fault of an entry does not stop the others: `errors` names each. If all fail, this raises a
+        `ValidationError` whose `body` has `errors`. The idempotency key is as for `insert`. See `Writer` for streams.
+        """
+        body = given(bucket_id=bucket_id, data_points=list(entries))
+        call: Call[Inserted] = post(path("data", "batch"), body, whole, repeatable=True)
+        return call.with_header("Idempotency-Key", idempotency_key or new_idempotency_key())
+
+    @endpoint
+    def query(self, query: Query) -> Call[QueryAnswer]:
+        """`POST /api/data/query`: one page of rows."""
+        return post(path("data", "query"), query, whole, repeatable=True)
+
+    @endpoint
+    def columns(self, query: Query) -> Call[ColumnsAnswer]:
+        """`POST /api/data/query` with `layout: "columns"`: one page, as an array for each field."""
+        return post(path("data", "query"), {**query, "layout": "columns"}, whole, repeatable=True)
+
+    @streaming
+    def rows(self, query: Query) -> Stream[Row]:
+        """Iterates over the rows of all pages; with a `limit`, of that many rows."""
+        left = query.get("limit")
+        current = query
+        while True:
+            size = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
+            answer = yield post(path("data", "query"), {**current, "limit": size}, whole, repeatable=True)
+            yield answer["data"]
+            left = None if left is None else left - len(answer["data"])
+            following = next_page(current, answer["metadata"])
+            if following is None or left == 0:
+                return
+            current = following
+
+    @overload
+    def query_frame(
+        self: Data[Sync], query: Query, library: Literal["pandas"] = ..., *, rows_max: int = ...
+    ) -> pd.DataFrame: ...
+    @overload
+    def query_frame(
+        self: Data[Sync], query: Query, library: Literal["polars"], *, rows_max: int = ...
+    ) -> pl.DataFrame: ...
+    @overload
+    def query_frame(
+        self: Data[Async], query: Query, library: Literal["pandas"] = ..., *, rows_max: int = ...
+    ) -> Awaitable[pd.DataFrame]: ...
+    @overload
+    def query_frame(
+        self: Data[Async], query: Query, library: Literal["polars"], *, rows_max: int = ...
+    ) -> Awaitable[pl.DataFrame]: ...
+    def query_frame(
+        self, query: Query, library: Literal["pandas", "polars"] = "pandas", *, rows_max: int = 1_000_000
+    ) -> Any:
+        """All rows of a query as a frame of pandas or Polars; with a `limit`, that many rows.
+
+        Columns are `timestamp` (nanoseconds, in the query's `timezone` or UTC), `dataSourceId`, of points `_id`, the
+        fields and expressions, and of points `metadata` (JSON text). With several aggregations, a column for each:
+        `field.aggregation`. What stands behind averages of a downsampled answer is `field.min`, `field.max` and
+        `field.count`, and what `compare` adds is `previous.field`. A field with the name of one of these columns is
+        `values.<name>`.
+
+        Raises:
+            RowLimitError: there are more than `rows_max` rows. Ask for groups or a shorter range, or raise it.
+            ImportError: the library is not installed; `pip install tidewatch[pandas]` or `tidewatch[polars]`.
+        """
+        frame = _frames.library_of(library)
+        return self._transport.run(_frames.read(query, frame, rows_max, PAGE_ROWS))
+
+    @endpoint
+    def delete(self, bucket_id: str, filters: DeletionFilters, *, dry_run: bool | None = None) -> Call[Deletion]:
+        """`POST /api/data/delete`: deletes the points that match every filter; with `dry_run`, only counts them."""
+        body = given(bucket_id=bucket_id, filters=filters, dry_run=dry_run)
+        return post(path("data", "delete"), body, whole, repeatable=bool(dry_run))
+
+
+def next_page(query: Query, metadata: Mapping[str, Any]) -> Query | None:
+    """The query for what follows a page, or `None` behind the last one. Raw rows go on by cursor, groups by offset."""
+    if not metadata["hasMore"] or metadata["count"] == 0:
+        return None
+    following = cast("Query", dict(query))
+    if "nextCursor" in metadata:
+        following.pop("offset", None)
+        following["cursor"] = metadata["nextCursor"]
+    else:
+        following["offset"] = (query.get("offset") or 0) + metadata["count"]
+    return following
+
+
+def new_idempotency_key() -> str:
+    """A key that no other request has."""
+    return uuid.uuid4().hex
