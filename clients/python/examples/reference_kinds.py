@@ -77,10 +77,11 @@ def change(series: Series, parameters: Parameters) -> Finding:
     if (direction, origin) in {("increase", "max"), ("decrease", "min")}:
         raise InvalidParameterError("nothing lies above the max or below the min")
     rows = series.numbers
-    if len(rows) < 2:
+    if len(rows) <= 1:
         return undecided("one number alone shows no change" if rows else series.lacks("number"))
-    choose = {"first": lambda rows, **_: rows[0], "min": min, "max": max}[origin]
-    reference, last = choose(rows, key=lambda row: row.value), rows[-1]
+    first, last = rows[0], rows[-1]
+    least, greatest = min(rows, key=lambda row: row.value), max(rows, key=lambda row: row.value)
+    reference = {"first": first, "min": least, "max": greatest}[origin]
     amount = last.value - reference.value
     if percent and amount:
         if reference.value == 0:
@@ -97,8 +98,8 @@ def change(series: Series, parameters: Parameters) -> Finding:
 def absence(series: Series, parameters: Parameters) -> Finding:
     """The newest row is older than a gap, or there is none."""
     gap_max = parameters.positive("maxGapSeconds", None)
-    if series.start is None or series.end is None:
-        return undecided("the query has no time range")
+    assert series.start is not None  # the service gives every window both bounds
+    assert series.end is not None
     length = (series.end - series.start).total_seconds()
     if not series.present:
         if gap_max is not None and length < gap_max:

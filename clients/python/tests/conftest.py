@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
-from recording import RecordingTransport, Routes
 from serving import OPERATOR_TOKEN, Server
 
 from tidewatch import Client, Retry
 
+pytest_plugins = ["checking"]
 PASSWORD = "correct horse battery"
 _numbers = itertools.count()
 
@@ -39,12 +38,6 @@ def server(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     assert server.stop() == []
 
 
-@pytest.fixture(scope="session")
-def routes() -> Routes:
-    """The routes that the tests have called."""
-    return Routes()
-
-
 @dataclass(frozen=True)
 class Account:
     """A new organization, its owner and an admin key."""
@@ -58,17 +51,13 @@ class Account:
 
 
 @pytest.fixture
-def account(server: Server, routes: Routes) -> Iterator[Account]:
+def account(server: Server) -> Iterator[Account]:
     email = f"person{next(_numbers)}@example.com"
-
-    def recorded() -> httpx.BaseTransport:
-        return RecordingTransport(routes)
-
-    with Client(server.url, transport=recorded()) as anyone:
+    with Client(server.url) as anyone:
         token = anyone.auth.signup(email, PASSWORD, "Ada")["token"]
-    with Client(server.url, token=token, transport=recorded()) as owner:
+    with Client(server.url, token=token) as owner:
         key = owner.organization.keys.create("tests", "admin")["key"]
-        with Client(server.url, key=key, transport=recorded(), retry=Retry(attempts_max=1)) as client:
+        with Client(server.url, key=key, retry=Retry(attempts_max=1)) as client:
             yield Account(server.url, email, token, key, client, owner)
 
 
@@ -91,6 +80,6 @@ def source(client: Client, bucket: str) -> str:
 
 
 @pytest.fixture
-def operator_client(server: Server, routes: Routes) -> Iterator[Client]:
-    with Client(server.url, token=OPERATOR_TOKEN, transport=RecordingTransport(routes)) as client:
+def operator_client(server: Server) -> Iterator[Client]:
+    with Client(server.url, token=OPERATOR_TOKEN) as client:
         yield client

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 OPERATOR_TOKEN = "operator-of-this-test-operator-of-this-test"
@@ -32,6 +33,7 @@ class Server:
             "TIDEWATCH_WEBHOOKS__ALLOW_PRIVATE_NETWORKS": "true",
         }
         self._process: subprocess.Popen[str] | None = None
+        self._drain: threading.Thread | None = None
 
     def start(self) -> None:
         """Returns when it listens. What it logs until then is read from a pipe, the rest goes to a file."""
@@ -50,27 +52,33 @@ class Server:
                     break
             else:
                 raise AssertionError(f"the server did not start:\n{self._log.read_text()}")
-        drain(self._process, self._log)
+        self._drain = drain(self._process, self._log)
+
+    def _join(self) -> None:
+        """The pipe ends with the process."""
+        if self._drain is not None:
+            self._drain.join()
 
     def kill(self) -> None:
         """As `kill -9`."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        self._join()
 
     def stop(self) -> list[str]:
         """Stops it; the faults in its log and its exit status."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(timeout=START_SECONDS)
+        self._join()
         faults = [] if code == 0 else [f"the server ended with {code}"]
         lines = self._log.read_text(errors="replace").splitlines()
         return faults + [line for line in lines if "panic" in line or " ERROR " in line]
 
 
-def drain(process: subprocess.Popen[str], log: Path) -> None:
+def drain(process: subprocess.Popen[str], log: Path) -> threading.Thread:
     """Goes on to write the process's output to the log, so that it never waits for a reader."""
-    import threading
 
     def copy() -> None:
         assert process.stdout is not None
@@ -79,4 +87,6 @@ def drain(process: subprocess.Popen[str], log: Path) -> None:
                 file.write(line)
                 file.flush()
 
-    threading.Thread(target=copy, daemon=True).start()
+    thread = threading.Thread(target=copy, daemon=True)
+    thread.start()
+    return thread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from tidewatch.models.common import Time
+from tidewatch.models.common import Pagination, Time
 from tidewatch.models.data import QueryAnswer
 from tidewatch.models.rules import Outcome, RuleState, RuleStatus
 
@@ -120,6 +120,7 @@ class SharedRules(TypedDict):
     """The answer to a panel of rules."""
 
     alertRules: list[SharedRule]
+    pagination: Pagination
 
 
 # What a panel of a shared board answers: that of its query, or the rules of a bucket.

@@ -15,7 +15,7 @@ class Health(TypedDict):
 
     status: Literal["ok", "ready"]
     setApart: NotRequired[list[str]]
-    damagedBlocks: int | None
+    damagedBlocks: NotRequired[int]
 
 
 class Node(TypedDict):

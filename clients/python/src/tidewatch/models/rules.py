@@ -111,7 +111,7 @@ class HistoryEntry(TypedDict):
     state: EvaluationState
     evidence: dict[str, object] | None
     keyId: str
-    silenceId: str | None
+    silenceId: NotRequired[str | None]
 
 
 class DueInput(TypedDict):
