@@ -83,3 +83,7 @@ def source(client: Client, bucket: str) -> str:
 def operator_client(server: Server) -> Iterator[Client]:
     with Client(server.url, token=OPERATOR_TOKEN) as client:
         yield client
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.name == "test_every_method_is_used_by_a_test")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pandas as pd
@@ -14,12 +15,15 @@ from conftest import Account
 from tidewatch import AsyncClient, Client, RowLimitError
 from tidewatch.models.data import Entry, Query
 
+# A batch takes points of the last 30 days.
+START = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=5)
 TIMES = ["2026-06-01T22:30:00Z", "2026-06-01T23:30:00.123456789Z", "2026-06-02T00:30:00.5Z"]
 
 
 @pytest.fixture
 def filled(client: Client, bucket: str, source: str) -> str:
-    """A bucket with three points, of which the second lacks two fields."""
+    """A bucket with three points, of which the second lacks two fields. It keeps them for a century."""
+    client.buckets.update(bucket, retention_days=36_500)
     entries: list[Entry] = [
         {"dataSourceId": source, "timestamp": TIMES[0], "values": {"level": 1, "open": True, "mode": "auto"}},
         {"dataSourceId": source, "timestamp": TIMES[1], "values": {"level": 2.5}, "metadata": {"shift": "early"}},
@@ -35,7 +39,7 @@ def filled(client: Client, bucket: str, source: str) -> str:
 
 def test_points_as_pandas(client: Client, filled: str, source: str) -> None:
     frame = client.data.query_frame({"bucketId": filled})
-    assert list(frame.columns) == ["timestamp", "dataSourceId", "_id", "level", "mode", "open", "metadata"]
+    assert list(frame.columns) == ["timestamp", "dataSourceId", "_id", "level", "open", "mode", "metadata"]
     assert str(frame["timestamp"].dtype) == "datetime64[ns, UTC]"
     assert frame["timestamp"].tolist() == [pd.Timestamp(time) for time in TIMES]
     assert [str(frame[name].dtype) for name in ("level", "open", "mode")] == ["float64", "boolean", "string"]
@@ -94,8 +98,7 @@ def test_one_aggregation_keeps_the_names_of_fields(client: Client, filled: str) 
 
 def test_averages_have_their_statistics(client: Client, bucket: str, source: str) -> None:
     entries: list[Entry] = [
-        {"dataSourceId": source, "timestamp": f"2026-11-01T{i // 60:02}:{i % 60:02}:00Z", "values": {"level": i}}
-        for i in range(900)
+        {"dataSourceId": source, "timestamp": START + timedelta(minutes=i), "values": {"level": i}} for i in range(900)
     ]
     client.data.insert_batch(bucket, entries)
     frame = client.data.query_frame({"bucketId": bucket, "maxPoints": 100})
@@ -108,13 +111,12 @@ def test_averages_have_their_statistics(client: Client, bucket: str, source: str
 def test_all_pages_are_in_a_frame(client: Client, bucket: str, source: str) -> None:
     for start in range(0, 12_000, 1000):
         entries: list[Entry] = [
-            {"dataSourceId": source, "timestamp": f"2026-11-20T{i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}Z"}
-            | {"values": {"level": i}}  # type: ignore[misc]
+            {"dataSourceId": source, "timestamp": START + timedelta(seconds=i), "values": {"level": i}}
             for i in range(start, start + 1000)
         ]
         client.data.insert_batch(bucket, entries)
     # A field that the first page does not have.
-    client.data.insert(bucket, source, {"mode": "last"}, timestamp="2026-11-21T00:00:00Z")
+    client.data.insert(bucket, source, {"mode": "last"}, timestamp=START + timedelta(days=1))
     query: Query = {"bucketId": bucket, "downsampling": False}
     frame = client.data.query_frame(query)
     assert len(frame) == 12_001
@@ -142,8 +144,8 @@ def test_fields_with_names_of_columns(client: Client, bucket: str) -> None:
 
 def test_fields_of_several_types_are_json_text(client: Client, bucket: str, source: str) -> None:
     other = client.sources(bucket).create("other", {"level": {"type": "string"}})["_id"]
-    client.data.insert(bucket, source, {"level": 1}, timestamp="2026-11-20T00:00:00Z")
-    client.data.insert(bucket, other, {"level": "low"}, timestamp="2026-11-20T00:00:01Z")
+    client.data.insert(bucket, source, {"level": 1}, timestamp=START)
+    client.data.insert(bucket, other, {"level": "low"}, timestamp=START + timedelta(seconds=1))
     frame = client.data.query_frame({"bucketId": bucket})
     assert frame["level"].tolist() == ["1", '"low"']
 
