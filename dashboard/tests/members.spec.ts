@@ -17,6 +17,19 @@ async function join(owner: Account, role: string): Promise<Account> {
   return { url: owner.url, token: joined.token, email, password: PASSWORD };
 }
 
+test("the audit shows an owner who changed what", async ({ page, service }) => {
+  const owner = await signUp(service.url);
+  await join(owner, "editor");
+  await call(owner, "PATCH", "/api/organization", { name: "Tide Laboratory" });
+  await open(page, owner, "#/organization");
+  const audit = page.getByRole("group", { name: "Audit" });
+  const renamed = audit.getByRole("row", { name: /organization updated/ });
+  await expect(renamed).toContainText("127.0.0.1");
+  await renamed.getByText("name", { exact: true }).first().click();
+  await expect(renamed).toContainText("→ Tide Laboratory");
+  await expect(audit.getByRole("row", { name: /member created/ })).toContainText("Grace the editor");
+});
+
 test("an owner invites by a link, which makes a member once", async ({ page, browser, service }) => {
   const owner = await signUp(service.url);
   await open(page, owner, "#/organization");

@@ -337,6 +337,10 @@ fn only_the_bucket_uses_the_store_and_only_the_journal_the_log() {
 /// Files of `service` with JSON that is not the API's.
 const SERVICE_JSON: &[(&str, &str)] = &[
     ("src/service/tokens.rs", "the parts of a JWT are JSON"),
+    ("src/service/audit/mod.rs", "the changes in the audit are JSON"),
+    ("src/service/audit/described.rs", "the changes in the audit are JSON"),
+    ("src/service/audit/shown.rs", "the changes in the audit are JSON"),
+    ("src/service/query/deletion.rs", "the filters in the audit are JSON"),
     ("src/service/triggers.rs", "evidence and webhook bodies are JSON"),
     ("src/service/query/mod.rs", "the metadata of points is JSON"),
     ("src/service/query/metadata.rs", "the metadata of points is JSON"),
