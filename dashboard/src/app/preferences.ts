@@ -2,16 +2,19 @@
 import { createStore, useStore, type Store } from "./store";
 
 export type Theme = "system" | "light" | "dark";
-export type Zone = "utc" | "local";
+/** `utc`, `local` for the one of the browser, or an IANA name such as `Europe/Stockholm`. */
+export type Zone = "utc" | "local" | (string & {});
 
 export const theme = kept<Theme>("tidewatch.theme", ["system", "light", "dark"]);
-export const zone = kept<Zone>("tidewatch.zone", ["utc", "local"]);
+export const zone = kept<"utc" | "local">("tidewatch.zone", ["utc", "local"]);
 
-/** The name of the chosen zone for the server; null for UTC, which it goes by when it is told none. */
-export const timezoneOf = (zone: Zone): string | null =>
-  zone === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : null;
+/** The name of a zone for the server; null for UTC, which it goes by when it is told none. */
+export function timezoneOf(zone: Zone): string | null {
+  if (zone === "utc") return null;
+  return zone === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : zone;
+}
 
-export const useZone = (): Zone => useStore(zone);
+export const useZone = (): "utc" | "local" => useStore(zone);
 
 const darkSystem = window.matchMedia("(prefers-color-scheme: dark)");
 

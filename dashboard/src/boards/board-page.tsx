@@ -4,7 +4,7 @@ import { createBoard, exportPath, getBoard, updateBoard, type Board, type BoardC
 import { ApiError } from "../api/client";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
-import { timezoneOf, useZone } from "../app/preferences";
+import { useZone } from "../app/preferences";
 import { IfMay } from "../app/role";
 import { go, guardLeaving, replaceHash, useRoute } from "../app/route";
 import { fetchCatalog } from "../explorer/catalog";
@@ -40,12 +40,13 @@ const [WIDTH, HEIGHT] = [6, 6];
 
 function Shown({ board, reload }: { board: Board; reload: () => void }) {
   const { search } = useRoute();
-  const zone = useZone();
+  const ownZone = useZone();
   const state = useMemo(() => readBoardState(search), [search]);
   const [draft, setDraft] = useState<{ of: Board; content: BoardContent } | null>(null);
   const [dialog, setDialog] = useState<"settings" | "share" | number | null>(null);
   const catalog = useLoad("catalog", fetchCatalog, ["buckets", "sources"]);
   const shown: BoardContent = draft?.content ?? board;
+  const zone = shown.timezone ?? ownZone;
   const { round, next } = useRounds(draft === null ? shown : null, false, state.wall);
   const show = (to: BoardState) => replaceHash(`#/boards/${board._id}${writeBoardState(to)}`);
   const changed = draft !== null && JSON.stringify(contentOf(draft.of)) !== JSON.stringify(draft.content);
@@ -85,7 +86,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       board={shown}
       state={state}
       access={OWN}
-      timezone={shown.timezone ?? timezoneOf(zone)}
+      zone={zone}
       round={round}
       sourceName={sourceName}
       onZoom={zoom}
@@ -162,7 +163,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       ) : (
         <ErrorBox error={saving.error} />
       )}
-      <Controls board={shown} state={state} onChange={show} sourceName={sourceName} />
+      <Controls board={shown} state={state} onChange={show} sourceName={sourceName} zone={zone} />
       {shown.panels.length === 0 ? (
         <Empty
           title="A board without panels"

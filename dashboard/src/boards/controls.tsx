@@ -1,7 +1,8 @@
 /** One range and one choice of variables for the whole board. */
 import type { BoardContent, BoardRange } from "../api/boards";
+import { isKnownZone } from "../app/clock";
 import { formatTime } from "../app/format";
-import { useZone, type Zone } from "../app/preferences";
+import type { Zone } from "../app/preferences";
 import { SelectField, TextField } from "../parts/forms";
 import { LENGTHS, valueOf, type BoardState } from "./state";
 
@@ -11,6 +12,7 @@ interface ControlsProps {
   onChange: (state: BoardState) => void;
   /** The name of a source, where a variable stands for one. */
   sourceName: (id: string) => string | null;
+  zone: Zone;
   /** Without those that a link does not take. */
   shared?: boolean;
 }
@@ -18,8 +20,7 @@ interface ControlsProps {
 const OWN = "";
 const FIXED = "fixed";
 
-export function Controls({ board, state, onChange, sourceName, shared }: ControlsProps) {
-  const zone = useZone();
+export function Controls({ board, state, onChange, sourceName, zone, shared }: ControlsProps) {
   const lengths = [
     { value: OWN, label: `of the board: ${spokenRange(board.range, zone)}` },
     ...LENGTHS.map((length) => ({ value: length, label: `the last ${length}` })),
@@ -49,9 +50,15 @@ export function Controls({ board, state, onChange, sourceName, shared }: Control
             <SelectField key={variable.name} label={variable.name} value={value} options={options} onChange={choose} />
           );
         })}
+      {board.timezone !== null && <p class="hint">{spokenZone(board.timezone)}</p>}
     </div>
   );
 }
+
+const spokenZone = (name: string): string =>
+  isKnownZone(name)
+    ? `Times of ${name}`
+    : `Times in UTC: this browser does not know ${name}`;
 
 export function spokenRange(range: BoardRange, zone: Zone): string {
   if (typeof range === "string") return `the last ${range}`;

@@ -1,6 +1,8 @@
 /** A board's name, range, time zone, refresh and variables. */
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { BoardContent, Variable } from "../api/boards";
+import { isKnownZone } from "../app/clock";
+import { useZone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { TextField } from "../parts/forms";
@@ -41,6 +43,8 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 
 export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
   const fixed = typeof board.range !== "string";
+  const zones = useId();
+  const ownZone = useZone();
   const [name, setName] = useState(board.name);
   const [length, setLength] = useState(typeof board.range === "string" ? board.range : "");
   const [timezone, setTimezone] = useState(board.timezone ?? "");
@@ -58,7 +62,13 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
     if (!NAME.test(names[index]!)) return "must start with a letter and go on with letters, digits and underscores";
     return names.indexOf(names[index]!) < index ? "must be unique" : null;
   };
-  const valid = refreshFault === null && lengthFault === null && names.every((_, index) => nameFault(index) === null);
+  const zone = timezone.trim();
+  // One that the server knows and this browser does not may stay.
+  const zoneFault =
+    zone === "" || zone === board.timezone || (zone !== "utc" && zone !== "local" && isKnownZone(zone))
+      ? null
+      : "must be the name of a time zone such as Europe/Stockholm, or empty";
+  const valid = zoneFault === null && refreshFault === null && lengthFault === null && names.every((_, index) => nameFault(index) === null);
   return (
     <Dialog title="Settings of the board" onClose={onClose} wide>
       <form
@@ -68,7 +78,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           onDone({
             name: name.trim(),
             range: keeps ? board.range : length.trim(),
-            timezone: timezone.trim() === "" ? null : timezone.trim(),
+            timezone: zone === "" ? null : zone,
             refreshSeconds: seconds,
             variables: variables.map(variableOf),
           });
@@ -80,7 +90,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           value={length}
           onInput={setLength}
           mono
-          hint={fixed ? `Empty: ${spokenRange(board.range, "utc")}, as it is` : "Such as 6h, 24h or 7d"}
+          hint={fixed ? `Empty: ${spokenRange(board.range, board.timezone ?? ownZone)}, as it is` : "Such as 6h, 24h or 7d"}
           fault={lengthFault}
         />
         <TextField
@@ -95,7 +105,14 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           value={timezone}
           onInput={setTimezone}
           hint="Such as Europe/Stockholm; empty for that of the reader"
+          fault={zoneFault}
+          list={zones}
         />
+        <datalist id={zones}>
+          {Intl.supportedValuesOf("timeZone").map((known) => (
+            <option key={known} value={known} />
+          ))}
+        </datalist>
         <fieldset class="choice-list">
           <legend>Variables</legend>
           {variables.map((variable, index) => {

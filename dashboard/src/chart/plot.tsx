@@ -4,6 +4,7 @@
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { clockOf } from "../app/clock";
 import type { Zone } from "../app/preferences";
 import { aligned, type Column, type Line } from "../explorer/series";
 import type { Span } from "../explorer/range";
@@ -170,7 +171,7 @@ function optionsOf(
     width,
     height,
     ms: 1,
-    tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    tzDate: (at) => dateIn(at, zone),
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
     series: [
@@ -222,6 +223,14 @@ function optionsOf(
       ],
     },
   };
+}
+
+/** A date whose local parts are what the zone's clock shows: by them uPlot finds the places of its ticks. */
+function dateIn(at: number, zone: Zone): Date {
+  if (zone === "local") return new Date(at);
+  if (zone === "utc") return uPlot.tzDate(new Date(at), "Etc/UTC");
+  const { year, month, day, hour, minute, second, ms } = clockOf(at, zone);
+  return new Date(year, month, day, hour, minute, second, ms);
 }
 
 function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uPlot.Series[] {

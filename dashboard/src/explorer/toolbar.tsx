@@ -6,7 +6,7 @@ import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { SelectField, TextField } from "../parts/forms";
-import { isRelative, momentOf, type Edge } from "./moment";
+import { isRelative, momentOf, type Edge } from "../app/moment";
 import {
   PRESETS,
   endsNow,

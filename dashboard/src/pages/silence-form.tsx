@@ -6,10 +6,10 @@ import { createSilence } from "../api/silences";
 import { useAction } from "../app/load";
 import { notify } from "../app/notices";
 import { useZone } from "../app/preferences";
-import { momentOf } from "../explorer/moment";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { CheckField, ErrorBox, SelectField, TextField, faultAt, focusFault } from "../parts/forms";
+import { MomentField, typedMoment } from "../parts/moment";
 
 interface SilenceFormProps {
   rules: Rule[];
@@ -27,11 +27,9 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
   const [picked, setPicked] = useState<string[]>([]);
   const [until, setUntil] = useState("now+1h");
   const [reason, setReason] = useState("");
-  const [untilFault, setUntilFault] = useState<string | null>(null);
-  const { run, running, error } = useAction(async () => {
-    const end = momentOf(until.trim(), zone, Date.now(), "to");
-    setUntilFault(end === null ? "must be a time such as now+2h or 2026-01-31 14:30" : null);
-    if (end === null) return;
+  const { run, running, error } = useAction(async (form: HTMLFormElement) => {
+    const end = typedMoment(until, zone, "to");
+    if (end === null) return focusFault(form);
     await createSilence({
       ...(scope === SOME ? { alertIds: picked } : scope === ALL ? {} : { bucketId: scope }),
       until: new Date(end).toISOString(),
@@ -45,7 +43,7 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void run();
+          void run(event.currentTarget);
         }}
       >
         <SelectField
@@ -73,14 +71,14 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
             {faultAt(error, "alertIds") && <p class="fault">{faultAt(error, "alertIds")}</p>}
           </fieldset>
         )}
-        <TextField
+        <MomentField
           label="Until"
+          edge="to"
+          example="now+2h"
           value={until}
           onInput={setUntil}
           required
-          mono
-          hint="Such as now+2h, or a time"
-          fault={untilFault ?? faultAt(error, "until")}
+          fault={faultAt(error, "until")}
         />
         <TextField
           label="Reason"
