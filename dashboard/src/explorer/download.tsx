@@ -57,7 +57,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     let rows = 0;
     try {
       for (const bucket of pointPlans(state.fields)) {
-        for await (const page of rawPages(bucket, view.span, asking.signal)) {
+        for await (const page of rawPages(view.plan.refinement, bucket, view.span, asking.signal)) {
           parts.push(csvRows(page, shape, sourceName));
           rows += page.length;
           setProgress(rows);

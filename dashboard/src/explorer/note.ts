@@ -3,7 +3,7 @@ import type { Aggregation } from "../api/query";
 import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
 import type { Part, View } from "./fetch";
-import { hasBand } from "./plan";
+import { hasBand, isMerged } from "./plan";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
 import { stepName } from "./steps";
@@ -68,9 +68,17 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   const { plan, parts } = view;
   const remarks: string[] = [];
   if (plan.leftOut.length > 0) {
-    remarks.push(
+    if (isMerged(plan)) {
+      remarks.push(`Sources together have lines of numbers only; ${plan.leftOut.join(", ")} is left out.`);
+    } else remarks.push(
       `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
     );
+  }
+  if (plan.unmatched.length > 0) {
+    remarks.push(`${plan.unmatched.join(", ")}: no point can match, since a field of the filter is missing there.`);
+  }
+  if (plan.refinement.merged && !isMerged(plan)) {
+    remarks.push("Raw points are of one source each: choose another grouping to have sources together.");
   }
   const { shares } = byShares(view);
   const steps = [...new Set(shares.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));

@@ -21,6 +21,8 @@ import { Download } from "./download";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
+import { RefineForm } from "./refine-form";
+import { UNREFINED, withExpressions } from "./refinement";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
@@ -55,7 +57,7 @@ export function ExplorerPage() {
   );
 }
 
-function Explorer({ catalog }: { catalog: Catalog }) {
+function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const { search } = useRoute();
   const zone = useZone();
   const theme = useStore(shownTheme);
@@ -64,8 +66,12 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | "refine" | null>(null);
   const [picking, setPicking] = useState(false);
+
+  const refinement = state.refinement ?? UNREFINED;
+  const computed = JSON.stringify(refinement.expressions);
+  const catalog = useMemo(() => withExpressions(stored, refinement.expressions), [stored, computed]);
 
   // A first visit sees a line, not a form.
   useEffect(() => {
@@ -146,6 +152,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           span={span}
           zone={zone}
           onChange={change}
+          onRefine={() => setDialog("refine")}
           outputs={
             <>
               <IfMay>
@@ -268,6 +275,18 @@ function Explorer({ catalog }: { catalog: Catalog }) {
         <Dialog title="The same query as curl" onClose={() => setDialog(null)} wide>
           <CurlTexts view={view} />
         </Dialog>
+      )}
+      {dialog === "refine" && (
+        <RefineForm
+          refinement={refinement}
+          fields={fields}
+          catalog={stored}
+          onClose={() => setDialog(null)}
+          onDone={(next, refined) => {
+            setDialog(null);
+            change({ refinement: next, fields: refined });
+          }}
+        />
       )}
       {dialog === "board" && (
         <AddToBoard
