@@ -40,6 +40,9 @@ function formatOf(name: string): Intl.DateTimeFormat | null {
 /** Whether this browser can show times of a zone; those of another one are shown in UTC. */
 export const isKnownZone = (zone: Zone): boolean => zone === "utc" || zone === "local" || formatOf(zone) !== null;
 
+/** Whether a zone is chosen by its name, and known. */
+export const isNamedZone = (zone: Zone): boolean => zone !== "utc" && zone !== "local" && isKnownZone(zone);
+
 /** What calendar and clock show at a moment. */
 export function clockOf(at: number, zone: Zone): Clock {
   const date = new Date(at);

@@ -133,5 +133,5 @@ test("a value has the level of the greatest threshold that it has reached", () =
   expect(levelOf(1, null)).toBeNull();
   expect(shown(1.26, { unit: "m", decimals: 1 })).toBe("1.3 m");
   expect(shown(null, { unit: "m", decimals: 1 })).toBe("–");
-  expect(shown(true, { unit: null, decimals: null })).toBe("yes");
+  expect(shown(true, { unit: null, decimals: null })).toBe("true");
 });

@@ -1,7 +1,7 @@
 /** A board's name, range, time zone, refresh and variables. */
 import { useId, useState } from "preact/hooks";
 import type { BoardContent, Variable } from "../api/boards";
-import { isKnownZone } from "../app/clock";
+import { isNamedZone } from "../app/clock";
 import { useZone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
@@ -65,7 +65,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
   const zone = timezone.trim();
   // One that the server knows and this browser does not may stay.
   const zoneFault =
-    zone === "" || zone === board.timezone || (zone !== "utc" && zone !== "local" && isKnownZone(zone))
+    zone === "" || zone === board.timezone || isNamedZone(zone)
       ? null
       : "must be the name of a time zone such as Europe/Stockholm, or empty";
   const valid = zoneFault === null && refreshFault === null && lengthFault === null && names.every((_, index) => nameFault(index) === null);

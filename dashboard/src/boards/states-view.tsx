@@ -76,8 +76,8 @@ export function StatesView({ panel, answer, span, naming, zone }: StatesProps) {
 
 /** States whose meaning everybody knows. */
 const FIXED: Record<string, string> = {
-  yes: "var(--ok)",
-  no: "var(--border-strong)",
+  true: "var(--ok)",
+  false: "var(--border-strong)",
   good: "var(--ok)",
   warning: "var(--warn)",
   critical: "var(--bad)",

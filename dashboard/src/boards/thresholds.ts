@@ -12,7 +12,7 @@ export function levelOf(value: number, thresholds: readonly Threshold[] | null):
 
 export function shown(value: Value, { unit, decimals }: Pick<Panel, "unit" | "decimals">): string {
   if (value === null) return "–";
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return String(value);
   if (typeof value === "string") return value;
   const number = decimals === null ? formatValue(value) : value.toFixed(decimals);
   return unit === null || unit === "" ? number : `${number} ${unit}`;

@@ -37,6 +37,8 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+/** With four axes, little of this would be left for the lines. */
+const NARROW_PX = 900;
 const LINE_PX = 1.5;
 const BAND_EDGE_PX = 0.75;
 /** A line with more values to a pixel than this is drawn a hair thin: many spikes are told apart, and drawn at once. */
@@ -154,7 +156,7 @@ function optionsOf(
   const noteColour = token("--accent");
   const font = `11px ${token("--font")}`;
   const width = element.clientWidth || 320;
-  const axesMax = width < PHONE_PX ? 2 : 4;
+  const axesMax = width < PHONE_PX ? 2 : width < NARROW_PX ? 3 : 4;
   const scales: uPlot.Scales = {
     x: { time: true, range: () => [latest.current.span.from, latest.current.span.to] },
     switch: { range: [-0.15, 1.15] },

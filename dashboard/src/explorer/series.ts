@@ -108,7 +108,7 @@ function newestOf(view: View, ref: FieldRef): Line["newest"] {
 
 /** `newest`: when the newest point was. */
 function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View, newest: number | null): void {
-  const zone = plan.timezone === null ? "utc" : "local";
+  const zone = plan.timezone ?? "utc";
   const column = table.values.get(line.ref.field) ?? [];
   // What is computed of extremes is no extreme of what is computed.
   const computed = plan.refinement.expressions.some(({ name }) => name === line.ref.field);

@@ -49,13 +49,13 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
                         {entry.previousState === entry.state ? (
                           <StatePill state={entry.state} />
                         ) : (
-                          <>
+                          <span>
                             <StatePill state={entry.previousState} /> <span aria-label="to">→</span>{" "}
                             <StatePill state={entry.state} />
-                          </>
+                          </span>
                         )}
                       </td>
-                      <td data-label="Evidence">
+                      <td class="evidence-cell" data-label="Evidence">
                         <Evidence evidence={entry.evidence} />
                       </td>
                     </tr>
