@@ -84,7 +84,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await visit(page, `${bucket}/keys`);
     await page.getByRole("button", { name: "New key" }).click();
     await page.getByRole("dialog").getByLabel("Name").fill("other");
-    await page.getByRole("button", { name: "Make key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await page.locator(".secret-value code").waitFor();
     await page.keyboard.press("Escape");
     await checkPage("shown once");

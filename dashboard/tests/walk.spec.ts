@@ -27,7 +27,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await expect(page.getByRole("heading", { level: 1, name: "Plant" })).toBeVisible();
   const bucketId = /buckets\/([0-9a-f]{24})/.exec(page.url())![1]!;
 
-  await page.getByRole("link", { name: "Declare a source" }).click();
+  await page.getByRole("link", { name: "Create a source" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Boiler");
   await page.getByLabel("Name of field 1").fill("temperature");
   await page.getByLabel("Unit of temperature").fill("°C");
@@ -37,9 +37,9 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await expect(page.getByText(`"dataSourceId":"${sourceId}"`)).toBeVisible();
 
   await page.getByRole("link", { name: "keys" }).click();
-  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByLabel("Name", { exact: true }).fill("gateway");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const key = await page.locator(".secret-value code").innerText();
   expect(key).toMatch(/^svc_w_/);
   await page.getByRole("button", { name: "I have copied it" }).click();
@@ -70,7 +70,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.goto(`${service.url}/#/organization`);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("evaluator");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const evaluatorKey = await page.locator(".secret-value code").innerText();
   expect(evaluatorKey).toMatch(/^svc_i_/);
   await page.getByRole("button", { name: "I have copied it" }).click();

@@ -1,5 +1,5 @@
 /** A board: its panels, its range and variables, on a page or on a wall; and its edit mode. */
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createBoard, exportPath, getBoard, updateBoard, type Board, type BoardContent } from "../api/boards";
 import { ApiError } from "../api/client";
 import { useAction, useLoad } from "../app/load";
@@ -52,6 +52,14 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
   const changed = draft !== null && JSON.stringify(contentOf(draft.of)) !== JSON.stringify(draft.content);
   useEffect(() => (changed ? guardLeaving(() => setDraft(null)) : undefined), [changed]);
   useWall(state, show);
+  const actions = useRef<HTMLDivElement>(null);
+  const isEditing = draft !== null;
+  const wasEditing = useRef(false);
+  // The buttons of one mode are not those of the other: the focus goes to the first, not to what took a place.
+  useEffect(() => {
+    if (wasEditing.current !== isEditing && dialog === null) actions.current?.querySelector("button")?.focus();
+    wasEditing.current = isEditing;
+  }, [isEditing]);
 
   const edit = (part: Partial<BoardContent>) =>
     setDraft({ of: draft?.of ?? board, content: { ...shown, ...part } });
@@ -108,7 +116,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       class="board-page"
       actions={
         draft === null ? (
-          <>
+          <div class="actions" key="look" ref={actions}>
             <Button small icon="refresh" onClick={next}>
               Reload
             </Button>
@@ -126,9 +134,9 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
             <Button small onClick={() => show({ ...state, wall: true })}>
               Wall
             </Button>
-          </>
+          </div>
         ) : (
-          <>
+          <div class="actions" key="edit" ref={actions}>
             <Button small icon="plus" onClick={() => setDialog(shown.panels.length)}>
               Add a panel
             </Button>
@@ -141,7 +149,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
             <Button small look="primary" busy={saving.running} onClick={() => void saving.run()}>
               Save
             </Button>
-          </>
+          </div>
         )
       }
     >

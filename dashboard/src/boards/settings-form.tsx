@@ -5,6 +5,7 @@ import { isNamedZone } from "../app/clock";
 import { useZone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
+import { DurationField } from "../parts/duration";
 import { TextField } from "../parts/forms";
 import { spokenRange } from "./controls";
 import { lengthSeconds } from "./state";
@@ -54,7 +55,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
   const refreshFault =
     seconds === null || (Number.isInteger(seconds) && seconds >= 5 && seconds <= 86_400)
       ? null
-      : "must be an integer from 5 to 86400, or empty for never";
+      : "must be from 5s to 1d, in whole seconds, or empty for never";
   const keeps = length.trim() === "" && fixed;
   const lengthFault = keeps || lengthSeconds(length.trim()) !== null ? null : "must be a length such as 24h or 7d";
   const names = variables.map((variable) => variable.name.trim());
@@ -86,18 +87,18 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
       >
         <TextField label="Name" value={name} onInput={setName} required maxLength={100} />
         <TextField
-          label="Range: the last"
+          label="Range"
           value={length}
           onInput={setLength}
           mono
-          hint={fixed ? `Empty: ${spokenRange(board.range, board.timezone ?? ownZone)}, as it is` : "Such as 6h, 24h or 7d"}
+          hint={fixed ? `If empty, ${spokenRange(board.range, board.timezone ?? ownZone)}` : "The last so much time, such as 6h, 24h or 7d"}
           fault={lengthFault}
         />
-        <TextField
-          label="Read again each … seconds"
-          value={refresh}
+        <DurationField
+          label="Refresh every"
+          seconds={refresh}
           onInput={setRefresh}
-          hint="5 to 86400; empty for never"
+          hint={refresh.trim() === "" ? "Such as 30s or 5m; empty for never" : undefined}
           fault={refreshFault}
         />
         <TextField

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { changePassword } from "../api/accounts";
 import { useAction } from "../app/load";
 import { notify } from "../app/notices";
+import { isNamedZone } from "../app/clock";
 import { chooseZone, useZone } from "../app/preferences";
 import { beginSession, session } from "../app/session";
 import { useStore } from "../app/store";
@@ -26,7 +27,7 @@ function Times() {
         options={[
           { value: "utc", label: "UTC" },
           { value: "local", label: `Local: ${own}` },
-          ...Intl.supportedValuesOf("timeZone"),
+          ...new Set([...Intl.supportedValuesOf("timeZone"), ...(isNamedZone(zone) ? [zone] : [])]),
         ]}
         hint="In this browser. Days of charts begin by this clock; a board may have a time zone of its own."
       />

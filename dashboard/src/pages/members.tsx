@@ -253,7 +253,7 @@ function Invite({ onClose }: { onClose: () => void }) {
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
-            Make link
+            Create link
           </Button>
         </div>
       </form>
@@ -328,7 +328,7 @@ function Reset({ member, onClose }: { member: Member; onClose: () => void }) {
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
-            Make link
+            Create link
           </Button>
         </div>
       </form>

@@ -24,12 +24,16 @@ const [ALL, SOME] = ["all", "some"];
 export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProps) {
   const zone = useZone();
   const [scope, setScope] = useState<string>(rules.length > 0 ? SOME : ALL);
-  const [picked, setPicked] = useState<string[]>([]);
+  const [picked, setPicked] = useState<string[]>(rules.length === 1 ? [rules[0]!._id] : []);
   const [until, setUntil] = useState("now+1h");
   const [reason, setReason] = useState("");
+  const [isTried, setTried] = useState(false);
+  const isNone = scope === SOME && picked.length === 0;
   const { run, running, error } = useAction(async (form: HTMLFormElement) => {
+    setTried(true);
     const end = typedMoment(until, zone, "to");
     if (end === null) return focusFault(form);
+    if (isNone) return form.querySelector<HTMLInputElement>("input[type=checkbox]")?.focus();
     await createSilence({
       ...(scope === SOME ? { alertIds: picked } : scope === ALL ? {} : { bucketId: scope }),
       until: new Date(end).toISOString(),
@@ -68,6 +72,7 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
                 onChange={(on) => setPicked(on ? [...picked, rule._id] : picked.filter((id) => id !== rule._id))}
               />
             ))}
+            {isTried && isNone && <p class="fault" role="alert">Choose at least one rule.</p>}
             {faultAt(error, "alertIds") && <p class="fault">{faultAt(error, "alertIds")}</p>}
           </fieldset>
         )}
@@ -91,7 +96,7 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
         <ErrorBox error={error} shownAt={(at) => ["bucketId", "alertIds", "until", "reason"].includes(at)} />
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={running} disabled={scope === SOME && picked.length === 0}>
+          <Button type="submit" look="primary" busy={running}>
             Create silence
           </Button>
         </div>

@@ -24,7 +24,7 @@ export function MomentField({ edge, example, hint, fault, ...rest }: MomentProps
   useNow(SHOWN_AGAIN_MS);
   const isEmpty = rest.value.trim() === "";
   const at = isEmpty ? null : typedMoment(rest.value, zone, edge);
-  const meant = at === null ? hint : `${formatTime(at, zone)} ${zoneName(zone, at)}`;
+  const meant = at === null ? hint : `${formatTime(Math.floor(at / 1000) * 1000, zone)} ${zoneName(zone, at)}`;
   const odd = !isEmpty && at === null;
   return (
     <TextField
