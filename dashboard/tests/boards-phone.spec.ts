@@ -37,7 +37,7 @@ test("on a phone, buttons move and size panels", async ({ page, service }) => {
   await curve.getByRole("button", { name: "Full width" }).click();
   await expect(curve.getByRole("button", { name: "Half width" })).toBeVisible();
   await expect(curve).toContainText("12 of 12 columns");
-  await curve.getByRole("button", { name: "Make Curve lower" }).click();
+  await curve.getByRole("button", { name: "Shorter" }).click();
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Board saved.")).toBeVisible();
   const { panels } = await read(account, id);

@@ -124,17 +124,14 @@ export function BoardGrid({ editing, ...shared }: GridProps) {
                   />
                   <Button
                     small
-                    label={`Make ${name} lower`}
                     disabled={panel.h <= 1}
                     onClick={() => put(index, withPlace(panels, index, resized(panel, 0, -1)))}
-                    icon="minus"
-                  />
-                  <Button
-                    small
-                    label={`Make ${name} higher`}
-                    onClick={() => put(index, withPlace(panels, index, resized(panel, 0, 1)))}
-                    icon="plus"
-                  />
+                  >
+                    Shorter
+                  </Button>
+                  <Button small onClick={() => put(index, withPlace(panels, index, resized(panel, 0, 1)))}>
+                    Taller
+                  </Button>
                   <Button small onClick={() => put(index, withPlace(panels, index, widened(panel)))}>
                     {panel.w === COLUMNS ? "Half width" : "Full width"}
                   </Button>

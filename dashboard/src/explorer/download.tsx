@@ -11,6 +11,7 @@ import { ErrorBox } from "../parts/forms";
 import { csvHead, csvRows } from "./csv";
 import { rawPages, type View } from "./fetch";
 import { hasBand, pointPlans } from "./plan";
+import { canMatch } from "./refinement";
 import { rowsOf } from "./table";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
@@ -56,7 +57,11 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     const parts = [csvHead(shape)];
     let rows = 0;
     try {
-      for (const bucket of pointPlans(state.fields)) {
+      const matched = state.fields.filter((ref) => {
+        const source = sources.get(ref.sourceId);
+        return source === undefined || canMatch(view.plan.refinement, source);
+      });
+      for (const bucket of pointPlans(matched)) {
         for await (const page of rawPages(view.plan.refinement, bucket, view.span, asking.signal)) {
           parts.push(csvRows(page, shape, sourceName));
           rows += page.length;
