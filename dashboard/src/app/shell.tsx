@@ -70,6 +70,12 @@ export function Shell({ section, user, children }: { section: string; user: User
         >
           <Icon name={open ? "close" : "menu"} />
           <span>Menu</span>
+          {!open && firing > 0 && (
+            <span class="nav-count">
+              {firing}
+              <span class="visually-hidden"> firing</span>
+            </span>
+          )}
         </button>
       </header>
       <aside class={open ? "sidebar open" : "sidebar"} id="navigation" aria-label="Navigation and account">

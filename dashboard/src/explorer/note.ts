@@ -4,6 +4,7 @@ import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
 import type { Part, View } from "./fetch";
 import { hasBand, isMerged } from "./plan";
+import { isFiltered } from "./refinement";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
 import { stepName } from "./steps";
@@ -53,7 +54,8 @@ export function noteOf(view: View, all: Line[]): { drawn: string; how: string } 
   const averaged = hasBand(view.plan) || others.length === 0;
   if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
   const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
-  const of = points > 0 ? ` of ${plural(points, "point")}` : "";
+  // The server counts points before it filters them.
+  const of = points > 0 && !isFiltered(view.plan.refinement) ? ` of ${plural(points, "point")}` : "";
   return { drawn, how: `, averaged by ${steps.join(" or ")}${of}${mixed}; the band is min to max` };
 }
 

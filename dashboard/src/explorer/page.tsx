@@ -208,7 +208,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
-                texts={lines.length === 0}
+                texts={lines.length === 0 && view.plan.unmatched.length === 0}
               />
             )}
           </div>

@@ -48,6 +48,9 @@ export const CONDITIONS_MAX = 16;
 export const countOf = ({ conditions, metadata, expressions, merged }: Refinement): number =>
   conditions.length + metadata.length + expressions.length + (merged ? 1 : 0);
 
+/** Whether some points may be left out. */
+export const isFiltered = ({ conditions, metadata }: Refinement): boolean => conditions.length + metadata.length > 0;
+
 /** `where`, `meta` and `calc`, a JSON array each, and `merge=1`; what cannot be read is left out. */
 export function readRefinement(search: URLSearchParams): Refinement {
   const of = (name: string, length: number) =>
