@@ -161,3 +161,23 @@ test("a link shows the board to somebody without a log-in, and a wall has no nav
   await page.keyboard.press("Escape");
   await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
 });
+
+test("a panel needs a bucket, and what is wrong in its form is said", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const { board } = await call<Board>(account, "POST", "/api/boards", { name: "Early", range: "1h", panels: [] });
+  await open(page, account, `#/boards/${board._id}`);
+  await page.getByRole("button", { name: "Add a panel" }).first().click();
+  await expect(page.getByRole("dialog")).toContainText("there is none yet");
+  await page.keyboard.press("Escape");
+  await createWorld(account);
+  await page.reload();
+  await page.getByRole("button", { name: "Add a panel" }).first().click();
+  await page.getByLabel("Decimals").fill("1.5");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByText("Must be an integer from 0 to 10, or empty.")).toBeVisible();
+  await expect(page.getByLabel("Decimals")).toBeFocused();
+  await page.getByLabel("Decimals").fill("1");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await expect(page.locator(".panel")).toHaveCount(1);
+});

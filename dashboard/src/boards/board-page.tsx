@@ -10,6 +10,7 @@ import { go, guardLeaving, replaceHash, useRoute } from "../app/route";
 import { fetchCatalog } from "../explorer/catalog";
 import { tidied, type Span } from "../explorer/range";
 import { Button } from "../parts/button";
+import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { BoardGrid } from "./board-grid";
@@ -62,7 +63,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
   }, [isEditing]);
 
   const edit = (part: Partial<BoardContent>) =>
-    setDraft({ of: draft?.of ?? board, content: { ...shown, ...part } });
+    setDraft({ of: draft?.of ?? board, content: { ...contentOf(shown), ...part } });
   const saving = useAction(async () => {
     if (draft === null) return;
     if (changed) await updateBoard(board._id, draft.of.version, draft.content);
@@ -194,7 +195,18 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       ) : (
         grid
       )}
-      {typeof dialog === "number" && (
+      {typeof dialog === "number" && (catalog.data === null || catalog.data.buckets.length === 0) && (
+        <Dialog title="Add a panel" onClose={() => setDialog(null)}>
+          <WhenLoaded loaded={catalog} what="sources">
+            {() => (
+              <p>
+                A panel shows points of a bucket, and there is none yet. <a href="#/">Show me how to start</a>
+              </p>
+            )}
+          </WhenLoaded>
+        </Dialog>
+      )}
+      {typeof dialog === "number" && catalog.data !== null && catalog.data.buckets.length > 0 && (
         <PanelForm
           panel={shown.panels[dialog] ?? null}
           board={shown}

@@ -4,6 +4,8 @@ import type { Catalog } from "./catalog";
 import { PLAN } from "./plan.fixture";
 import { planOf, queryOf } from "./plan";
 import {
+  CONDITIONS_MAX,
+  EXPRESSIONS_MAX,
   UNREFINED,
   countOf,
   metadataValueOf,
@@ -61,6 +63,18 @@ test.each(["where=x", 'where=["a","like",1]', 'where=["a","gt",null]', 'meta=["a
   "%s says nothing",
   (text) => expect(countOf(readRefinement(new URLSearchParams(text)))).toBe(0),
 );
+
+test("an address has as many conditions and expressions as a view takes", () => {
+  const search = new URLSearchParams();
+  for (let n = 0; n < 40; n++) {
+    search.append("where", JSON.stringify([`f${n}`, "gt", n]));
+    search.append("meta", JSON.stringify([`m${n}`, n]));
+    search.append("calc", JSON.stringify([`c${n % 20}`, "power"]));
+  }
+  const { conditions, metadata, expressions } = readRefinement(search);
+  expect([conditions.length, metadata.length, expressions.length]).toEqual([CONDITIONS_MAX, CONDITIONS_MAX, EXPRESSIONS_MAX]);
+  expect(new Set(expressions.map(({ name }) => name)).size).toBe(EXPRESSIONS_MAX);
+});
 
 test.each([
   ["flow / power", ["flow", "power"]],

@@ -25,9 +25,9 @@ import { Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Pill, Time } from "../parts/show";
 
 const ROLE_OPTIONS: { value: Role; label: string }[] = [
-  { value: "viewer", label: "viewer: looks at everything, changes nothing" },
-  { value: "editor", label: "editor: everything but members, organization keys and the organization's name" },
-  { value: "owner", label: "owner: everything" },
+  { value: "viewer", label: "viewer: sees everything" },
+  { value: "editor", label: "editor: changes data, rules and boards" },
+  { value: "owner", label: "owner: also members and keys" },
 ];
 
 type Asked = { kind: "role" | "remove" | "reset"; member: Member };
