@@ -44,7 +44,9 @@ async function month(account: Account): Promise<SourceRef[]> {
 const bucketOf = (first: SourceRef | undefined) => (first === undefined ? {} : { bucketId: first.bucketId });
 
 /** From the first paint of the page to the frame in which the last chart has ink. */
-function firstPaintToAllPainted(page: Page): Promise<{ painted: number; requests: number; bytes: number; serverMs: number }> {
+function firstPaintToAllPainted(
+  page: Page,
+): Promise<{ painted: number; requests: number; bytes: number; serverMs: number }> {
   return page.evaluate(
     (panels) =>
       new Promise((resolve) => {

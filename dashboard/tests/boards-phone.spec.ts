@@ -1,9 +1,13 @@
-/** Boards where panels stand one below the other: buttons in place of handles. And boards with a time zone of their own. */
+/** Boards where panels stand one below the other have buttons in place of handles. Boards may have their own zone. */
 import { call, createWorld, signUp, type Account, type World } from "./support/api";
 import { expect, open, test } from "./support/test";
 
 interface Board {
-  board: { _id: string; timezone: string | null; panels: { title: string; x: number; y: number; w: number; h: number }[] };
+  board: {
+    _id: string;
+    timezone: string | null;
+    panels: { title: string; x: number; y: number; w: number; h: number }[];
+  };
 }
 
 async function boardOf(account: Account, { bucketId, sourceId }: World, more: object = {}): Promise<string> {

@@ -11,7 +11,8 @@ test("times and days go by the zone that was chosen", async ({ page, service }) 
   await expect(named).toHaveAttribute("aria-pressed", "true");
   const zones: unknown[] = [];
   page.on("request", (request) => {
-    if (request.url().endsWith("/api/data/query")) zones.push((request.postDataJSON() as { timezone?: string }).timezone);
+    if (request.url().endsWith("/api/data/query"))
+      zones.push((request.postDataJSON() as { timezone?: string }).timezone);
   });
   await visit(page, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=30d&by=day`);
   expect(zones).toContain("Asia/Tokyo");

@@ -34,8 +34,12 @@ test("days of a change of clocks have 23 and 25 hours", () => {
 });
 
 test("of an hour that comes twice the first is meant, and one that is left out is behind the change", () => {
-  expect(momentAt(STOCKHOLM, { year: 2026, month: 9, day: 25, hour: 2, minute: 30 })).toBe(Date.UTC(2026, 9, 25, 0, 30));
-  expect(momentAt(STOCKHOLM, { year: 2026, month: 2, day: 29, hour: 2, minute: 30 })).toBe(Date.UTC(2026, 2, 29, 1, 30));
+  expect(momentAt(STOCKHOLM, { year: 2026, month: 9, day: 25, hour: 2, minute: 30 })).toBe(
+    Date.UTC(2026, 9, 25, 0, 30),
+  );
+  expect(momentAt(STOCKHOLM, { year: 2026, month: 2, day: 29, hour: 2, minute: 30 })).toBe(
+    Date.UTC(2026, 2, 29, 1, 30),
+  );
 });
 
 test("parts may go beyond their ranges", () => {

@@ -58,7 +58,8 @@ export function clockOf(at: number, zone: Zone): Clock {
     return { year, month, day, hour, minute, second, ms };
   }
   const parts = { year: 0, month: 0, day: 0, hour: 0, minute: 0, second: 0 };
-  for (const { type, value } of format.formatToParts(date)) if (type in parts) parts[type as keyof typeof parts] = Number(value);
+  for (const { type, value } of format.formatToParts(date))
+    if (type in parts) parts[type as keyof typeof parts] = Number(value);
   return { ...parts, month: parts.month - 1, ms };
 }
 

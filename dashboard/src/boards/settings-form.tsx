@@ -69,7 +69,8 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
     zone === "" || zone === board.timezone || isNamedZone(zone)
       ? null
       : "must be the name of a time zone such as Europe/Stockholm, or empty";
-  const valid = zoneFault === null && refreshFault === null && lengthFault === null && names.every((_, index) => nameFault(index) === null);
+  const faults = [zoneFault, refreshFault, lengthFault, ...names.map((_, index) => nameFault(index))];
+  const valid = faults.every((fault) => fault === null);
   return (
     <Dialog title="Settings of the board" onClose={onClose} wide>
       <form
@@ -91,7 +92,11 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           value={length}
           onInput={setLength}
           mono
-          hint={fixed ? `If empty, ${spokenRange(board.range, board.timezone ?? ownZone)}` : "The last so much time, such as 6h, 24h or 7d"}
+          hint={
+            fixed
+              ? `If empty, ${spokenRange(board.range, board.timezone ?? ownZone)}`
+              : "The last so much time, such as 6h, 24h or 7d"
+          }
           fault={lengthFault}
         />
         <DurationField

@@ -72,9 +72,10 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   if (plan.leftOut.length > 0) {
     if (isMerged(plan)) {
       remarks.push(`Sources together have lines of numbers only; ${plan.leftOut.join(", ")} is left out.`);
-    } else remarks.push(
-      `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
-    );
+    } else
+      remarks.push(
+        `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
+      );
   }
   if (plan.unmatched.length > 0) {
     remarks.push(`${plan.unmatched.join(", ")}: no point can match, since a field of the filter is missing there.`);

@@ -166,7 +166,12 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
               <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
                 CSV
               </Button>
-              <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload(), notes.reload())}>
+              <Button
+                small
+                icon="refresh"
+                disabled={view === null}
+                onClick={() => (loaded.reload(), marks.reload(), notes.reload())}
+              >
                 Reload
               </Button>
             </>

@@ -107,7 +107,9 @@ export function RefineForm({ refinement, fields, catalog, onDone, onClose }: Ref
                   label="Field"
                   value={condition.field}
                   options={[...new Set([...names, condition.field])]}
-                  onChange={(field) => change({ field, operator: "eq", value: types.get(field) === "boolean" ? "true" : "" })}
+                  onChange={(field) =>
+                    change({ field, operator: "eq", value: types.get(field) === "boolean" ? "true" : "" })
+                  }
                 />
                 <SelectField
                   label="Condition"
@@ -143,7 +145,12 @@ export function RefineForm({ refinement, fields, catalog, onDone, onClose }: Ref
             <Button
               small
               icon="plus"
-              onClick={() => setConditions([...conditions, { field: names[0]!, operator: "eq", value: types.get(names[0]!) === "boolean" ? "true" : "" }])}
+              onClick={() =>
+                setConditions([
+                  ...conditions,
+                  { field: names[0]!, operator: "eq", value: types.get(names[0]!) === "boolean" ? "true" : "" },
+                ])
+              }
             >
               Add a condition on a value
             </Button>
@@ -260,7 +267,7 @@ function faultOfValue(text: string, type: FieldType | undefined, operator: Opera
   return type === "number" ? `must be a number such as 5.5, not ${text.trim() || "empty"}` : "must not be empty";
 }
 
-/** The picked fields without computed ones that are gone, and with new ones of each picked source that has all operands. */
+/** The picked fields without computed ones that are gone, with new ones of each picked source that has the operands. */
 function fieldsWith(now: Expression[], before: Expression[], fields: FieldRef[], catalog: Catalog): FieldRef[] {
   const isGone = ({ field }: FieldRef) =>
     before.some(({ name }) => name === field) && !now.some(({ name }) => name === field);

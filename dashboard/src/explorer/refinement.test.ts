@@ -26,9 +26,19 @@ const NOW = Date.UTC(2026, 0, 31);
 const DAY = 86_400_000;
 
 const source = (id: string, schema: Source["schema"]) =>
-  ({ _id: id, bucketId: "b", name: id.toUpperCase(), schema, stats: { firstDataPoint: null, lastDataPoint: null } }) as Source;
+  ({
+    _id: id,
+    bucketId: "b",
+    name: id.toUpperCase(),
+    schema,
+    stats: { firstDataPoint: null, lastDataPoint: null },
+  }) as Source;
 
-const PUMP = source("pump", { power: { type: "number", unit: "kW" }, on: { type: "boolean" }, flow: { type: "number" } });
+const PUMP = source("pump", {
+  power: { type: "number", unit: "kW" },
+  on: { type: "boolean" },
+  flow: { type: "number" },
+});
 const TANK = source("tank", { power: { type: "number", unit: "kW" }, level: { type: "number" } });
 const SOURCES = new Map([PUMP, TANK].map((one) => [one._id, one]));
 
@@ -44,11 +54,15 @@ const view = (fields: string[], refinement: Refinement, more: Partial<ExplorerSt
   ...more,
 });
 const span = { from: NOW - DAY, to: NOW };
-const planned = (state: ExplorerState, sources: ReadonlyMap<string, Source> = SOURCES) => planOf(state, sources, span, 1000, NOW);
+const planned = (state: ExplorerState, sources: ReadonlyMap<string, Source> = SOURCES) =>
+  planOf(state, sources, span, 1000, NOW);
 
 test("a refinement comes back from the URL as it was", () => {
   const refinement = refined({
-    conditions: [{ field: 'a"b', operator: "gte", value: -1.5 }, { field: "mode", operator: "eq", value: "auto" }],
+    conditions: [
+      { field: 'a"b', operator: "gte", value: -1.5 },
+      { field: "mode", operator: "eq", value: "auto" },
+    ],
     metadata: [{ name: "site.hall", value: "5" }],
     expressions: [{ name: "efficiency", expression: "flow / power" }],
     merged: true,
@@ -72,7 +86,11 @@ test("an address has as many conditions and expressions as a view takes", () => 
     search.append("calc", JSON.stringify([`c${n % 20}`, "power"]));
   }
   const { conditions, metadata, expressions } = readRefinement(search);
-  expect([conditions.length, metadata.length, expressions.length]).toEqual([CONDITIONS_MAX, CONDITIONS_MAX, EXPRESSIONS_MAX]);
+  expect([conditions.length, metadata.length, expressions.length]).toEqual([
+    CONDITIONS_MAX,
+    CONDITIONS_MAX,
+    EXPRESSIONS_MAX,
+  ]);
   expect(new Set(expressions.map(({ name }) => name)).size).toBe(EXPRESSIONS_MAX);
 });
 
@@ -93,7 +111,10 @@ test("a computed field stands in the schema of sources that have what it is comp
 describe("queries", () => {
   test("say what is filtered and computed, and name no computed field", () => {
     const refinement = refined({
-      conditions: [{ field: "power", operator: "gt", value: 1 }, { field: "power", operator: "lt", value: 9 }],
+      conditions: [
+        { field: "power", operator: "gt", value: 1 },
+        { field: "power", operator: "lt", value: 9 },
+      ],
       metadata: [{ name: "site", value: "north" }],
       expressions: [{ name: "ratio", expression: "flow / power" }],
     });
@@ -110,7 +131,9 @@ describe("queries", () => {
   });
 
   test("leave out sources of which no point can match", () => {
-    const plan = planned(view(["pump.power", "tank.power"], refined({ conditions: [{ field: "flow", operator: "gt", value: 0 }] })));
+    const plan = planned(
+      view(["pump.power", "tank.power"], refined({ conditions: [{ field: "flow", operator: "gt", value: 0 }] })),
+    );
     expect(plan.buckets.map(({ sourceIds }) => sourceIds)).toEqual([["pump"]]);
     expect(plan.unmatched).toEqual(["TANK"]);
   });
@@ -120,7 +143,10 @@ describe("queries", () => {
     const plan = planned(view(["pump.power", "tank.power", "pump.on"], merged));
     expect(plan).toMatchObject({ kind: "grouped", leftOut: ["on"] });
     expect(plan.buckets).toHaveLength(1);
-    expect(queryOf(plan, plan.buckets[0]!, span)).toMatchObject({ mergeSources: true, filters: { dataSourceIds: ["pump", "tank"] } });
+    expect(queryOf(plan, plan.buckets[0]!, span)).toMatchObject({
+      mergeSources: true,
+      filters: { dataSourceIds: ["pump", "tank"] },
+    });
     const raw = planned(view(["pump.power"], merged, { groupBy: "raw" }));
     expect(queryOf(raw, raw.buckets[0]!, span)).not.toHaveProperty("mergeSources");
   });
@@ -144,13 +170,20 @@ test("sources together are one line for each field", () => {
 });
 
 test("values are read by the type of their field, metadata by how they are written", () => {
-  expect([valueOf("5.5", "number"), valueOf("5,5", "number"), valueOf("true", "boolean"), valueOf("x", "boolean")]).toEqual([
-    5.5,
-    null,
-    true,
-    null,
-  ]);
-  for (const [text, value] of [["5", 5], ['"5"', "5"], ["2.4.1", "2.4.1"], ["true", true], [" north ", "north"], [" ", null]] as const)
+  expect([
+    valueOf("5.5", "number"),
+    valueOf("5,5", "number"),
+    valueOf("true", "boolean"),
+    valueOf("x", "boolean"),
+  ]).toEqual([5.5, null, true, null]);
+  for (const [text, value] of [
+    ["5", 5],
+    ['"5"', "5"],
+    ["2.4.1", "2.4.1"],
+    ["true", true],
+    [" north ", "north"],
+    [" ", null],
+  ] as const)
     expect(metadataValueOf(text)).toBe(value);
   for (const value of ["5", "true", "north", 5, false]) expect(metadataValueOf(writtenMetadata(value))).toBe(value);
 });

@@ -99,7 +99,10 @@ const isName = (value: unknown): value is string => typeof value === "string" &&
 const isValue = (value: unknown): value is NonNullable<Value> => ["number", "string", "boolean"].includes(typeof value);
 
 /** The members that say the same in a query; of the expressions, those that its sources have an operand of. */
-export function membersOf(refinement: Refinement, fields: string[]): { query: Partial<Query>; filters: Partial<Query["filters"]> } {
+export function membersOf(
+  refinement: Refinement,
+  fields: string[],
+): { query: Partial<Query>; filters: Partial<Query["filters"]> } {
   const { conditions, metadata } = refinement;
   const values: NonNullable<Query["filters"]["values"]> = {};
   for (const { field, operator, value } of conditions) values[field] = { ...values[field], [operator]: value };
@@ -108,12 +111,14 @@ export function membersOf(refinement: Refinement, fields: string[]): { query: Pa
     query: expressions.length === 0 ? {} : { expressions },
     filters: {
       ...(conditions.length === 0 ? {} : { values }),
-      ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata.map(({ name, value }) => [name, value])) }),
+      ...(metadata.length === 0
+        ? {}
+        : { metadata: Object.fromEntries(metadata.map(({ name, value }) => [name, value])) }),
     },
   };
 }
 
-/** Fields that a query names: those that are not computed. An empty list would name all, so one has operands at least. */
+/** Fields that a query names: those that are not computed. An empty list would name all; it has operands instead. */
 export function storedFields({ expressions }: Refinement, fields: string[]): string[] {
   const stored = fields.filter((field) => !expressions.some(({ name }) => name === field));
   if (stored.length > 0) return stored;
@@ -143,7 +148,8 @@ export function withExpressions(catalog: Catalog, expressions: Expression[]): Ca
   const extended = (source: Source): Source => {
     const more = expressions.filter(
       ({ name, expression }) =>
-        source.schema[name] === undefined && operandsOf(expression).every((field) => source.schema[field] !== undefined),
+        source.schema[name] === undefined &&
+        operandsOf(expression).every((field) => source.schema[field] !== undefined),
     );
     if (more.length === 0) return source;
     const computed = more.map(({ name, expression }) => [name, { type: "number" as const, expression }]);

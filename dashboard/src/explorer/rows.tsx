@@ -50,9 +50,13 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
                 {formatAny(row.values[name])}
               </td>
             ))}
-            <td class="name" data-label="Source">{sources.get(row.dataSourceId)?.name ?? row.dataSourceId}</td>
+            <td class="name" data-label="Source">
+              {sources.get(row.dataSourceId)?.name ?? row.dataSourceId}
+            </td>
             {withMetadata && (
-              <td class="mono metadata" data-label="Metadata">{row.metadata === undefined ? "" : JSON.stringify(row.metadata)}</td>
+              <td class="mono metadata" data-label="Metadata">
+                {row.metadata === undefined ? "" : JSON.stringify(row.metadata)}
+              </td>
             )}
           </tr>
         ))}

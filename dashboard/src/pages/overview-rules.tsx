@@ -34,10 +34,7 @@ export function OverviewRules({ buckets }: { buckets: Bucket[] }) {
   }
   const more = troubled.length - ROWS_MAX;
   return (
-    <Section
-      title="Rules that need attention"
-      actions={ALL_RULES}
-    >
+    <Section title="Rules that need attention" actions={ALL_RULES}>
       <RuleTable
         label="Rules that need attention"
         rules={troubled.slice(0, ROWS_MAX)}

@@ -72,7 +72,11 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
                 onChange={(on) => setPicked(on ? [...picked, rule._id] : picked.filter((id) => id !== rule._id))}
               />
             ))}
-            {isTried && isNone && <p class="fault" role="alert">Choose at least one rule.</p>}
+            {isTried && isNone && (
+              <p class="fault" role="alert">
+                Choose at least one rule.
+              </p>
+            )}
             {faultAt(error, "alertIds") && <p class="fault">{faultAt(error, "alertIds")}</p>}
           </fieldset>
         )}

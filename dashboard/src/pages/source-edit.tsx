@@ -13,6 +13,10 @@ import { Page, WhenLoaded } from "../parts/page";
 import { useBucketTrail } from "./bucket-trail";
 import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 
+const EXPECTED_HINT =
+  "Such as 30s or 5m. After three of them without a point the source is silent, and webhooks get source.stale. " +
+  "If empty, no points are expected.";
+
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
   const trail = useBucketTrail(bucketId);
   return (
@@ -110,7 +114,7 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
         />
         <DurationField
           label="Expected interval"
-          hint="Such as 30s or 5m. After three of them without a point the source is silent, and webhooks get source.stale. If empty, no points are expected."
+          hint={EXPECTED_HINT}
           seconds={value.expected}
           onInput={(expected) => change({ expected })}
           fault={faultAt(error, "expectedIntervalSeconds")}
