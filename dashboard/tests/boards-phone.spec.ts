@@ -1,4 +1,5 @@
 /** Boards where panels stand one below the other have buttons in place of handles. Boards may have their own zone. */
+import AxeBuilder from "@axe-core/playwright";
 import { call, createWorld, signUp, type Account, type World } from "./support/api";
 import { expect, open, test } from "./support/test";
 
@@ -33,6 +34,8 @@ test("on a phone, buttons move and size panels", async ({ page, service }) => {
   await expect(page.getByRole("button", { name: /arrow keys/ })).toHaveCount(0);
   await expect(page.getByRole("button", { name: "Move Curve up" })).toBeDisabled();
   await expect(page.getByRole("button", { name: "Move Bars down" })).toBeDisabled();
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   await page.getByRole("button", { name: "Move Rows up" }).click();
   await expect(page.getByText("Rows: column 1 to 6, row 1 to 6")).toBeAttached();
   const titles = () => page.locator(".panel-head h2").allTextContents();
