@@ -103,7 +103,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.reload();
   await waitUntilSettled(page);
   await expect(page.locator(".figures").first()).toContainText("firing");
-  await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText('"currentValue":59');
+  await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText("current value 59");
   await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
   await waitUntilSettled(page);
   await expect(page.getByText("1 trigger of alert rules marked.")).toBeVisible();

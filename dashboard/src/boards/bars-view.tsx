@@ -43,7 +43,8 @@ export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
   return (
     <>
       <div class="bars-frame">
-        <span class="bars-top">{shown(top, panel)}</span>
+        <span class="bars-value">{shown(top, panel)}</span>
+        <span class="bars-value middle">{shown((top + bottom) / 2, panel)}</span>
         <svg
           class="panel-bars"
           viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -70,6 +71,7 @@ export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
               );
             }),
           )}
+          <line x1="0" x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} class="bars-middle" />
           <line x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} class="bars-zero" />
         </svg>
       </div>

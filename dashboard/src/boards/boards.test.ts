@@ -3,7 +3,7 @@ import type { BoardContent, PanelAnswer } from "../api/boards";
 import { chartLines, seriesOf } from "./answer";
 import { inOrder, moved, placeBelow, readingOrder, resized, widened, withPlace } from "./grid";
 import { lengthSeconds, readBoardState, spanOfRange, substituted, writeBoardState } from "./state";
-import { levelOf, shown } from "./thresholds";
+import { levelOf, ofMean, shown } from "./thresholds";
 
 const place = (x: number, y: number, w: number, h: number) => ({ x, y, w, h });
 
@@ -135,3 +135,12 @@ test("a value has the level of the greatest threshold that it has reached", () =
   expect(shown(null, { unit: "m", decimals: 1 })).toBe("–");
   expect(shown(true, { unit: null, decimals: null })).toBe("true");
 });
+
+test.each([
+  [3.23667, 3.237],
+  [30.8417, 30.84],
+  [123456.78, 123457],
+  [0.000123456, 0.0001235],
+  [-0, 0],
+  [1e300, 1e300],
+])("of the mean %s, %s is read", (value, read) => expect(ofMean(value) + 0).toBe(read));

@@ -17,7 +17,7 @@ import { StatView } from "./stat-view";
 import type { BoardState } from "./state";
 import { StatesView } from "./states-view";
 import { TableView } from "./table-view";
-import { shown } from "./thresholds";
+import { ofMean, shown } from "./thresholds";
 import { useNear, usePanel, type Access, type PanelData } from "./use-panel";
 
 export interface PanelProps {
@@ -131,12 +131,18 @@ function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: Line
         {lines.map((line) => (
           <li key={line.id}>
             <span class="chip" aria-hidden="true" style={{ background: lookOf(line.index, theme).stroke }} />
-            {line.label} <strong>{shown(valueAt(line, cursorAt), panel)}</strong>
+            {line.label} <strong>{shown(legendValue(line, cursorAt, panel), panel)}</strong>
           </li>
         ))}
       </ul>
     </>
   );
+}
+
+/** As the panel's decimals say it; without them, no more digits of a mean than are read. */
+function legendValue(line: Line, at: number | null, { decimals }: Panel): number | boolean | null {
+  const value = valueAt(line, at);
+  return typeof value === "number" && line.step !== null && decimals === null ? ofMean(value) : value;
 }
 
 /** The value at a moment; without one, the newest. */
