@@ -1,6 +1,7 @@
 /** The explorer: lines of any fields over any range. Its whole state is the URL's. */
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatTime, plural } from "../app/format";
+import { Lazy } from "../app/lazy";
 import { useLoad } from "../app/load";
 import { shownTheme, useZone } from "../app/preferences";
 import { IfMay } from "../app/role";
@@ -21,7 +22,7 @@ import { Download } from "./download";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
-import { RefineForm } from "./refine-form";
+import type { RefineFormProps } from "./refine-form";
 import { UNREFINED, withExpressions } from "./refinement";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
@@ -56,6 +57,11 @@ export function ExplorerPage() {
     </Page>
   );
 }
+
+/** Few views need it, and each first visit would pay for it. */
+const LazyRefineForm = (props: RefineFormProps) => (
+  <Lazy name="refine form" what="form" load={async () => (await import("./refine-form")).RefineForm} props={props} />
+);
 
 function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const { search } = useRoute();
@@ -282,7 +288,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
         </Dialog>
       )}
       {dialog === "refine" && (
-        <RefineForm
+        <LazyRefineForm
           refinement={refinement}
           fields={fields}
           catalog={stored}

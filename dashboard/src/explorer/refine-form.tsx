@@ -20,7 +20,7 @@ import {
 } from "./refinement";
 import { FIELDS_MAX, sameField, type FieldRef } from "./state";
 
-interface RefineFormProps {
+export interface RefineFormProps {
   refinement: Refinement;
   fields: FieldRef[];
   /** Without computed fields. */
