@@ -180,4 +180,6 @@ test("a panel needs a bucket, and what is wrong in its form is said", async ({ p
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page.locator(".panel")).toHaveCount(1);
+  // The button that opened the form has gone with the empty board.
+  await expect(page.getByRole("button", { name: "Add a panel" })).toBeFocused();
 });

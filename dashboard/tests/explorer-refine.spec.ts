@@ -31,6 +31,7 @@ test("points are filtered by their values, and the address keeps it", async ({ p
   await page.getByRole("button", { name: "Add a condition on a value" }).click();
   await page.getByRole("button", { name: "Apply" }).click();
   await expect(page.getByText("Must be a number such as 5.5")).toBeVisible();
+  await expect(page.getByLabel("Value", { exact: true })).toBeFocused();
   await page.getByLabel("Field", { exact: true }).selectOption("on");
   await page.getByRole("button", { name: "Apply" }).click();
   await expect(page.getByTestId("chart-points")).toHaveText("30 points");

@@ -56,11 +56,15 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
   const actions = useRef<HTMLDivElement>(null);
   const isEditing = draft !== null;
   const wasEditing = useRef(false);
-  // The buttons of one mode are not those of the other: the focus goes to the first, not to what took a place.
+  const hasShown = useRef(false);
+  // The buttons of one mode are not those of the other, and with the first panel the one that opened its form is gone:
+  // the focus goes to the first button, not to what took a place.
   useEffect(() => {
-    if (wasEditing.current !== isEditing && dialog === null) actions.current?.querySelector("button")?.focus();
+    const isLost = wasEditing.current !== isEditing || document.activeElement === document.body;
+    if (isLost && dialog === null && hasShown.current) actions.current?.querySelector("button")?.focus();
     wasEditing.current = isEditing;
-  }, [isEditing]);
+    hasShown.current = true;
+  }, [isEditing, dialog]);
 
   const edit = (part: Partial<BoardContent>) =>
     setDraft({ of: draft?.of ?? board, content: { ...contentOf(shown), ...part } });

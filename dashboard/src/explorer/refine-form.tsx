@@ -1,9 +1,9 @@
 /** Which points a view takes, what it computes of them, and whether sources are drawn together. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { FieldType } from "../api/sources";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, SelectField, TextField } from "../parts/forms";
+import { CheckField, SelectField, TextField, focusFault } from "../parts/forms";
 import type { Catalog } from "./catalog";
 import {
   CONDITIONS_MAX,
@@ -53,7 +53,10 @@ export function RefineForm({ refinement, fields, catalog, onDone, onClose }: Ref
   );
   const [expressions, setExpressions] = useState<Expression[]>(refinement.expressions);
   const [merged, setMerged] = useState(refinement.merged);
-  const [tried, setTried] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  /** How often it was tried to apply what is typed; faults are shown from the first time on. */
+  const [rounds, setRounds] = useState(0);
+  const tried = rounds > 0;
 
   const conditionFault = ({ field, operator, value }: ConditionText) => faultOfValue(value, types.get(field), operator);
   const nameFault = (index: number) => {
@@ -73,8 +76,9 @@ export function RefineForm({ refinement, fields, catalog, onDone, onClose }: Ref
     metadata.some(({ name, value }) => name.trim() === "" || metadataValueOf(value) === null) ||
     expressions.some((one, index) => nameFault(index) !== null || expressionFault(one) !== null);
 
+  useEffect(() => focusFault(form.current), [rounds]);
   const submit = () => {
-    setTried(true);
+    setRounds(rounds + 1);
     if (isWrong) return;
     const next: Refinement = {
       conditions: conditions.map(({ field, operator, value }): Condition => {
@@ -89,6 +93,7 @@ export function RefineForm({ refinement, fields, catalog, onDone, onClose }: Ref
   return (
     <Dialog title="Filter and compute" onClose={onClose} wide>
       <form
+        ref={form}
         onSubmit={(event) => {
           event.preventDefault();
           submit();
