@@ -37,7 +37,7 @@ test("an owner invites by a link, which makes a member once", async ({ page, bro
   const email = `grace-${owner.email}`;
   await page.getByRole("textbox", { name: "Email" }).fill(email);
   await page.getByLabel("Role", { exact: true }).selectOption("viewer");
-  await page.getByRole("button", { name: "Make link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   const shown = page.getByRole("dialog", { name: `Invitation for ${email}` });
   const link = (await shown.locator(".secret-value code").innerText()).trim();
   expect(link).toContain(`${owner.url}/#/invitation/inv_`);
@@ -79,7 +79,7 @@ test("a link sets a new password", async ({ page, browser, service }) => {
   const member = await join(owner, "editor");
   await open(page, owner, "#/organization");
   await page.getByRole("button", { name: "Reset the password of Grace the editor" }).click();
-  await page.getByRole("button", { name: "Make link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   const shown = page.getByRole("dialog", { name: "New password for Grace the editor" });
   const link = (await shown.locator(".secret-value code").innerText()).trim();
   const other = await (await browser.newContext()).newPage();

@@ -73,6 +73,9 @@ export interface Query {
     startTime?: string;
     endTime?: string;
     fields?: string[];
+    /** Conditions on values, by field and operator. */
+    values?: Record<string, Record<string, NonNullable<Value>>>;
+    metadata?: Record<string, NonNullable<Value>>;
   };
   /** Of an array, the values of each are members of an object for the field. */
   aggregation?: Aggregation | Aggregation[];
@@ -88,6 +91,10 @@ export interface Query {
   timezone?: string;
   /** Adds what stood there before. */
   compare?: { offset: Offset };
+  /** Arithmetic over the fields of a row, among its values by name. */
+  expressions?: { name: string; expression: string }[];
+  /** Groups all sources together; rows then have no `dataSourceId`. */
+  mergeSources?: boolean;
 }
 
 export type Value = number | string | boolean | null;
@@ -119,7 +126,8 @@ export interface QueryAnswer {
 /** The same rows as columns of one length; null where a row has no value. */
 export interface Columns {
   timestamp: string[];
-  dataSourceId: string[];
+  /** Absent where all sources are grouped together. */
+  dataSourceId?: string[];
   values: Record<string, Value[]>;
   /** What stood there before, with `compare`. */
   previous?: Record<string, Value[]>;

@@ -11,6 +11,7 @@ import { ErrorBox } from "../parts/forms";
 import { csvHead, csvRows } from "./csv";
 import { rawPages, type View } from "./fetch";
 import { hasBand, pointPlans } from "./plan";
+import { canMatch, isFiltered } from "./refinement";
 import { rowsOf } from "./table";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
@@ -56,8 +57,12 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     const parts = [csvHead(shape)];
     let rows = 0;
     try {
-      for (const bucket of pointPlans(state.fields)) {
-        for await (const page of rawPages(bucket, view.span, asking.signal)) {
+      const matched = state.fields.filter((ref) => {
+        const source = sources.get(ref.sourceId);
+        return source === undefined || canMatch(view.plan.refinement, source);
+      });
+      for (const bucket of pointPlans(matched)) {
+        for await (const page of rawPages(view.plan.refinement, bucket, view.span, asking.signal)) {
           parts.push(csvRows(page, shape, sourceName));
           rows += page.length;
           setProgress(rows);
@@ -112,7 +117,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
 /** As far as the server has counted them. */
 function pointsInRange({ plan, parts }: View): number | null {
   // A point that has a boolean and a number is in the parts of both.
-  if (plan.buckets.some(({ shares }) => shares)) return null;
+  if (plan.buckets.some(({ shares }) => shares) || isFiltered(plan.refinement)) return null;
   if (parts.some((part) => part.points === null || part.truncated)) return null;
   return parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
 }

@@ -16,12 +16,16 @@ export interface SourceTable {
   metadata: (Record<string, unknown> | null)[] | null;
 }
 
+/** What all sources together have in place of an id. */
+export const MERGED = "";
+
 /** By source. */
 export type Tables = ReadonlyMap<string, SourceTable>;
 
 export function tablesOf(columns: Columns): Tables {
   const places = new Map<string, number[]>();
-  for (const [row, id] of columns.dataSourceId.entries()) {
+  for (const row of columns.timestamp.keys()) {
+    const id = columns.dataSourceId?.[row] ?? MERGED;
     const rows = places.get(id);
     if (rows === undefined) places.set(id, [row]);
     else rows.push(row);
