@@ -43,6 +43,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("POST /api/data", &["bucketId", "dataSourceId"]),
     ("POST /api/data/batch", &["bucketId"]),
     ("POST /api/data/query", &["bucketId"]),
+    ("POST /api/data/export", &["bucketId", "format"]),
     ("POST /api/data/delete", &["bucketId", "filters", "dryRun"]),
     (
         "POST /api/alerts",
