@@ -8,6 +8,8 @@
 #![warn(missing_docs)]
 
 mod column;
+#[cfg(any(test, feature = "read"))]
+pub mod read;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,5 @@
 /** Carries a plan out: the queries of all buckets at once, and the latest points beside them. */
 import {
-  QUERY_ROWS_MAX,
   runBanded,
   runColumns,
   runQuery,
@@ -171,24 +170,4 @@ function latestOf(answers: QueryAnswer[]): Row[] {
     rows.set(id, { ...row, values, at: Date.parse(row.timestamp) });
   }
   return [...rows.values()].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
-}
-
-/** All points of a span, page by page behind the cursor, oldest first. */
-export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
-  const { sourceIds: dataSourceIds, fields } = bucket;
-  let cursor: string | undefined;
-  do {
-    const answer: QueryAnswer = await runQuery(
-      {
-        bucketId: bucket.bucketId,
-        filters: { dataSourceIds, fields, ...timesOf(span) },
-        limit: QUERY_ROWS_MAX,
-        downsampling: false,
-        ...(cursor === undefined ? {} : { cursor }),
-      },
-      signal,
-    );
-    yield answer.data;
-    cursor = answer.metadata.nextCursor;
-  } while (cursor !== undefined);
 }

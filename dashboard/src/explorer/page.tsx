@@ -17,7 +17,7 @@ import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
-import { Download } from "./download";
+import { Export } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
@@ -64,7 +64,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "export" | "board" | null>(null);
   const [picking, setPicking] = useState(false);
 
   // A first visit sees a line, not a form.
@@ -156,8 +156,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               <Button small disabled={view === null} onClick={() => setDialog("curl")}>
                 As curl
               </Button>
-              <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
-                CSV
+              <Button small icon="download" disabled={view === null} onClick={() => setDialog("export")}>
+                Export
               </Button>
               <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload(), notes.reload())}>
                 Reload
@@ -277,8 +277,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           onClose={() => setDialog(null)}
         />
       )}
-      {dialog === "csv" && view !== null && (
-        <Download view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
+      {dialog === "export" && view !== null && (
+        <Export view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
       )}
     </div>
   );

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import type { Source } from "../api/sources";
+import { pointQueries, shownQueries } from "./export-plan";
+import type { View } from "./fetch";
+import type { BucketPlan } from "./plan";
+import { PLAN } from "./plan.fixture";
+
+const span = { from: 0, to: 3_600_000 };
+const bucket = (fields: string[], shares = false): BucketPlan => ({
+  bucketId: "b",
+  sourceIds: ["s"],
+  refs: [],
+  fields,
+  shares,
+});
+const sources = new Map([
+  ["s", { schema: { v: { type: "number" }, on: { type: "boolean" }, text: { type: "string" } } } as unknown as Source],
+]);
+const view = (plan: Partial<View["plan"]>, groupBy: "5m" | "hour" | null): View =>
+  ({ span, plan: { ...PLAN, ...plan }, parts: [{ groupBy }] }) as unknown as View;
+
+test("points stay points", () => {
+  const [query] = shownQueries(view({ buckets: [bucket(["v", "text"])] }, null), sources);
+  expect(query).toMatchObject({ bucketId: "b", filters: { dataSourceIds: ["s"], fields: ["v", "text"] } });
+  expect(query).not.toHaveProperty("maxPoints");
+  expect(query).not.toHaveProperty("limit");
+  expect(pointQueries([{ bucketId: "b", sourceId: "s", field: "v" }], span)).toHaveLength(1);
+});
+
+test("averages of the server's choice have its step, their band and shares of switches, and no texts", () => {
+  const [query] = shownQueries(view({ buckets: [bucket(["v", "on", "text"])] }, "5m"), sources);
+  expect(query).toMatchObject({ groupBy: "5m", aggregation: ["avg", "min", "max", "trueShare"] });
+  expect(query?.filters.fields).toEqual(["v", "on"]);
+  expect(query).not.toHaveProperty("maxPoints");
+  const [shares] = shownQueries(view({ kind: "raw", buckets: [bucket(["on"], true)] }, "5m"), sources);
+  expect(shares?.aggregation).toEqual(["trueShare"]);
+});
+
+test("the greatest value of a step is asked for by its name", () => {
+  const [query] = shownQueries(view({ aggregation: "max", buckets: [bucket(["v"])] }, "5m"), sources);
+  expect(query).toMatchObject({ groupBy: "5m", aggregation: "max" });
+});
+
+test("groups by name are those of the chart", () => {
+  const plan = { kind: "grouped", groupBy: "hour", aggregation: "sum", compare: "7d" } as const;
+  const [query] = shownQueries(view({ ...plan, buckets: [bucket(["v"])] }, "hour"), sources);
+  expect(query).toMatchObject({ groupBy: "hour", aggregation: "sum", compare: { offset: "7d" } });
+  expect(query).not.toHaveProperty("limit");
+});
