@@ -122,7 +122,10 @@ fn exports() -> Outcome<Vec<Measured>> {
             of_many.0 / of_few.0,
             format!("{} rows/s with {FEW} points; {}", significant(of_few.0), of_few.1),
         ),
-        measured(grown, format!("RssAnon, of {SOURCES} sources; {}", notes.join("; "))),
+        measured(
+            grown,
+            format!("RssAnon, of {SOURCES} sources; {}", notes.join("; ")),
+        ),
     ])
 }
 

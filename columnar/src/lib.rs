@@ -32,6 +32,8 @@ pub const BATCH_ROWS_MAX: usize = 8_192;
 pub const BATCH_BYTES: usize = 1 << 20;
 /// A row group ends with the batch that reaches this size, encoded.
 pub const ROW_GROUP_BYTES: usize = 4 << 20;
+/// Size of a page, and of a dictionary, which Parquet has for each column of a row group.
+const PAGE_BYTES_MAX: usize = 256 << 10;
 /// Rows of a row group.
 const ROW_GROUP_ROWS_MAX: usize = 1 << 20;
 
@@ -173,6 +175,9 @@ fn properties(specs: &[ColumnSpec]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS_MAX))
+        // What a column keeps besides the row group: a page and a dictionary.
+        .set_data_page_size_limit(PAGE_BYTES_MAX)
+        .set_dictionary_page_size_limit(PAGE_BYTES_MAX)
         // What readers of a whole row group need. Statistics of pages would be kept until the end of the file.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);

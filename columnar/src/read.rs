@@ -91,7 +91,9 @@ fn value(column: &dyn Array, row: usize) -> Value {
         return Value::Null;
     }
     match column.data_type() {
-        DataType::Timestamp(..) => Value::Timestamp(column.as_primitive::<TimestampNanosecondType>().value(row)),
+        DataType::Timestamp(..) => {
+            Value::Timestamp(column.as_primitive::<TimestampNanosecondType>().value(row))
+        }
         DataType::Float64 => Value::Number(column.as_primitive::<Float64Type>().value(row)),
         DataType::Boolean => Value::Boolean(column.as_boolean().value(row)),
         _ => Value::Text(column.as_string::<i32>().value(row).to_owned()),

@@ -13,6 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::query_body::QueryBody;
 use crate::catalog::Role;
+use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Call, Endpoint, Reader, post};
 use crate::http::pieces::{Encoder, respond_in_pieces};
@@ -90,8 +91,10 @@ fn file_name(name: &ExportName, format: ExportFormat) -> String {
         none if none.is_empty() => Cow::Borrowed("bucket"),
         words => Cow::Owned(words),
     };
-    // ISO 8601 in its basic form, which has no colons.
-    let start: String = format_timestamp_ns(name.start_ns)
+    // ISO 8601 in its basic form, which has no colons, to the second.
+    let second_ns = name.start_ns.div_euclid(SECOND_NS) * SECOND_NS;
+    let start = format_timestamp_ns(second_ns);
+    let start: String = start
         .as_str()
         .chars()
         .filter(|c| !matches!(c, '-' | ':'))
@@ -172,8 +175,8 @@ mod tests {
         };
         assert_eq!(name("plant", 0), "plant-19700101T000000Z.csv");
         assert_eq!(
-            name("Häfen \"Nord\"/1", 500_000_000),
-            "H-fen-Nord-1-19700101T000000.500Z.csv"
+            name("Häfen \"Nord\"/1", 1_500_000_000),
+            "H-fen-Nord-1-19700101T000001Z.csv"
         );
         assert_eq!(name("港", 0), "bucket-19700101T000000Z.csv");
     }

@@ -24,13 +24,27 @@ fn four_exports_at_once_and_the_place_of_a_client_that_hangs_up_is_free_again() 
         assert_eq!(export.status(), 200, "small print L7: 4 exports at once");
     }
     let refused = post(&bucket, &body);
-    refused.refused(503, "small print L7: at most 4 exports of an organization at once (503)");
-    assert!(refused.header("retry-after").is_some(), "contract 1: 503 with Retry-After");
-    assert_eq!(bucket.rows(&json!({})).len(), POINTS as usize, "queries are served meanwhile");
+    refused.refused(
+        503,
+        "small print L7: at most 4 exports of an organization at once (503)",
+    );
+    assert!(
+        refused.header("retry-after").is_some(),
+        "contract 1: 503 with Retry-After"
+    );
+    assert_eq!(
+        bucket.rows(&json!({})).len(),
+        POINTS as usize,
+        "queries are served meanwhile"
+    );
     let other = Account::sign_up(&server.client).bucket("other");
     let gauge = other.source("gauge", &["nth"]);
     other.send(&[point(&gauge, now_ns() - HOUR, &json!({"nth": 1}))]);
-    assert_eq!(post(&other, &body).status, 200, "other organizations have places of their own");
+    assert_eq!(
+        post(&other, &body).status,
+        200,
+        "other organizations have places of their own"
+    );
 
     drop(exports.pop());
     until("the place of a client that hung up is free", || {
@@ -39,9 +53,14 @@ fn four_exports_at_once_and_the_place_of_a_client_that_hangs_up_is_free_again() 
     });
     for export in exports {
         let (csv, is_whole) = export.rest();
-        assert!(is_whole && csv.len() > POINTS as usize * WIDE_BYTES, "the others have all rows");
+        assert!(
+            is_whole && csv.len() > POINTS as usize * WIDE_BYTES,
+            "the others have all rows"
+        );
     }
-    until("all places are free", || (post(&bucket, &body).status == 200).then_some(()));
+    until("all places are free", || {
+        (post(&bucket, &body).status == 200).then_some(())
+    });
 }
 
 #[test]
@@ -59,7 +78,10 @@ fn memory_does_not_grow_with_the_file() {
     let before = resident_bytes(&server);
     for format in ["csv", "ndjson", "parquet", "arrow"] {
         let bytes = file(&bucket, format, &json!({})).len();
-        assert!(bytes > MANY as usize * WIDE_BYTES, "{format} is large: {bytes} bytes");
+        assert!(
+            bytes > MANY as usize * WIDE_BYTES,
+            "{format} is large: {bytes} bytes"
+        );
     }
     // The file itself is mapped: at most its size is resident besides.
     let mapped: u64 = scene::files(&server.data_dir().join("segments"))

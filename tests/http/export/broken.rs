@@ -24,7 +24,11 @@ fn an_error_after_the_first_byte_ends_the_connection_without_the_last_chunk() {
         panic!("one segment: {segments:?}");
     };
     // In the texts of the last block.
-    let file = fs::OpenOptions::new().read(true).write(true).open(segment).unwrap();
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(segment)
+        .unwrap();
     let at = file.metadata().unwrap().len() * 9 / 10;
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();

@@ -26,13 +26,33 @@ fn values_are_spelled_as_rfc_4180_and_json_have_it() {
     let source = bucket.source_with(&json!({"name": "gauge", "schema": schema}));
     let at_ns = now_ns() / HOUR * HOUR - HOUR;
     let sent = [
-        (json!({"level": 21.0, "open": true, "text": "plain"}), Value::Null, "21,true,plain,,"),
-        (json!({"level": 0.1, "open": false, "text": ""}), Value::Null, "0.1,false,\"\",,"),
+        (
+            json!({"level": 21.0, "open": true, "text": "plain"}),
+            Value::Null,
+            "21,true,plain,,",
+        ),
+        (
+            json!({"level": 0.1, "open": false, "text": ""}),
+            Value::Null,
+            "0.1,false,\"\",,",
+        ),
         (json!({"level": -1.5e-7}), Value::Null, "-1.5e-7,,,,"),
-        (json!({"level": 1e300}), Value::Null, "1e300,,,,"),
-        (json!({"text": "a \"b\", c"}), Value::Null, ",,\"a \"\"b\"\", c\",,"),
-        (json!({"text": "two\nlines, größer"}), Value::Null, ",,\"two\nlines, größer\",,"),
-        (json!({"level": 3}), json!({"a": "x,y", "n": 1}), "3,,,,\"{\"\"a\"\":\"\"x,y\"\",\"\"n\"\":1}\""),
+        (json!({"level": 1e300}), Value::Null, "1e+300,,,,"),
+        (
+            json!({"text": "a \"b\", c"}),
+            Value::Null,
+            ",,\"a \"\"b\"\", c\",,",
+        ),
+        (
+            json!({"text": "two\nlines, größer"}),
+            Value::Null,
+            ",,\"two\nlines, größer\",,",
+        ),
+        (
+            json!({"level": 3}),
+            json!({"a": "x,y", "n": 1}),
+            "3,,,,\"{\"\"a\"\":\"\"x,y\"\",\"\"n\"\":1}\"",
+        ),
     ];
     let mut expected = "timestamp,dataSourceId,_id,level,open,text,unused,metadata\n".to_owned();
     for (nth, (values, metadata, line)) in sent.iter().enumerate() {
@@ -110,18 +130,30 @@ fn columns_follow_fields_otherwise_the_names_in_order() {
 fn declared_fields_without_values_are_columns_and_nothing_is_a_header() {
     let (_server, _, bucket) = scene::bucket();
     let empty = "timestamp,dataSourceId,_id,metadata\n";
-    assert_eq!(csv(&bucket, &json!({})), empty, "small print L6: a bucket without sources");
+    assert_eq!(
+        csv(&bucket, &json!({})),
+        empty,
+        "small print L6: a bucket without sources"
+    );
     let schema = json!({"level": {"type": "number"}, "text": {"type": "string"}});
     bucket.source_with(&json!({"name": "gauge", "schema": schema}));
     let declared = "timestamp,dataSourceId,_id,level,text,metadata\n";
-    assert_eq!(csv(&bucket, &json!({})), declared, "small print L4: declared fields without values");
+    assert_eq!(
+        csv(&bucket, &json!({})),
+        declared,
+        "small print L4: declared fields without values"
+    );
     let groups = json!({"aggregation": ["avg", "count"], "groupBy": "day"});
     assert_eq!(
         csv(&bucket, &groups),
         "timestamp,dataSourceId,level.avg,level.count,text.count\n",
         "an aggregation has columns of the fields that it covers"
     );
-    assert_eq!(file(&bucket, "ndjson", &json!({})), b"", "small print L6: an empty body, 200");
+    assert_eq!(
+        file(&bucket, "ndjson", &json!({})),
+        b"",
+        "small print L6: an empty body, 200"
+    );
 }
 
 #[test]
@@ -140,13 +172,20 @@ fn answers_are_attachments_of_their_type() {
         assert_eq!(answer.status, 200, "{EXPORT}: {answer}");
         assert_eq!(answer.header("content-type"), Some(media_type), "small print L6");
         let name = format!("attachment; filename=\"H-fen-Nord-1-20261120T063000Z.{extension}\"");
-        assert_eq!(answer.header("content-disposition"), Some(&*name), "small print L6");
+        assert_eq!(
+            answer.header("content-disposition"),
+            Some(&*name),
+            "small print L6"
+        );
         assert_eq!(answer.header("cache-control"), Some("no-store"));
     }
     // Without a start, as far back as points are kept.
     let answer = post(&bucket, &json!({"format": "csv"}));
     let name = answer.header("content-disposition").unwrap();
-    assert!(name.starts_with("attachment; filename=\"H-fen-Nord-1-20"), "{name}");
+    assert!(
+        name.starts_with("attachment; filename=\"H-fen-Nord-1-20"),
+        "{name}"
+    );
 }
 
 #[test]
@@ -164,7 +203,11 @@ fn files_are_compressed_as_the_client_accepts_it() {
             let body = json!({"bucketId": bucket.id, "format": format});
             let request = bucket.client.post("/api/data/export").key(&bucket.admin);
             let answer = request.header("Accept-Encoding", coding).json(&body).send();
-            assert_eq!(answer.header("content-encoding"), Some(coding), "small print L6: gzip/zstd");
+            assert_eq!(
+                answer.header("content-encoding"),
+                Some(coding),
+                "small print L6: gzip/zstd"
+            );
             let decoded = match coding {
                 "gzip" => {
                     let mut decoded = Vec::new();

@@ -22,7 +22,9 @@ fn text(text: &str) -> Cell {
 
 fn types(table: &Table) -> Vec<(&str, &str)> {
     let columns = table.columns.iter();
-    columns.map(|(name, kind)| (name.as_str(), kind.as_str())).collect()
+    columns
+        .map(|(name, kind)| (name.as_str(), kind.as_str()))
+        .collect()
 }
 
 #[test]
@@ -79,8 +81,15 @@ fn points_have_their_types_and_a_field_of_several_types_is_spelled_as_json() {
                 "small print L5"
             );
         }
-        assert_eq!(found.rows[3][3..], [Cell::Number(9.0), Cell::Null, Cell::Null, Cell::Null, Cell::Null]);
-        let one = table(&bucket, format, &json!({"filters": {"dataSourceIds": [sources[2]]}}));
+        assert_eq!(
+            found.rows[3][3..],
+            [Cell::Number(9.0), Cell::Null, Cell::Null, Cell::Null, Cell::Null]
+        );
+        let one = table(
+            &bucket,
+            format,
+            &json!({"filters": {"dataSourceIds": [sources[2]]}}),
+        );
         assert_eq!(one.columns[4].1, "Boolean", "only selected sources count");
         let groups = json!({"aggregation": ["last", "count", "avg"], "groupBy": "hour", "mergeSources": true, "filters": {"fields": ["mixed", "open"]}});
         let found = table(&bucket, format, &groups);
@@ -110,7 +119,11 @@ fn many_batches_have_all_rows_in_order() {
             if nth % 3 == 0 {
                 values["level"] = json!(f64::from(nth) / 8.0);
             }
-            point(&sources[nth as usize % 2], first_ns + i64::from(nth) * SECOND, &values)
+            point(
+                &sources[nth as usize % 2],
+                first_ns + i64::from(nth) * SECOND,
+                &values,
+            )
         })
         .collect();
     bucket.send(&points);
@@ -134,7 +147,10 @@ fn many_batches_have_all_rows_in_order() {
     for format in FORMATS {
         let nothing = json!({"filters": {"endTime": "2001-01-01T00:00:00Z"}});
         let found = table(&bucket, format, &nothing);
-        assert!(found.rows.is_empty(), "small print L6: nothing to export: a schema");
+        assert!(
+            found.rows.is_empty(),
+            "small print L6: nothing to export: a schema"
+        );
         assert_eq!(found.columns.len(), 6);
     }
 }
@@ -186,7 +202,11 @@ fn long_texts_end_batches_early() {
             let Cell::Text(metadata) = &row[4] else {
                 panic!("no metadata: {row:?}");
             };
-            assert!(metadata.starts_with(&format!("{{\"text\":\"{nth} xxx")), "{}", &metadata[..40]);
+            assert!(
+                metadata.starts_with(&format!("{{\"text\":\"{nth} xxx")),
+                "{}",
+                &metadata[..40]
+            );
         }
     }
 }

@@ -12,7 +12,8 @@ const MINUTES: i64 = 3_000;
 
 /// A value every 20 seconds, of a counter too, in three sources; returns start and end.
 fn send_points(bucket: &Bucket) -> (i64, i64) {
-    let schema = json!({"level": {"type": "number"}, "count": {"type": "number"}, "open": {"type": "boolean"}});
+    let schema =
+        json!({"level": {"type": "number"}, "count": {"type": "number"}, "open": {"type": "boolean"}});
     let start_ns = now_ns() / DAY * DAY - 4 * DAY;
     let mut random = fastrand::Rng::with_seed(3);
     for nth in 0..3 {

@@ -64,11 +64,13 @@ pub fn fields(csv: &[u8]) -> Vec<Vec<Option<String>>> {
             None => rest.find([',', '\n']).expect("a line ends with LF"),
         };
         let field = &rest[..end];
-        row.push(match field.strip_prefix('"').and_then(|field| field.strip_suffix('"')) {
-            Some(quoted) => Some(quoted.replace("\"\"", "\"")),
-            None if field.is_empty() => None,
-            None => Some(field.to_owned()),
-        });
+        row.push(
+            match field.strip_prefix('"').and_then(|field| field.strip_suffix('"')) {
+                Some(quoted) => Some(quoted.replace("\"\"", "\"")),
+                None if field.is_empty() => None,
+                None => Some(field.to_owned()),
+            },
+        );
         if rest[end..].starts_with('\n') {
             rows.push(std::mem::take(&mut row));
         }

@@ -17,12 +17,18 @@ fn who_queries_may_export_but_not_integration_keys() {
     let mut files = Vec::new();
     for key in [bucket.admin.clone(), bucket.key("write"), bucket.key("read")] {
         let answer = call(&bucket.client, &key, "POST", "/api/data/export", &body);
-        assert_eq!(answer.status, 200, "small print L1: who queries may export: {answer}");
+        assert_eq!(
+            answer.status, 200,
+            "small print L1: who queries may export: {answer}"
+        );
         files.push(answer.body);
     }
     let by_bearer = account.client.post("/api/data/export").bearer(&account.token);
     files.push(by_bearer.json(&body).send().body);
-    assert!(files.iter().all(|file| file == &files[0] && !file.is_empty()), "{EXPORT}");
+    assert!(
+        files.iter().all(|file| file == &files[0] && !file.is_empty()),
+        "{EXPORT}"
+    );
 
     let created = account
         .client
@@ -37,8 +43,14 @@ fn who_queries_may_export_but_not_integration_keys() {
 
     let other = account.bucket("other");
     let theirs = json!({"bucketId": other.id, "format": "csv"});
-    call(&bucket.client, &bucket.key("read"), "POST", "/api/data/export", &theirs)
-        .refused(403, "small print L1: a bucket key's 403");
+    call(
+        &bucket.client,
+        &bucket.key("read"),
+        "POST",
+        "/api/data/export",
+        &theirs,
+    )
+    .refused(403, "small print L1: a bucket key's 403");
     let foreign = Account::sign_up(&server.client).bucket("foreign");
     for unknown in [foreign.id.as_str(), UNKNOWN_ID] {
         let body = json!({"bucketId": unknown, "format": "csv"});
@@ -55,16 +67,27 @@ fn faults_are_answered_before_the_first_byte() {
     for member in ["limit", "offset", "cursor"] {
         for value in [json!(10), json!("x"), json!(0)] {
             let answer = post(&bucket, &json!({"format": "csv", member: value}));
-            assert_faults(&answer, &[member], "small print L2: limit, offset, cursor given: 400 at that member");
+            assert_faults(
+                &answer,
+                &[member],
+                "small print L2: limit, offset, cursor given: 400 at that member",
+            );
         }
         let answer = post(&bucket, &json!({"format": "csv", member: null}));
-        assert_eq!(answer.status, 200, "small print A1: null is as if absent: {answer}");
+        assert_eq!(
+            answer.status, 200,
+            "small print A1: null is as if absent: {answer}"
+        );
     }
     for format in [json!("CSV"), json!("json"), json!(1), Value::Null] {
         let answer = post(&bucket, &json!({"format": format}));
         assert_faults(&answer, &["format"], "small print L2: format exact lower case");
     }
-    assert_faults(&post(&bucket, &json!({})), &["format"], "contract 11: with format");
+    assert_faults(
+        &post(&bucket, &json!({})),
+        &["format"],
+        "contract 11: with format",
+    );
     assert_faults(
         &post(
             &bucket,
@@ -74,12 +97,20 @@ fn faults_are_answered_before_the_first_byte() {
         "contract 1: all faults together",
     );
     let of_fields = json!({"format": "csv", "filters": {"fields": ["depth"]}});
-    assert_faults(&post(&bucket, &of_fields), &["filters/fields/0"], "contract 5: an unknown field");
+    assert_faults(
+        &post(&bucket, &of_fields),
+        &["filters/fields/0"],
+        "contract 5: an unknown field",
+    );
     let filled = json!({
         "format": "csv", "aggregation": "avg", "groupBy": "1s", "fill": 0,
         "filters": {"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-03-01T00:00:00Z"},
     });
-    assert_faults(&post(&bucket, &filled), &["fill"], "small print E6: more than 1,000,000 rows by fill");
+    assert_faults(
+        &post(&bucket, &filled),
+        &["fill"],
+        "small print E6: more than 1,000,000 rows by fill",
+    );
     let unknown = json!({"format": "csv", "filters": {"dataSourceIds": [UNKNOWN_ID]}});
     post(&bucket, &unknown).refused(404, "contract 5: an unknown source");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{file, fields, lines};
+use super::{fields, file, lines};
 use crate::scene::{self, array, column};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, SECOND, now_ns, timestamp};
@@ -29,7 +29,10 @@ fn send_points(bucket: &Bucket, count: i64) -> Vec<String> {
         "nth": {"type": "number"}, "level": {"type": "number"}, "text": {"type": "string"}, "open": {"type": "boolean"},
     });
     let sources: Vec<String> = (0..3)
-        .map(|nth| bucket.source_with(&json!({"name": format!("gauge {nth}"), "schema": schema, "downsampling": true})))
+        .map(|nth| {
+            bucket
+                .source_with(&json!({"name": format!("gauge {nth}"), "schema": schema, "downsampling": true}))
+        })
         .collect();
     let seed = fastrand::u64(..);
     println!("seed {seed}");
@@ -101,7 +104,11 @@ fn max_points_exports_averages_and_points_where_they_fit() {
     ] {
         let answer = bucket.query(&query);
         let expected = array(&answer, "/data");
-        assert_eq!(lines(&bucket, &query), expected, "small print L3: maxPoints is allowed: {query}");
+        assert_eq!(
+            lines(&bucket, &query),
+            expected,
+            "small print L3: maxPoints is allowed: {query}"
+        );
         let header = &fields(&file(&bucket, "csv", &query))[0];
         let is_grouped = answer["metadata"]["downsamplingApplied"] == true;
         assert_eq!(

@@ -74,7 +74,10 @@ impl SlowExport {
                 Err(error) => panic!("neither more nor an end: {error}"),
             }
         }
-        let head = received.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+        let head = received
+            .windows(4)
+            .position(|bytes| bytes == b"\r\n\r\n")
+            .unwrap();
         unchunked(&received[head + 4..])
     }
 }

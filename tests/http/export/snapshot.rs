@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::slow::{SlowExport, send_wide_points};
 use super::fields;
+use super::slow::{SlowExport, send_wide_points};
 use crate::scene::{self, call};
 use crate::support::given::point;
 use crate::support::time::{SECOND, timestamp};
@@ -32,7 +32,13 @@ fn later_points_are_not_in_it_and_points_deleted_later_are() {
             "bucketId": bucket.id,
             "filters": {"startTime": timestamp(first_ns), "endTime": timestamp(first_ns + POINTS * SECOND)},
         });
-        let deleted = call(&bucket.client, &bucket.admin, "POST", "/api/data/delete", &deleted);
+        let deleted = call(
+            &bucket.client,
+            &bucket.admin,
+            "POST",
+            "/api/data/delete",
+            &deleted,
+        );
         deleted.expect(200, "contract 11: a deletion");
         let (csv, is_whole) = export.rest();
         assert!(is_whole, "small print L8: the export goes on");
@@ -57,30 +63,27 @@ fn later_points_are_not_in_it_and_points_deleted_later_are() {
 fn files_that_are_merged_meanwhile_are_read_to_the_end() {
     let (server, _, bucket) = scene::sealing_bucket();
     let source = bucket.source("gauge", &["nth"]);
-    let first_ns = send_wide_points(&bucket, &source, POINTS);
+    send_wide_points(&bucket, &source, POINTS);
     let segments = server.data_dir().join("segments");
-    until("points are in segments", || (!scene::files(&segments).is_empty()).then_some(()));
+    until("points are in segments", || {
+        (!scene::files(&segments).is_empty()).then_some(())
+    });
     let before: BTreeSet<_> = scene::files(&segments).into_iter().collect();
     let mut export = SlowExport::begin(&bucket, &json!({"format": "csv"}));
     assert_eq!(export.status(), 200, "the export has begun");
-    let mut nth = POINTS;
-    until("every file that the export began with is merged away", || {
-        let points: Vec<_> = (nth..nth + 500)
-            .map(|nth| {
-                let mut point = point(&source, first_ns + nth * SECOND, &json!({"nth": nth}));
-                point["metadata"] = json!({"filler": "y".repeat(500)});
-                point
-            })
-            .collect();
-        nth += 500;
-        bucket.send(&points);
+    until("a file that the export began with is merged away", || {
+        send_wide_points(&bucket, &source, 1_000);
         let now: BTreeSet<_> = scene::files(&segments).into_iter().collect();
-        before.is_disjoint(&now).then_some(())
+        (!before.is_subset(&now)).then_some(())
     });
     let (csv, is_whole) = export.rest();
     assert!(is_whole, "small print L8: one snapshot");
     let csv = fields(&csv);
-    assert_eq!(csv.len() as i64 - 1, POINTS, "all rows of the beginning, and no others");
+    assert_eq!(
+        csv.len() as i64 - 1,
+        POINTS,
+        "all rows of the beginning, and no others"
+    );
     for (nth, row) in csv[1..].iter().enumerate() {
         assert_eq!(row[3], Some(nth.to_string()));
     }

@@ -86,6 +86,7 @@ impl Shared {
         stop: &Stop,
     ) -> Result<bool, ServiceError> {
         let input = &self.plan.input;
+        let bytes_at_first = answer.len();
         while !answer.is_full() && !progress.is_at_end {
             let page = progress.page(input.fill.is_some(), input.descending);
             let (view, bytes_before) = (self.view.as_ref(), answer.len());
@@ -105,7 +106,7 @@ impl Shared {
                 Err(error) if error.kind == ErrorKind::Validation && !is_computed && page.limit > 1 => {
                     progress.next_groups = (page.limit / FEWER_GROUPS).max(1);
                 }
-                Err(error) if error.kind == ErrorKind::Unavailable && !answer.is_empty() => break,
+                Err(error) if error.kind == ErrorKind::Unavailable && answer.len() > bytes_at_first => break,
                 Err(error) => return Err(error),
             }
         }

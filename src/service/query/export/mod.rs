@@ -87,6 +87,8 @@ struct Shared {
 struct State {
     writer: Box<dyn WriteExport>,
     is_begun: bool,
+    /// Whether a piece is being written, or its writing has panicked.
+    is_writing: bool,
     progress: Progress,
 }
 
@@ -176,6 +178,7 @@ impl Planned {
             state: Mutex::new(State {
                 writer: writer(shape)?,
                 is_begun: false,
+                is_writing: false,
                 progress: match grouping {
                     Some(grouping) => Progress::Groups(GroupsProgress::new(grouping)),
                     None => Progress::Points(PointsProgress::new()),
@@ -196,28 +199,42 @@ impl Export {
         finish: &impl Fn(AnswerBytes, bool) -> Result<R, ServiceError>,
     ) -> Result<Piece<R, Export>, ServiceError> {
         let mut state = self.0.state.lock();
-        let State {
-            writer,
-            is_begun,
-            progress,
-        } = &mut *state;
+        if std::mem::replace(&mut state.is_writing, true) {
+            // The file cannot go on: nobody knows which rows were written.
+            return Err(ServiceError::internal("an earlier piece of the export panicked"));
+        }
         let mut answer = Answer::new(stop.budget());
-        if !std::mem::replace(is_begun, true) {
-            writer.begin(&mut answer)?;
-        }
-        let writer = &mut **writer;
-        let is_over = match progress {
-            Progress::Points(progress) => self.0.write_points(progress, writer, &mut answer, stop)?,
-            Progress::Groups(progress) => self.0.write_groups(progress, writer, &mut answer, stop)?,
-        };
-        if is_over {
-            writer.end(&mut answer)?;
-        }
+        let written = self.0.write_piece(&mut state, &mut answer, stop);
+        state.is_writing = false;
+        let is_over = written?;
         let (bytes, _held) = answer.finish()?;
         Ok(Piece {
             content: finish(bytes, !is_over)?,
             rest: (!is_over).then(|| self.clone()),
         })
+    }
+}
+
+impl Shared {
+    /// Writes the next piece. Returns whether it is the last one.
+    fn write_piece(
+        &self,
+        state: &mut State,
+        answer: &mut Answer<'_>,
+        stop: &Stop,
+    ) -> Result<bool, ServiceError> {
+        let writer = &mut *state.writer;
+        if !std::mem::replace(&mut state.is_begun, true) {
+            writer.begin(answer)?;
+        }
+        let is_over = match &mut state.progress {
+            Progress::Points(progress) => self.write_points(progress, writer, answer, stop)?,
+            Progress::Groups(progress) => self.write_groups(progress, writer, answer, stop)?,
+        };
+        if is_over {
+            writer.end(answer)?;
+        }
+        Ok(is_over)
     }
 }
 

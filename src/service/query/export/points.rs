@@ -11,8 +11,9 @@ use super::{Shared, WriteExport};
 use crate::error::{ErrorKind, ServiceError};
 use crate::query_pool::Stop;
 
-/// Rows of the first page.
-const ROWS_FIRST: usize = 4_096;
+/// Rows of the first page: few, since nothing is known of their size. Later pages have up to four times as many as the one
+/// before.
+const ROWS_FIRST: usize = 512;
 /// Rows of a page, at most.
 const ROWS_MAX: usize = 1 << 20;
 /// Pages are made to have about this size. The larger they are, the fewer times a block is read from which a page takes
@@ -64,7 +65,7 @@ impl Shared {
         answer: &mut Answer<'_>,
         stop: &Stop,
     ) -> Result<bool, ServiceError> {
-        let mut passed = 0;
+        let (mut passed, bytes_before) = (0, answer.len());
         while !answer.is_full() {
             if progress.page.is_none() {
                 if progress.is_at_end {
@@ -79,7 +80,9 @@ impl Shared {
                         progress.page = Some(started);
                     }
                     // What is written goes out; the next turn meets the error again, and can be repeated.
-                    Err(error) if error.kind == ErrorKind::Unavailable && !answer.is_empty() => break,
+                    Err(error) if error.kind == ErrorKind::Unavailable && answer.len() > bytes_before => {
+                        break;
+                    }
                     Err(error) => return Err(error),
                 }
             }
