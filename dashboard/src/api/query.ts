@@ -1,5 +1,5 @@
 /** `POST /api/data/query`: rows for tables and files, columns for charts. */
-import { request } from "./client";
+import { download, request } from "./client";
 
 /** Those that a chart draws. */
 export const AGGREGATIONS = [
@@ -176,3 +176,21 @@ export async function runBanded(body: Query, signal?: AbortSignal): Promise<Colu
 
 /** An average and its band. */
 export const BAND: Aggregation[] = ["avg", "min", "max"];
+
+/** The formats of a file of rows. */
+export const EXPORT_FORMATS = ["csv", "ndjson", "parquet", "arrow"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** A query for a file: all of its rows, however many. */
+export interface ExportQuery extends Omit<Query, "aggregation" | "groupBy" | "limit" | "offset" | "cursor"> {
+  aggregation?: Exported | Exported[];
+  groupBy?: Step;
+}
+type Exported = Aggregation | "trueShare";
+
+export const exportRows = (
+  query: ExportQuery,
+  format: ExportFormat,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+) => download("/api/data/export", { ...query, format }, signal, onBytes);

@@ -9,9 +9,8 @@ import {
   type Step,
 } from "../api/query";
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
-import { hasBand, newestQuery, pageQuery, queryOf, type BucketPlan, type Plan } from "./plan";
+import { hasBand, newestQuery, queryOf, type BucketPlan, type Plan } from "./plan";
 import type { Span } from "./range";
-import type { Refinement } from "./refinement";
 import { joined, onlyExtremes, tablesOf, type Tables } from "./table";
 
 export interface Row extends QueryRow {
@@ -172,19 +171,4 @@ function latestOf(answers: QueryAnswer[]): Row[] {
     rows.set(id, { ...row, values, at: Date.parse(row.timestamp) });
   }
   return [...rows.values()].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
-}
-
-/** All points of a span that a view takes, page by page behind the cursor, oldest first. */
-export async function* rawPages(
-  refinement: Refinement,
-  bucket: BucketPlan,
-  span: Span,
-  signal: AbortSignal,
-): AsyncGenerator<QueryRow[]> {
-  let cursor: string | undefined;
-  do {
-    const answer: QueryAnswer = await runQuery(pageQuery(refinement, bucket, span, cursor), signal);
-    yield answer.data;
-    cursor = answer.metadata.nextCursor;
-  } while (cursor !== undefined);
 }

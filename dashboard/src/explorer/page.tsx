@@ -18,7 +18,7 @@ import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
-import { Download } from "./download";
+import { Export } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
@@ -72,7 +72,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | "refine" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "export" | "board" | "refine" | null>(null);
   const [picking, setPicking] = useState(false);
 
   const refinement = state.refinement ?? UNREFINED;
@@ -169,8 +169,8 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
               <Button small disabled={view === null} onClick={() => setDialog("curl")}>
                 As curl
               </Button>
-              <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
-                CSV
+              <Button small icon="download" disabled={view === null} onClick={() => setDialog("export")}>
+                Export
               </Button>
               <Button
                 small
@@ -307,8 +307,8 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
           onClose={() => setDialog(null)}
         />
       )}
-      {dialog === "csv" && view !== null && (
-        <Download view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
+      {dialog === "export" && view !== null && (
+        <Export view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
       )}
     </div>
   );

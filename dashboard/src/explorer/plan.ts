@@ -139,10 +139,10 @@ export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggr
 /** Points stay points as long as an answer holds them. */
 const sharesMax = (raw: boolean, maxPoints: number): number => (raw ? MAX_POINTS_RANGE.most : maxPoints);
 
-/** All points of these fields: one query for each bucket. */
 /** Whether the lines of a plan are of several sources each. */
 export const isMerged = (plan: Plan): boolean => plan.kind === "grouped" && plan.refinement.merged;
 
+/** All points of these fields: one query for each bucket. */
 export const pointPlans = (fields: FieldRef[]): BucketPlan[] => bucketPlans(fields, fields, 1);
 
 /** The query of a plan for one bucket, as it is sent and as the curl text shows it. */
@@ -184,18 +184,9 @@ export const newestQuery = (
   limit: number,
 ): Query => ({ ...refinedQuery(refinement, sources, fields, span), limit, sort: "desc", downsampling: false });
 
-/** A page of all points, behind a cursor. */
-export const pageQuery = (
-  refinement: Refinement,
-  bucket: BucketPlan,
-  span: Span,
-  cursor: string | undefined,
-): Query => ({
-  ...refinedQuery(refinement, bucket, bucket.fields, span),
-  limit: QUERY_ROWS_MAX,
-  downsampling: false,
-  ...(cursor === undefined ? {} : { cursor }),
-});
+/** All points that a view takes. */
+export const pointsQuery = (refinement: Refinement, bucket: BucketPlan, span: Span): Query =>
+  refinedQuery(refinement, bucket, bucket.fields, span);
 
 /** Groups of a unit in the part of `span` in which the source has points at all. */
 function rowsOf(source: Source, span: Span, unit: GroupBy, now: number): number {
