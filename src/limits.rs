@@ -21,6 +21,8 @@ pub const NAMES_SHOWN_MAX: usize = 8;
 
 /// Deletions of points that an organization has in progress. They are done one after the other.
 pub const DELETIONS_OF_ORGANIZATION_MAX: usize = 4;
+/// Exports that an organization has in progress.
+pub const EXPORTS_OF_ORGANIZATION_MAX: usize = 4;
 /// Distinct names in a query's `fields`: the maximum of a schema.
 pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 /// Entries of each array of a query.

@@ -17,6 +17,7 @@ mod damage;
 mod deletions;
 mod deliveries;
 mod durability;
+mod exports;
 mod files;
 mod fleet;
 mod growth;
@@ -92,6 +93,7 @@ const EXPERIMENTS: &[Experiment] = &[
     memory::IDLE_SERIES,
     growth::GROWTH,
     deletions::DELETIONS,
+    exports::EXPORTS,
     charts::CHARTS,
     charts::CHANGES,
     scans::SCANS,

@@ -71,6 +71,12 @@ for (const colorScheme of ["light", "dark"] as const) {
       await checkPage(`${hash} ${name}`);
       await page.keyboard.press("Escape");
     }
+    await visit(page, pagesOf(world, "vibration")["explorer"]!);
+    await page.getByRole("button", { name: "Filter and compute" }).click();
+    for (const name of ["Add a condition on a value", "Add a condition on metadata", "Add a computed line", "Apply"])
+      await page.getByRole("button", { name }).click();
+    await checkPage("filter and compute, with faults");
+    await page.keyboard.press("Escape");
     // A form with faults, the confirmation before leaving it, a secret that is shown once, and an outdated page.
     await visit(page, `#/rules/new?bucket=${world.bucketId}`);
     for (const kind of ["Threshold", "Range", "Change", "No data", "Outlier", "Own evaluator"]) {
@@ -84,7 +90,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await visit(page, `${bucket}/keys`);
     await page.getByRole("button", { name: "New key" }).click();
     await page.getByRole("dialog").getByLabel("Name").fill("other");
-    await page.getByRole("button", { name: "Make key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await page.locator(".secret-value code").waitFor();
     await page.keyboard.press("Escape");
     await checkPage("shown once");

@@ -30,6 +30,16 @@ async function boardOf(account: Account, { bucketId, sourceId }: World): Promise
   return (await call<Board>(account, "POST", "/api/boards", body)).board._id;
 }
 
+/** Pairs of panels of which one covers the other. */
+function overlaps(panels: Board["board"]["panels"]): string[] {
+  return panels.flatMap((a, index) =>
+    panels
+      .slice(index + 1)
+      .filter((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h)
+      .map((b) => `${a.title} and ${b.title}`),
+  );
+}
+
 const read = (account: Account, id: string) => call<Board>(account, "GET", `/api/boards/${id}`).then(({ board }) => board);
 
 test("what the explorer shows becomes a panel with one click", async ({ page, service }) => {
@@ -101,13 +111,18 @@ test("panels are moved, resized, edited and saved, and another's change is not l
   await page.getByRole("button", { name: "Remove States" }).click();
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Board saved.")).toBeVisible();
+  // Not what has taken the place of the button: a second press must do nothing else.
+  await expect(page.getByRole("button", { name: "Reload" })).toBeFocused();
   const saved = await read(account, id);
   expect(saved.version).toBe(2);
   const at = (title: string) => saved.panels.find((panel) => panel.title === title);
-  expect(at("Last")).toMatchObject(place(1, 7, 3, 4));
-  expect(at("Rules")).toMatchObject(place(0, 10, 11, 3));
+  // What a moved panel would cover has made room, below it and below each other.
   expect(at("The curve")).toMatchObject(place(0, 3, 6, 6));
+  expect(at("Last")).toMatchObject(place(1, 9, 3, 4));
+  expect(at("Rows")).toMatchObject(place(3, 13, 5, 4));
+  expect(at("Rules")).toMatchObject(place(0, 17, 11, 3));
   expect(at("States")).toBeUndefined();
+  expect(overlaps(saved.panels)).toEqual([]);
 
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByRole("button", { name: "Remove Rows" }).click();
@@ -125,7 +140,7 @@ test("a link shows the board to somebody without a log-in, and a wall has no nav
   const id = await boardOf(account, world);
   await open(page, account, `#/boards/${id}`);
   await page.getByRole("button", { name: "Share" }).click();
-  await page.getByRole("button", { name: "Make a link" }).click();
+  await page.getByRole("button", { name: "Create a link" }).click();
   const link = (await page.getByRole("dialog").getByText(/#\/shared\//).textContent())!.trim();
   const stranger = await browser.newContext();
   const other = await stranger.newPage();
@@ -145,4 +160,26 @@ test("a link shows the board to somebody without a log-in, and a wall has no nav
   await expect(page.getByRole("region", { name: "Last" })).toContainText("mm/s");
   await page.keyboard.press("Escape");
   await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
+});
+
+test("a panel needs a bucket, and what is wrong in its form is said", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const { board } = await call<Board>(account, "POST", "/api/boards", { name: "Early", range: "1h", panels: [] });
+  await open(page, account, `#/boards/${board._id}`);
+  await page.getByRole("button", { name: "Add a panel" }).first().click();
+  await expect(page.getByRole("dialog")).toContainText("there is none yet");
+  await page.keyboard.press("Escape");
+  await createWorld(account);
+  await page.reload();
+  await page.getByRole("button", { name: "Add a panel" }).first().click();
+  await page.getByLabel("Decimals").fill("1.5");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByText("Must be an integer from 0 to 10, or empty.")).toBeVisible();
+  await expect(page.getByLabel("Decimals")).toBeFocused();
+  await page.getByLabel("Decimals").fill("1");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await expect(page.locator(".panel")).toHaveCount(1);
+  // The button that opened the form has gone with the empty board.
+  await expect(page.getByRole("button", { name: "Add a panel" })).toBeFocused();
 });

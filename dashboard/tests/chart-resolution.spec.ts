@@ -69,19 +69,19 @@ test("a day by hour has 24 hours, and a point at its end is the next day's", asy
   const day = `from=${new Date(midnight - DAY).toISOString()}&to=${new Date(midnight).toISOString()}`;
   const ends: string[] = [];
   page.on("request", (request) => {
-    if (request.url().endsWith("/api/data/query")) ends.push(request.postDataJSON().filters.endTime);
+    if (/\/api\/data\/(query|export)$/.test(request.url())) ends.push(request.postDataJSON().filters.endTime);
   });
   await open(page, account, hashOf([source], `${day}&by=hour&agg=sum`));
   await expect(page.locator(".chart-note")).toContainText("24 values, the sum of each hour");
   await page.getByRole("button", { name: "As curl" }).click();
   await expect(page.getByRole("dialog")).toContainText("T23:59:59.999999999Z");
   await page.getByRole("button", { name: "Close" }).click();
-  await page.getByRole("button", { name: "CSV" }).click();
+  await page.getByRole("button", { name: "Export" }).click();
   const file = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save every point" }).click();
   const lines = readFileSync(await (await file).path(), "utf8")
     .trimEnd()
-    .split("\r\n");
+    .split("\n");
   expect(lines).toHaveLength(1 + 24 * 60);
   expect(ends.length).toBeGreaterThanOrEqual(3);
   expect(ends.every((end) => end.endsWith("T23:59:59.999999999Z"))).toBe(true);
@@ -119,11 +119,11 @@ test("the greatest and the least have the steps that averages have", async ({ pa
     await expect(note).toContainText(how!);
     expect(await valuesDrawn(page.getByTestId("chart-points").innerText())).toBeGreaterThanOrEqual(288);
   }
-  await page.getByRole("button", { name: "CSV" }).click();
+  await page.getByRole("button", { name: "Export" }).click();
   const file = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save what is shown" }).click();
-  const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n");
-  expect(rows[0]).toBe("timestamp,source,source_id,v");
+  const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\n");
+  expect(rows[0]).toBe("timestamp,dataSourceId,v");
   // All groups of five minutes except those at the ends have a 0 and an average of 2.
   expect(rows.slice(2, -1).every((row) => row.endsWith(",0"))).toBe(true);
   await visit(page, hashOf([source], "r=6h&agg=max"));
@@ -156,10 +156,10 @@ test("a switch of more points than an answer holds is a share of the whole range
   await expect(latest.first()).toContainText("0true");
   await expect(page.locator(".legend tbody tr").nth(1)).toContainText("true");
   await expect(page.getByText("· following")).toBeVisible();
-  await page.getByRole("button", { name: "CSV" }).click();
+  await page.getByRole("button", { name: "Export" }).click();
   const file = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save every point" }).click();
-  expect(readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n")).toHaveLength(30_001);
+  expect(readFileSync(await (await file).path(), "utf8").trimEnd().split("\n")).toHaveLength(30_001);
 });
 
 test.describe("in Los Angeles", () => {

@@ -60,7 +60,7 @@ test("a key is made with an end, and rotated", async ({ page, service }) => {
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("guest");
   await page.getByLabel("Expires").selectOption("30");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const first = await page.locator(".secret-value code").textContent();
   await page.getByRole("button", { name: "I have copied it" }).click();
   const row = page.getByRole("row", { name: /guest/ });

@@ -113,7 +113,7 @@ test("fields that a chart has no lines for are said to be left out", async ({ pa
   await expect(remark).toHaveCount(0);
 });
 
-test("CSV of every point, and the query as curl", async ({ page, service }) => {
+test("every point as a file of each format, and the query as curl", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await createWorld(account);
   await sendMinutes(account, world, 11_000);
@@ -121,14 +121,27 @@ test("CSV of every point, and the query as curl", async ({ page, service }) => {
   await page.getByRole("button", { name: "As curl" }).click();
   await expect(page.getByRole("dialog")).toContainText(`curl -s '${service.url}/api/data/query'`);
   await page.getByRole("button", { name: "Close" }).click();
-  await page.getByRole("button", { name: "CSV" }).click();
+  await page.getByRole("button", { name: "Export" }).click();
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save every point" }).click();
   const lines = readFileSync(await (await download).path(), "utf8")
     .trimEnd()
-    .split("\r\n");
-  expect(lines[0]).toBe("timestamp,source,source_id,vibration,metadata");
+    .split("\n");
+  expect(lines[0]).toBe("timestamp,dataSourceId,_id,vibration,metadata");
   expect(lines).toHaveLength(1 + 11_000 + POINTS);
+  for (const [format, extension] of [
+    ["ndjson", "ndjson"],
+    ["parquet", "parquet"],
+    ["arrow", "arrows"],
+  ]) {
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByLabel("Format").selectOption(format!);
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save what is shown" }).click();
+    const file = await saved;
+    expect(file.suggestedFilename()).toMatch(new RegExp(`-\\d{8}T[\\d.]+Z\\.${extension}$`));
+    expect(readFileSync(await file.path()).length).toBeGreaterThan(100);
+  }
 });
 
 test("a view is its address", async ({ page, service }) => {

@@ -76,7 +76,7 @@ test("counts follow what is made, here and elsewhere", async ({ page, service })
   await expect(keys).toContainText("1");
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("second");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("button", { name: "I have copied it" }).click();
   await expect(keys).toContainText("2");
   await call(account, "POST", `/api/buckets/${world.bucketId}/keys`, { name: "third", type: "read" });

@@ -17,6 +17,19 @@ async function join(owner: Account, role: string): Promise<Account> {
   return { url: owner.url, token: joined.token, email, password: PASSWORD };
 }
 
+test("the audit shows an owner who changed what", async ({ page, service }) => {
+  const owner = await signUp(service.url);
+  await join(owner, "editor");
+  await call(owner, "PATCH", "/api/organization", { name: "Tide Laboratory" });
+  await open(page, owner, "#/organization");
+  const audit = page.getByRole("group", { name: "Audit" });
+  const renamed = audit.getByRole("row", { name: /organization updated/ });
+  await expect(renamed).toContainText("127.0.0.1");
+  await renamed.getByText("name", { exact: true }).first().click();
+  await expect(renamed).toContainText("→ Tide Laboratory");
+  await expect(audit.getByRole("row", { name: /member created/ })).toContainText("Grace the editor");
+});
+
 test("an owner invites by a link, which makes a member once", async ({ page, browser, service }) => {
   const owner = await signUp(service.url);
   await open(page, owner, "#/organization");
@@ -24,7 +37,7 @@ test("an owner invites by a link, which makes a member once", async ({ page, bro
   const email = `grace-${owner.email}`;
   await page.getByRole("textbox", { name: "Email" }).fill(email);
   await page.getByLabel("Role", { exact: true }).selectOption("viewer");
-  await page.getByRole("button", { name: "Make link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   const shown = page.getByRole("dialog", { name: `Invitation for ${email}` });
   const link = (await shown.locator(".secret-value code").innerText()).trim();
   expect(link).toContain(`${owner.url}/#/invitation/inv_`);
@@ -66,7 +79,7 @@ test("a link sets a new password", async ({ page, browser, service }) => {
   const member = await join(owner, "editor");
   await open(page, owner, "#/organization");
   await page.getByRole("button", { name: "Reset the password of Grace the editor" }).click();
-  await page.getByRole("button", { name: "Make link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   const shown = page.getByRole("dialog", { name: "New password for Grace the editor" });
   const link = (await shown.locator(".secret-value code").innerText()).trim();
   const other = await (await browser.newContext()).newPage();

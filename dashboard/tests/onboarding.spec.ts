@@ -33,7 +33,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await expect.poll(() => focused(page)).toContain("Name");
     await page.keyboard.type("Plant");
     await click("Create bucket");
-    await click("Declare a source", "link");
+    await click("Create a source", "link");
     await page.getByLabel("Name", { exact: true }).fill("Boiler");
     clicks++;
     await page.getByLabel("Name of field 1").fill("temperature");
@@ -142,7 +142,7 @@ test("a key made among the keys is in the commands too", async ({ page, service 
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("gateway");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const key = await page.locator(".secret-value code").innerText();
   await page.getByRole("button", { name: "I have copied it" }).click();
   await visit(page, `#/buckets/${world.bucketId}/sources/${world.sourceId}`);

@@ -40,7 +40,11 @@ test("the form takes only what can fire, and its words are made of the parameter
   await expect(page.getByText("Choose a field.")).toBeVisible();
   await expect(page.getByText("A number is needed here.")).toBeVisible();
   await page.getByLabel("Field", { exact: true }).selectOption("vibration");
+  // What has been put right is no longer said to be wrong, and the focus stays with what is typed.
+  await expect(page.getByText("Choose a field.")).toHaveCount(0);
+  await expect(page.getByText("A number is needed here.")).toBeVisible();
   await page.getByLabel("Value (mm/s)").pressSequentially("5,5");
+  await expect(page.getByLabel("Value (mm/s)")).toBeFocused();
   await expect(page.getByText("Must be a number such as 5.5, not 5,5.")).toBeVisible();
   await create.click();
   expect(page.url()).toContain("#/rules/new");

@@ -27,7 +27,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await expect(page.getByRole("heading", { level: 1, name: "Plant" })).toBeVisible();
   const bucketId = /buckets\/([0-9a-f]{24})/.exec(page.url())![1]!;
 
-  await page.getByRole("link", { name: "Declare a source" }).click();
+  await page.getByRole("link", { name: "Create a source" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Boiler");
   await page.getByLabel("Name of field 1").fill("temperature");
   await page.getByLabel("Unit of temperature").fill("°C");
@@ -37,9 +37,9 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await expect(page.getByText(`"dataSourceId":"${sourceId}"`)).toBeVisible();
 
   await page.getByRole("link", { name: "keys" }).click();
-  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByLabel("Name", { exact: true }).fill("gateway");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const key = await page.locator(".secret-value code").innerText();
   expect(key).toMatch(/^svc_w_/);
   await page.getByRole("button", { name: "I have copied it" }).click();
@@ -70,7 +70,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.goto(`${service.url}/#/organization`);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("evaluator");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const evaluatorKey = await page.locator(".secret-value code").innerText();
   expect(evaluatorKey).toMatch(/^svc_i_/);
   await page.getByRole("button", { name: "I have copied it" }).click();
@@ -103,7 +103,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.reload();
   await waitUntilSettled(page);
   await expect(page.locator(".figures").first()).toContainText("firing");
-  await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText('"currentValue":59');
+  await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText("current value 59");
   await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
   await waitUntilSettled(page);
   await expect(page.getByText("1 trigger of alert rules marked.")).toBeVisible();

@@ -12,9 +12,18 @@ use hyper::body::{Body, Frame, SizeHint};
 use crate::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
 use crate::connection::InFlight;
 
+/// An extension of a response whose client may take its time: it is cut off only when it has taken nothing for
+/// [`crate::Limits::download_quiet_max`].
+#[derive(Clone, Copy, Debug)]
+pub struct Download;
+
 /// The body of an answer.
 pub(crate) struct AnswerBody {
     sending: InFlight,
+    /// While the next chunk is being made.
+    making: Option<InFlight>,
+    /// Of a download.
+    _download: Option<InFlight>,
     /// The rest of the chunk that the handler gave last.
     rest: Bytes,
     /// Whether `rest` is only a part of that chunk.
@@ -27,7 +36,7 @@ pub(crate) struct AnswerBody {
 }
 
 impl AnswerBody {
-    pub fn new(body: BoxBody, sending: InFlight, is_multiplexed: bool) -> Self {
+    pub fn new(body: BoxBody, sending: InFlight, is_download: bool, is_multiplexed: bool) -> Self {
         let left = match body.size() {
             BodySize::None => Some(0),
             BodySize::Sized(bytes) => Some(bytes),
@@ -38,6 +47,8 @@ impl AnswerBody {
             Err(body) => (Bytes::new(), Some(body)),
         };
         Self {
+            making: None,
+            _download: is_download.then(|| sending.connection().download()),
             sending,
             rest,
             is_cut: false,
@@ -78,7 +89,13 @@ impl Body for AnswerBody {
             let Some(more) = &mut self.more else {
                 return Poll::Ready(None);
             };
-            match ready!(Pin::new(more).poll_next(context)) {
+            let chunk = Pin::new(more).poll_next(context);
+            if chunk.is_pending() && self.making.is_none() {
+                self.making = Some(self.sending.connection().make());
+            }
+            let chunk = ready!(chunk);
+            self.making = None;
+            match chunk {
                 Some(Ok(piece)) => {
                     self.rest = piece;
                     self.is_cut = false;
@@ -112,7 +129,7 @@ mod tests {
 
     fn answer(body: Bytes) -> AnswerBody {
         let connection = Connection::new(Rc::new(Ticks::new()));
-        AnswerBody::new(body.boxed(), connection.send(), false)
+        AnswerBody::new(body.boxed(), connection.send(), false, false)
     }
 
     fn next(answer: &mut AnswerBody) -> Option<Bytes> {

@@ -91,6 +91,8 @@ pub struct Limits {
     pub keep_alive: Option<Duration>,
     /// How long a client may go without taking any of its answer.
     pub quiet_max: Duration,
+    /// The same for a download, if that is longer.
+    pub download_quiet_max: Duration,
     /// How long requests in flight may take when the server stops.
     pub shutdown_timeout: Duration,
 }

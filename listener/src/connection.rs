@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     waiting: Cell<u32>,
     /// Answers that the HTTP library has not taken completely.
     unsent: Cell<u32>,
+    /// Those of them that are downloads.
+    downloads: Cell<u32>,
     /// The status with which the HTTP library itself refused a head.
     refused: Cell<Option<u16>>,
     order: Cell<Option<Order>>,
@@ -78,6 +80,7 @@ impl Connection {
             running: Cell::new(0),
             waiting: Cell::new(0),
             unsent: Cell::new(0),
+            downloads: Cell::new(0),
             refused: Cell::new(None),
             order: Cell::new(None),
             waker: AtomicWaker::new(),
@@ -153,6 +156,16 @@ impl Connection {
         self.count(|connection| &connection.unsent)
     }
 
+    /// Records that such an answer is a download.
+    pub fn download(self: &Rc<Self>) -> InFlight {
+        self.count(|connection| &connection.downloads)
+    }
+
+    /// Records that the next part of an answer is being made, so that it is not the client who keeps the server waiting.
+    pub fn make(self: &Rc<Self>) -> InFlight {
+        self.count(|connection| &connection.running)
+    }
+
     /// Records that a handler waits for bytes of its body.
     pub fn wait_for_body(self: &Rc<Self>) -> InFlight {
         self.count(|connection| &connection.waiting)
@@ -187,7 +200,13 @@ impl Connection {
             Phase::Head => (waited > limits.head_timeout).then_some(Order::Late),
             Phase::Idle => (waited > limits.keep_alive.unwrap_or_default()).then_some(Order::Close),
             // While a handler runs, the request's deadline limits its time.
-            Phase::Busy => (self.running.get() == 0 && waited > limits.quiet_max).then_some(Order::Cut),
+            Phase::Busy => {
+                let quiet_max = match self.downloads.get() {
+                    0 => limits.quiet_max,
+                    _ => limits.quiet_max.max(limits.download_quiet_max),
+                };
+                (self.running.get() == 0 && waited > quiet_max).then_some(Order::Cut)
+            }
         }
     }
 
@@ -224,6 +243,11 @@ impl Connection {
 }
 
 impl InFlight {
+    /// The connection.
+    pub fn connection(&self) -> &Rc<Connection> {
+        &self.connection
+    }
+
     /// Records progress, such as that the client has taken a part of the answer.
     pub fn progressed(&self) {
         self.connection.progressed();
@@ -255,6 +279,7 @@ mod tests {
             head_timeout: 10 * SECOND,
             keep_alive: Some(75 * SECOND),
             quiet_max: 100 * SECOND,
+            download_quiet_max: 300 * SECOND,
             shutdown_timeout: 30 * SECOND,
         }
     }
@@ -311,6 +336,25 @@ mod tests {
         sending.progressed();
         assert_eq!(overdue(90), None);
         assert_eq!(overdue(20), Some(Order::Cut));
+    }
+
+    #[test]
+    fn a_client_may_take_nothing_of_a_download_for_longer() {
+        let (connection, overdue) = connection();
+        drop(connection.begin());
+        let sending = connection.send();
+        let download = connection.download();
+        assert_eq!(overdue(300), None);
+        sending.progressed();
+        assert_eq!(overdue(300), None, "it has taken something");
+        let making = connection.make();
+        assert_eq!(overdue(1_000), None, "the server keeps it waiting");
+        drop(making);
+        assert_eq!(overdue(300), None);
+        assert_eq!(overdue(1), Some(Order::Cut));
+        drop(download);
+        assert_eq!(overdue(100), None);
+        assert_eq!(overdue(1), Some(Order::Cut), "another answer has the usual time");
     }
 
     #[test]

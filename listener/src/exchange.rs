@@ -15,7 +15,7 @@ use actix_web::dev::{Payload, Response, Service};
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 
-use crate::answer::AnswerBody;
+use crate::answer::{AnswerBody, Download};
 use crate::bounds::STREAMS_MAX;
 use crate::connection::Connection;
 use crate::convert;
@@ -67,8 +67,10 @@ impl Exchange {
                 Ok(answering) => answering.await.unwrap_or_else(Response::from),
                 Err(refusal) => refuse(&refusal),
             };
+            let is_download = response.extensions().get::<Download>().is_some();
             let (head, body_out) = response.into_parts();
-            let body_out = AnswerBody::new(body_out, connection.send(), connection.is_multiplexed());
+            let is_multiplexed = connection.is_multiplexed();
+            let body_out = AnswerBody::new(body_out, connection.send(), is_download, is_multiplexed);
             let mut answer = convert::answer(&head, body_out);
             drop(running);
             if let Some(body) = body

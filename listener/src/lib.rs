@@ -42,6 +42,7 @@ use accepting::Worker;
 use serving::Acceptors;
 use worker::{Accepted, Shared};
 
+pub use answer::Download;
 pub use bounds::{CONNECTIONS_MAX, Limits};
 pub use counts::Counts;
 pub use refusal::{Refusal, Refuse};

@@ -17,6 +17,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use awc::error::{ConnectError, SendRequestError};
 use awc::{ClientRequest, ClientResponse};
 use futures_util::future::{Either, select};
+use listener::Download;
 use serde_json::Value;
 
 use super::body;
@@ -43,12 +44,14 @@ const ASKED_BYTES_MAX: usize = 16 << 20;
 
 /// The routes that give the first answer again for an idempotency key.
 const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
-/// The route whose requests take as long as they need.
-const DELETE_POINTS: &str = "/api/data/delete";
+/// The route whose answers take as long as they need.
+const EXPORT: &str = "/api/data/export";
+/// The routes whose requests take as long as they need.
+const LONG_REQUESTS: [&str; 2] = ["/api/data/delete", EXPORT];
 /// How long such a request may take. If the owner does not answer, the request ends when its shard has another one.
 const LONG_REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
-/// The route whose `POST` only reads.
-const QUERY: &str = "/api/data/query";
+/// The routes whose `POST` only reads.
+const READING: [&str; 2] = ["/api/data/query", EXPORT];
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The outcome of passing a request on.
@@ -88,7 +91,7 @@ impl<'a> Outgoing<'a> {
             body,
             is_too_large: false,
             is_repeatable: is_repeatable(request),
-            takes_long: request.path() == DELETE_POINTS,
+            takes_long: LONG_REQUESTS.contains(&request.path()),
             until,
         }
     }
@@ -250,7 +253,11 @@ pub async fn forward(
     match deliver(client, cluster, &mut owner, &outgoing).await? {
         Delivered::Answered(answer) => {
             cluster.table.counts.forwarded();
-            Ok(Forwarded::Answered(respond(answer)))
+            let mut answer = respond(answer);
+            if request.path() == EXPORT && answer.status().is_success() {
+                answer.extensions_mut().insert(Download);
+            }
+            Ok(Forwarded::Answered(answer))
         }
         Delivered::Here if outgoing.is_too_large => {
             Err(ServiceError::payload_too_large(BATCH_BODY_BYTES_MAX))
@@ -343,7 +350,7 @@ fn has_body(request: &HttpRequest) -> bool {
 /// makes the second one harmless, on the routes that know such keys.
 fn is_repeatable(request: &HttpRequest) -> bool {
     !has_body(request)
-        || request.path() == QUERY
+        || READING.contains(&request.path())
         || INGESTS.contains(&request.path()) && request.headers().contains_key(&IDEMPOTENCY_KEY)
 }
 

@@ -4,18 +4,17 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
 use actix_web::body::BodyStream;
-use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 
-use super::respond::{self, Coding, ZSTD_LEVEL};
+use super::respond::{Coding, ZSTD_LEVEL};
 use crate::error::ServiceError;
-use crate::service::query::{Piece, Rest};
+use crate::service::query::{Piece, PieceSource};
 
 /// Encodes pieces as one body. Each piece is flushed, so that the client can read it at once.
 pub enum Encoder {
@@ -75,7 +74,12 @@ impl Encoder {
 
 /// Responds with a piece that is ready, followed by the rest: each piece is begun only when the client has taken the one
 /// before.
-pub fn respond_in_pieces(coding: Coding, first: Bytes, encoder: Encoder, rest: Rest) -> HttpResponse {
+pub fn respond_in_pieces(
+    mut head: HttpResponseBuilder,
+    first: Bytes,
+    encoder: Encoder,
+    rest: impl PieceSource,
+) -> HttpResponse {
     let encoder = Arc::new(Mutex::new(encoder));
     let others = stream::try_unfold(Some(rest), move |rest| {
         let encoder = Arc::clone(&encoder);
@@ -95,5 +99,5 @@ pub fn respond_in_pieces(coding: Coding, first: Bytes, encoder: Encoder, rest: R
         }
     });
     let pieces = stream::iter([Ok(first)]).chain(others);
-    respond::head(StatusCode::OK, coding).body(BodyStream::new(pieces))
+    head.body(BodyStream::new(pieces))
 }

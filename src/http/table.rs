@@ -9,8 +9,9 @@ use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
-    cluster, dashboard, data, data_deletion, evaluations, health, invitations, keys, members, metrics,
-    operator, organization, query, resets, sessions, shared, silences, sources, webhook_deliveries, webhooks,
+    cluster, dashboard, data, data_deletion, evaluations, export, health, invitations, keys, members,
+    metrics, operator, organization, query, resets, sessions, shared, silences, sources, webhook_deliveries,
+    webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -69,7 +70,12 @@ pub fn sections(operator: bool) -> Vec<Section> {
         section(
             "data",
             "Points, in and out.",
-            vec![data::endpoints(), data_deletion::endpoints(), query::endpoints()],
+            vec![
+                data::endpoints(),
+                data_deletion::endpoints(),
+                query::endpoints(),
+                export::endpoints(),
+            ],
         ),
         section(
             "annotations",

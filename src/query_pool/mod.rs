@@ -99,7 +99,8 @@ const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
 
 /// Passed to a running query: tells it when to stop, limits its memory, and collects its statistics.
 pub struct Stop {
-    deadline: Instant,
+    /// `None` for a query that may take as long as it needs.
+    deadline: Option<Instant>,
     /// The end of a short turn; `None` for a long one.
     turn_ends: Option<Instant>,
     /// Gone when the request is dropped.
@@ -129,7 +130,7 @@ impl Stop {
     }
 
     fn is_unwanted(&self) -> bool {
-        self.request.strong_count() == 0 || Instant::now() >= self.deadline
+        self.request.strong_count() == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// The memory that the query may allocate.
@@ -175,13 +176,35 @@ impl QueryPool {
     pub async fn run<R: Send + 'static>(
         &self,
         organization: ObjectId,
+        query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let deadline = Instant::now() + self.0.shared.timeout;
+        self.run_until(Some(deadline), organization, query).await
+    }
+
+    /// The same for a query that may take as long as it needs.
+    ///
+    /// # Errors
+    /// As [`QueryPool::run`].
+    pub async fn run_to_the_end<R: Send + 'static>(
+        &self,
+        organization: ObjectId,
+        query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        self.run_until(None, organization, query).await
+    }
+
+    async fn run_until<R: Send + 'static>(
+        &self,
+        deadline: Option<Instant>,
+        organization: ObjectId,
         mut query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
         let shared = &self.0.shared;
         // Dropped with the future: then the query is not wanted any more.
         let request = Arc::new(());
         let mut stop = Stop {
-            deadline: Instant::now() + shared.timeout,
+            deadline,
             turn_ends: None,
             request: Arc::downgrade(&request),
             shared: Arc::clone(shared),

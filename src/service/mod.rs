@@ -70,7 +70,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
-use crate::limits::DELETIONS_OF_ORGANIZATION_MAX;
+use crate::limits::{DELETIONS_OF_ORGANIZATION_MAX, EXPORTS_OF_ORGANIZATION_MAX};
 use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures, PublishFigures};
@@ -131,6 +131,7 @@ pub struct Service {
     watch: Watch,
     /// Deletions of points in progress.
     deletions: Concurrency,
+    exports: Concurrency,
     /// Counts the requests with links to boards.
     link_calls: LinkLimiter,
     /// Makes changes durable.
@@ -196,6 +197,7 @@ impl Service {
             unsaved_key_calls: Mutex::default(),
             watch: Watch::default(),
             deletions: Concurrency::new("deletions of points", DELETIONS_OF_ORGANIZATION_MAX),
+            exports: Concurrency::new("exports", EXPORTS_OF_ORGANIZATION_MAX),
             link_calls: LinkLimiter::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),

@@ -94,6 +94,45 @@ fn a_large_body_is_read_for_known_callers_only() {
     });
 }
 
+/// An export may take longer than other requests, and is streamed on.
+#[test]
+fn an_export_is_passed_on_by_any_node() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let owner = world.owners()[&tenant.shard];
+        let entries: Vec<Value> = (0..1_000)
+            .map(|number| tenant.points(number..number + 1, true, 0)["dataPoints"][0].clone())
+            .collect();
+        let post = |node: usize, path: &str, body: &Value| {
+            let request = client(world, node).post(path).key(&tenant.bucket.admin);
+            request.json(body).send()
+        };
+        let batch = json!({"bucketId": tenant.bucket.id, "dataPoints": entries});
+        post(node, "/api/data/batch", &batch).expect(201, "any node takes any request");
+        for format in ["csv", "parquet"] {
+            let body = json!({"bucketId": tenant.bucket.id, "format": format});
+            let [own, other] = [owner, node].map(|node| post(node, "/api/data/export", &body));
+            assert_eq!(own.status, 200, "{own}");
+            assert_eq!(other.status, 200, "{other}");
+            assert_eq!(other.header("content-type"), own.header("content-type"));
+            assert!(
+                other.header("content-disposition").is_some(),
+                "the name of the file"
+            );
+            assert!(
+                other.body == own.body,
+                "{format} through another node has other bytes"
+            );
+        }
+        let csv = post(
+            node,
+            "/api/data/export",
+            &json!({"bucketId": tenant.bucket.id, "format": "csv"}),
+        );
+        assert_eq!(csv.text().lines().count(), 1_001);
+    });
+}
+
 /// Regression: the end of an answer was never read, so each request that was passed on had a connection of its own.
 #[test]
 fn connections_between_nodes_are_used_again() {

@@ -22,6 +22,7 @@ mod boards;
 mod buckets;
 mod deletion;
 mod evaluations;
+mod export;
 mod general;
 mod ingest;
 mod listener;

@@ -260,6 +260,13 @@ pub const ROUTES: &[Route] = &[
         QUERY,
         200,
     ),
+    route(
+        "POST",
+        "/api/data/export",
+        Some(r#"{"bucketId":"{bucket}","format":"csv"}"#),
+        READ,
+        200,
+    ),
     route("GET", "/api/buckets/{bucket}/alerts", None, READ, 200),
     route(
         "POST",

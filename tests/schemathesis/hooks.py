@@ -142,7 +142,7 @@ def prepared_member(name, member):
     if name == "cursor":
         return {"type": "null"}
     # The other formats of webhooks need members of their own, which do not go with these.
-    if name == "format":
+    if name == "format" and "csv" not in json.dumps(member):
         return choice(member, ["standard", "slack", "teams", "ntfy"])
     if name in ("template", "routingKey"):
         return {"type": "null"}

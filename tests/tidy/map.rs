@@ -29,6 +29,7 @@ fn files_named_by_documents_exist() {
                 "listener/",
                 "log_store/",
                 "objects/",
+                "columnar/",
                 "demo/",
                 "tests/",
                 "benches/",
@@ -76,6 +77,7 @@ fn glossary_terms_are_used_consistently() {
         "listener/src",
         "log_store/src",
         "objects/src",
+        "columnar/src",
         "evaluator/src",
         "demo/src",
     ];

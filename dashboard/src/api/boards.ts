@@ -112,8 +112,7 @@ export const deleteShare = (boardId: string, shareId: string) =>
 
 /** What a query answers, in either layout; merged rows have no source, and several aggregations are objects. */
 export interface PanelAnswer {
-  columns?: Omit<Columns, "dataSourceId" | "values"> & {
-    dataSourceId?: string[];
+  columns?: Omit<Columns, "values"> & {
     values: Record<string, Value[] | Record<string, Value[]>>;
   };
   data?: (Omit<QueryRow, "dataSourceId" | "values"> & {

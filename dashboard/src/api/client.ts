@@ -124,6 +124,49 @@ async function bodyOf<T>(response: Response, options: RequestOptions): Promise<T
   throw error;
 }
 
+/** A file as the server names it. */
+export interface File {
+  name: string;
+  content: Blob;
+}
+
+/**
+ * Asks for a file. `onBytes` hears how many bytes have come so far. Rejects when the answer is cut off, so that a part of a
+ * file is never taken for the whole.
+ */
+export async function download(
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<File> {
+  const response = await exchange("POST", path, { body, signal, headers: { Accept: "*/*" } });
+  if (!response.ok || response.body === null) {
+    await bodyOf(response, {});
+    throw noAnswer();
+  }
+  const parts: BlobPart[] = [];
+  let bytes = 0;
+  const reader = response.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      bytes += value.length;
+      onBytes(bytes);
+    }
+  } catch (error) {
+    throw isAbort(error) ? error : cutOff();
+  }
+  const disposition = response.headers.get("Content-Disposition") ?? "";
+  const name = /filename="([^"]+)"/.exec(disposition)?.[1] ?? "export";
+  return { name, content: new Blob(parts, { type: response.headers.get("Content-Type") ?? "" }) };
+}
+
+const cutOff = () =>
+  new ApiError(0, "Cut off", "the server ended the file before it was complete; nothing was saved, try again");
+
 const noAnswer = () => new ApiError(0, "No answer", "the server did not answer; is it running, and are you online?");
 
 /** A query string of what is given, `?` included; empty when nothing is. */

@@ -1,5 +1,5 @@
 /** `POST /api/data/query`: rows for tables and files, columns for charts. */
-import { request } from "./client";
+import { download, request } from "./client";
 
 /** Those that a chart draws. */
 export const AGGREGATIONS = [
@@ -73,6 +73,9 @@ export interface Query {
     startTime?: string;
     endTime?: string;
     fields?: string[];
+    /** Conditions on values, by field and operator. */
+    values?: Record<string, Record<string, NonNullable<Value>>>;
+    metadata?: Record<string, NonNullable<Value>>;
   };
   /** Of an array, the values of each are members of an object for the field. */
   aggregation?: Aggregation | Aggregation[];
@@ -88,6 +91,10 @@ export interface Query {
   timezone?: string;
   /** Adds what stood there before. */
   compare?: { offset: Offset };
+  /** Arithmetic over the fields of a row, among its values by name. */
+  expressions?: { name: string; expression: string }[];
+  /** Groups all sources together; rows then have no `dataSourceId`. */
+  mergeSources?: boolean;
 }
 
 export type Value = number | string | boolean | null;
@@ -119,7 +126,8 @@ export interface QueryAnswer {
 /** The same rows as columns of one length; null where a row has no value. */
 export interface Columns {
   timestamp: string[];
-  dataSourceId: string[];
+  /** Absent where all sources are grouped together. */
+  dataSourceId?: string[];
   values: Record<string, Value[]>;
   /** What stood there before, with `compare`. */
   previous?: Record<string, Value[]>;
@@ -168,3 +176,21 @@ export async function runBanded(body: Query, signal?: AbortSignal): Promise<Colu
 
 /** An average and its band. */
 export const BAND: Aggregation[] = ["avg", "min", "max"];
+
+/** The formats of a file of rows. */
+export const EXPORT_FORMATS = ["csv", "ndjson", "parquet", "arrow"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** A query for a file: all of its rows, however many. */
+export interface ExportQuery extends Omit<Query, "aggregation" | "groupBy" | "limit" | "offset" | "cursor"> {
+  aggregation?: Exported | Exported[];
+  groupBy?: Step;
+}
+type Exported = Aggregation | "trueShare";
+
+export const exportRows = (
+  query: ExportQuery,
+  format: ExportFormat,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+) => download("/api/data/export", { ...query, format }, signal, onBytes);

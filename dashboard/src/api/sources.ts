@@ -7,6 +7,8 @@ export interface FieldDefinition {
   type: FieldType;
   unit?: string;
   description?: string;
+  /** Of a field that no source has, and a view computes. */
+  expression?: string;
 }
 
 export type Schema = Record<string, FieldDefinition>;

@@ -1,4 +1,5 @@
 /** Numbers, spans and times as people read them. Pure: the time zone comes as an argument. */
+import { clockOf, offsetMinutes } from "./clock";
 import type { Zone } from "./preferences";
 
 const counts = new Intl.NumberFormat("en-GB");
@@ -39,6 +40,8 @@ export function numberOf(text: string): number | null {
   const number = Number(text);
   return written && Number.isFinite(number) ? number : null;
 }
+
+const two = (n: number): string => String(n).padStart(2, "0");
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -81,7 +84,6 @@ export function formatSpan(seconds: number): string {
 /** `04:59`, `1:00:00`: what a timer shows. */
 export function formatTimer(seconds: number): string {
   const rest = Math.max(0, Math.ceil(seconds));
-  const two = (n: number) => String(n).padStart(2, "0");
   const hours = Math.floor(rest / 3600);
   const minutes = Math.floor((rest % 3600) / 60);
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${two(minutes)}:${two(rest % 60)}`;
@@ -98,18 +100,10 @@ export function formatAgo(at: number, now: number): string {
 
 /** `2026-11-21 10:45:27`, with milliseconds when there are any. */
 export function formatTime(at: number, zone: Zone): string {
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return "–";
-  const two = (n: number) => String(n).padStart(2, "0");
-  const utc = zone === "utc";
-  const day = utc
-    ? `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
-    : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  const clock = utc
-    ? `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`
-    : `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-  const ms = date.getUTCMilliseconds();
-  return `${day} ${clock}${ms === 0 ? "" : `.${String(ms).padStart(3, "0")}`}`;
+  if (Number.isNaN(new Date(at).getTime())) return "–";
+  const { year, month, day, hour, minute, second, ms } = clockOf(at, zone);
+  const time = `${year}-${two(month + 1)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`;
+  return `${time}${ms === 0 ? "" : `.${String(ms).padStart(3, "0")}`}`;
 }
 
 /** `10:45` of today, else `2026-11-20 10:45`. */
@@ -121,9 +115,10 @@ export function formatMoment(at: number, now: number, zone: Zone): string {
 /** The zone's name beside a time: `UTC`, or the offset of that moment. */
 export function zoneName(zone: Zone, at: number): string {
   if (zone === "utc") return "UTC";
-  const minutes = -new Date(at).getTimezoneOffset();
-  const two = (n: number) => String(n).padStart(2, "0");
-  return `UTC${minutes < 0 ? "−" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  const minutes = offsetMinutes(at, zone);
+  if (minutes === 0 && zone !== "local") return "UTC";
+  const ahead = Math.abs(minutes);
+  return `UTC${minutes < 0 ? "−" : "+"}${two(Math.floor(ahead / 60))}:${two(ahead % 60)}`;
 }
 
 /** API messages begin in lower case without a final stop; on the page they are sentences. */

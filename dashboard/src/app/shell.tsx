@@ -10,7 +10,7 @@ import { useFiring } from "./firing";
 import { formatMoment } from "./format";
 import { useAction } from "./load";
 import { Notices } from "./notices";
-import { shownTheme, theme, zone, useZone } from "./preferences";
+import { chooseZone, namedZone, shownTheme, theme, useZone } from "./preferences";
 import { go, useRoute, whenFree } from "./route";
 import { leave } from "./session";
 import { useStore } from "./store";
@@ -70,6 +70,12 @@ export function Shell({ section, user, children }: { section: string; user: User
         >
           <Icon name={open ? "close" : "menu"} />
           <span>Menu</span>
+          {!open && firing > 0 && (
+            <span class="nav-count">
+              {firing}
+              <span class="visually-hidden"> firing</span>
+            </span>
+          )}
         </button>
       </header>
       <aside class={open ? "sidebar open" : "sidebar"} id="navigation" aria-label="Navigation and account">
@@ -155,15 +161,27 @@ function Staleness() {
 export function Switches() {
   const shown = useStore(shownTheme);
   const chosen = useZone();
+  const named = useStore(namedZone);
   return (
     <div class="switches">
       <div class="segments" role="group" aria-label="Times are shown in">
-        <button type="button" aria-pressed={chosen === "utc"} onClick={() => zone.set("utc")}>
+        <button type="button" aria-pressed={chosen === "utc"} onClick={() => chooseZone("utc")}>
           UTC
         </button>
-        <button type="button" aria-pressed={chosen === "local"} onClick={() => zone.set("local")}>
+        <button type="button" aria-pressed={chosen === "local"} onClick={() => chooseZone("local")}>
           Local
         </button>
+        {named !== "" && (
+          <button
+            type="button"
+            class="named-zone"
+            title={named}
+            aria-pressed={chosen === named}
+            onClick={() => chooseZone(named)}
+          >
+            {named.replace(/^.*\//, "").replaceAll("_", " ")}
+          </button>
+        )}
       </div>
       <Button
         small

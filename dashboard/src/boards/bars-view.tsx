@@ -1,7 +1,7 @@
 /** A bar for each value, those of one step beside each other. */
 import type { Panel, PanelAnswer } from "../api/boards";
 import { formatMoment, formatTime } from "../app/format";
-import { shownTheme, useZone } from "../app/preferences";
+import { shownTheme, type Zone } from "../app/preferences";
 import { useStore } from "../app/store";
 import { lookOf } from "../chart/palette";
 import type { Span } from "../explorer/range";
@@ -18,13 +18,13 @@ interface BarsProps {
   answer: PanelAnswer;
   span: Span;
   naming: Naming;
+  zone: Zone;
 }
 
 const numbersOf = ({ values }: Series): number[] =>
   values.map((value) => (typeof value === "number" ? value : value === true ? 1 : 0));
 
-export function BarsView({ panel, answer, span, naming }: BarsProps) {
-  const zone = useZone();
+export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
   const theme = useStore(shownTheme);
   const all = seriesOf(answer).filter(({ values }) => values.some((value) => typeof value !== "string"));
   if (all.length === 0) return <p class="panel-note">No values in this range.</p>;
@@ -43,7 +43,8 @@ export function BarsView({ panel, answer, span, naming }: BarsProps) {
   return (
     <>
       <div class="bars-frame">
-        <span class="bars-top">{shown(top, panel)}</span>
+        <span class="bars-value">{shown(top, panel)}</span>
+        <span class="bars-value middle">{shown((top + bottom) / 2, panel)}</span>
         <svg
           class="panel-bars"
           viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -70,6 +71,7 @@ export function BarsView({ panel, answer, span, naming }: BarsProps) {
               );
             }),
           )}
+          <line x1="0" x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} class="bars-middle" />
           <line x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} class="bars-zero" />
         </svg>
       </div>

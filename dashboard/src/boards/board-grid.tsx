@@ -1,8 +1,11 @@
-/** The panels of a board on its grid; while it is edited, they are moved and resized by pointer and by keyboard. */
+/**
+ * The panels of a board on its grid; while it is edited, they are moved and resized by pointer and by keyboard, and where
+ * they stand one below the other, by buttons.
+ */
 import { useRef, useState } from "preact/hooks";
 import type { Panel } from "../api/boards";
 import { Button } from "../parts/button";
-import { COLUMNS, moved, readingOrder, resized, spokenPlace } from "./grid";
+import { COLUMNS, inOrder, moved, readingOrder, resized, spokenPlace, widened, withPlace } from "./grid";
 import { PanelBody, type PanelProps } from "./panel";
 
 export interface Editing {
@@ -21,21 +24,24 @@ export function BoardGrid({ editing, ...shared }: GridProps) {
   const grid = useRef<HTMLDivElement>(null);
   const [said, setSaid] = useState("");
   const { panels } = shared.board;
-  const change = (index: number, panel: Panel) => {
-    if (JSON.stringify(panels[index]) === JSON.stringify(panel)) return;
-    editing?.onChange(panels.map((one, at) => (at === index ? panel : one)));
-    setSaid(`${nameOf(panel)}: ${spokenPlace(panel)}`);
+  const put = (index: number, changed: Panel[]) => {
+    if (JSON.stringify(panels) === JSON.stringify(changed)) return;
+    editing?.onChange(changed);
+    setSaid(`${nameOf(changed[index]!)}: ${spokenPlace(changed[index]!)}`);
   };
   /** Follows the pointer from here on, a column or a row at a time. */
   const follow = (event: PointerEvent, index: number, place: typeof moved<Panel>) => {
     const handle = event.currentTarget as HTMLElement;
     const column = (grid.current?.clientWidth ?? COLUMNS) / COLUMNS;
-    const [panel, x, y] = [panels[index]!, event.clientX, event.clientY];
+    // From where all panels were: what was covered on the way goes back to its place.
+    const [before, x, y] = [panels, event.clientX, event.clientY];
     event.preventDefault();
     handle.focus();
     handle.setPointerCapture(event.pointerId);
-    const move = (to: PointerEvent) =>
-      latest.current(index, place(panel, Math.round((to.clientX - x) / column), Math.round((to.clientY - y) / ROW_PX)));
+    const move = (to: PointerEvent) => {
+      const [columns, rows] = [Math.round((to.clientX - x) / column), Math.round((to.clientY - y) / ROW_PX)];
+      latest.current(index, withPlace(before, index, place(before[index]!, columns, rows)));
+    };
     const end = () => {
       handle.removeEventListener("pointermove", move);
       handle.removeEventListener("pointerup", end);
@@ -45,18 +51,19 @@ export function BoardGrid({ editing, ...shared }: GridProps) {
     handle.addEventListener("pointerup", end);
     handle.addEventListener("pointercancel", end);
   };
-  const latest = useRef(change);
-  latest.current = change;
+  const latest = useRef(put);
+  latest.current = put;
   const step = (event: KeyboardEvent, index: number, place: typeof moved<Panel>) => {
     const by = STEPS[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    change(index, place(panels[index]!, ...by));
+    put(index, withPlace(panels, index, place(panels[index]!, ...by)));
   };
+  const order = readingOrder(panels);
   return (
     <>
       <div class={editing === null ? "board-grid" : "board-grid editing"} ref={grid}>
-        {readingOrder(panels).map((index) => {
+        {order.map((index, rank) => {
           const panel = panels[index]!;
           const name = nameOf(panel);
           return (
@@ -99,6 +106,40 @@ export function BoardGrid({ editing, ...shared }: GridProps) {
                   </div>
                 )}
               </header>
+              {editing !== null && (
+                <div class="stack-tools">
+                  <Button
+                    small
+                    label={`Move ${name} up`}
+                    disabled={rank === 0}
+                    onClick={() => put(index, inOrder(panels, index, -1))}
+                    icon="up"
+                  />
+                  <Button
+                    small
+                    label={`Move ${name} down`}
+                    disabled={rank === order.length - 1}
+                    onClick={() => put(index, inOrder(panels, index, 1))}
+                    icon="down"
+                  />
+                  <Button
+                    small
+                    disabled={panel.h <= 1}
+                    onClick={() => put(index, withPlace(panels, index, resized(panel, 0, -1)))}
+                  >
+                    Shorter
+                  </Button>
+                  <Button small onClick={() => put(index, withPlace(panels, index, resized(panel, 0, 1)))}>
+                    Taller
+                  </Button>
+                  <Button small onClick={() => put(index, withPlace(panels, index, widened(panel)))}>
+                    {panel.w === COLUMNS ? "Half width" : "Full width"}
+                  </Button>
+                  <span class="hint">
+                    {panel.w} of {COLUMNS} columns, {panel.h} rows
+                  </span>
+                </div>
+              )}
               <PanelBody {...shared} index={index} />
               {editing !== null && (
                 <button

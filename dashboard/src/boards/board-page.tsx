@@ -1,15 +1,16 @@
 /** A board: its panels, its range and variables, on a page or on a wall; and its edit mode. */
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createBoard, exportPath, getBoard, updateBoard, type Board, type BoardContent } from "../api/boards";
 import { ApiError } from "../api/client";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
-import { timezoneOf, useZone } from "../app/preferences";
+import { useZone } from "../app/preferences";
 import { IfMay } from "../app/role";
 import { go, guardLeaving, replaceHash, useRoute } from "../app/route";
 import { fetchCatalog } from "../explorer/catalog";
 import { tidied, type Span } from "../explorer/range";
 import { Button } from "../parts/button";
+import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { BoardGrid } from "./board-grid";
@@ -40,20 +41,33 @@ const [WIDTH, HEIGHT] = [6, 6];
 
 function Shown({ board, reload }: { board: Board; reload: () => void }) {
   const { search } = useRoute();
-  const zone = useZone();
+  const ownZone = useZone();
   const state = useMemo(() => readBoardState(search), [search]);
   const [draft, setDraft] = useState<{ of: Board; content: BoardContent } | null>(null);
   const [dialog, setDialog] = useState<"settings" | "share" | number | null>(null);
   const catalog = useLoad("catalog", fetchCatalog, ["buckets", "sources"]);
   const shown: BoardContent = draft?.content ?? board;
+  const zone = shown.timezone ?? ownZone;
   const { round, next } = useRounds(draft === null ? shown : null, false, state.wall);
   const show = (to: BoardState) => replaceHash(`#/boards/${board._id}${writeBoardState(to)}`);
   const changed = draft !== null && JSON.stringify(contentOf(draft.of)) !== JSON.stringify(draft.content);
   useEffect(() => (changed ? guardLeaving(() => setDraft(null)) : undefined), [changed]);
   useWall(state, show);
+  const actions = useRef<HTMLDivElement>(null);
+  const isEditing = draft !== null;
+  const wasEditing = useRef(false);
+  const hasShown = useRef(false);
+  // The buttons of one mode are not those of the other, and with the first panel the one that opened its form is gone:
+  // the focus goes to the first button, not to what took a place.
+  useEffect(() => {
+    const isLost = wasEditing.current !== isEditing || document.activeElement === document.body;
+    if (isLost && dialog === null && hasShown.current) actions.current?.querySelector("button")?.focus();
+    wasEditing.current = isEditing;
+    hasShown.current = true;
+  }, [isEditing, dialog]);
 
   const edit = (part: Partial<BoardContent>) =>
-    setDraft({ of: draft?.of ?? board, content: { ...shown, ...part } });
+    setDraft({ of: draft?.of ?? board, content: { ...contentOf(shown), ...part } });
   const saving = useAction(async () => {
     if (draft === null) return;
     if (changed) await updateBoard(board._id, draft.of.version, draft.content);
@@ -85,7 +99,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       board={shown}
       state={state}
       access={OWN}
-      timezone={shown.timezone ?? timezoneOf(zone)}
+      zone={zone}
       round={round}
       sourceName={sourceName}
       onZoom={zoom}
@@ -107,7 +121,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       class="board-page"
       actions={
         draft === null ? (
-          <>
+          <div class="actions" key="look" ref={actions}>
             <Button small icon="refresh" onClick={next}>
               Reload
             </Button>
@@ -125,9 +139,9 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
             <Button small onClick={() => show({ ...state, wall: true })}>
               Wall
             </Button>
-          </>
+          </div>
         ) : (
-          <>
+          <div class="actions" key="edit" ref={actions}>
             <Button small icon="plus" onClick={() => setDialog(shown.panels.length)}>
               Add a panel
             </Button>
@@ -140,7 +154,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
             <Button small look="primary" busy={saving.running} onClick={() => void saving.run()}>
               Save
             </Button>
-          </>
+          </div>
         )
       }
     >
@@ -162,7 +176,7 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       ) : (
         <ErrorBox error={saving.error} />
       )}
-      <Controls board={shown} state={state} onChange={show} sourceName={sourceName} />
+      <Controls board={shown} state={state} onChange={show} sourceName={sourceName} zone={zone} />
       {shown.panels.length === 0 ? (
         <Empty
           title="A board without panels"
@@ -185,7 +199,18 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       ) : (
         grid
       )}
-      {typeof dialog === "number" && (
+      {typeof dialog === "number" && (catalog.data === null || catalog.data.buckets.length === 0) && (
+        <Dialog title="Add a panel" onClose={() => setDialog(null)}>
+          <WhenLoaded loaded={catalog} what="sources">
+            {() => (
+              <p>
+                A panel shows points of a bucket, and there is none yet. <a href="#/">Show me how to start</a>
+              </p>
+            )}
+          </WhenLoaded>
+        </Dialog>
+      )}
+      {typeof dialog === "number" && catalog.data !== null && catalog.data.buckets.length > 0 && (
         <PanelForm
           panel={shown.panels[dialog] ?? null}
           board={shown}

@@ -63,7 +63,16 @@ export function BoardsPage() {
       <WhenLoaded loaded={boards} what="boards">
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No boards yet">
+            <Empty
+              title="No boards yet"
+              action={
+                <IfMay>
+                  <Button look="primary" icon="plus" onClick={() => setNaming("new")}>
+                    Create the first
+                  </Button>
+                </IfMay>
+              }
+            >
               A board keeps the charts that you look at each day. “Add to board” in the explorer fills it.
             </Empty>
           ) : (

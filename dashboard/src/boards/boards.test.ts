@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { BoardContent, PanelAnswer } from "../api/boards";
 import { chartLines, seriesOf } from "./answer";
-import { moved, placeBelow, readingOrder, resized } from "./grid";
+import { inOrder, moved, placeBelow, readingOrder, resized, widened, withPlace } from "./grid";
 import { lengthSeconds, readBoardState, spanOfRange, substituted, writeBoardState } from "./state";
-import { levelOf, shown } from "./thresholds";
+import { levelOf, ofMean, shown } from "./thresholds";
 
 const place = (x: number, y: number, w: number, h: number) => ({ x, y, w, h });
 
@@ -19,6 +19,33 @@ test("a new panel stands beside the last one, or below", () => {
   expect(placeBelow([place(0, 2, 6, 4)], 6, 4)).toEqual(place(6, 2, 6, 4));
   expect(placeBelow([place(0, 2, 7, 4)], 6, 4)).toEqual(place(0, 6, 6, 4));
   expect(placeBelow([place(0, 2, 6, 2), place(6, 0, 6, 3)], 6, 4)).toEqual(place(0, 4, 6, 4));
+});
+
+test("what a panel would cover moves down, and what that would cover", () => {
+  const panels = [place(0, 0, 6, 4), place(6, 0, 6, 4), place(0, 4, 6, 4), place(0, 8, 12, 2)];
+  const lower = withPlace(panels, 0, place(0, 2, 6, 4));
+  expect(lower).toEqual([place(0, 2, 6, 4), place(6, 0, 6, 4), place(0, 6, 6, 4), place(0, 10, 12, 2)]);
+  // What has room stays where it is, empty places too.
+  expect(withPlace(lower, 0, place(0, 0, 6, 4))).toEqual([place(0, 0, 6, 4), ...lower.slice(1)]);
+  const wide = withPlace(panels, 1, place(0, 0, 12, 4));
+  expect(wide).toEqual([place(0, 4, 6, 4), place(0, 0, 12, 4), place(0, 8, 6, 4), place(0, 12, 12, 2)]);
+  // The grid ends; panels are not moved beyond it.
+  expect(withPlace([place(0, 999, 1, 5), place(1, 999, 1, 5)], 1, place(0, 999, 1, 5))[0]!.y).toBe(1000);
+});
+
+test("panels are put earlier and later in the order in which they are read", () => {
+  const panels = [place(0, 0, 6, 4), place(6, 0, 6, 4), place(0, 4, 12, 3)];
+  expect(inOrder(panels, 1, -1)).toEqual([place(6, 0, 6, 4), place(0, 0, 6, 4), place(0, 4, 12, 3)]);
+  expect(inOrder(panels, 0, -1)).toEqual(panels);
+  expect(inOrder(panels, 2, 1)).toEqual(panels);
+  const placed = inOrder(panels, 2, -1);
+  expect(placed).toEqual([place(0, 0, 6, 4), place(0, 7, 6, 4), place(0, 4, 12, 3)]);
+  expect(readingOrder(placed)).toEqual([0, 2, 1]);
+});
+
+test("full width, and half of it", () => {
+  expect(widened(place(3, 1, 4, 2))).toEqual(place(0, 1, 12, 2));
+  expect(widened(place(0, 1, 12, 2))).toEqual(place(0, 1, 6, 2));
 });
 
 test("panels are read by rows", () => {
@@ -106,5 +133,14 @@ test("a value has the level of the greatest threshold that it has reached", () =
   expect(levelOf(1, null)).toBeNull();
   expect(shown(1.26, { unit: "m", decimals: 1 })).toBe("1.3 m");
   expect(shown(null, { unit: "m", decimals: 1 })).toBe("–");
-  expect(shown(true, { unit: null, decimals: null })).toBe("yes");
+  expect(shown(true, { unit: null, decimals: null })).toBe("true");
 });
+
+test.each([
+  [3.23667, 3.237],
+  [30.8417, 30.84],
+  [123456.78, 123457],
+  [0.000123456, 0.0001235],
+  [-0, 0],
+  [1e300, 1e300],
+])("of the mean %s, %s is read", (value, read) => expect(ofMean(value) + 0).toBe(read));

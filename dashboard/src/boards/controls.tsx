@@ -1,9 +1,10 @@
 /** One range and one choice of variables for the whole board. */
 import type { BoardContent, BoardRange } from "../api/boards";
-import { formatTime } from "../app/format";
-import { useZone, type Zone } from "../app/preferences";
+import { isKnownZone } from "../app/clock";
+import { formatSpan, formatTime } from "../app/format";
+import type { Zone } from "../app/preferences";
 import { SelectField, TextField } from "../parts/forms";
-import { LENGTHS, valueOf, type BoardState } from "./state";
+import { LENGTHS, lengthSeconds, valueOf, type BoardState } from "./state";
 
 interface ControlsProps {
   board: BoardContent;
@@ -11,6 +12,7 @@ interface ControlsProps {
   onChange: (state: BoardState) => void;
   /** The name of a source, where a variable stands for one. */
   sourceName: (id: string) => string | null;
+  zone: Zone;
   /** Without those that a link does not take. */
   shared?: boolean;
 }
@@ -18,11 +20,10 @@ interface ControlsProps {
 const OWN = "";
 const FIXED = "fixed";
 
-export function Controls({ board, state, onChange, sourceName, shared }: ControlsProps) {
-  const zone = useZone();
+export function Controls({ board, state, onChange, sourceName, zone, shared }: ControlsProps) {
   const lengths = [
-    { value: OWN, label: `of the board: ${spokenRange(board.range, zone)}` },
-    ...LENGTHS.map((length) => ({ value: length, label: `the last ${length}` })),
+    { value: OWN, label: `${spokenRange(board.range, zone)} (default)` },
+    ...LENGTHS.map((length) => ({ value: length, label: spokenRange(length, zone) })),
   ];
   const fixed = state.range !== null && typeof state.range !== "string";
   if (fixed) lengths.push({ value: FIXED, label: spokenRange(state.range!, zone) });
@@ -49,11 +50,18 @@ export function Controls({ board, state, onChange, sourceName, shared }: Control
             <SelectField key={variable.name} label={variable.name} value={value} options={options} onChange={choose} />
           );
         })}
+      {board.timezone !== null && <p class="hint">{spokenZone(board.timezone)}</p>}
     </div>
   );
 }
 
+const spokenZone = (name: string): string =>
+  isKnownZone(name)
+    ? `Times of ${name}`
+    : `Times in UTC: this browser does not know ${name}`;
+
 export function spokenRange(range: BoardRange, zone: Zone): string {
-  if (typeof range === "string") return `the last ${range}`;
+  const seconds = typeof range === "string" ? lengthSeconds(range) : null;
+  if (typeof range === "string") return `the last ${seconds === null ? range : formatSpan(seconds)}`;
   return `${formatTime(Date.parse(range.startTime), zone)} to ${formatTime(Date.parse(range.endTime), zone)}`;
 }

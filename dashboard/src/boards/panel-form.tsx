@@ -6,14 +6,14 @@ import { numberOf } from "../app/format";
 import type { Catalog } from "../explorer/catalog";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, NumberField, SelectField, TextAreaField, TextField } from "../parts/forms";
+import { CheckField, NumberField, SelectField, TextAreaField, TextField, focusFault } from "../parts/forms";
 import { formOf, queryOfForm, type QueryForm } from "./query-form";
 
 interface PanelFormProps {
   /** Null for a new one. */
   panel: Panel | null;
   board: BoardContent;
-  catalog: Catalog | null;
+  catalog: Catalog;
   onDone: (panel: Panel) => void;
   onClose: () => void;
 }
@@ -33,7 +33,7 @@ interface ThresholdText {
 }
 
 export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormProps) {
-  const first = catalog?.buckets[0]?.bucket._id ?? "";
+  const first = catalog.buckets[0]?.bucket._id ?? "";
   const start: PanelQuery = panel?.query ?? { bucketId: first, maxPoints: 1000, layout: "columns" };
   const [title, setTitle] = useState(panel?.title ?? "");
   const [kind, setKind] = useState<PanelKind>(panel?.kind ?? "lines");
@@ -45,12 +45,15 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
     (panel?.thresholds ?? []).map(({ value, level }) => ({ value: String(value), level })),
   );
   const [fault, setFault] = useState<string | null>(null);
-  const submit = () => {
+  const digits = decimals.trim() === "" ? null : Number(decimals);
+  const digitsFault =
+    digits === null || (Number.isInteger(digits) && digits >= 0 && digits <= 10)
+      ? null
+      : "must be an integer from 0 to 10, or empty";
+  const submit = (element: HTMLFormElement) => {
     const query = form === null ? parsed(json) : queryOfForm(form, kind);
     if (query === null) return setFault("must be a JSON object");
-    const digits = decimals.trim() === "" ? null : Number(decimals);
-    if (digits !== null && !(Number.isInteger(digits) && digits >= 0 && digits <= 10)) return;
-    if (thresholds.some(({ value }) => numberOf(value) === null)) return;
+    if (digitsFault !== null || thresholds.some(({ value }) => numberOf(value) === null)) return focusFault(element);
     const limits = thresholds.map(({ value, level }) => ({ value: numberOf(value)!, level }));
     onDone({
       title,
@@ -67,7 +70,7 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          submit();
+          submit(event.currentTarget);
         }}
       >
         <TextField label="Title" value={title} onInput={setTitle} maxLength={100} />
@@ -114,7 +117,7 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
           <>
             <div class="field-row">
               <TextField label="Unit" value={unit} onInput={setUnit} maxLength={32} />
-              <NumberField label="Decimals" value={decimals} onInput={setDecimals} hint="0 to 10; as needed when empty" />
+              <NumberField label="Decimals" value={decimals} onInput={setDecimals} hint="0 to 10; as needed when empty" fault={digitsFault} />
             </div>
             <fieldset class="choice-list">
               <legend>Thresholds</legend>
@@ -171,13 +174,13 @@ interface QueryFieldsProps {
   form: QueryForm;
   kind: PanelKind;
   board: BoardContent;
-  catalog: Catalog | null;
+  catalog: Catalog;
   onChange: (form: QueryForm) => void;
 }
 
 function QueryFields({ form, kind, board, catalog, onChange }: QueryFieldsProps) {
   const variables = board.variables.map(({ name }) => ({ value: `$${name}`, label: `$${name}` }));
-  const buckets = catalog?.buckets ?? [];
+  const { buckets } = catalog;
   const known = buckets.map(({ bucket }) => ({ value: bucket._id, label: bucket.name }));
   const others = [...known, ...variables].some(({ value }) => value === form.bucketId);
   const options = [...known, ...variables, ...(others ? [] : [{ value: form.bucketId, label: form.bucketId }])];

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { BoardContent, Panel } from "../api/boards";
 import { ApiError } from "../api/client";
 import { formatTime, sentence } from "../app/format";
-import { shownTheme, useZone } from "../app/preferences";
+import { shownTheme, timezoneOf, type Zone } from "../app/preferences";
 import { useStore } from "../app/store";
 import { Plot } from "../chart/plot";
 import { lookOf } from "../chart/palette";
@@ -17,7 +17,7 @@ import { StatView } from "./stat-view";
 import type { BoardState } from "./state";
 import { StatesView } from "./states-view";
 import { TableView } from "./table-view";
-import { shown } from "./thresholds";
+import { ofMean, shown } from "./thresholds";
 import { useNear, usePanel, type Access, type PanelData } from "./use-panel";
 
 export interface PanelProps {
@@ -25,8 +25,8 @@ export interface PanelProps {
   index: number;
   state: BoardState;
   access: Access;
-  /** By whose clock days begin, unless the query says it; null for UTC. */
-  timezone: string | null;
+  /** By whose clock times are shown and days begin, unless the panel's query has a time zone of its own. */
+  zone: Zone;
   round: number;
   /** The name of a source; null where nobody may know it. */
   sourceName: (id: string) => string | null;
@@ -43,7 +43,10 @@ export function PanelBody(props: PanelProps) {
   const near = useNear(frame);
   const { board, index } = props;
   const panel = board.panels[index]!;
-  const { data, error, loading } = usePanel({ ...props, widthPx: size.width }, near, props.round);
+  const own = panel.query["timezone"];
+  const zone = typeof own === "string" && own !== "" ? own : props.zone;
+  const asked = { ...props, timezone: timezoneOf(zone), widthPx: size.width };
+  const { data, error, loading } = usePanel(asked, near, props.round);
   useEffect(() => {
     const element = frame.current;
     if (element === null) return;
@@ -55,7 +58,7 @@ export function PanelBody(props: PanelProps) {
     <div class="panel-body" ref={frame} aria-busy={loading}>
       {error !== null && <PanelError error={error} stale={data !== null} />}
       {data === null && error === null && <p class="panel-note">{near ? "Loading…" : ""}</p>}
-      {data !== null && <Shown {...props} panel={panel} data={data} size={size} />}
+      {data !== null && <Shown {...props} zone={zone} panel={panel} data={data} size={size} />}
     </div>
   );
 }
@@ -78,19 +81,19 @@ interface ShownProps extends PanelProps {
 }
 
 function Shown(props: ShownProps) {
-  const { panel, data, access } = props;
+  const { panel, data, access, zone } = props;
   if (data.kind === "missing") return <p class="panel-note">Choose a value of “{data.variable}” above.</p>;
   if (data.kind === "rules") return <RulesView rules={data.rules} linked={access.kind === "own"} />;
   const naming: Naming = { source: props.sourceName, unit: panel.unit ?? "" };
   switch (panel.kind) {
     case "stat":
-      return <StatView panel={panel} answer={data.answer} naming={naming} />;
+      return <StatView panel={panel} answer={data.answer} naming={naming} zone={zone} />;
     case "table":
-      return <TableView panel={panel} answer={data.answer} naming={naming} />;
+      return <TableView panel={panel} answer={data.answer} naming={naming} zone={zone} />;
     case "states":
-      return <StatesView panel={panel} answer={data.answer} span={data.span} naming={naming} />;
+      return <StatesView panel={panel} answer={data.answer} span={data.span} naming={naming} zone={zone} />;
     case "bars":
-      return <BarsView panel={panel} answer={data.answer} span={data.span} naming={naming} />;
+      return <BarsView panel={panel} answer={data.answer} span={data.span} naming={naming} zone={zone} />;
     case "lines":
     case "rules":
       return <LinesView {...props} data={data} naming={naming} />;
@@ -99,8 +102,7 @@ function Shown(props: ShownProps) {
 
 type LinesProps = ShownProps & { data: PanelData & { kind: "rows" }; naming: Naming };
 
-function LinesView({ panel, data, size, naming, onZoom, sourceName }: LinesProps) {
-  const zone = useZone();
+function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: LinesProps) {
   const theme = useStore(shownTheme);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const lines = useMemo(() => chartLines(data.answer, naming), [data, naming.unit, sourceName]);
@@ -129,12 +131,18 @@ function LinesView({ panel, data, size, naming, onZoom, sourceName }: LinesProps
         {lines.map((line) => (
           <li key={line.id}>
             <span class="chip" aria-hidden="true" style={{ background: lookOf(line.index, theme).stroke }} />
-            {line.label} <strong>{shown(valueAt(line, cursorAt), panel)}</strong>
+            {line.label} <strong>{shown(legendValue(line, cursorAt, panel), panel)}</strong>
           </li>
         ))}
       </ul>
     </>
   );
+}
+
+/** As the panel's decimals say it; without them, no more digits of a mean than are read. */
+function legendValue(line: Line, at: number | null, { decimals }: Panel): number | boolean | null {
+  const value = valueAt(line, at);
+  return typeof value === "number" && line.step !== null && decimals === null ? ofMean(value) : value;
 }
 
 /** The value at a moment; without one, the newest. */

@@ -1,6 +1,7 @@
 /** The fields of a form for a panel's query, and the query that they say. Pure. */
 import type { PanelKind, PanelQuery } from "../api/boards";
 import { BAND } from "../api/query";
+import { UNREFINED, membersOf, storedFields } from "../explorer/refinement";
 import type { ExplorerState } from "../explorer/state";
 
 export interface QueryForm {
@@ -56,20 +57,24 @@ export function queryOfForm(form: QueryForm, kind: PanelKind): PanelQuery {
 }
 
 /** The queries that show what the explorer shows, one for each bucket. */
-export function queriesOfView({ fields, aggregation, groupBy }: ExplorerState): PanelQuery[] {
+export function queriesOfView({ fields, aggregation, groupBy, refinement = UNREFINED }: ExplorerState): PanelQuery[] {
   const buckets = [...new Set(fields.map(({ bucketId }) => bucketId))];
   return buckets.map((bucketId) => {
     const own = fields.filter((ref) => ref.bucketId === bucketId);
     const named = groupBy !== "auto" && groupBy !== "raw";
+    const merge = refinement.merged && groupBy !== "raw";
+    const names = [...new Set(own.map(({ field }) => field))];
     const form: QueryForm = {
       bucketId,
       sourceIds: [...new Set(own.map(({ sourceId }) => sourceId))],
-      fields: [...new Set(own.map(({ field }) => field))],
+      fields: storedFields(refinement, names),
       // What is grouped by the screen's width has no name.
-      aggregation: aggregation === "auto" ? (named ? "band" : "") : aggregation,
+      aggregation: aggregation === "auto" ? (named || merge ? "band" : "") : aggregation,
       groupBy: named ? groupBy : "hour",
-      merge: false,
+      merge,
     };
-    return queryOfForm(form, "lines");
+    const { query, filters } = membersOf(refinement, names);
+    const asked = queryOfForm(form, "lines");
+    return { ...asked, filters: { ...(asked["filters"] as object), ...filters }, ...query };
   });
 }

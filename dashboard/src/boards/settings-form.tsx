@@ -1,8 +1,11 @@
 /** A board's name, range, time zone, refresh and variables. */
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { BoardContent, Variable } from "../api/boards";
+import { isNamedZone } from "../app/clock";
+import { useZone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
+import { DurationField } from "../parts/duration";
 import { TextField } from "../parts/forms";
 import { spokenRange } from "./controls";
 import { lengthSeconds } from "./state";
@@ -41,6 +44,8 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 
 export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
   const fixed = typeof board.range !== "string";
+  const zones = useId();
+  const ownZone = useZone();
   const [name, setName] = useState(board.name);
   const [length, setLength] = useState(typeof board.range === "string" ? board.range : "");
   const [timezone, setTimezone] = useState(board.timezone ?? "");
@@ -50,7 +55,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
   const refreshFault =
     seconds === null || (Number.isInteger(seconds) && seconds >= 5 && seconds <= 86_400)
       ? null
-      : "must be an integer from 5 to 86400, or empty for never";
+      : "must be from 5s to 1d, in whole seconds, or empty for never";
   const keeps = length.trim() === "" && fixed;
   const lengthFault = keeps || lengthSeconds(length.trim()) !== null ? null : "must be a length such as 24h or 7d";
   const names = variables.map((variable) => variable.name.trim());
@@ -58,7 +63,14 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
     if (!NAME.test(names[index]!)) return "must start with a letter and go on with letters, digits and underscores";
     return names.indexOf(names[index]!) < index ? "must be unique" : null;
   };
-  const valid = refreshFault === null && lengthFault === null && names.every((_, index) => nameFault(index) === null);
+  const zone = timezone.trim();
+  // One that the server knows and this browser does not may stay.
+  const zoneFault =
+    zone === "" || zone === board.timezone || isNamedZone(zone)
+      ? null
+      : "must be the name of a time zone such as Europe/Stockholm, or empty";
+  const faults = [zoneFault, refreshFault, lengthFault, ...names.map((_, index) => nameFault(index))];
+  const valid = faults.every((fault) => fault === null);
   return (
     <Dialog title="Settings of the board" onClose={onClose} wide>
       <form
@@ -68,7 +80,7 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           onDone({
             name: name.trim(),
             range: keeps ? board.range : length.trim(),
-            timezone: timezone.trim() === "" ? null : timezone.trim(),
+            timezone: zone === "" ? null : zone,
             refreshSeconds: seconds,
             variables: variables.map(variableOf),
           });
@@ -76,18 +88,22 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
       >
         <TextField label="Name" value={name} onInput={setName} required maxLength={100} />
         <TextField
-          label="Range: the last"
+          label="Range"
           value={length}
           onInput={setLength}
           mono
-          hint={fixed ? `Empty: ${spokenRange(board.range, "utc")}, as it is` : "Such as 6h, 24h or 7d"}
+          hint={
+            fixed
+              ? `If empty, ${spokenRange(board.range, board.timezone ?? ownZone)}`
+              : "The last so much time, such as 6h, 24h or 7d"
+          }
           fault={lengthFault}
         />
-        <TextField
-          label="Read again each … seconds"
-          value={refresh}
+        <DurationField
+          label="Refresh every"
+          seconds={refresh}
           onInput={setRefresh}
-          hint="5 to 86400; empty for never"
+          hint={refresh.trim() === "" ? "Such as 30s or 5m; empty for never" : undefined}
           fault={refreshFault}
         />
         <TextField
@@ -95,7 +111,14 @@ export function SettingsForm({ board, onDone, onClose }: SettingsProps) {
           value={timezone}
           onInput={setTimezone}
           hint="Such as Europe/Stockholm; empty for that of the reader"
+          fault={zoneFault}
+          list={zones}
         />
+        <datalist id={zones}>
+          {Intl.supportedValuesOf("timeZone").map((known) => (
+            <option key={known} value={known} />
+          ))}
+        </datalist>
         <fieldset class="choice-list">
           <legend>Variables</legend>
           {variables.map((variable, index) => {

@@ -47,7 +47,7 @@ export function ShareDialog({ board, onClose }: { board: Board; onClose: () => v
             options={DAYS.map((value) => ({ value, label: value === "1" ? "1 day" : `${value} days` }))}
           />
           <Button type="submit" look="primary" busy={making.running}>
-            Make a link
+            Create a link
           </Button>
         </form>
       ) : (

@@ -1,8 +1,9 @@
 /** The board of a link: the same panels, without navigation and without a log-in. */
 import { useEffect, useMemo } from "preact/hooks";
-import { getSharedBoard } from "../api/boards";
+import { getSharedBoard, type BoardContent } from "../api/boards";
 import { ApiError } from "../api/client";
 import { useInterval, useLoad } from "../app/load";
+import { useZone } from "../app/preferences";
 import { replaceHash, useRoute } from "../app/route";
 import { Switches } from "../app/shell";
 import { setTitle } from "../app/title";
@@ -30,6 +31,8 @@ export function SharedPage() {
   const access = useMemo(() => ({ kind: "link" as const, token }), [token]);
   useEffect(() => setTitle(board?.name ?? "Board"), [board?.name]);
   const show = (to: BoardState) => replaceHash(`#/shared/${token}${writeBoardState(to)}`);
+  const zone = useZone();
+  const zoneOf = ({ timezone }: BoardContent) => timezone ?? zone;
   const gone = loaded.error instanceof ApiError && loaded.error.status === 404;
   return (
     <div class="shared">
@@ -47,12 +50,12 @@ export function SharedPage() {
           <WhenLoaded loaded={loaded} what="board">
             {(shown) => (
               <>
-                <Controls board={shown} state={state} onChange={show} sourceName={nobody} shared />
+                <Controls board={shown} state={state} onChange={show} sourceName={nobody} zone={zoneOf(shown)} shared />
                 <BoardGrid
                   board={shown}
                   state={state}
                   access={access}
-                  timezone={shown.timezone}
+                  zone={zoneOf(shown)}
                   round={round}
                   sourceName={nobody}
                   onZoom={(span) => {

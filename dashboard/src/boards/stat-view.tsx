@@ -1,15 +1,21 @@
 /** The newest value of each series, large, with the level that it has reached. */
 import type { Panel, PanelAnswer } from "../api/boards";
 import { formatMoment } from "../app/format";
-import { useZone } from "../app/preferences";
+import type { Zone } from "../app/preferences";
 import { labelOf, seriesOf, type Naming } from "./answer";
 import { levelOf, shown } from "./thresholds";
 
 /** More values than this are a table. */
 const VALUES_MAX = 12;
 
-export function StatView({ panel, answer, naming }: { panel: Panel; answer: PanelAnswer; naming: Naming }) {
-  const zone = useZone();
+interface StatProps {
+  panel: Panel;
+  answer: PanelAnswer;
+  naming: Naming;
+  zone: Zone;
+}
+
+export function StatView({ panel, answer, naming, zone }: StatProps) {
   const all = seriesOf(answer);
   if (all.length === 0) return <p class="panel-note">No value in this range.</p>;
   return (

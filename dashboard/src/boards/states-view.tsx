@@ -3,7 +3,7 @@ import type { Panel, PanelAnswer } from "../api/boards";
 import type { Value } from "../api/query";
 import { STEP_SECONDS } from "../api/query";
 import { formatMoment, formatTime } from "../app/format";
-import { shownTheme, useZone, type Zone } from "../app/preferences";
+import { shownTheme, type Zone } from "../app/preferences";
 import { useStore } from "../app/store";
 import { lookOf } from "../chart/palette";
 import type { Span } from "../explorer/range";
@@ -19,6 +19,7 @@ interface StatesProps {
   answer: PanelAnswer;
   span: Span;
   naming: Naming;
+  zone: Zone;
 }
 
 interface Stretch {
@@ -27,8 +28,7 @@ interface Stretch {
   state: string;
 }
 
-export function StatesView({ panel, answer, span, naming }: StatesProps) {
-  const zone = useZone();
+export function StatesView({ panel, answer, span, naming, zone }: StatesProps) {
   const theme = useStore(shownTheme);
   const all = seriesOf(answer);
   if (all.length === 0) return <p class="panel-note">No states in this range.</p>;
@@ -76,8 +76,8 @@ export function StatesView({ panel, answer, span, naming }: StatesProps) {
 
 /** States whose meaning everybody knows. */
 const FIXED: Record<string, string> = {
-  yes: "var(--ok)",
-  no: "var(--border-strong)",
+  true: "var(--ok)",
+  false: "var(--border-strong)",
   good: "var(--ok)",
   warning: "var(--warn)",
   critical: "var(--bad)",

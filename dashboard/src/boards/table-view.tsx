@@ -2,15 +2,21 @@
 import type { Panel, PanelAnswer } from "../api/boards";
 import type { Value } from "../api/query";
 import { formatTime, plural, zoneName } from "../app/format";
-import { useZone } from "../app/preferences";
+import type { Zone } from "../app/preferences";
 import { TableFrame } from "../parts/page";
 import { labelOf, seriesOf, type Naming } from "./answer";
 import { levelOf, shown } from "./thresholds";
 
 const ROWS_MAX = 200;
 
-export function TableView({ panel, answer, naming }: { panel: Panel; answer: PanelAnswer; naming: Naming }) {
-  const zone = useZone();
+interface TableProps {
+  panel: Panel;
+  answer: PanelAnswer;
+  naming: Naming;
+  zone: Zone;
+}
+
+export function TableView({ panel, answer, naming, zone }: TableProps) {
   const all = seriesOf(answer);
   if (all.length === 0) return <p class="panel-note">No rows in this range.</p>;
   const rows = new Map<number, Map<string, Value>>();

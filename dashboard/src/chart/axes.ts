@@ -1,5 +1,6 @@
 /** Axes of the chart: time in 24-hour ISO style, values by unit, switches as false and true. */
 import uPlot from "uplot";
+import { clockOf } from "../app/clock";
 import { formatValue } from "../app/format";
 import type { Zone } from "../app/preferences";
 import type { Line } from "../explorer/series";
@@ -22,20 +23,10 @@ interface Parts {
 }
 
 function partsOf(at: number, zone: Zone, seconds: boolean): Parts {
-  const date = new Date(at);
   const two = (n: number) => String(n).padStart(2, "0");
-  const utc = zone === "utc";
-  const [h, m, s] = utc
-    ? [date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
-    : [date.getHours(), date.getMinutes(), date.getSeconds()];
-  const ms = date.getUTCMilliseconds();
+  const { year, month, day, hour, minute, second, ms } = clockOf(at, zone);
   const fraction = ms === 0 ? "" : `.${String(ms).padStart(3, "0")}`;
-  return {
-    year: utc ? date.getUTCFullYear() : date.getFullYear(),
-    month: utc ? date.getUTCMonth() : date.getMonth(),
-    day: utc ? date.getUTCDate() : date.getDate(),
-    clock: `${two(h)}:${two(m)}${seconds ? `:${two(s)}${fraction}` : ""}`,
-  };
+  return { year, month, day, clock: `${two(hour)}:${two(minute)}${seconds ? `:${two(second)}${fraction}` : ""}` };
 }
 
 /** What stands at the ticks of a time axis: the changing part above, what it belongs to below where that changes. */

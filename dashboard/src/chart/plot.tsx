@@ -4,6 +4,7 @@
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { clockOf } from "../app/clock";
 import type { Zone } from "../app/preferences";
 import { aligned, type Column, type Line } from "../explorer/series";
 import type { Span } from "../explorer/range";
@@ -36,6 +37,8 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+/** With four axes, little of this would be left for the lines. */
+const NARROW_PX = 900;
 const LINE_PX = 1.5;
 const BAND_EDGE_PX = 0.75;
 /** A line with more values to a pixel than this is drawn a hair thin: many spikes are told apart, and drawn at once. */
@@ -153,7 +156,7 @@ function optionsOf(
   const noteColour = token("--accent");
   const font = `11px ${token("--font")}`;
   const width = element.clientWidth || 320;
-  const axesMax = width < PHONE_PX ? 2 : 4;
+  const axesMax = width < PHONE_PX ? 2 : width < NARROW_PX ? 3 : 4;
   const scales: uPlot.Scales = {
     x: { time: true, range: () => [latest.current.span.from, latest.current.span.to] },
     switch: { range: [-0.15, 1.15] },
@@ -170,7 +173,7 @@ function optionsOf(
     width,
     height,
     ms: 1,
-    tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    tzDate: (at) => dateIn(at, zone),
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
     series: [
@@ -222,6 +225,14 @@ function optionsOf(
       ],
     },
   };
+}
+
+/** A date whose local parts are what the zone's clock shows: by them uPlot finds the places of its ticks. */
+function dateIn(at: number, zone: Zone): Date {
+  if (zone === "local") return new Date(at);
+  if (zone === "utc") return uPlot.tzDate(new Date(at), "Etc/UTC");
+  const { year, month, day, hour, minute, second, ms } = clockOf(at, zone);
+  return new Date(year, month, day, hour, minute, second, ms);
 }
 
 function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uPlot.Series[] {

@@ -8,12 +8,12 @@ import type { Zone } from "../app/preferences";
 import { IfMay } from "../app/role";
 import { Button } from "../parts/button";
 import { Confirm, Dialog } from "../parts/dialog";
-import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { ErrorBox, SelectField, TextField, faultAt, focusFault } from "../parts/forms";
+import { MomentField, typedMoment } from "../parts/moment";
 import { Section } from "../parts/page";
 import { Time } from "../parts/show";
 import type { PlacedNote } from "./annotations";
 import type { Catalog } from "./catalog";
-import { momentOf } from "./moment";
 import type { FieldRef } from "./state";
 
 const SHOWN_MAX = 12;
@@ -130,20 +130,15 @@ function subjectsOf(fields: FieldRef[], catalog: Catalog) {
   ];
 }
 
-const NO_TIME = "must be a time such as now-2h or 2026-01-31 14:30";
-
 function AnnotationForm({ fields, catalog, at, zone, onDone, onClose }: FormProps) {
   const subjects = subjectsOf(fields, catalog);
   const [subject, setSubject] = useState(subjects[0]?.value ?? "");
   const [text, setText] = useState("");
   const [from, setFrom] = useState(() => formatTime(at, zone));
   const [until, setUntil] = useState("");
-  const [faults, setFaults] = useState<{ at: string | null; until: string | null }>({ at: null, until: null });
-  const { run, running, error } = useAction(async () => {
-    const [begin, end] = [moment(from, "from"), moment(until, "to")];
-    const isOpen = until.trim() === "";
-    setFaults({ at: begin === null ? NO_TIME : null, until: end === null && !isOpen ? NO_TIME : null });
-    if (begin === null || (end === null && !isOpen)) return;
+  const { run, running, error } = useAction(async (form: HTMLFormElement) => {
+    const [begin, end] = [typedMoment(from, zone, "from"), typedMoment(until, zone, "to")];
+    if (begin === null || (end === null && until.trim() !== "")) return focusFault(form);
     const [bucketId = "", dataSourceId] = subject.split(" ");
     await createAnnotation({
       bucketId,
@@ -155,13 +150,12 @@ function AnnotationForm({ fields, catalog, at, zone, onDone, onClose }: FormProp
     notify("Annotation added.");
     onDone();
   });
-  const moment = (typed: string, edge: "from" | "to") => momentOf(typed.trim(), zone, Date.now(), edge);
   return (
     <Dialog title="New annotation" onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void run();
+          void run(event.currentTarget);
         }}
       >
         <TextField
@@ -180,21 +174,23 @@ function AnnotationForm({ fields, catalog, at, zone, onDone, onClose }: FormProp
           fault={faultAt(error, "dataSourceId")}
         />
         <div class="form-grid">
-          <TextField
+          <MomentField
             label="At"
+            edge="from"
+            example="now-2h"
             value={from}
             onInput={setFrom}
             required
-            mono
-            fault={faults.at ?? faultAt(error, "at")}
+            fault={faultAt(error, "at")}
           />
-          <TextField
+          <MomentField
             label="Until"
+            edge="to"
+            example="now-1h"
             value={until}
             onInput={setUntil}
-            mono
             hint="Empty for a moment"
-            fault={faults.until ?? faultAt(error, "until")}
+            fault={faultAt(error, "until")}
           />
         </div>
         <ErrorBox error={error} shownAt={(path) => ["text", "dataSourceId", "at", "until"].includes(path)} />

@@ -1,6 +1,5 @@
 /** Carries a plan out: the queries of all buckets at once, and the latest points beside them. */
 import {
-  QUERY_ROWS_MAX,
   runBanded,
   runColumns,
   runQuery,
@@ -10,8 +9,8 @@ import {
   type Step,
 } from "../api/query";
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
-import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
-import { timesOf, type Span } from "./range";
+import { hasBand, newestQuery, queryOf, type BucketPlan, type Plan } from "./plan";
+import type { Span } from "./range";
 import { joined, onlyExtremes, tablesOf, type Tables } from "./table";
 
 export interface Row extends QueryRow {
@@ -140,10 +139,9 @@ async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: Abo
 
 function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<QueryAnswer[]> {
   return Promise.all(
-    plan.buckets.map(({ bucketId, sourceIds: dataSourceIds, refs }) => {
+    plan.buckets.map(({ bucketId, sourceIds, refs }) => {
       const fields = [...new Set(refs.map((ref) => ref.field))];
-      const filters = { dataSourceIds, fields, ...timesOf(span) };
-      return runQuery({ bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false }, signal);
+      return runQuery(newestQuery(plan.refinement, { bucketId, sourceIds }, fields, span, LATEST_ROWS), signal);
     }),
   );
 }
@@ -157,7 +155,9 @@ async function newestOf(
   signal: AbortSignal,
 ): Promise<NewestPoints> {
   const found = await Promise.all(
-    plan.buckets.map((bucket, index) => newestPoints(bucket, points[index]!, parts[index] ?? null, span, signal)),
+    plan.buckets.map((bucket, index) =>
+      newestPoints(plan.refinement, bucket, points[index]!, parts[index] ?? null, span, signal),
+    ),
   );
   return new Map(found.flatMap((each) => [...each]));
 }
@@ -171,24 +171,4 @@ function latestOf(answers: QueryAnswer[]): Row[] {
     rows.set(id, { ...row, values, at: Date.parse(row.timestamp) });
   }
   return [...rows.values()].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
-}
-
-/** All points of a span, page by page behind the cursor, oldest first. */
-export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
-  const { sourceIds: dataSourceIds, fields } = bucket;
-  let cursor: string | undefined;
-  do {
-    const answer: QueryAnswer = await runQuery(
-      {
-        bucketId: bucket.bucketId,
-        filters: { dataSourceIds, fields, ...timesOf(span) },
-        limit: QUERY_ROWS_MAX,
-        downsampling: false,
-        ...(cursor === undefined ? {} : { cursor }),
-      },
-      signal,
-    );
-    yield answer.data;
-    cursor = answer.metadata.nextCursor;
-  } while (cursor !== undefined);
 }

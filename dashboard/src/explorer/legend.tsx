@@ -115,7 +115,11 @@ function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) 
         {text(value)} {value !== null && line.unit !== "" && <span class="unit">{line.unit}</span>}
       </td>
       <td class="legend-time muted nowrap">{at ?? "–"}</td>
-      <td class="number muted">{low !== null && high !== null ? `${text(low)} … ${text(high)}` : "–"}</td>
+      {low !== null && high !== null ? (
+        <td class="number muted legend-band">{`${text(low)} … ${text(high)}`}</td>
+      ) : (
+        <td class="number muted legend-band none">–</td>
+      )}
       <td class="number muted wide-only">{text(extremes.low)}</td>
       <td class="number muted wide-only">{text(extremes.high)}</td>
     </tr>

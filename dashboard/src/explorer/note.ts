@@ -3,7 +3,8 @@ import type { Aggregation } from "../api/query";
 import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
 import type { Part, View } from "./fetch";
-import { hasBand } from "./plan";
+import { hasBand, isMerged } from "./plan";
+import { isFiltered } from "./refinement";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
 import { stepName } from "./steps";
@@ -53,7 +54,8 @@ export function noteOf(view: View, all: Line[]): { drawn: string; how: string } 
   const averaged = hasBand(view.plan) || others.length === 0;
   if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
   const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
-  const of = points > 0 ? ` of ${plural(points, "point")}` : "";
+  // The server counts points before it filters them.
+  const of = points > 0 && !isFiltered(view.plan.refinement) ? ` of ${plural(points, "point")}` : "";
   return { drawn, how: `, averaged by ${steps.join(" or ")}${of}${mixed}; the band is min to max` };
 }
 
@@ -68,9 +70,18 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   const { plan, parts } = view;
   const remarks: string[] = [];
   if (plan.leftOut.length > 0) {
-    remarks.push(
-      `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
-    );
+    if (isMerged(plan)) {
+      remarks.push(`Sources together have lines of numbers only; ${plan.leftOut.join(", ")} is left out.`);
+    } else
+      remarks.push(
+        `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
+      );
+  }
+  if (plan.unmatched.length > 0) {
+    remarks.push(`${plan.unmatched.join(", ")}: no point can match, since a field of the filter is missing there.`);
+  }
+  if (plan.refinement.merged && !isMerged(plan)) {
+    remarks.push("Raw points are of one source each: choose another grouping to have sources together.");
   }
   const { shares } = byShares(view);
   const steps = [...new Set(shares.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));

@@ -1,6 +1,7 @@
 /** The explorer: lines of any fields over any range. Its whole state is the URL's. */
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatTime, plural } from "../app/format";
+import { Lazy } from "../app/lazy";
 import { useLoad } from "../app/load";
 import { shownTheme, useZone } from "../app/preferences";
 import { IfMay } from "../app/role";
@@ -17,10 +18,12 @@ import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
-import { Download } from "./download";
+import { Export } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
+import type { RefineFormProps } from "./refine-form";
+import { UNREFINED, withExpressions } from "./refinement";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
@@ -55,7 +58,12 @@ export function ExplorerPage() {
   );
 }
 
-function Explorer({ catalog }: { catalog: Catalog }) {
+/** Few views need it, and each first visit would pay for it. */
+const LazyRefineForm = (props: RefineFormProps) => (
+  <Lazy name="refine form" what="form" load={async () => (await import("./refine-form")).RefineForm} props={props} />
+);
+
+function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const { search } = useRoute();
   const zone = useZone();
   const theme = useStore(shownTheme);
@@ -64,8 +72,12 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "csv" | "board" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "export" | "board" | "refine" | null>(null);
   const [picking, setPicking] = useState(false);
+
+  const refinement = state.refinement ?? UNREFINED;
+  const computed = JSON.stringify(refinement.expressions);
+  const catalog = useMemo(() => withExpressions(stored, refinement.expressions), [stored, computed]);
 
   // A first visit sees a line, not a form.
   useEffect(() => {
@@ -146,6 +158,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           span={span}
           zone={zone}
           onChange={change}
+          onRefine={() => setDialog("refine")}
           outputs={
             <>
               <IfMay>
@@ -156,10 +169,15 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               <Button small disabled={view === null} onClick={() => setDialog("curl")}>
                 As curl
               </Button>
-              <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
-                CSV
+              <Button small icon="download" disabled={view === null} onClick={() => setDialog("export")}>
+                Export
               </Button>
-              <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload(), notes.reload())}>
+              <Button
+                small
+                icon="refresh"
+                disabled={view === null}
+                onClick={() => (loaded.reload(), marks.reload(), notes.reload())}
+              >
                 Reload
               </Button>
             </>
@@ -201,7 +219,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
-                texts={lines.length === 0}
+                texts={lines.length === 0 && view.plan.unmatched.length === 0}
               />
             )}
           </div>
@@ -269,6 +287,18 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           <CurlTexts view={view} />
         </Dialog>
       )}
+      {dialog === "refine" && (
+        <LazyRefineForm
+          refinement={refinement}
+          fields={fields}
+          catalog={stored}
+          onClose={() => setDialog(null)}
+          onDone={(next, refined) => {
+            setDialog(null);
+            change({ refinement: next, fields: refined });
+          }}
+        />
+      )}
       {dialog === "board" && (
         <AddToBoard
           state={{ ...state, fields }}
@@ -277,8 +307,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           onClose={() => setDialog(null)}
         />
       )}
-      {dialog === "csv" && view !== null && (
-        <Download view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
+      {dialog === "export" && view !== null && (
+        <Export view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
       )}
     </div>
   );

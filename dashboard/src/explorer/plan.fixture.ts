@@ -1,4 +1,5 @@
 import type { Plan } from "./plan";
+import { UNREFINED } from "./refinement";
 
 /** Of no source, for tests that fill in what they are about. */
 export const PLAN: Plan = {
@@ -11,4 +12,6 @@ export const PLAN: Plan = {
   buckets: [],
   coarsenedFrom: null,
   leftOut: [],
+  refinement: UNREFINED,
+  unmatched: [],
 };

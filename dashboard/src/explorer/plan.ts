@@ -17,6 +17,7 @@ import {
 } from "../api/query";
 import type { Source } from "../api/sources";
 import { timesOf, type Span } from "./range";
+import { UNREFINED, canMatch, membersOf, storedFields, type Refinement } from "./refinement";
 import type { ExplorerState, FieldRef } from "./state";
 
 /** One query: the endpoint answers for one bucket at a time, with as many sources as an answer has rows for. */
@@ -47,6 +48,9 @@ export interface Plan {
   coarsenedFrom: GroupBy | null;
   /** Fields that groups by name leave out: they average numbers alone. */
   leftOut: string[];
+  refinement: Refinement;
+  /** Names of sources of which no point can match. */
+  unmatched: string[];
 }
 
 /** Groups by name may be a little finer than the screen: the next unit is up to sixty times as coarse. */
@@ -61,7 +65,15 @@ export function planOf(
   timezone: string | null = null,
 ): Plan {
   const typeOf = (ref: FieldRef) => sources.get(ref.sourceId)?.schema[ref.field]?.type;
-  const numbers = state.fields.filter((ref) => typeOf(ref) === "number");
+  const { refinement = UNREFINED } = state;
+  const { merged } = refinement;
+  const isMatched = ({ sourceId }: FieldRef) => {
+    const source = sources.get(sourceId);
+    return source === undefined || canMatch(refinement, source);
+  };
+  const fields = state.fields.filter(isMatched);
+  const unmatched = state.fields.flatMap((ref) => (isMatched(ref) ? [] : (sources.get(ref.sourceId)?.name ?? [])));
+  const numbers = fields.filter((ref) => typeOf(ref) === "number");
   const aggregation = state.aggregation === "auto" ? "avg" : state.aggregation;
   const { least, most } = MAX_POINTS_RANGE;
   const plan = {
@@ -72,23 +84,28 @@ export function planOf(
     maxPoints: Math.max(least, Math.min(most, Math.round(widthPx))),
     coarsenedFrom: null,
     leftOut: [],
+    refinement,
+    unmatched: [...new Set(unmatched)],
   };
 
-  // The server's own choice has averages and extremes; all else are groups by name.
-  const chosen = aggregation === "avg" || aggregation === "min" || aggregation === "max";
+  // The server's own choice has averages and extremes, of computed values averages alone, and a line for each source;
+  // all else are groups by name.
+  const computed = fields.some((ref) => sources.get(ref.sourceId)?.schema[ref.field]?.expression !== undefined);
+  const extreme = (aggregation === "min" || aggregation === "max") && !computed;
+  const chosen = (aggregation === "avg" || extreme) && !merged;
   const byName = state.groupBy !== "auto" || state.compare !== null || !chosen;
   // Groups by name have no booleans, their extremes say nothing, and points may be more than an answer holds: beside
   // another choice they are asked for by themselves.
   const raw = state.groupBy === "raw";
   const counted = isCount(aggregation) && !raw;
   const apart = (byName || aggregation !== "avg") && !counted;
-  const booleans = apart ? state.fields.filter((ref) => typeOf(ref) === "boolean") : [];
-  const others = state.fields.filter((ref) => !booleans.includes(ref));
+  const booleans = apart && (raw || !merged) ? fields.filter((ref) => typeOf(ref) === "boolean") : [];
+  const others = fields.filter((ref) => !booleans.includes(ref));
   const shares = bucketPlans(booleans, booleans, sharesMax(raw, plan.maxPoints), true);
-  if (!byName && state.fields.some((ref) => typeOf(ref) !== "string")) {
+  if (!byName && fields.some((ref) => typeOf(ref) !== "string")) {
     return { ...plan, kind: "auto", buckets: [...bucketPlans(others, others, plan.maxPoints), ...shares] };
   }
-  const drawn = counted ? state.fields : numbers;
+  const drawn = counted ? fields : numbers;
   if (state.groupBy === "raw" || drawn.length + booleans.length === 0) {
     return { ...plan, kind: "raw", aggregation: "avg", buckets: [...bucketPlans(others, others, 1), ...shares] };
   }
@@ -106,7 +123,8 @@ export function planOf(
     kind: "grouped",
     groupBy: unit,
     compare: state.compare,
-    buckets: [...bucketPlans(drawn, others, rows(unit)), ...shares],
+    // Together, the sources have the rows of one.
+    buckets: [...bucketPlans(drawn, others, merged ? 1 : rows(unit)), ...shares],
     coarsenedFrom: asked === unit ? null : asked,
     leftOut: [...new Set(others.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
   };
@@ -121,19 +139,15 @@ export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggr
 /** Points stay points as long as an answer holds them. */
 const sharesMax = (raw: boolean, maxPoints: number): number => (raw ? MAX_POINTS_RANGE.most : maxPoints);
 
+/** Whether the lines of a plan are of several sources each. */
+export const isMerged = (plan: Plan): boolean => plan.kind === "grouped" && plan.refinement.merged;
+
 /** All points of these fields: one query for each bucket. */
 export const pointPlans = (fields: FieldRef[]): BucketPlan[] => bucketPlans(fields, fields, 1);
 
 /** The query of a plan for one bucket, as it is sent and as the curl text shows it. */
 export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
-  const query: Query = {
-    bucketId: bucket.bucketId,
-    filters: {
-      dataSourceIds: bucket.sourceIds,
-      fields: bucket.fields,
-      ...timesOf(span),
-    },
-  };
+  const query = refinedQuery(plan.refinement, bucket, bucket.fields, span);
   const zoned = plan.timezone === null ? query : { ...query, timezone: plan.timezone };
   if (bucket.shares) return { ...zoned, maxPoints: sharesMax(plan.kind === "raw", plan.maxPoints) };
   if (plan.kind === "auto") return { ...zoned, maxPoints: plan.maxPoints };
@@ -144,9 +158,35 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
     limit: QUERY_ROWS_MAX,
     aggregation: hasBand(plan) ? BAND : plan.aggregation,
     groupBy: plan.groupBy,
+    ...(isMerged(plan) ? { mergeSources: true } : {}),
     ...(plan.compare === null ? {} : { compare: { offset: plan.compare } }),
   };
 }
+
+/** The points of sources, of which a refinement may leave some out, and compute more fields. */
+function refinedQuery(
+  refinement: Refinement,
+  { bucketId, sourceIds: dataSourceIds }: Pick<BucketPlan, "bucketId" | "sourceIds">,
+  fields: string[],
+  span: Span,
+): Query {
+  const { query, filters } = membersOf(refinement, fields);
+  const stored = storedFields(refinement, fields);
+  return { bucketId, filters: { dataSourceIds, fields: stored, ...timesOf(span), ...filters }, ...query };
+}
+
+/** The newest points, so many. */
+export const newestQuery = (
+  refinement: Refinement,
+  sources: Pick<BucketPlan, "bucketId" | "sourceIds">,
+  fields: string[],
+  span: Span,
+  limit: number,
+): Query => ({ ...refinedQuery(refinement, sources, fields, span), limit, sort: "desc", downsampling: false });
+
+/** All points that a view takes. */
+export const pointsQuery = (refinement: Refinement, bucket: BucketPlan, span: Span): Query =>
+  refinedQuery(refinement, bucket, bucket.fields, span);
 
 /** Groups of a unit in the part of `span` in which the source has points at all. */
 function rowsOf(source: Source, span: Span, unit: GroupBy, now: number): number {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseTyped } from "./moment";
+import { parseTyped } from "../app/moment";
 import {
   endsNow,
   panned,

@@ -1,6 +1,6 @@
 /** The stretch of time that is looked at: the last so much, everything, or from a moment to a moment. Pure. */
 import type { Zone } from "../app/preferences";
-import { isRelative, isWholeDay, momentOf } from "./moment";
+import { isRelative, isWholeDay, momentOf } from "../app/moment";
 
 export const PRESETS = [
   { id: "15m", seconds: 900, label: "15 minutes" },

@@ -28,7 +28,7 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
   const [newest] = rows;
   if (newest === undefined) return <p class="muted">No points in this range.</p>;
   return (
-    <TableFrame label="Latest points" capped>
+    <TableFrame label="Latest points" capped stacked>
       <thead>
         <tr>
           <th scope="col">Time ({zoneName(zone, newest.at)})</th>
@@ -46,13 +46,17 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
           <tr key={row._id}>
             <td class="mono nowrap">{formatTime(row.at, zone)}</td>
             {names.map((name) => (
-              <td class="number" key={name}>
+              <td class="number" key={name} data-label={name}>
                 {formatAny(row.values[name])}
               </td>
             ))}
-            <td class="name">{sources.get(row.dataSourceId)?.name ?? row.dataSourceId}</td>
+            <td class="name" data-label="Source">
+              {sources.get(row.dataSourceId)?.name ?? row.dataSourceId}
+            </td>
             {withMetadata && (
-              <td class="mono metadata">{row.metadata === undefined ? "" : JSON.stringify(row.metadata)}</td>
+              <td class="mono metadata" data-label="Metadata">
+                {row.metadata === undefined ? "" : JSON.stringify(row.metadata)}
+              </td>
             )}
           </tr>
         ))}

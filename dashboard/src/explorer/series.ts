@@ -4,11 +4,11 @@ import type { FieldType, FieldDefinition, Source } from "../api/sources";
 import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
 import { groupGaps, pointGaps } from "./gaps";
-import { isCount } from "./plan";
+import { isCount, isMerged } from "./plan";
 import type { Span } from "./range";
 import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
-import type { SourceTable } from "./table";
+import { MERGED, type SourceTable } from "./table";
 
 export interface Line {
   id: string;
@@ -39,6 +39,7 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
   const counted = kind === "grouped" && isCount(aggregation);
   // A point is no sum: beside sums of hours it would stand as the least by far.
   const derived = kind === "grouped" && DERIVED.includes(aggregation);
+  const merged = isMerged(view.plan);
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
@@ -46,11 +47,14 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
     if (source === undefined || definition === undefined || part === undefined) return [];
     // A text is no line at all.
     if (definition.type === "string" && !counted) return [];
-    const newest = counted ? null : newestOf(view, ref);
+    const together = merged ? view.plan.buckets.flatMap(({ refs }) => refs.filter((one) => isBeside(one, ref))) : [];
+    // Of sources together, the first one has the line.
+    if (merged && (!sameField(together[0]!, ref) || (definition.type !== "number" && !counted))) return [];
+    const newest = counted || merged ? null : newestOf(view, ref);
     const line: Line = {
       id: fieldId(ref),
       ref,
-      label: `${source.name} · ${ref.field}`,
+      label: `${together.length > 1 ? `${together.length} sources` : source.name} · ${ref.field}`,
       unit: counted ? COUNTED[aggregation]! : unitOf(definition, derived ? aggregation : null),
       type: counted ? "number" : definition.type,
       index,
@@ -63,7 +67,7 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       isBefore: false,
       newest: derived && definition.type === "number" ? null : newest,
     };
-    const table = part.tables.get(ref.sourceId);
+    const table = part.tables.get(merged ? MERGED : ref.sourceId);
     if (table === undefined) return [line];
     fill(line, table, part, view, newest?.at ?? null);
     const previous = table.previous.get(ref.field);
@@ -80,6 +84,9 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
     return [line, before];
   });
 }
+
+/** Of one line, where sources are drawn together. */
+const isBeside = (a: FieldRef, b: FieldRef): boolean => a.bucketId === b.bucketId && a.field === b.field;
 
 /** Aggregations whose results are not values of the field. */
 const DERIVED: Aggregation[] = ["sum", "range", "stddev", "delta", "increase", "rate"];
@@ -101,9 +108,12 @@ function newestOf(view: View, ref: FieldRef): Line["newest"] {
 
 /** `newest`: when the newest point was. */
 function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View, newest: number | null): void {
-  const zone = plan.timezone === null ? "utc" : "local";
+  const zone = plan.timezone ?? "utc";
   const column = table.values.get(line.ref.field) ?? [];
-  const [lows, highs] = [table.lows.get(line.ref.field), table.highs.get(line.ref.field)];
+  // What is computed of extremes is no extreme of what is computed.
+  const computed = plan.refinement.expressions.some(({ name }) => name === line.ref.field);
+  const lows = computed ? undefined : table.lows.get(line.ref.field);
+  const highs = computed ? undefined : table.highs.get(line.ref.field);
   const present = [...column.keys()].filter((row) => (column[row] ?? null) !== null);
   const times = present.map((row) => table.times[row]!);
   const isGap = groupBy === null ? pointGaps(times) : groupGaps(times, STEP_SECONDS[groupBy] * 1000);

@@ -1,5 +1,6 @@
 /** What the explorer shows, as it stands in the URL: a view can be shared by its address. Pure. */
 import { AGGREGATIONS, GROUPINGS, OFFSETS, type Aggregation, type GroupBy, type Offset } from "../api/query";
+import { countOf, readRefinement, writeRefinement, type Refinement } from "./refinement";
 import { endsNow, readRange, writeRange, type Range } from "./range";
 
 /** A field of a source. */
@@ -19,6 +20,8 @@ export interface ExplorerState {
   /** By how much earlier the time is that is drawn beside the range. */
   compare: Offset | null;
   live: boolean;
+  /** Absent: the points as they are. */
+  refinement?: Refinement;
 }
 
 /** More lines than this cannot be told apart, and make the URL too long to share. */
@@ -44,7 +47,9 @@ export function readState(search: URLSearchParams): ExplorerState {
   const aggregation = search.get("agg") as Aggregation | null;
   const groupBy = search.get("by") as GroupBy | "raw" | null;
   const compare = search.get("vs") as Offset | null;
+  const refinement = readRefinement(search);
   return {
+    ...(countOf(refinement) === 0 ? {} : { refinement }),
     fields: readFields(search).slice(0, FIELDS_MAX),
     range,
     aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
@@ -61,6 +66,7 @@ export function writeState(state: ExplorerState): string {
   if (state.aggregation !== "auto") search.set("agg", state.aggregation);
   if (state.groupBy !== "auto") search.set("by", state.groupBy);
   if (state.compare !== null) search.set("vs", state.compare);
+  if (state.refinement !== undefined) writeRefinement(state.refinement, search);
   if (state.live && endsNow(state.range)) search.set("live", "1");
   return `#/explore?${search.toString()}`;
 }

@@ -2,7 +2,7 @@
 import { STEP_SECONDS, type Step } from "../api/query";
 import type { Zone } from "../app/preferences";
 import { formatSpan, formatTime } from "../app/format";
-import { dayBegin } from "./moment";
+import { dayBegin } from "../app/moment";
 
 /** Steps of calendar days, of which not all are of one length. */
 const DAYS: Partial<Record<Step, [months: number, days: number]>> = { day: [0, 1], week: [0, 7], month: [1, 0] };

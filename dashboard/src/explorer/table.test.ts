@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Columns } from "../api/query";
-import { joined, onlyExtremes, rowsOf, tablesOf } from "./table";
+import { joined, onlyExtremes, tablesOf } from "./table";
 
 const iso = (second: number) => new Date(second * 1000).toISOString();
 const columns = (rows: [second: number, source: string, value: number | null][]): Columns => ({
@@ -27,7 +27,6 @@ describe("tables", () => {
     const hostile = JSON.parse('{"__proto__": [1]}') as Record<string, number[]>;
     const tables = tablesOf({ timestamp: [iso(1)], dataSourceId: ["a"], values: hostile });
     expect(tables.get("a")?.values.get("__proto__")).toEqual([1]);
-    expect(JSON.stringify(rowsOf([tables])[0]?.values)).toBe('{"__proto__":1}');
   });
 
   test("the least or the greatest stands in the place of an average", () => {
@@ -50,15 +49,5 @@ describe("tables", () => {
     const all = joined(before, tail, 2000, 3000);
     expect(all.get("a")?.values.get("v")).toEqual([2, 30, 50]);
     expect(all.get("b")?.values.get("v")).toEqual([7]);
-  });
-
-  test("rows come back in order of time, with what averages smoothed", () => {
-    const stats = { v: { min: [1], max: [9] } };
-    const averaged = tablesOf({ ...columns([[2, "a", 4]]), stats });
-    const other = tablesOf(columns([[1, "b", 7]]));
-    expect(rowsOf([averaged, other])).toEqual([
-      { timestamp: iso(1), dataSourceId: "b", values: { v: 7 } },
-      { timestamp: iso(2), dataSourceId: "a", values: { v: 4 }, stats: { v: { min: 1, max: 9 } } },
-    ]);
   });
 });

@@ -1,5 +1,5 @@
 /** Answers as the chart reads them: the columns of each source, in order of time. Pure. */
-import type { Columns, QueryRow, Value } from "../api/query";
+import type { Columns, Value } from "../api/query";
 
 export interface SourceTable {
   /** Milliseconds, ascending; `timestamps` keep every digit. */
@@ -16,12 +16,16 @@ export interface SourceTable {
   metadata: (Record<string, unknown> | null)[] | null;
 }
 
+/** What all sources together have in place of an id. */
+export const MERGED = "";
+
 /** By source. */
 export type Tables = ReadonlyMap<string, SourceTable>;
 
 export function tablesOf(columns: Columns): Tables {
   const places = new Map<string, number[]>();
-  for (const [row, id] of columns.dataSourceId.entries()) {
+  for (const row of columns.timestamp.keys()) {
+    const id = columns.dataSourceId?.[row] ?? MERGED;
     const rows = places.get(id);
     if (rows === undefined) places.set(id, [row]);
     else rows.push(row);
@@ -115,33 +119,4 @@ export function onlyExtremes(averages: Tables, extreme: "min" | "max"): Tables {
       { ...table, values: new Map(extreme === "min" ? table.lows : table.highs), lows: none, highs: none },
     ]),
   );
-}
-
-/** All rows again, in order of time, for a file. */
-export function rowsOf(all: Tables[]): QueryRow[] {
-  const rows: { at: number; row: QueryRow }[] = [];
-  for (const tables of all) {
-    for (const [dataSourceId, table] of tables) {
-      const fields = [...table.values.keys()];
-      for (const [index, at] of table.times.entries()) {
-        const values = Object.fromEntries(fields.map((field) => [field, table.values.get(field)![index] ?? null]));
-        const row: QueryRow = { timestamp: table.timestamps[index]!, dataSourceId, values };
-        const stats = statsAt(table, index);
-        if (stats !== null) row.stats = stats;
-        const metadata = table.metadata?.[index];
-        if (metadata !== null && metadata !== undefined) row.metadata = metadata;
-        rows.push({ at, row });
-      }
-    }
-  }
-  return rows.sort((a, b) => a.at - b.at).map(({ row }) => row);
-}
-
-function statsAt(table: SourceTable, index: number): NonNullable<QueryRow["stats"]> | null {
-  if (table.lows.size === 0) return null;
-  const of = (field: string) => ({
-    min: table.lows.get(field)?.[index] ?? null,
-    max: table.highs.get(field)?.[index] ?? null,
-  });
-  return Object.fromEntries([...table.lows.keys()].map((field) => [field, of(field)]));
 }

@@ -6,7 +6,7 @@ import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { SelectField, TextField } from "../parts/forms";
-import { isRelative, momentOf, type Edge } from "./moment";
+import { isRelative, momentOf, type Edge } from "../app/moment";
 import {
   PRESETS,
   endsNow,
@@ -18,6 +18,7 @@ import {
   type Range,
   type Span,
 } from "./range";
+import { UNREFINED, countOf } from "./refinement";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
 
@@ -28,10 +29,12 @@ interface ToolbarProps {
   /** What can be taken out of the view. */
   outputs: ComponentChildren;
   onChange: (change: Partial<ExplorerState>) => void;
+  onRefine: () => void;
 }
 
-export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) {
+export function Toolbar({ state, span, zone, outputs, onChange, onRefine }: ToolbarProps) {
   const [typing, setTyping] = useState(false);
+  const refined = countOf(state.refinement ?? UNREFINED);
   const presets: PresetId[] = [...PRESETS.map(({ id }) => id), "all"];
   const label = (id: PresetId) => PRESETS.find((preset) => preset.id === id)?.label ?? "All there is";
   return (
@@ -136,6 +139,9 @@ export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) 
               ...OFFSETS.map((offset) => ({ value: offset, label: OFFSET_NAMES[offset] })),
             ]}
           />
+          <Button small pressed={refined > 0} disabled={state.fields.length === 0} onClick={onRefine}>
+            {refined === 0 ? "Filter and compute" : `Filter and compute (${refined})`}
+          </Button>
         </div>
         <div class="toolbar-group">{outputs}</div>
       </div>

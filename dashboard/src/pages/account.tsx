@@ -3,14 +3,37 @@ import { useState } from "preact/hooks";
 import { changePassword } from "../api/accounts";
 import { useAction } from "../app/load";
 import { notify } from "../app/notices";
+import { isNamedZone } from "../app/clock";
+import { chooseZone, useZone } from "../app/preferences";
 import { beginSession, session } from "../app/session";
 import { useStore } from "../app/store";
 import { Button } from "../parts/button";
-import { ErrorBox, faultAt } from "../parts/forms";
+import { ErrorBox, SelectField, faultAt } from "../parts/forms";
 import { PasswordField } from "../parts/password";
 import { Page, Section } from "../parts/page";
 import { Time } from "../parts/show";
 import { Sessions } from "./sessions";
+
+/** By whose clock times are shown, in this browser. */
+function Times() {
+  const zone = useZone();
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return (
+    <Section title="Times" class="card">
+      <SelectField
+        label="Shown in"
+        value={zone}
+        onChange={chooseZone}
+        options={[
+          { value: "utc", label: "UTC" },
+          { value: "local", label: `Local: ${own}` },
+          ...new Set([...Intl.supportedValuesOf("timeZone"), ...(isNamedZone(zone) ? [zone] : [])]),
+        ]}
+        hint="In this browser. Days of charts begin by this clock; a board may have a time zone of its own."
+      />
+    </Section>
+  );
+}
 
 export function AccountPage() {
   const current = useStore(session);
@@ -80,6 +103,7 @@ export function AccountPage() {
           </form>
         </Section>
       </div>
+      <Times />
       <Sessions />
       <p class="hint">
         Do you run this server? <a href="#/operator">Operator</a>

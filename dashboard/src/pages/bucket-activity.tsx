@@ -64,7 +64,7 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
         action={
           <IfMay>
             <LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">
-              Declare a source
+              Create a source
             </LinkButton>
           </IfMay>
         }

@@ -36,7 +36,7 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
               action={
                 <IfMay>
                   <LinkButton href={create} look="primary" icon="plus">
-                    Declare the first
+                    Create the first
                   </LinkButton>
                 </IfMay>
               }

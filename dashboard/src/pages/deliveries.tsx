@@ -74,7 +74,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                           </div>
                         )}
                       </td>
-                      <td data-label="Attempts">
+                      <td class="evidence-cell" data-label="Attempts">
                         <Attempts delivery={delivery} />
                       </td>
                       {mayRedeliver && (
@@ -106,7 +106,7 @@ function Attempts({ delivery }: { delivery: Delivery }) {
   const last = delivery.attempts.at(-1);
   if (last === undefined) return <span class="muted">none yet</span>;
   return (
-    <details class="evidence">
+    <details class="evidence wraps">
       <summary>
         {last.statusCode ?? last.error ?? "no answer"}
         <span class="muted"> · {plural(delivery.attempts.length, "attempt")}</span>

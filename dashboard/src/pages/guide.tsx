@@ -64,17 +64,17 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
     },
     {
       done: hasPoints || source !== undefined,
-      title: "Declare a source",
+      title: "Create a source",
       text: "A sensor or an application, with the fields that it sends.",
       href: `${home}/sources/new`,
-      action: "Declare a source",
+      action: "Create a source",
     },
     {
       done: hasPoints || inside.data?.hasKey === true,
       title: "Create a write key",
       text: "Sensors authenticate with it. The source's page creates one and inserts it into the commands.",
       href: source === undefined ? `${home}/keys` : `${home}/sources/${source._id}`,
-      action: "Make a key",
+      action: "Create a key",
     },
     {
       done: hasPoints,

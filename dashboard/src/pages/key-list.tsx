@@ -48,7 +48,7 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
               action={
                 <IfMay role={routes.role}>
                   <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-                    Make a key
+                    Create a key
                   </Button>
                 </IfMay>
               }
@@ -270,7 +270,7 @@ function CreateKey({ routes, onClose }: { routes: KeyRoutes; onClose: () => void
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
-            Make key
+            Create key
           </Button>
         </div>
       </form>

@@ -25,9 +25,9 @@ import { Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Pill, Time } from "../parts/show";
 
 const ROLE_OPTIONS: { value: Role; label: string }[] = [
-  { value: "viewer", label: "viewer: looks at everything, changes nothing" },
-  { value: "editor", label: "editor: everything but members, organization keys and the organization's name" },
-  { value: "owner", label: "owner: everything" },
+  { value: "viewer", label: "viewer: sees everything" },
+  { value: "editor", label: "editor: changes data, rules and boards" },
+  { value: "owner", label: "owner: also members and keys" },
 ];
 
 type Asked = { kind: "role" | "remove" | "reset"; member: Member };
@@ -253,7 +253,7 @@ function Invite({ onClose }: { onClose: () => void }) {
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
-            Make link
+            Create link
           </Button>
         </div>
       </form>
@@ -328,7 +328,7 @@ function Reset({ member, onClose }: { member: Member; onClose: () => void }) {
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
-            Make link
+            Create link
           </Button>
         </div>
       </form>

@@ -20,6 +20,7 @@ import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { Page, Section, WhenLoaded } from "../parts/page";
 import { Pill, Snippet, Time } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
+import { Audit } from "./audit";
 import { KeyList, type KeyRoutes } from "./key-list";
 import { Members } from "./members";
 
@@ -40,6 +41,7 @@ const KEYS: KeyRoutes = {
 
 export function OrganizationPage() {
   const organization = useLoad("organization", getOrganization, ["organization"]);
+  const isOwner = useMay("owner");
   return (
     <Page title="Organization">
       <WhenLoaded loaded={organization} what="organization">
@@ -58,6 +60,7 @@ export function OrganizationPage() {
       >
         <Snippet title="Shell" code={evaluateCommand(location.origin)} />
       </Section>
+      {isOwner && <Audit />}
     </Page>
   );
 }

@@ -12,22 +12,29 @@ import { RuleTable } from "./rule-table";
 const NOW_MS = 5000;
 const ROWS_MAX = 8;
 
+const ALL_RULES = (
+  <LinkButton href="#/rules" small>
+    All rules
+  </LinkButton>
+);
+
 export function OverviewRules({ buckets }: { buckets: Bucket[] }) {
   const now = useNow(NOW_MS);
   const known = useStore(knownRules);
   useClearing(known?.rules, () => known?.reload());
   const troubled = (known?.rules ?? []).filter((rule) => needsALook(rule, now)).sort(byUrgency);
-  if (troubled.length === 0) return null;
+  const active = (known?.rules ?? []).filter(({ status }) => status === "active").length;
+  if (active === 0) return null;
+  if (troubled.length === 0) {
+    return (
+      <Section title="Rules that need attention" note={`None of ${plural(active, "active rule")}.`} actions={ALL_RULES}>
+        {null}
+      </Section>
+    );
+  }
   const more = troubled.length - ROWS_MAX;
   return (
-    <Section
-      title="Rules that need attention"
-      actions={
-        <LinkButton href="#/rules" small>
-          All rules
-        </LinkButton>
-      }
-    >
+    <Section title="Rules that need attention" actions={ALL_RULES}>
       <RuleTable
         label="Rules that need attention"
         rules={troubled.slice(0, ROWS_MAX)}

@@ -1,7 +1,7 @@
 /** A rule, new or changed. */
 import { listBuckets, type Bucket } from "../api/buckets";
 import { changeRule, createRule, getRule, type Rule } from "../api/rules";
-import { listSources } from "../api/sources";
+import { listSources, type Source } from "../api/sources";
 import { ApiError } from "../api/client";
 import { useDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
@@ -72,6 +72,14 @@ const AT_EVALUATION =
   /^evaluation\.(kind|intervalSeconds|windowSeconds|dwellSeconds|parameters\..*|inputs(\.\d+\.(key|field|dataSourceId|aggregation|groupBy|windowSeconds))?)$/;
 const shownAt = (at: string) => AT_FIELDS.includes(at) || AT_EVALUATION.test(at);
 
+/** What this page has found wrong, without what has been put right since; what the server said stays. */
+function stillWrong(refused: Error | null, draft: RuleDraft, sources: Source[]): Error | null {
+  if (!(refused instanceof ApiError) || refused.status !== 0 || refused.faults.length === 0) return refused;
+  const now = faultsOf(draft, sources).map((fault) => JSON.stringify(fault));
+  const faults = refused.faults.filter((fault) => now.includes(JSON.stringify(fault)));
+  return faults.length === 0 ? null : new ApiError(refused.status, refused.kind, refused.message, faults);
+}
+
 function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket[]; start: RuleDraft }) {
   const typed = useDraft(rule === null ? `rule in ${start.bucketId} ${start.sourceId}` : `rule ${rule._id}`, start);
   const { value: draft, change } = typed;
@@ -80,7 +88,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
   // The first source of the bucket stands in until one is chosen.
   const sourceId = draft.sourceId !== "" ? draft.sourceId : (sources[0]?._id ?? "");
   const shown = { ...draft, sourceId };
-  const { run, running, error } = useAction(async () => {
+  const { run, running, error: refused } = useAction(async () => {
     const faults = faultsOf(shown, sources);
     if (faults.length > 0) throw new ApiError(0, "Not a rule yet", "the rule cannot be saved yet", faults);
     const body = bodyOf(shown, rule, sources);
@@ -89,6 +97,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
     notify(rule === null ? `Rule “${saved.name}” created.` : `Rule “${saved.name}” saved.`);
     go(`#/rules/${saved._id}`);
   });
+  const error = stillWrong(refused, shown, sources);
   const doubts = doubtsOf(shown, sources);
   const fields = { draft: shown, sources, error, onChange: change };
   return (
@@ -172,7 +181,8 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           <span>{doubt}</span>
         </p>
       ))}
-      <ErrorBox error={error} shownAt={shownAt} />
+      {/* The one that was refused: each further one would take the focus from the field that is being corrected. */}
+      <ErrorBox error={error === null ? null : refused} shownAt={shownAt} />
       <div class="actions end">
         <LinkButton href={rule === null ? "#/rules" : `#/rules/${rule._id}`}>Cancel</LinkButton>
         <Button type="submit" look="primary" busy={running || loaded.data === null}>

@@ -4,6 +4,7 @@ import { ruleHistory } from "../api/rules";
 import { useLoad } from "../app/load";
 import { Empty, Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Pill, Time } from "../parts/show";
+import { evidenceWords } from "./evidence";
 import { OutcomePill, StatePill } from "./rule-state";
 
 const PAGE_ROWS = 20;
@@ -49,13 +50,13 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
                         {entry.previousState === entry.state ? (
                           <StatePill state={entry.state} />
                         ) : (
-                          <>
+                          <span>
                             <StatePill state={entry.previousState} /> <span aria-label="to">→</span>{" "}
                             <StatePill state={entry.state} />
-                          </>
+                          </span>
                         )}
                       </td>
-                      <td data-label="Evidence">
+                      <td class="evidence-cell" data-label="Evidence">
                         <Evidence evidence={entry.evidence} />
                       </td>
                     </tr>
@@ -73,11 +74,10 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
 
 function Evidence({ evidence }: { evidence: unknown }) {
   if (evidence === null || evidence === undefined) return <span class="muted">none</span>;
-  const line = JSON.stringify(evidence);
   return (
     <details class="evidence">
       <summary>
-        <span class="mono">{line.length > 72 ? `${line.slice(0, 72)}…` : line}</span>
+        <span>{evidenceWords(evidence)}</span>
       </summary>
       <pre class="mono">{JSON.stringify(evidence, null, 2)}</pre>
     </details>

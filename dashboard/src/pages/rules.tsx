@@ -78,7 +78,7 @@ function RuleList({
         action={
           <IfMay>
             <LinkButton href={createHref} look="primary" icon="plus">
-              Write the first
+              Create the first
             </LinkButton>
           </IfMay>
         }

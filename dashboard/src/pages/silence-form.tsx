@@ -6,10 +6,10 @@ import { createSilence } from "../api/silences";
 import { useAction } from "../app/load";
 import { notify } from "../app/notices";
 import { useZone } from "../app/preferences";
-import { momentOf } from "../explorer/moment";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { CheckField, ErrorBox, SelectField, TextField, faultAt, focusFault } from "../parts/forms";
+import { MomentField, typedMoment } from "../parts/moment";
 
 interface SilenceFormProps {
   rules: Rule[];
@@ -24,14 +24,16 @@ const [ALL, SOME] = ["all", "some"];
 export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProps) {
   const zone = useZone();
   const [scope, setScope] = useState<string>(rules.length > 0 ? SOME : ALL);
-  const [picked, setPicked] = useState<string[]>([]);
+  const [picked, setPicked] = useState<string[]>(rules.length === 1 ? [rules[0]!._id] : []);
   const [until, setUntil] = useState("now+1h");
   const [reason, setReason] = useState("");
-  const [untilFault, setUntilFault] = useState<string | null>(null);
-  const { run, running, error } = useAction(async () => {
-    const end = momentOf(until.trim(), zone, Date.now(), "to");
-    setUntilFault(end === null ? "must be a time such as now+2h or 2026-01-31 14:30" : null);
-    if (end === null) return;
+  const [isTried, setTried] = useState(false);
+  const isNone = scope === SOME && picked.length === 0;
+  const { run, running, error } = useAction(async (form: HTMLFormElement) => {
+    setTried(true);
+    const end = typedMoment(until, zone, "to");
+    if (end === null) return focusFault(form);
+    if (isNone) return form.querySelector<HTMLInputElement>("input[type=checkbox]")?.focus();
     await createSilence({
       ...(scope === SOME ? { alertIds: picked } : scope === ALL ? {} : { bucketId: scope }),
       until: new Date(end).toISOString(),
@@ -45,7 +47,7 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void run();
+          void run(event.currentTarget);
         }}
       >
         <SelectField
@@ -70,17 +72,22 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
                 onChange={(on) => setPicked(on ? [...picked, rule._id] : picked.filter((id) => id !== rule._id))}
               />
             ))}
+            {isTried && isNone && (
+              <p class="fault" role="alert">
+                Choose at least one rule.
+              </p>
+            )}
             {faultAt(error, "alertIds") && <p class="fault">{faultAt(error, "alertIds")}</p>}
           </fieldset>
         )}
-        <TextField
+        <MomentField
           label="Until"
+          edge="to"
+          example="now+2h"
           value={until}
           onInput={setUntil}
           required
-          mono
-          hint="Such as now+2h, or a time"
-          fault={untilFault ?? faultAt(error, "until")}
+          fault={faultAt(error, "until")}
         />
         <TextField
           label="Reason"
@@ -93,7 +100,7 @@ export function SilenceForm({ rules, buckets, onDone, onClose }: SilenceFormProp
         <ErrorBox error={error} shownAt={(at) => ["bucketId", "alertIds", "until", "reason"].includes(at)} />
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={running} disabled={scope === SOME && picked.length === 0}>
+          <Button type="submit" look="primary" busy={running}>
             Create silence
           </Button>
         </div>

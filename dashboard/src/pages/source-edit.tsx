@@ -6,11 +6,16 @@ import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
-import { CheckField, ErrorBox, NumberField, SelectField, TextField, faultAt } from "../parts/forms";
+import { DurationField } from "../parts/duration";
+import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
 import { Restored } from "../parts/restored";
 import { Page, WhenLoaded } from "../parts/page";
 import { useBucketTrail } from "./bucket-trail";
 import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
+
+const EXPECTED_HINT =
+  "Such as 30s or 5m. After three of them without a point the source is silent, and webhooks get source.stale. " +
+  "If empty, no points are expected.";
 
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
   const trail = useBucketTrail(bucketId);
@@ -107,10 +112,10 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
           onInput={(description) => change({ description })}
           fault={faultAt(error, "description")}
         />
-        <NumberField
-          label="Expected interval (seconds)"
-          hint="After three of them without a point the source is stale, and webhooks hear of it. Empty: nothing is expected."
-          value={value.expected}
+        <DurationField
+          label="Expected interval"
+          hint={EXPECTED_HINT}
+          seconds={value.expected}
           onInput={(expected) => change({ expected })}
           fault={faultAt(error, "expectedIntervalSeconds")}
         />

@@ -1,5 +1,5 @@
 /** How to send to a source and how to ask it, in the user's language, with the key in it. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { createBucketKey } from "../api/keys";
 import type { Source } from "../api/sources";
 import { useAction } from "../app/load";
@@ -19,11 +19,19 @@ const NAME_MAX = 100;
 export function SourceSnippets({ source }: { source: Source }) {
   const [chosen, setChosen] = useState(LANGUAGES[0]!.id);
   const key = useStore(madeKeys).get(source.bucketId)?.key ?? null;
+  const made = useRef(false);
   const make = useAction(async () => {
-    const made = await createBucketKey(source.bucketId, { name: source.name.slice(0, NAME_MAX), type: "write" });
-    rememberKey(source.bucketId, made);
-    notify(`Write key “${made.name}” created. The commands below use it.`);
+    const created = await createBucketKey(source.bucketId, { name: source.name.slice(0, NAME_MAX), type: "write" });
+    made.current = true;
+    rememberKey(source.bucketId, created);
+    notify(`Write key “${created.name}” created. The commands below use it.`);
   });
+  const warning = useRef<HTMLParagraphElement>(null);
+  // The button that was pressed is gone.
+  useEffect(() => {
+    if (made.current) warning.current?.focus();
+    made.current = false;
+  }, [key]);
   const { origin } = location;
   const target = { origin, bucketId: source.bucketId, sourceId: source._id, schema: source.schema, key };
   const language = LANGUAGES.find(({ id }) => id === chosen) ?? LANGUAGES[0]!;
@@ -43,8 +51,8 @@ export function SourceSnippets({ source }: { source: Source }) {
       {key === null ? (
         <div class="notice-box">
           <p>
-            Whoever sends shows a write key. Put one of the bucket's{" "}
-            <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> into the place of <code>{KEY_PLACEHOLDER}</code>, or
+            Sending needs a write key. Replace <code>{KEY_PLACEHOLDER}</code> with one of the bucket's{" "}
+            <a href={`#/buckets/${source.bucketId}/keys`}>keys</a>, or
           </p>
           <IfMay>
             <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
@@ -54,7 +62,7 @@ export function SourceSnippets({ source }: { source: Source }) {
           <ErrorBox error={make.error} />
         </div>
       ) : (
-        <p class="warn-box">
+        <p class="warn-box" tabIndex={-1} ref={warning}>
           <span>
             <strong>Copy it now.</strong> The write key is in the commands until you leave or reload the dashboard; it
             cannot be read again.

@@ -55,7 +55,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
           </LinkButton>
           <IfMay>
             <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
-              Watch it
+              New rule
             </LinkButton>
             <LinkButton href={`#/buckets/${bucketId}/sources/${sourceId}/edit`} icon="edit">
               Edit

@@ -143,7 +143,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           />
         )}
         <fieldset class="choice-list">
-          <legend>Hears of</legend>
+          <legend>Events</legend>
           {EVENTS.map((name) => (
             <CheckField
               key={name}
@@ -156,7 +156,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           {faultAt(error, "events") && <p class="fault">{faultAt(error, "events")}</p>}
         </fieldset>
         <SelectField
-          label="From"
+          label="Bucket"
           value={bucketId}
           onChange={(id) => change({ bucketId: id })}
           options={[

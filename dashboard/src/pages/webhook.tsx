@@ -93,7 +93,7 @@ export function WebhookPage({ id }: { id: string }) {
       <Section title="Settings" class="card">
         <dl class="rows">
           <div>
-            <dt>Hears of</dt>
+            <dt>Events</dt>
             <dd class="mono">{webhook.events.join(", ")}</dd>
           </div>
           <div>
@@ -101,7 +101,7 @@ export function WebhookPage({ id }: { id: string }) {
             <dd class="mono">{webhook.format}</dd>
           </div>
           <div>
-            <dt>From</dt>
+            <dt>Bucket</dt>
             <dd>
               {webhook.bucketId === null ? (
                 "every bucket"

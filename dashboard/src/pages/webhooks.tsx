@@ -57,8 +57,8 @@ export function WebhooksPage() {
                 <tr>
                   <th scope="col">URL</th>
                   <th scope="col">Status</th>
-                  <th scope="col">Hears of</th>
-                  <th scope="col">From</th>
+                  <th scope="col">Events</th>
+                  <th scope="col">Bucket</th>
                   <th scope="col" class="number">
                     Delivered
                   </th>
@@ -79,10 +79,10 @@ export function WebhooksPage() {
                     <td data-label="Status">
                       <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
                     </td>
-                    <td class="mono" data-label="Hears of">
+                    <td class="mono" data-label="Events">
                       {webhook.events.join(", ")}
                     </td>
-                    <td class="name" data-label="From">
+                    <td class="name" data-label="Bucket">
                       {webhook.bucketId === null ? (
                         <span class="muted">every bucket</span>
                       ) : (

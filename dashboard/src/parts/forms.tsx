@@ -204,13 +204,18 @@ export function faultAt(error: Error | null, path: string): string | null {
   return found.length > 0 ? found.map((fault) => fault.message).join("; ") : null;
 }
 
+/** To the first field of a form that says that it is wrong. */
+export function focusFault(form: HTMLFormElement | null | undefined): void {
+  const wrong = form?.querySelector("[aria-invalid]");
+  if (wrong instanceof HTMLElement) wrong.focus();
+}
+
 /** An error in the API's words; faults that stand at their own fields (`shownAt`) are not said twice. */
 export function ErrorBox({ error, shownAt }: { error: Error | null; shownAt?: (path: string) => boolean }) {
   const box = useRef<HTMLDivElement>(null);
   // The first field that is wrong is where to go on.
   useEffect(() => {
-    const wrong = box.current?.closest("form")?.querySelector("[aria-invalid]");
-    if (wrong instanceof HTMLElement) wrong.focus();
+    focusFault(box.current?.closest("form"));
   }, [error]);
   if (error === null) return null;
   const faults = error instanceof ApiError ? error.faults : [];

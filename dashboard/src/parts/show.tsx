@@ -11,9 +11,11 @@ export function Time({ at }: { at: string | null }) {
   const zone = useZone();
   if (at === null) return <span class="muted">never</span>;
   const ms = Date.parse(at);
+  // Where a cell is narrow, a line ends between day and time.
+  const [day, clock] = formatTime(ms, zone).replace(/\.\d+$/, "").split(" ");
   return (
     <time class="time" dateTime={at} title={`${at} (${zoneName(zone, ms)})`}>
-      {formatTime(ms, zone).replace(/\.\d+$/, "")}
+      <span class="nowrap">{day}</span> <span class="nowrap">{clock}</span>
     </time>
   );
 }

@@ -67,6 +67,11 @@ impl Budget {
 }
 
 impl<'b> Held<'b> {
+    /// Bytes reserved.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Reserves more bytes.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub(crate) use matching::{Matching, matching};
 pub use page::{Page, PageRun};
 pub(crate) use reader::Run;
 pub use rows_in_steps::{Completion, NeededField};
-pub use scan::{Position, RowNumbers, RowTest, ScanQuery, Selection, scan, scan_within};
+pub use scan::{Position, RowNumbers, RowTest, ScanQuery, Selection, scan, scan_some, scan_within};
 pub use statistics::{Ends, Needs, Statistics, Value};
 
 /// What a query read, for metrics and benchmarks.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Held};
 use super::run::Open;
-use super::scan::Selection;
+use super::scan::{Position, Selection};
 use super::{Touched, check_stop};
 use crate::EngineError;
 use crate::columns::Columns;
@@ -16,8 +16,10 @@ pub struct Page {
     pub runs: Vec<PageRun>,
     /// The rows.
     pub rows: Vec<(u32, u32)>,
-    /// Whether at least one more row follows.
+    /// Whether at least one more row follows; if the scan ended early, whether one may.
     pub more: bool,
+    /// If the scan ended early, a position up to which all rows are processed.
+    pub reached: Option<Position>,
     /// What was read.
     pub touched: Touched,
 }

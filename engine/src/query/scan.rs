@@ -98,10 +98,27 @@ pub fn scan_within<'b>(
     query: &ScanQuery<'_>,
     budget: &'b Budget,
 ) -> Result<(Page, Held<'b>), EngineError> {
+    scan_some(selections, query, u64::MAX, budget)
+}
+
+/// Reads a page, or fewer rows: stops before the next run when so many rows were read and none of them can follow any
+/// more. The page then has [`Page::reached`]. So a filter that selects few rows does not keep the thread for long.
+///
+/// # Errors
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true,
+/// [`EngineError::OverBudget`].
+pub fn scan_some<'b>(
+    selections: &[Selection<'_>],
+    query: &ScanQuery<'_>,
+    passed_max: u64,
+    budget: &'b Budget,
+) -> Result<(Page, Held<'b>), EngineError> {
     if query.range_ns.0 > query.range_ns.1 {
         return Ok((Page::default(), budget.hold()));
     }
     let mut scan = Scan::new(selections, query, budget)?;
+    // Rows to be skipped are counted over the whole scan.
+    scan.passed_max = if query.skip == 0 { passed_max } else { u64::MAX };
     scan.skip_whole_runs()?;
     scan.merge()?;
     scan.finish()
@@ -123,6 +140,11 @@ struct Scan<'a, 'b> {
     heap: BinaryHeap<Reverse<(Position, usize)>>,
     skip: u64,
     rows: Vec<(u32, u32)>,
+    /// Number of rows of processed runs, and when it ends the scan.
+    passed: u64,
+    passed_max: u64,
+    /// All rows up to this position, in scan direction, are processed, if the scan ended early.
+    reached: Option<Position>,
     touched: Touched,
     /// For the candidates, the slots, and the rows.
     held: Held<'b>,
@@ -177,6 +199,9 @@ impl<'a, 'b> Scan<'a, 'b> {
             heap: BinaryHeap::new(),
             skip: query.skip,
             rows: Vec::new(),
+            passed: 0,
+            passed_max: u64::MAX,
+            reached: None,
             touched: Touched::default(),
             held,
         })
@@ -276,6 +301,10 @@ impl<'a, 'b> Scan<'a, 'b> {
                 if !reached {
                     break;
                 }
+                if self.passed >= self.passed_max {
+                    self.reached = Some((candidate.first.saturating_sub(1), u64::MAX));
+                    return Ok(());
+                }
                 if let Some(candidate) = self.candidates.pop() {
                     self.open_run(candidate)?;
                 }
@@ -318,6 +347,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         let part = self.part(0, self.after);
         let open = candidate.open(self.selection(&candidate), &part, self.budget)?;
         let Some(position) = open.position() else {
+            self.passed += candidate.rows();
             return Ok(());
         };
         let index = match self.free.pop() {
@@ -379,6 +409,7 @@ impl<'a, 'b> Scan<'a, 'b> {
             self.rows.push((index as u32, found.row));
         }
         // Processed, or no longer needed.
+        self.passed += open.candidate.rows();
         open.close();
         if open.taken > 0 {
             self.open[index] = Some(open);
@@ -390,8 +421,10 @@ impl<'a, 'b> Scan<'a, 'b> {
 
     /// Decodes the fields of the runs that are on the page.
     fn finish(mut self) -> Result<(Page, Held<'b>), EngineError> {
+        let descending = self.query.descending;
         let mut page = Page {
-            more: self.rows.len() > self.query.limit,
+            more: self.rows.len() > self.query.limit || self.reached.is_some(),
+            reached: self.reached.map(|reached| directed_position(reached, descending)),
             touched: self.touched,
             ..Page::default()
         };

@@ -7,6 +7,7 @@ use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
 use crate::query::{
     Budget, GroupQuery, Grouping, Groups, HourCounts, ScanQuery, Selection, ValueFilter, Wanted, group, scan,
+    scan_some,
 };
 use crate::rows::{RowsWriter, Scalar};
 use crate::step::Step;
@@ -171,6 +172,62 @@ fn an_offset_skips_whole_blocks() {
             "{} rows read to skip 150,000",
             page.touched.rows
         );
+    }
+}
+
+/// A filter that selects few rows ends a scan early, again and again, without missing or repeating a row.
+#[test]
+fn a_scan_that_ends_early_goes_on_behind_the_rows_that_it_has_passed() {
+    let store = store(20 * BLOCK as i64);
+    let series = store.view().source(1).unwrap();
+    let passes = |value: Scalar<'_>| value == Scalar::Number(7.0);
+    let values = [ValueFilter {
+        field: 0,
+        passes: &passes,
+        bounds: (7.0, 7.0),
+    }];
+    let selections = [Selection {
+        series: &series,
+        fields: None,
+        values: &values,
+        rows: None,
+    }];
+    let budget = Budget::unlimited();
+    for descending in [false, true] {
+        let (mut after, mut found, mut pages) = (None, Vec::new(), 0);
+        loop {
+            let query = ScanQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                descending,
+                after,
+                skip: 0,
+                limit: 150,
+                metadata: None,
+                stop: &|| false,
+            };
+            let (page, _held) = scan_some(&selections, &query, 2 * BLOCK, &budget).unwrap();
+            assert!(page.touched.rows <= 4 * BLOCK, "{:?}", page.touched);
+            let keys = page.rows.iter().map(|(run, row)| {
+                let columns = &page.runs[*run as usize].columns;
+                columns.key(*row as usize)
+            });
+            let keys: Vec<_> = keys.collect();
+            after = page.reached.or(keys.last().copied()).or(after);
+            found.extend(keys);
+            pages += 1;
+            if !page.more {
+                break;
+            }
+        }
+        assert!(pages > 8, "{pages} pages");
+        let mut expected: Vec<(i64, u64)> = (0..20 * BLOCK as i64)
+            .filter(|second| second % 100 == 7)
+            .map(|second| (second * SECOND, second as u64 + 1))
+            .collect();
+        if descending {
+            expected.reverse();
+        }
+        assert_eq!(found, expected);
     }
 }
 

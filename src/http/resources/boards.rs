@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::board_body::{BoardBody, BoardPatchBody};
 use super::board_views::{BoardContentView, BoardView, DeletedShareAnswer, NewShareView, ShareView};
+use super::export::plain_words;
 use super::views::{Many, NamedView, One, view};
 use crate::catalog::Board;
 use crate::error::ServiceError;
@@ -188,9 +189,7 @@ fn versions_of(request: &HttpRequest) -> Versions {
 
 /// The name of a board as that of a file, in characters that every system takes.
 fn file_name(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let words = name.split(|c: char| !plain(c)).filter(|word| !word.is_empty());
-    match words.collect::<Vec<_>>().join("-") {
+    match plain_words(name) {
         none if none.is_empty() => "board.json".to_owned(),
         words => format!("{words}.json"),
     }

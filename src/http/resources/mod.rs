@@ -20,6 +20,7 @@ pub mod data;
 pub mod data_deletion;
 pub mod evaluation_body;
 pub mod evaluations;
+pub mod export;
 pub mod health;
 pub mod invitations;
 pub mod keys;

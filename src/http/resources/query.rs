@@ -11,7 +11,7 @@ use crate::http::docs::rows::QueryAnswer;
 use crate::http::endpoint::{Call, Endpoint, Querier, Written, post};
 use crate::http::pieces::{Encoder, respond_in_pieces};
 use crate::http::respond::{self, Encoded};
-use crate::http::server::answer_budget::AnswerBudget;
+use crate::http::server::answer_budget::{AnswerBudget, PIECES_BYTES};
 use crate::http::write::{write_columns, write_rows};
 use crate::ids::ObjectId;
 use crate::service::query::{Layout, Piece, QueryInput};
@@ -55,7 +55,8 @@ pub async fn respond_to_query(
     match (content, rest) {
         (FirstPiece::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body)),
         (FirstPiece::Started(first, encoder), Some(rest)) => {
-            Ok(respond_in_pieces(coding, first, encoder, rest))
+            let head = respond::head(StatusCode::OK, coding);
+            Ok(respond_in_pieces(head, first, encoder, rest))
         }
         (FirstPiece::Started(..), None) => Err(ServiceError::internal("BUG: a first piece without the rest")),
     }
@@ -67,7 +68,11 @@ fn admission(
     organization: ObjectId,
 ) -> impl Fn() -> Result<(), ServiceError> + Send + use<> {
     let answers = request.app_data::<Data<AnswerBudget>>().cloned();
-    move || answers.iter().try_for_each(|answers| answers.admit(organization))
+    move || {
+        answers
+            .iter()
+            .try_for_each(|answers| answers.admit(organization, PIECES_BYTES))
+    }
 }
 
 /// A complete body, or the first piece of a streamed one.

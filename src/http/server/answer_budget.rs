@@ -20,11 +20,15 @@ use crate::ids::ObjectId;
 /// Smaller answers, which are nearly all, never touch the shared counters.
 const FREE_BYTES: u64 = 64 * 1_024;
 /// Cost of an answer that is made in pieces: the waiting piece, the encoder, and the next piece.
-const PIECES_BYTES: u64 = 1_024 * 1_024;
+pub(in crate::http) const PIECES_BYTES: u64 = 1_024 * 1_024;
 /// One organization may use the budget divided by this.
 const SHARES: u64 = 2;
 /// Clients take their answers within seconds, or are cut.
 const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// What an answer that is made in pieces holds, if that is more than usual: an extension of the response.
+#[derive(Clone, Copy)]
+pub(in crate::http) struct HeldBytes(pub u64);
 
 /// Bytes of waiting answers and their limit. Cheap to clone.
 #[derive(Clone)]
@@ -80,7 +84,10 @@ impl AnswerBudget {
         let bytes = match answer.response().body().size() {
             BodySize::None => 0,
             BodySize::Sized(bytes) => bytes,
-            BodySize::Stream => PIECES_BYTES,
+            BodySize::Stream => {
+                let held = answer.response().extensions().get::<HeldBytes>().copied();
+                held.map_or(PIECES_BYTES, |HeldBytes(bytes)| bytes)
+            }
         };
         let Some(organization) = organization.filter(|_| bytes > FREE_BYTES) else {
             return Ok(answer);
@@ -89,14 +96,13 @@ impl AnswerBudget {
         Ok(answer.map_body(|_, body| BoxBody::new(CountedBody { body, _share: share })))
     }
 
-    /// Whether a large answer would be taken now. Asked before the work for one begins; otherwise, at twice the capacity,
+    /// Whether an answer of this size would be taken now. Asked before the work for one begins; otherwise, at twice the capacity,
     /// a third of the processor went into answers that were then refused.
     ///
     /// # Errors
     /// 503 when too many other answers wait for their clients.
-    pub(in crate::http) fn admit(&self, organization: ObjectId) -> Result<(), ServiceError> {
-        self.check(&self.held.lock(), organization, PIECES_BYTES)
-            .map(drop)
+    pub(in crate::http) fn admit(&self, organization: ObjectId, bytes: u64) -> Result<(), ServiceError> {
+        self.check(&self.held.lock(), organization, bytes).map(drop)
     }
 
     /// Returns what the organization holds.
@@ -190,11 +196,12 @@ mod tests {
         let budget = AnswerBudget::new(4 * PIECES_BYTES);
         let ids = ObjectIds::new().unwrap();
         let [one, other] = [(); 2].map(|()| ids.next(0));
-        budget.admit(one).unwrap();
+        budget.admit(one, PIECES_BYTES).unwrap();
         let held = [(); 2].map(|()| budget.hold(one, PIECES_BYTES).unwrap());
-        assert_eq!(budget.admit(one).unwrap_err().kind, ErrorKind::Unavailable);
-        budget.admit(other).unwrap();
+        let refused = budget.admit(one, PIECES_BYTES).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        budget.admit(other, PIECES_BYTES).unwrap();
         drop(held);
-        budget.admit(one).unwrap();
+        budget.admit(one, PIECES_BYTES).unwrap();
     }
 }

@@ -51,6 +51,8 @@ const EXPOSED_HEADERS: [&str; 7] = [
 /// the end of its connection would not be known.
 const INSIDE_KEEP_ALIVE: Duration = Duration::from_secs(75);
 const _: () = assert!(INSIDE_KEEP_ALIVE.as_secs() > 2 * IDLE_MAX.as_secs());
+/// How long the client of a download may take nothing of it.
+pub(super) const DOWNLOAD_QUIET_MAX: Duration = Duration::from_secs(300);
 /// How long browsers may cache the answer to a preflight request.
 const PREFLIGHT_SECONDS: usize = 3_600;
 
@@ -178,6 +180,7 @@ fn limits(config: &ServerConfig, keep_alive: Duration, workers: usize) -> Limits
         keep_alive: Some(keep_alive),
         // A client may be idle, send a head and take an answer in sequence, each for its full time.
         quiet_max: keep_alive + config.head_timeout + config.write_timeout,
+        download_quiet_max: DOWNLOAD_QUIET_MAX,
         shutdown_timeout: config.shutdown_timeout,
     }
 }

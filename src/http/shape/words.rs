@@ -9,6 +9,7 @@ use crate::catalog::{
     DeliveryStatus, Event, FieldType, FormatName, Freshness, KeyType, Level, Operator, Outcome, PanelKind,
     Plan, Role, RuleState, RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
 };
+use crate::http::write::ExportFormat;
 use crate::service::analytics::Period;
 use crate::service::query::Layout;
 
@@ -76,6 +77,7 @@ words! {
         "BucketKeyType" BucketKeyType: [KeyType::Write, KeyType::Read].map(|it| (it.name(), Self(it)));
         "OrganizationKeyType" OrganizationKeyType:
             [KeyType::Admin, KeyType::Integration].map(|it| (it.name(), Self(it)));
+        "ExportFormat" ExportFormat: ExportFormat::ALL.map(|it| (it.name(), it));
         "FieldType" FieldType: FieldType::ALL.map(|it| (it.name(), it));
         "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
         "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));

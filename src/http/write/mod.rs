@@ -2,11 +2,13 @@
 //! calls these functions where it produces the data: queries on the threads of the query pool.
 
 mod columns;
+mod export;
 mod ingest;
 mod metadata;
 mod rows;
 
 pub use columns::write_columns;
+pub use export::{ExportFormat, export_writer};
 pub use ingest::{BatchAnswer, PartialBatchAnswer, write_ingest};
 pub use metadata::QueryMetadata;
 pub use rows::write_rows;

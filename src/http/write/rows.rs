@@ -42,19 +42,8 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
         answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
     }
     let mut held = answer.hold();
-    // The fields of each schema that occurs, with their ordinals.
-    let mut fields: HashMap<usize, Vec<(u16, Vec<u8>)>> = HashMap::new();
-    for run in points.runs() {
-        if let Entry::Vacant(entry) = fields.entry(run.schema) {
-            entry.insert(with_member_names(run.fields(), &mut held)?);
-        }
-    }
-    let mut writers = Vec::new();
-    held.reserve(&mut writers, points.runs().len())?;
-    for run in points.runs() {
-        let fields = fields.get(&run.schema).map_or(&[][..], Vec::as_slice);
-        writers.push(RunWriter::new(run, fields, &mut held)?);
-    }
+    let fields = point_fields(points, &mut held)?;
+    let writers = run_writers(points, &fields, &mut held)?;
     let mut timestamps = TimestampFormatter::default();
     for (index, (run, row)) in rows.iter().enumerate() {
         if answer.is_full() {
@@ -75,8 +64,36 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(rows.len())
 }
 
+/// The fields of each schema that occurs, with their ordinals, by their member names.
+pub(super) type PointFields = HashMap<usize, Vec<(u16, Vec<u8>)>>;
+
+pub(super) fn point_fields(points: &Points<'_>, held: &mut Held<'_>) -> Result<PointFields, ServiceError> {
+    let mut fields = HashMap::new();
+    for run in points.runs() {
+        if let Entry::Vacant(entry) = fields.entry(run.schema) {
+            entry.insert(with_member_names(run.fields(), held)?);
+        }
+    }
+    Ok(fields)
+}
+
+/// A writer for each run.
+pub(super) fn run_writers<'a>(
+    points: &Points<'a>,
+    fields: &'a PointFields,
+    held: &mut Held<'_>,
+) -> Result<Vec<RunWriter<'a>>, ServiceError> {
+    let mut writers = Vec::new();
+    held.reserve(&mut writers, points.runs().len())?;
+    for run in points.runs() {
+        let fields = fields.get(&run.schema).map_or(&[][..], Vec::as_slice);
+        writers.push(RunWriter::new(run, fields, held)?);
+    }
+    Ok(writers)
+}
+
 /// Writes points of one run.
-struct RunWriter<'a> {
+pub(super) struct RunWriter<'a> {
     run: Run<'a>,
     /// The text between a point's timestamp and its values, which contains the source.
     source: Vec<u8>,
@@ -113,7 +130,7 @@ impl<'a> RunWriter<'a> {
         })
     }
 
-    fn write(&self, row: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, row: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"_id":""#);
         out.extend_from_slice(&self.run.point_id(row).to_hex());
         out.extend_from_slice(br#"","timestamp":""#);
@@ -151,24 +168,15 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     answer.reserve(256 + GROUP_BYTES * groups.len())?;
     answer.write(|out| out.extend_from_slice(br#"{"data":["#))?;
     let mut held = answer.hold();
-    // The fields of each schema that occurs, with whether they are also members of the group itself.
-    let mut fields: HashMap<usize, Vec<(bool, Vec<u8>)>> = HashMap::new();
+    let mut names = GroupNames::default();
     let mut timestamps = TimestampFormatter::default();
     for (index, row) in groups.rows().enumerate() {
-        let fields = match fields.entry(row.schema) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let names = groups.names(row.schema).into_iter();
-                let is_member = |name: &str| !GROUP_MEMBERS.contains(&name);
-                let fields = names.map(|name| (is_member(name), name));
-                entry.insert(with_member_names(fields, &mut held)?)
-            }
-        };
+        let names = names.of(groups, row.schema, &mut held)?;
         answer.write(|out| {
             if index > 0 {
                 out.push(b',');
             }
-            write_group(groups, row, fields, &timestamps.format(row.start_ns), out);
+            write_group(groups, row, names, &timestamps.format(row.start_ns), out);
         })?;
     }
     answer.write(|out| out.push(b']'))?;
@@ -176,7 +184,30 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
     Ok(groups.len())
 }
 
-fn write_group(
+/// The member names of the fields of each schema that occurs, with whether they are also members of the group itself.
+#[derive(Default)]
+pub(super) struct GroupNames(HashMap<usize, Vec<(bool, Vec<u8>)>>);
+
+impl GroupNames {
+    pub(super) fn of(
+        &mut self,
+        groups: &Groups<'_>,
+        schema: usize,
+        held: &mut Held<'_>,
+    ) -> Result<&[(bool, Vec<u8>)], ServiceError> {
+        Ok(match self.0.entry(schema) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let names = groups.names(schema).into_iter();
+                let is_member = |name: &str| !GROUP_MEMBERS.contains(&name);
+                let fields = names.map(|name| (is_member(name), name));
+                entry.insert(with_member_names(fields, held)?)
+            }
+        })
+    }
+}
+
+pub(super) fn write_group(
     groups: &Groups<'_>,
     row: GroupRow<'_>,
     names: &[(bool, Vec<u8>)],

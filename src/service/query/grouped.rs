@@ -17,7 +17,19 @@ use super::{Answer, Grouping, Written};
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
+/// Which groups to return.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupPage {
+    /// Starts of the first and the last step, both inclusive.
+    pub(super) starts_ns: (i64, i64),
+    /// Number of groups to skip from there.
+    pub(super) offset: usize,
+    /// Maximum number of groups.
+    pub(super) limit: usize,
+}
+
 impl Plan {
+    /// The groups of an answer.
     pub(super) fn grouped<'b>(
         &self,
         view: &View,
@@ -26,6 +38,29 @@ impl Plan {
         write: WriteResult,
         stop: &'b Stop,
     ) -> Result<Written<'b>, ServiceError> {
+        let page = GroupPage {
+            starts_ns: Wanted::ALL.starts_ns,
+            offset: self.offset(),
+            limit: self.grouped_limit(),
+        };
+        let mut answer = Answer::new(stop.budget());
+        self.groups(Some(view), &reached.sources, grouping, page, stop, |groups| {
+            write(&QueryResult::Groups(groups), &mut answer)
+        })?;
+        let (bytes, held) = answer.finish()?;
+        Ok((bytes, None, held))
+    }
+
+    /// Passes a page of groups on. `view`: for what stood there before.
+    pub(super) fn groups<R>(
+        &self,
+        view: Option<&View>,
+        reached: &[ReachedSource],
+        grouping: &Grouping,
+        page: GroupPage,
+        stop: &Stop,
+        pass: impl FnOnce(Groups<'_>) -> Result<R, ServiceError>,
+    ) -> Result<R, ServiceError> {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
         let (first_ns, holds_until_ns) = self.whole_ns(reached, grouping, &coverage, stop)?;
@@ -38,14 +73,14 @@ impl Plan {
             holds_until_ns,
             quantiles: &quantiles,
         };
-        let write = |rows: GroupRows<'_>, has_more: bool| {
-            let result = QueryResult::Groups(Groups {
+        let pass = |rows: GroupRows<'_>, has_more: bool| {
+            pass(Groups {
                 plan: self,
                 coverage: &coverage,
                 page: PageInfo {
                     count: rows.len(),
-                    limit: self.grouped_limit(),
-                    offset: self.input.offset,
+                    limit: page.limit,
+                    offset: page.offset as u64,
                     has_more,
                     next: None,
                 },
@@ -53,30 +88,26 @@ impl Plan {
                 aggregations: &grouping.aggregations,
                 step: grouping.step_name.clone(),
                 downsampled: grouping.chosen.as_ref().map(|chosen| chosen.expected_points),
-            });
-            let mut answer = Answer::new(stop.budget());
-            write(&result, &mut answer)?;
-            let (bytes, held) = answer.finish()?;
-            Ok((bytes, None, held))
+            })
         };
         if self.needs_table(grouping) {
             let sources = self.row_sources(reached, &mut held)?;
-            let table = TableQuery::new(self, view, &reading, grouping, &sources, stop);
-            let page = table.page(&mut held)?;
+            let table = TableQuery::new(self, view, &reading, grouping, &sources, page, stop);
+            let found = table.page(&mut held)?;
             let rows = GroupRows::Table {
-                rows: &page.rows,
+                rows: &found.rows,
                 sources: &sources,
             };
-            return write(rows, page.has_more);
+            return pass(rows, found.has_more);
         }
-        let found: Grouped<'_, Aggregate> = self.cells(&reading, self.wanted(), stop)?;
-        let following = &found.cells[self.offset().min(found.cells.len())..];
-        let cells = &following[..following.len().min(self.grouped_limit())];
+        let found: Grouped<'_, Aggregate> = self.cells(&reading, self.wanted(page), stop)?;
+        let following = &found.cells[page.offset.min(found.cells.len())..];
+        let cells = &following[..following.len().min(page.limit)];
         let rows = GroupRows::Cells {
             cells,
-            sources: &reached.sources,
+            sources: reached,
         };
-        write(rows, cells.len() < following.len())
+        pass(rows, cells.len() < following.len())
     }
 
     /// Whether rows are more than the sums and extremes of cells.
@@ -89,12 +120,12 @@ impl Plan {
     }
 
     /// The cells of the page, and one more to determine whether more follow.
-    pub(super) fn wanted(&self) -> Wanted {
-        let page = self.offset().saturating_add(self.grouped_limit());
+    pub(super) fn wanted(&self, page: GroupPage) -> Wanted {
+        let past = page.offset.saturating_add(page.limit);
         Wanted {
-            rows_max: page.saturating_add(1),
+            rows_max: past.saturating_add(1),
             descending: self.input.descending,
-            ..Wanted::ALL
+            starts_ns: page.starts_ns,
         }
     }
 
@@ -102,7 +133,7 @@ impl Plan {
     /// none, with the first and the last point of the answer.
     pub(super) fn whole_ns(
         &self,
-        reached: &Reached<'_>,
+        reached: &[ReachedSource],
         grouping: &Grouping,
         coverage: &Coverage<'_>,
         stop: &Stop,

@@ -13,6 +13,7 @@ mod conditions;
 mod coverage;
 mod cursor;
 mod deletion;
+mod export;
 mod expression;
 mod fill;
 mod group_by;
@@ -44,6 +45,10 @@ pub use answer::{Answer, PIECE_BYTES};
 pub use compare::Compare;
 pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
+pub use export::{
+    ColumnType, EXPORT_BYTES, Export, ExportField, ExportName, ExportShape, GroupShape, NewWriter,
+    WriteExport,
+};
 pub use expression::{Expression, NamedExpression};
 pub use fill::Fill;
 pub use group_by::{GroupBy, length_seconds};
@@ -234,11 +239,20 @@ pub type AnswerBytes = Vec<u8>;
 type Written<'b> = (AnswerBytes, Option<Progress>, Held<'b>);
 
 /// A piece of an answer.
-pub struct Piece<R> {
+pub struct Piece<R, S = Rest> {
     /// The bytes, as the caller has processed them.
     pub content: R,
     /// Produces the following pieces; `None` if this is the last.
-    pub rest: Option<Rest>,
+    pub rest: Option<S>,
+}
+
+/// Produces the pieces of an answer one after the other, all from the same snapshot.
+pub trait PieceSource: Sized + 'static {
+    /// Produces the next piece. `finish` processes it while still on the query pool; its flag says whether more follow.
+    fn next<R: Send + 'static>(
+        self,
+        finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Clone + Send + 'static,
+    ) -> impl Future<Output = Result<Piece<R, Self>, ServiceError>>;
 }
 
 /// The rest of an answer, which has not been read yet. All pieces come from the same snapshot.
@@ -308,12 +322,12 @@ impl Service {
     }
 }
 
-impl Rest {
+impl PieceSource for Rest {
     /// Produces the next piece.
     ///
     /// # Errors
     /// 503 if the pool stays full for too long, and all errors of a query.
-    pub async fn next<R: Send + 'static>(
+    async fn next<R: Send + 'static>(
         self,
         finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Clone + Send + 'static,
     ) -> Result<Piece<R>, ServiceError> {
@@ -333,7 +347,9 @@ impl Rest {
             }
         }
     }
+}
 
+impl Rest {
     fn piece<R>(
         &self,
         stop: &Stop,

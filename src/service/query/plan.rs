@@ -214,13 +214,13 @@ impl Plan {
     /// sources were chosen, all that are selected.
     pub(super) fn row_sources(
         &self,
-        reached: &Reached<'_>,
+        reached: &[ReachedSource],
         held: &mut Held<'_>,
     ) -> Result<Vec<GroupSource>, ServiceError> {
         let mut sources = Vec::new();
         if self.input.fill.is_none() || (self.input.top.is_some() && !self.input.merge_sources) {
-            held.reserve(&mut sources, reached.sources.len())?;
-            sources.extend(reached.sources.iter().map(|it| GroupSource {
+            held.reserve(&mut sources, reached.len())?;
+            sources.extend(reached.iter().map(|it| GroupSource {
                 id: it.source.id,
                 schema: it.schema,
             }));
@@ -268,6 +268,11 @@ impl Plan {
 }
 
 impl Reached<'_> {
+    /// The sources, which do not count any more.
+    pub(super) fn into_sources(self) -> Vec<ReachedSource> {
+        self.sources
+    }
+
     /// Keeps only the sources with these indexes, which are ascending.
     pub(super) fn keep(&mut self, kept: &[u32]) {
         let mut index = 0;

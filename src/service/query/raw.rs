@@ -19,7 +19,7 @@ const ROWS_FIRST: usize = 4_096;
 const FEWER_ROWS: usize = 8;
 
 /// Whether a row has a result of an expression, by the numbers of its fields.
-type HasResult<'p> = Box<dyn Fn(&RowNumbers<'_>) -> bool + 'p>;
+pub(super) type HasResult<'p> = Box<dyn Fn(&RowNumbers<'_>) -> bool + 'p>;
 
 /// How much of a raw answer is written.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,7 @@ impl Plan {
                 plan: self,
                 page: &page,
                 sources: &reached.sources,
+                skipped: 0,
                 rows_before,
                 end: is_last.then(|| self.end_of_points(&page, rows)),
             };
@@ -141,7 +142,7 @@ impl Plan {
     }
 
     /// The same for rows of points. `results` says by schema whether a row has a result of an expression.
-    fn points<'r>(
+    pub(super) fn points<'r>(
         &'r self,
         reached: &'r ReachedSource,
         filters: &'r SchemaFilters<'r>,
@@ -161,7 +162,7 @@ impl Plan {
     }
 
     /// Decides for each schema whether a row has a result of an expression.
-    fn results(&self) -> Vec<HasResult<'_>> {
+    pub(super) fn results(&self) -> Vec<HasResult<'_>> {
         let of_schema = |resolved: &Resolved| -> HasResult<'_> {
             let schema = Arc::clone(&resolved.schema);
             Box::new(move |number| {
@@ -203,17 +204,17 @@ impl Plan {
     /// the range if there is none.
     pub(super) fn edge_ns(
         &self,
-        reached: &Reached<'_>,
+        reached: &[ReachedSource],
         covered: impl Fn(&ReachedSource) -> Arc<[u16]>,
         descending: bool,
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
         let mut held = stop.budget().hold();
         let mut selections = Vec::new();
-        held.reserve(&mut selections, reached.sources.len())?;
+        held.reserve(&mut selections, reached.len())?;
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        let sources = reached.sources.iter();
+        let sources = reached.iter();
         selections.extend(sources.map(|source| self.selection(source, &filters, Some(covered(source)))));
         let filter = |text: Option<&str>| self.passes(text);
         let query = ScanQuery {
@@ -242,12 +243,27 @@ impl Plan {
         stop: &'a dyn Fn() -> bool,
     ) -> ScanQuery<'a> {
         let cursor = self.input.cursor.map(|cursor| cursor.position);
+        let limit = (self.raw_limit() - progress.rows).min(progress.next_rows);
+        ScanQuery {
+            skip: progress.last.map_or(self.input.offset, |_| 0),
+            ..self.scan_from(progress.last.or(cursor), limit, filter, stop)
+        }
+    }
+
+    /// A query for at most `limit` points behind a position.
+    pub(super) fn scan_from<'a>(
+        &self,
+        after: Option<Position>,
+        limit: usize,
+        filter: &'a dyn Fn(Option<&str>) -> bool,
+        stop: &'a dyn Fn() -> bool,
+    ) -> ScanQuery<'a> {
         ScanQuery {
             range_ns: self.range_ns,
             descending: self.input.descending,
-            after: progress.last.or(cursor),
-            skip: progress.last.map_or(self.input.offset, |_| 0),
-            limit: (self.raw_limit() - progress.rows).min(progress.next_rows),
+            after,
+            skip: 0,
+            limit,
             metadata: self.filter.as_ref().map(|_| filter),
             stop,
         }
@@ -273,7 +289,7 @@ impl Plan {
 }
 
 /// The position of the last of the first `count` rows.
-fn position(page: &Page, count: usize) -> Option<Position> {
+pub(super) fn position(page: &Page, count: usize) -> Option<Position> {
     let (run, row) = page.rows.get(count.checked_sub(1)?)?;
     Some(page.runs[*run as usize].columns.key(*row as usize))
 }

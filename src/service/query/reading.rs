@@ -5,14 +5,14 @@ use engine::{Aggregate, LocalStep};
 
 use super::Aggregation;
 use super::coverage::{Coverage, SourceFields};
-use super::plan::{Plan, Reached, ReachedSource, Tests};
+use super::plan::{Plan, ReachedSource, Tests};
 use super::table::Computed;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
 /// What to read.
 pub(super) struct Reading<'r> {
-    pub(super) reached: &'r Reached<'r>,
+    pub(super) reached: &'r [ReachedSource],
     pub(super) coverage: &'r Coverage<'r>,
     pub(super) step: LocalStep<'r>,
     /// First and last timestamp, both inclusive.
@@ -154,7 +154,7 @@ impl Plan {
             is_merged: reading.coverage.is_merged,
             holds_until_ns: reading.holds_until_ns,
         };
-        for (index, reached) in (0..).zip(&reading.reached.sources) {
+        for (index, reached) in (0..).zip(reading.reached) {
             let Some(values) = &filters[reached.schema] else {
                 continue;
             };

@@ -48,6 +48,8 @@ pub struct Points<'a> {
     pub(super) plan: &'a Plan,
     pub(super) page: &'a Page,
     pub(super) sources: &'a [ReachedSource],
+    /// Number of rows of the page that are left out.
+    pub(super) skipped: usize,
     /// Number of rows written before this page.
     pub rows_before: usize,
     /// Information for the end of the answer; `None` if another page of the answer follows.
@@ -57,7 +59,7 @@ pub struct Points<'a> {
 impl<'a> Points<'a> {
     /// The rows in their order: the index of a run, and the row of that run.
     pub fn rows(&self) -> &'a [(u32, u32)] {
-        &self.page.rows
+        &self.page.rows[self.skipped..]
     }
 
     /// The runs that contain the rows.

@@ -5,6 +5,7 @@ use engine::{Aggregate, View};
 
 use super::coverage::CoveredField;
 use super::fill::{Fill, Grid, Slot};
+use super::grouped::GroupPage;
 use super::plan::Plan;
 use super::reading::{Aggregated, Reading};
 use super::result::GroupSource;
@@ -25,12 +26,14 @@ const DOWNSAMPLED: [Aggregation; 4] = [
 /// A query for rows of a table.
 pub(super) struct TableQuery<'r> {
     plan: &'r Plan,
-    view: &'r View,
+    /// For what stood there before.
+    view: Option<&'r View>,
     reading: &'r Reading<'r>,
     grouping: &'r Grouping,
     shape: TableShape<'r>,
     /// The sources that rows may have, ascending by id.
     sources: &'r [GroupSource],
+    page: GroupPage,
     stop: &'r Stop,
 }
 
@@ -43,10 +46,11 @@ pub(super) struct TablePage {
 impl<'r> TableQuery<'r> {
     pub(super) fn new(
         plan: &'r Plan,
-        view: &'r View,
+        view: Option<&'r View>,
         reading: &'r Reading<'r>,
         grouping: &'r Grouping,
         sources: &'r [GroupSource],
+        page: GroupPage,
         stop: &'r Stop,
     ) -> Self {
         let shape = TableShape {
@@ -64,6 +68,7 @@ impl<'r> TableQuery<'r> {
             grouping,
             shape,
             sources,
+            page,
             stop,
         }
     }
@@ -114,21 +119,21 @@ impl<'r> TableQuery<'r> {
             .flatten()
             .any(|field| field.is_hidden);
         let mut rows = match has_hidden {
-            false => self.rows(self.reading, plan.wanted(), held)?,
+            false => self.rows(self.reading, plan.wanted(self.page), held)?,
             // Rows that have nothing but fields of expressions may turn out to be none.
             true => {
                 let wanted = Wanted {
                     rows_max: usize::MAX,
-                    ..plan.wanted()
+                    ..plan.wanted(self.page)
                 };
                 let mut rows = self.rows(self.reading, wanted, held)?;
                 rows.retain(|row| self.is_row(row));
                 rows
             }
         };
-        rows.drain(..plan.offset().min(rows.len()));
-        let has_more = rows.len() > plan.grouped_limit();
-        rows.truncate(plan.grouped_limit());
+        rows.drain(..self.page.offset.min(rows.len()));
+        let has_more = rows.len() > self.page.limit;
+        rows.truncate(self.page.limit);
         Ok(TablePage { rows, has_more })
     }
 
@@ -144,7 +149,7 @@ impl<'r> TableQuery<'r> {
             true => 1,
             false => self.sources.len(),
         };
-        let page = (self.plan.offset(), self.plan.grouped_limit(), descending);
+        let page = (self.page.offset, self.page.limit, descending);
         let grid = Grid::new(range_ns, self.reading.step, count, page, held)?;
         let mut rows = Vec::new();
         if let Some(starts_ns) = grid.starts_ns(fill) {
@@ -214,7 +219,7 @@ impl<'r> TableQuery<'r> {
     ) -> Result<Vec<TableRow>, ServiceError> {
         let found: Grouped<'_, C> = self.plan.cells(reading, wanted, self.stop)?;
         let is_merged = reading.coverage.is_merged;
-        let reached = &reading.reached.sources;
+        let reached = reading.reached;
         let schema = |source: u32| {
             if is_merged {
                 0
@@ -255,9 +260,12 @@ impl<'r> TableQuery<'r> {
                 .max(plan.cutoff_ns),
             plan.input.end_ns.map_or(i64::MAX, |ns| earlier.than_ns(ns)),
         );
-        let reached = plan.reach(self.view, range_ns, self.stop.budget())?;
+        let view = self
+            .view
+            .ok_or_else(|| ServiceError::internal("BUG: a comparison without a view"))?;
+        let reached = plan.reach(view, range_ns, self.stop.budget())?;
         let before = Reading {
-            reached: &reached,
+            reached: &reached.sources,
             step,
             range_ns,
             holds_until_ns: match reading.holds_until_ns {

@@ -36,11 +36,16 @@ impl Plan {
         let holds_until_ns = match self.input.end_ns {
             Some(end_ns) => end_ns,
             None if !by.are_over_time() => i64::MAX,
-            None => self.edge_ns(reached, |it| coverage.by_schema[it.schema].all(), true, stop)?,
+            None => self.edge_ns(
+                &reached.sources,
+                |it| coverage.by_schema[it.schema].all(),
+                true,
+                stop,
+            )?,
         };
         let quantiles = quantiles(by.all());
         let reading = Reading {
-            reached,
+            reached: &reached.sources,
             coverage: &coverage,
             step: Step::From(0).into(),
             range_ns: self.range_ns,

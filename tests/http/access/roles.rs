@@ -16,6 +16,7 @@ const OF_VIEWERS: &[&str] = &[
     "POST /api/auth/logout",
     "DELETE /api/auth/sessions/{session}",
     "POST /api/data/query",
+    "POST /api/data/export",
     "POST /api/alerts/{rule}/backtest",
     "POST /api/alerts/{rule}/backtest/verdicts",
     "POST /api/alerts/backtest",

@@ -43,6 +43,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("POST /api/data", &["bucketId", "dataSourceId"]),
     ("POST /api/data/batch", &["bucketId"]),
     ("POST /api/data/query", &["bucketId"]),
+    ("POST /api/data/export", &["bucketId", "format"]),
     ("POST /api/data/delete", &["bucketId", "filters", "dryRun"]),
     (
         "POST /api/alerts",
@@ -178,7 +179,12 @@ impl Scene {
             [Role::Operator] => request.bearer(OPERATOR_TOKEN).send(),
             _ => request.bearer(&self.account.token).send(),
         };
-        (answer.status, without_request_data(&answer.json()))
+        // Of a file, the names of its columns.
+        let body = match answer.header("content-type") {
+            Some(kind) if kind.starts_with("text/csv") => Value::from(answer.text().lines().next()),
+            _ => answer.json(),
+        };
+        (answer.status, without_request_data(&body))
     }
 
     /// All data visible to an admin, without the additions of the requests.

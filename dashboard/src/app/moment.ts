@@ -2,7 +2,8 @@
  * Moments as they are typed: `2026-01-31 14:30`, ISO 8601, `2026-01-31` for a whole day, `now`, `now-6h`, `today`,
  * `yesterday`. Pure: the time and the zone come as arguments.
  */
-import type { Zone } from "../app/preferences";
+import { clockOf, momentAt } from "./clock";
+import type { Zone } from "./preferences";
 
 /** Which end of a range a moment is: a day begins one, and its end ends one. */
 export type Edge = "from" | "to";
@@ -37,28 +38,18 @@ const dayEdge = (at: number, days: number, zone: Zone, edge: Edge): number =>
 
 /** Where the day begins that is so many months and days behind that of a moment. */
 export function dayBegin(at: number, months: number, days: number, zone: Zone): number {
-  const date = new Date(at);
-  return zone === "utc"
-    ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, date.getUTCDate() + days)
-    : new Date(date.getFullYear(), date.getMonth() + months, date.getDate() + days).getTime();
+  const { year, month, day } = clockOf(at, zone);
+  return momentAt(zone, { year, month: month + months, day: day + days });
 }
 
 /** Days and longer go by the calendar: a day of a change of clocks has another length. */
 function shifted(at: number, amount: number, unit: string, zone: Zone): number {
   const seconds = SECONDS[unit];
   if (seconds !== undefined) return at + amount * seconds * 1000;
-  const date = new Date(at);
-  const utc = zone === "utc";
-  if (unit === "d" || unit === "w") {
-    const days = amount * (unit === "w" ? 7 : 1);
-    if (utc) date.setUTCDate(date.getUTCDate() + days);
-    else date.setDate(date.getDate() + days);
-  } else {
-    const months = amount * (unit === "y" ? 12 : 1);
-    if (utc) date.setUTCMonth(date.getUTCMonth() + months);
-    else date.setMonth(date.getMonth() + months);
-  }
-  return date.getTime();
+  const clock = clockOf(at, zone);
+  if (unit === "d" || unit === "w") clock.day += amount * (unit === "w" ? 7 : 1);
+  else clock.month += amount * (unit === "y" ? 12 : 1);
+  return momentAt(zone, clock);
 }
 
 /** A time as typed: ISO, or `YYYY-MM-DD HH:MM[:SS]`, read in the chosen zone. Null when it is neither. */
@@ -70,8 +61,10 @@ export function parseTyped(text: string, zone: Zone): number | null {
   if (match === null) return null;
   const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", offset] = match;
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, "0")}`;
-  const at = Date.parse(iso + (offset ?? (zone === "utc" ? "Z" : "")));
-  if (!Number.isFinite(at)) return null;
+  const asUtc = Date.parse(`${iso}Z`);
   // Date.parse takes 31 February for 3 March; what was typed must be a day that there is.
-  return new Date(Date.parse(`${iso}Z`)).getUTCDate() === Number(day) ? at : null;
+  if (!Number.isFinite(asUtc) || new Date(asUtc).getUTCDate() !== Number(day)) return null;
+  if (offset === undefined) return momentAt(zone, clockOf(asUtc, "utc"));
+  const at = Date.parse(iso + offset);
+  return Number.isFinite(at) ? at : null;
 }
