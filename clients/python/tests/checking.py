@@ -14,7 +14,7 @@ import pytest
 import typing_extensions
 
 from tidewatch import Page
-from tidewatch._resource import endpoint, streaming
+from tidewatch._resource import download, endpoint, streaming
 from tidewatch.models import accounts, boards, buckets, common, data, operation, rules, webhooks
 
 MODELS = (accounts, boards, buckets, common, data, operation, rules, webhooks)
@@ -102,5 +102,12 @@ def _checked(monkeypatch: pytest.MonkeyPatch) -> None:
         USED.add(id(self))
         return plain_stream(self, resource, owner)
 
+    plain_download = download.__get__
+
+    def chunks(self: Any, resource: Any, owner: object = None) -> Any:
+        USED.add(id(self))
+        return plain_download(self, resource, owner)
+
     monkeypatch.setattr(endpoint, "__get__", get)
+    monkeypatch.setattr(download, "__get__", chunks)
     monkeypatch.setattr(streaming, "__get__", stream)

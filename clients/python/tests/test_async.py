@@ -11,7 +11,7 @@ import pytest
 from conftest import Account
 
 from tidewatch import AsyncClient, Client, NotFoundError
-from tidewatch._resource import Resource, endpoint, streaming
+from tidewatch._resource import Resource, download, endpoint, streaming
 from tidewatch.models.data import Entry
 
 
@@ -45,7 +45,9 @@ def test_both_clients_have_the_same_methods() -> None:
         return found
 
     def is_method(one: Callable[..., object]) -> bool:
-        return isinstance(one, endpoint | streaming) or (inspect.isfunction(one) and not one.__name__.startswith("_"))
+        return isinstance(one, download | endpoint | streaming) or (
+            inspect.isfunction(one) and not one.__name__.startswith("_")
+        )
 
     blocking, awaited = Client("http://127.0.0.1:9"), AsyncClient("http://127.0.0.1:9")
     assert methods(blocking) == methods(awaited)

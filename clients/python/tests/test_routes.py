@@ -11,7 +11,7 @@ from checking import USED
 
 from tidewatch import Client
 from tidewatch._call import Call
-from tidewatch._resource import Resource, endpoint, streaming
+from tidewatch._resource import Resource, download, endpoint, streaming
 
 # The dashboard's own files.
 NOT_OF_THE_API = {("GET", "/"), ("GET", "/assets/{file}")}
@@ -27,10 +27,10 @@ def resources(client: Client) -> Iterator[Resource[Any]]:
 def endpoints(resource: Resource[Any]) -> Iterator[tuple[str, Any]]:
     """The methods of a resource, with those that it inherits."""
     members = {name: one for kind in reversed(type(resource).__mro__) for name, one in vars(kind).items()}
-    return ((name, one) for name, one in members.items() if isinstance(one, endpoint | streaming))
+    return ((name, one) for name, one in members.items() if isinstance(one, download | endpoint | streaming))
 
 
-def example(resource: Resource[Any], method: endpoint[Any, Any], **given: object) -> Call[Any]:
+def example(resource: Resource[Any], method: endpoint[Any, Any] | download[Any], **given: object) -> Call[Any]:
     """The request of a method, with `ARGUMENT` for each argument that it needs."""
     _, *parameters = inspect.signature(method.describe).parameters.values()
     needed = [one.name for one in parameters if one.default is one.empty]
@@ -42,7 +42,7 @@ def test_every_operation_has_a_method(client: Client) -> None:
     calls = set()
     for resource in resources(client):
         for _, method in endpoints(resource):
-            if isinstance(method, endpoint):
+            if isinstance(method, endpoint | download):
                 calls |= {
                     (call.method, call.path) for call in (example(resource, method), example(resource, method, rule={}))
                 }

@@ -2,7 +2,7 @@
 
 A method of a resource that is marked `endpoint` returns a `Call`. On the resource of a `Client`, calling it sends the
 call and returns the answer; on that of an `AsyncClient`, it returns a coroutine. `entries` makes an iterator over all
-pages of a list, `streaming` one over what a generator of calls yields.
+pages of a list, `streaming` one over what a generator of calls yields, `download` one over the bytes of an answer.
 """
 
 from __future__ import annotations
@@ -83,6 +83,30 @@ class streaming(Generic[P, T]):  # noqa: N801 - a decorator
         @functools.wraps(self._steps)
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
             return resource._transport.stream(self._steps(resource, *args, **kwargs))
+
+        return iterate
+
+
+class download(Generic[P]):  # noqa: N801 - a decorator
+    """A method that describes a request, as a method that iterates over the bytes of the answer."""
+
+    def __init__(self, describe: Callable[Concatenate[Any, P], Call[Any]]) -> None:
+        self.describe = describe
+        functools.update_wrapper(self, describe)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, resource: Resource[Sync], owner: object = None) -> Callable[P, Iterator[bytes]]: ...
+    @overload
+    def __get__(self, resource: Resource[Async], owner: object = None) -> Callable[P, AsyncIterator[bytes]]: ...
+    @overload
+    def __get__(self, resource: None, owner: object = None) -> download[P]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
+        if resource is None:
+            return self
+
+        @functools.wraps(self.describe)
+        def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return resource._transport.download(self.describe(resource, *args, **kwargs))
 
         return iterate
 

@@ -6,16 +6,19 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 
 from tidewatch._call import Answer, Call
+from tidewatch._files import whole_file
 from tidewatch._retry import Retry
 from tidewatch.errors import ApiError, NoAnswerError, UnexpectedAnswerError, error_of
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 # The service ends a request after 30 seconds.
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
@@ -68,7 +71,8 @@ def _request(http: httpx.Client | httpx.AsyncClient, credentials: Credentials, c
     )
 
 
-def _answer(credentials: Credentials, response: httpx.Response) -> Answer:
+def _check(credentials: Credentials, response: httpx.Response) -> None:
+    """Raises what an answer says that is none; the body of an error has to be read before."""
     credentials.renew(response)
     if response.status_code >= _FAILED_FROM:
         raise error_of(
@@ -81,6 +85,10 @@ def _answer(credentials: Credentials, response: httpx.Response) -> Answer:
         raise UnexpectedAnswerError(
             f"the answer has the status {response.status_code}, which the service never sends; is the address right?"
         )
+
+
+def _answer(credentials: Credentials, response: httpx.Response) -> Answer:
+    _check(credentials, response)
     return Answer(response.status_code, response.headers, response.content)
 
 
@@ -100,6 +108,11 @@ def _seconds(header: str | None) -> float | None:
 def _no_answer(failure: httpx.HTTPError) -> NoAnswerError:
     text = str(failure) or type(failure).__name__
     return NoAnswerError(f"the service did not answer: {text}", sent=not isinstance(failure, _NOT_SENT))
+
+
+def _broken(failure: httpx.HTTPError) -> NoAnswerError:
+    text = str(failure) or type(failure).__name__
+    return NoAnswerError(f"the answer broke off, rows are missing: {text}", sent=True)
 
 
 class SyncTransport:
@@ -123,14 +136,46 @@ class SyncTransport:
 
     def send(self, call: Call[T]) -> T:
         """Sends a call, again where that is safe."""
+        return self._repeat(call, self.once)
+
+    def _repeat(self, call: Call[T], send: Callable[[Call[T]], R]) -> R:
         for attempt in itertools.count(1):
             try:
-                return self.once(call)
+                return send(call)
             except (ApiError, NoAnswerError) as failure:
                 wait = self.retry.wait_seconds(call, attempt, failure)
                 if wait is None or self._closed.wait(wait):
                     raise
         raise AssertionError("counting ends never")
+
+    def download(self, call: Call[Any]) -> Iterator[bytes]:
+        """The body of an answer as it arrives. The call is sent again only before the first byte."""
+        response = self._repeat(call, self._open)
+        try:
+            yield from response.iter_bytes()
+        except httpx.HTTPError as failure:
+            raise _broken(failure) from failure
+        finally:
+            response.close()
+
+    def _open(self, call: Call[Any]) -> httpx.Response:
+        try:
+            response = self._http.send(_request(self._http, self._credentials, call), stream=True)
+            if response.status_code >= _FAILED_FROM:
+                response.read()
+        except httpx.HTTPError as failure:
+            raise _no_answer(failure) from failure
+        try:
+            _check(self._credentials, response)
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+    def save(self, call: Call[Any], file: Path) -> int:
+        """Writes the body of an answer to a file; the number of bytes."""
+        with whole_file(file) as out:
+            return sum(out.write(chunk) for chunk in self.download(call))
 
     def run(self, procedure: Procedure[T]) -> T:
         """Runs a procedure to its result."""
@@ -182,15 +227,51 @@ class AsyncTransport:
 
     async def send(self, call: Call[T]) -> T:
         """Sends a call, again where that is safe."""
+        return await self._repeat(call, self.once)
+
+    async def _repeat(self, call: Call[T], send: Callable[[Call[T]], Awaitable[R]]) -> R:
         for attempt in itertools.count(1):
             try:
-                return await self.once(call)
+                return await send(call)
             except (ApiError, NoAnswerError) as failure:
                 wait = self.retry.wait_seconds(call, attempt, failure)
                 if wait is None:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError("counting ends never")
+
+    async def download(self, call: Call[Any]) -> AsyncIterator[bytes]:
+        """The body of an answer as it arrives. The call is sent again only before the first byte."""
+        response = await self._repeat(call, self._open)
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except httpx.HTTPError as failure:
+            raise _broken(failure) from failure
+        finally:
+            await response.aclose()
+
+    async def _open(self, call: Call[Any]) -> httpx.Response:
+        try:
+            response = await self._http.send(_request(self._http, self._credentials, call), stream=True)
+            if response.status_code >= _FAILED_FROM:
+                await response.aread()
+        except httpx.HTTPError as failure:
+            raise _no_answer(failure) from failure
+        try:
+            _check(self._credentials, response)
+        except BaseException:
+            await response.aclose()
+            raise
+        return response
+
+    async def save(self, call: Call[Any], file: Path) -> int:
+        """Writes the body of an answer to a file; the number of bytes."""
+        size = 0
+        with whole_file(file) as out:
+            async for chunk in self.download(call):
+                size += out.write(chunk)
+        return size
 
     async def run(self, procedure: Procedure[T]) -> T:
         """Runs a procedure to its result."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ColumnValues = list[Any] | dict[str, list[Any]]
 
 Sort = Literal["asc", "desc"]
+ExportFormat = Literal["csv", "ndjson", "parquet", "arrow"]
 
 
 class Entry(TypedDict):
@@ -104,17 +105,14 @@ class Top(TypedDict):
     order: NotRequired[Sort | None]
 
 
-class Query(TypedDict):
-    """Body of a query."""
+class ExportQuery(TypedDict):
+    """Body of an export: a query for all rows."""
 
     bucketId: str
     filters: NotRequired[QueryFilters | None]
     aggregation: NotRequired[Aggregation | Sequence[Aggregation] | None]
     groupBy: NotRequired[str | None]
-    limit: NotRequired[int | None]
-    offset: NotRequired[int | None]
     sort: NotRequired[Sort | None]
-    cursor: NotRequired[str | None]
     mergeSources: NotRequired[bool | None]
     downsampling: NotRequired[bool | None]
     maxPoints: NotRequired[int | None]
@@ -123,6 +121,14 @@ class Query(TypedDict):
     expressions: NotRequired[Sequence[Expression] | None]
     compare: NotRequired[Compare | None]
     top: NotRequired[Top | None]
+
+
+class Query(ExportQuery):
+    """Body of a query."""
+
+    limit: NotRequired[int | None]
+    offset: NotRequired[int | None]
+    cursor: NotRequired[str | None]
 
 
 class Downsampling(TypedDict):

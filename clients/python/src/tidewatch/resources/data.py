@@ -1,20 +1,24 @@
-"""Points: sending, asking and deleting them."""
+"""Points: sending, querying, exporting and deleting them."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from tidewatch import _frames
 from tidewatch._call import Call, given, member, path, post, whole
-from tidewatch._resource import Async, M, Resource, Sync, endpoint, streaming
+from tidewatch._resource import Async, M, Resource, Sync, download, endpoint, streaming
 from tidewatch.models.common import Measurement, Time
 from tidewatch.models.data import (
     ColumnsAnswer,
     Deletion,
     DeletionFilters,
     Entry,
+    ExportFormat,
+    ExportQuery,
     Inserted,
     Point,
     Query,
@@ -128,11 +132,43 @@ class Data(Resource[M]):
         frame = _frames.library_of(library)
         return self._transport.run(_frames.read(query, frame, rows_max, PAGE_ROWS))
 
+    @download
+    def export(self, query: ExportQuery, export_format: ExportFormat) -> Call[bytes]:
+        """`POST /api/data/export`: iterates over the bytes of a file with all rows, as they arrive.
+
+        All rows are of one moment. `arrow` is the stream format of Arrow IPC. The request is sent when the iteration
+        begins. A client that stops early closes the iterator (`close()`, `aclose()`), which ends the export.
+
+        Raises:
+            NoAnswerError: the connection broke; behind the first bytes, rows are missing from what was read.
+        """
+        return _export(query, export_format)
+
+    @overload
+    def export_to(
+        self: Data[Sync], file: str | PathLike[str], query: ExportQuery, export_format: ExportFormat
+    ) -> int: ...
+    @overload
+    def export_to(
+        self: Data[Async], file: str | PathLike[str], query: ExportQuery, export_format: ExportFormat
+    ) -> Awaitable[int]: ...
+    def export_to(self, file: str | PathLike[str], query: ExportQuery, export_format: ExportFormat) -> Any:
+        """Writes an export to a file; returns its size in bytes.
+
+        The file appears, or replaces the one before, only when the export is whole.
+        """
+        return self._transport.save(_export(query, export_format), Path(file))
+
     @endpoint
     def delete(self, bucket_id: str, filters: DeletionFilters, *, dry_run: bool | None = None) -> Call[Deletion]:
         """`POST /api/data/delete`: deletes the points that match every filter; with `dry_run`, only counts them."""
         body = given(bucket_id=bucket_id, filters=filters, dry_run=dry_run)
         return post(path("data", "delete"), body, whole, repeatable=bool(dry_run))
+
+
+def _export(query: ExportQuery, export_format: ExportFormat) -> Call[bytes]:
+    body = {**query, "format": export_format}
+    return post(path("data", "export"), body, lambda answer: answer.content, repeatable=True)
 
 
 def next_page(query: Query, metadata: Mapping[str, Any]) -> Query | None:
