@@ -3,6 +3,7 @@
 # make test          installs what the tests need and runs everything
 # make pandas        compares answers to random questions with those of pandas; `make test` does so too
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
+# make python-package builds the wheel of clients/python, installs it into new environments and tests it
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
@@ -18,7 +19,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test pandas schemathesis power siege storm cluster cluster-faults fuzz package package-test browser lint bench
+.PHONY: run demo test pandas schemathesis python-package power siege storm cluster cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -45,6 +46,11 @@ schemathesis:
 	$(CARGO) test --test http --no-run --locked
 	tests/needs python3
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
+
+python-package:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
+	python3 clients/python/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/python-package
 
 power:
 	$(CARGO) test --test http --no-run --locked
