@@ -42,7 +42,7 @@ def main():
     run(python, "-m", "mypy", "--config-file=", "--strict", "--cache-dir", caches / "mypy-wheel", "examples")
     for command in (["check"], ["format", "--check"]):
         run(tools / "ruff", *command, "--cache-dir", caches / "ruff", "src", "tests", "examples")
-    run(python, "-m", "pytest", "--binary", binary, "-o", f"cache_dir={caches / 'pytest'}", *arguments.more)
+    run(python, "-m", "pytest", f"--binary={binary}", "-o", f"cache_dir={caches / 'pytest'}", *arguments.more)
     print(f"python-package: {wheel.name} in {time.monotonic() - began:.0f} s")
 
 
