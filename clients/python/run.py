@@ -4,8 +4,8 @@
 usage: run.py --binary BINARY --environment DIR [-- OPTIONS OF PYTEST]
 
 Below DIR: `tools`, a virtual environment with the packages of requirements.txt, made when they change; `dist`, the
-wheel; `plain`, a new environment with nothing but the wheel and what it depends on. smoke.py runs in `plain`; mypy, ruff
-and pytest in `tools`, with the installed wheel. Requires only Python.
+wheel; `plain`, a new environment with nothing but the wheel and what it depends on. smoke.py runs in `plain`; mypy,
+ruff and pytest in `tools`, with the installed wheel. Requires only Python.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main():
     # As users' own code is checked: with the types of the wheel, and without the settings of this directory.
     run(python, "-m", "mypy", "--config-file=", "--strict", "--cache-dir", caches / "mypy-wheel", "examples")
     for command in (["check"], ["format", "--check"]):
-        run(tools / "ruff", *command, "--cache-dir", caches / "ruff", "src", "tests", "examples")
+        run(tools / "ruff", *command, "--cache-dir", caches / "ruff", ".")
     run(python, "-m", "pytest", f"--binary={binary}", "-o", f"cache_dir={caches / 'pytest'}", *arguments.more)
     print(f"python-package: {wheel.name} in {time.monotonic() - began:.0f} s")
 
