@@ -62,7 +62,7 @@ def test_groups_are_exported(client: Client, query: Query, tmp_path: Path) -> No
 def test_an_export_arrives_in_pieces_and_can_be_left(client: Client, query: Query) -> None:
     chunks = client.data.export(query, "ndjson")
     assert next(chunks).startswith(b"{")
-    chunks.close()  # type: ignore[attr-defined]
+    chunks.close()
     # The connection is free for what follows.
     assert client.organization.get()["name"]
 
@@ -97,6 +97,20 @@ def test_the_asynchronous_client_exports(account: Account, query: Query, tmp_pat
     assert whole.count(b"\n") == ROWS + 1
     assert (tmp_path / "x.csv").read_bytes() == whole
     assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_a_file_that_cannot_be_written_asks_for_nothing(tmp_path: Path) -> None:
+    sent: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200, content=b"timestamp\n")
+
+    with Client("http://x.invalid", key="x", transport=httpx.MockTransport(answer)) as client:
+        with pytest.raises(FileNotFoundError):
+            client.data.export_to(tmp_path / "missing" / "x.csv", {"bucketId": "x"}, "csv")
+        assert sent == []
+        assert client.data.export_to(tmp_path / "x.csv", {"bucketId": "x"}, "csv") == len(b"timestamp\n")
 
 
 class Broken(httpx.SyncByteStream, httpx.AsyncByteStream):

@@ -8,7 +8,7 @@ pages of a list, `streaming` one over what a generator of calls yields, `downloa
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from tidewatch._call import Call, Page
@@ -95,9 +95,9 @@ class download(Generic[P]):  # noqa: N801 - a decorator
         functools.update_wrapper(self, describe)  # type: ignore[arg-type]
 
     @overload
-    def __get__(self, resource: Resource[Sync], owner: object = None) -> Callable[P, Iterator[bytes]]: ...
+    def __get__(self, resource: Resource[Sync], owner: object = None) -> Callable[P, Generator[bytes]]: ...
     @overload
-    def __get__(self, resource: Resource[Async], owner: object = None) -> Callable[P, AsyncIterator[bytes]]: ...
+    def __get__(self, resource: Resource[Async], owner: object = None) -> Callable[P, AsyncGenerator[bytes]]: ...
     @overload
     def __get__(self, resource: None, owner: object = None) -> download[P]: ...
     def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -148,7 +149,7 @@ class SyncTransport:
                     raise
         raise AssertionError("counting ends never")
 
-    def download(self, call: Call[Any]) -> Iterator[bytes]:
+    def download(self, call: Call[Any]) -> Generator[bytes]:
         """The body of an answer as it arrives. The call is sent again only before the first byte."""
         response = self._repeat(call, self._open)
         try:
@@ -174,8 +175,8 @@ class SyncTransport:
 
     def save(self, call: Call[Any], file: Path) -> int:
         """Writes the body of an answer to a file; the number of bytes."""
-        with whole_file(file) as out:
-            return sum(out.write(chunk) for chunk in self.download(call))
+        with whole_file(file) as out, contextlib.closing(self.download(call)) as chunks:
+            return sum(out.write(chunk) for chunk in chunks)
 
     def run(self, procedure: Procedure[T]) -> T:
         """Runs a procedure to its result."""
@@ -240,7 +241,7 @@ class AsyncTransport:
                 await asyncio.sleep(wait)
         raise AssertionError("counting ends never")
 
-    async def download(self, call: Call[Any]) -> AsyncIterator[bytes]:
+    async def download(self, call: Call[Any]) -> AsyncGenerator[bytes]:
         """The body of an answer as it arrives. The call is sent again only before the first byte."""
         response = await self._repeat(call, self._open)
         try:
@@ -269,8 +270,10 @@ class AsyncTransport:
         """Writes the body of an answer to a file; the number of bytes."""
         size = 0
         with whole_file(file) as out:
-            async for chunk in self.download(call):
-                size += out.write(chunk)
+            # A disk that is full ends the export at once.
+            async with contextlib.aclosing(self.download(call)) as chunks:
+                async for chunk in chunks:
+                    size += out.write(chunk)
         return size
 
     async def run(self, procedure: Procedure[T]) -> T:
