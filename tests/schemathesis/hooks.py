@@ -167,10 +167,13 @@ def prepared_member(name, member):
     if name == "groupBy" and "example" in json.dumps(member):
         # Not what a rule says of it.
         return choice(member, ["minute", "15m", "36h", "52w", "quarter", "all"])
+    if name == "top":
+        # Most aggregations are of numbers.
+        return with_field(member, FIELDS[:1])
     if name == "range":
-        return {"type": "string", "enum": ["24h", "52w"]}
+        return choice(member, ["24h", "52w"])
     # Not the words of a board's variable.
-    if name == "values" and "array" in member.get("type", []):
+    if name == "values" and any(part.get("type") == "array" for part in member.get("oneOf", [])):
         return member
     if name == "values" and "minProperties" in member:
         # What a rule says of conditions.
@@ -184,6 +187,16 @@ def prepared_member(name, member):
             "properties": {"level": level, "door": {"type": ["string", "null"]}, "open": {"type": ["boolean", "null"]}},
         }
     return member
+
+
+def with_field(member, fields):
+    """An object, or one of several schemas, whose member `field` is one of these."""
+    if "oneOf" in member:
+        return {**member, "oneOf": [with_field(part, fields) for part in member["oneOf"]]}
+    known = member.get("properties", {})
+    if "field" not in known:
+        return member
+    return {**member, "properties": {**known, "field": choice(known["field"], fields)}}
 
 
 def choice_of_panels(member):

@@ -52,11 +52,15 @@ function Entry({ entry: { at, actor, action, target, changes, address } }: { ent
         <Time at={at} />
       </td>
       <td class="name" data-label="Who">
-        {actor.kind === "key" && <span class="muted">key </span>}
-        {actor.name}
+        <span>
+          {actor.kind === "key" && <span class="muted">key </span>}
+          {actor.name}
+        </span>
       </td>
       <td class="name" data-label="What">
-        <span class="muted">{actionWords(action)}</span> {target.name}
+        <span>
+          <span class="muted">{actionWords(action)}</span> {target.name}
+        </span>
       </td>
       <td data-label="Changes">
         <details class="evidence">
