@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{ParsedCondition, names};
+use super::{ParsedCondition, json_number, names};
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
@@ -147,6 +148,17 @@ pub enum Parameter {
     Text(Box<str>),
 }
 
+impl Parameter {
+    /// The parameter as the client sent it.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Number(value) => json_number(*value),
+            Self::Boolean(value) => Value::from(*value),
+            Self::Text(text) => Value::from(&**text),
+        }
+    }
+}
+
 /// The state of a rule between two `met` verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -206,6 +218,13 @@ impl RuleRuntime {
 }
 
 impl Evaluation {
+    /// The parameters as the client sent them.
+    pub fn parameters_to_json(&self) -> Value {
+        let parameters = self.parameters.iter();
+        let shown = parameters.map(|(name, parameter)| (name.to_string(), parameter.to_json()));
+        Value::Object(shown.collect())
+    }
+
     /// How often the rule becomes due, in nanoseconds.
     pub fn interval_ns(&self) -> i64 {
         nanoseconds(self.interval_seconds)

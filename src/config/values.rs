@@ -145,14 +145,19 @@ pub fn plan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error
     one_of(deserializer, Plan::ALL.map(|plan| (plan.name(), plan)))
 }
 
-/// Origins as in the `Origin` header of browsers.
-pub fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let origins: Vec<String> = value(deserializer, "an array of strings", |value| {
+/// Trimmed texts.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    value(deserializer, "an array of strings", |value| {
         let entries = value.as_array()?.iter();
         entries
             .map(|entry| entry.as_str().map(|text| text.trim().to_owned()))
             .collect()
-    })?;
+    })
+}
+
+/// Origins as in the `Origin` header of browsers.
+pub fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let origins = texts(deserializer)?;
     match origins.iter().find(|origin| !is_origin(origin)) {
         None => Ok(origins),
         Some(wrong) => Err(D::Error::custom(format_args!(
@@ -163,12 +168,6 @@ pub fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
 
 /// Addresses and networks.
 pub fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
-    let entries: Vec<String> = value(deserializer, "an array of strings", |value| {
-        let entries = value.as_array()?.iter();
-        entries
-            .map(|entry| entry.as_str().map(|text| text.trim().to_owned()))
-            .collect()
-    })?;
     let network = |text: &String| {
         let address = text
             .parse()
@@ -179,7 +178,7 @@ pub fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>
             ))
         })
     };
-    entries.iter().map(network).collect()
+    texts(deserializer)?.iter().map(network).collect()
 }
 
 fn is_origin(text: &str) -> bool {

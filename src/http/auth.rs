@@ -65,14 +65,11 @@ pub fn authenticate(
 /// # Errors
 /// 400 for two credentials at once, 401 for one that no shard has issued, 503 if its shard is served by nobody.
 pub async fn locate(arrived: &Arrived, node: &Node) -> Result<Location<ShardService>, ServiceError> {
-    let (request, until) = (&arrived.request, arrived.until);
-    if let Some(shard) = inside::shard_of(request) {
-        return node.locate(shard, until).await;
+    if let Some(location) = arrived.known_location(node).await? {
+        return Ok(location);
     }
-    if let Some(shard) = node.only_shard() {
-        return Ok(Location::Here(shard));
-    }
-    match presented(request)? {
+    let until = arrived.until;
+    match presented(&arrived.request)? {
         Presented::Key(key) => node.locate_key(key, until).await,
         Presented::Token(token) | Presented::Cookie(token) => node.locate_token(token, until).await,
         Presented::Nothing => Err(nothing()),

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::audit::Auditor;
+use super::decision::Decision;
 use super::login_limiter::LoginLimiter;
 use super::passwords::Hasher;
 use super::sessions::{Client, bearer};
@@ -230,6 +232,22 @@ impl Service {
             // A concurrent change came first: the verified password is no longer the current one.
             return Err(wrong());
         }
+        let auditor = self.auditor(caller);
+        self.replace_password(decision, &auditor, (user_id, password), client)
+            .await
+    }
+
+    /// Replaces the password of a user, which ends all sessions of the user, and begins one.
+    ///
+    /// # Errors
+    /// 503 when the log does not accept writes.
+    pub(super) async fn replace_password(
+        &self,
+        decision: Decision,
+        auditor: &Auditor,
+        (user_id, password): (ObjectId, PasswordHash),
+        client: &Client,
+    ) -> Result<SignedIn, ServiceError> {
         let session = self.new_session(client)?;
         let token_session = Session::of(&session);
         let changed = Command::PasswordChanged {
@@ -237,7 +255,7 @@ impl Service {
             password,
             session: Some(session),
         };
-        let _settled = decision.commit(self.auditor(caller).audited(changed)).await?;
+        let _settled = decision.commit(auditor.audited(changed)).await?;
         self.token_for(user_id, token_session)
     }
 

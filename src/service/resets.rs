@@ -8,7 +8,6 @@ use super::keys::hash_of;
 use super::secret_text::{secret_text, shard_named_in};
 use super::sessions::Client;
 use super::shard_name::ShardName;
-use super::tokens::Session;
 use super::{Caller, Service};
 use crate::catalog::{Command, KeyHash, PasswordReset, User};
 use crate::clock::HOUR_NS;
@@ -67,18 +66,13 @@ impl Service {
         let password = self.hash_password(new).await?;
         let decision = self.decisions.begin(user_id).await;
         let user = self.user_of_reset(&hash)?;
-        let session = self.new_session(client)?;
-        let token_session = Session::of(&session);
-        let changed = Command::PasswordChanged {
-            user_id,
-            password,
-            session: Some(session),
-        };
         let auditor = self.auditor_of_user(user.organization_id, (user_id, &user.name), client.address);
-        let _settled = decision.commit(auditor.audited(changed)).await?;
+        let signed_in = self
+            .replace_password(decision, &auditor, (user_id, password), client)
+            .await?;
         // Whoever has tried too often before may log in with the new password at once.
         self.resources.logins.succeeded(&user.email);
-        self.token_for(user_id, token_session)
+        Ok(signed_in)
     }
 
     fn user_of_reset(&self, hash: &KeyHash) -> Result<Arc<User>, ServiceError> {

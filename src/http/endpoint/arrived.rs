@@ -8,8 +8,9 @@ use actix_web::{FromRequest, HttpRequest};
 use serde_json::Value;
 
 use crate::error::ServiceError;
-use crate::http::body;
 use crate::http::server::middleware::Shared;
+use crate::http::{body, inside};
+use crate::service::{Location, Node, ShardService};
 
 /// Time left for the answer when a request stops waiting for an owner.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -45,6 +46,18 @@ impl Arrived {
             payload: payload.map_err(|error| ServiceError::internal(error.to_string()))?,
             until,
         })
+    }
+
+    /// Where it is served, if that is known without a look at its credential: another node has passed it on, or there is
+    /// only one shard.
+    ///
+    /// # Errors
+    /// 503 if nobody serves the shard.
+    pub async fn known_location(&self, node: &Node) -> Result<Option<Location<ShardService>>, ServiceError> {
+        match inside::shard_of(&self.request) {
+            Some(shard) => node.locate(shard, self.until).await.map(Some),
+            None => Ok(node.only_shard().map(Location::Here)),
+        }
     }
 
     /// A member of the body, if that is a JSON object with such a text, and the request as it was.

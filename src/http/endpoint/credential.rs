@@ -172,11 +172,8 @@ impl Credential for LinkHolder {
         arrived: Arrived,
         node: &Data<Node>,
     ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
-        if let Some(shard) = inside::shard_of(&arrived.request) {
-            return Ok((node.locate(shard, arrived.until).await?, arrived));
-        }
-        if let Some(shard) = node.only_shard() {
-            return Ok((Location::Here(shard), arrived));
+        if let Some(location) = arrived.known_location(node).await? {
+            return Ok((location, arrived));
         }
         let (token, arrived) = arrived.member("token", BODY_BYTES_MAX).await?;
         let location = node.locate_link(token.as_deref(), arrived.until).await?;
@@ -205,11 +202,12 @@ impl Credential for Link {
         arrived: Arrived,
         node: &Data<Node>,
     ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
-        let (request, until) = (&arrived.request, arrived.until);
-        let location = match (inside::shard_of(request), node.only_shard()) {
-            (Some(shard), _) => node.locate(shard, until).await?,
-            (None, Some(shard)) => Location::Here(shard),
-            (None, None) => node.locate_share(token_of(request), until).await?,
+        let location = match arrived.known_location(node).await? {
+            Some(location) => location,
+            None => {
+                node.locate_share(token_of(&arrived.request), arrived.until)
+                    .await?
+            }
         };
         Ok((location, arrived))
     }
@@ -228,11 +226,8 @@ async fn locate_email(
     arrived: Arrived,
     node: &Data<Node>,
 ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
-    if let Some(shard) = inside::shard_of(&arrived.request) {
-        return Ok((node.locate(shard, arrived.until).await?, arrived));
-    }
-    if let Some(shard) = node.only_shard() {
-        return Ok((Location::Here(shard), arrived));
+    if let Some(location) = arrived.known_location(node).await? {
+        return Ok((location, arrived));
     }
     let (email, arrived) = arrived.member("email", BODY_BYTES_MAX).await?;
     let email = email.and_then(|text| shape::email(&text).ok());

@@ -1,6 +1,6 @@
 //! Alert rules as JSON.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::evaluation_body::Parameters;
 use super::query_members::FillValue;
@@ -102,7 +102,7 @@ view! {
         inputs: Vec<InputView<'a>> = evaluation.inputs.iter().map(InputView::of).collect(),
         /// Parameters passed to the evaluator.
         #[schema(value_type = Parameters)]
-        parameters: Value = parameters(evaluation),
+        parameters: Value = evaluation.parameters_to_json(),
         /// Time after `not_met` until the rule is armed again, in seconds.
         #[schema(value_type = f64)]
         dwell_seconds: Value = json_number(evaluation.dwell_seconds),
@@ -129,7 +129,7 @@ view! {
         window_seconds?: Value = input.window_seconds.map(json_number),
         /// What stands in steps without values.
         #[schema(value_type = Option<FillValue>)]
-        fill?: Value = input.fill.as_ref().map(shown),
+        fill?: Value = input.fill.as_ref().map(Parameter::to_json),
         /// Time zone of the steps.
         timezone?: &'a str = input.timezone.as_deref(),
     }
@@ -153,22 +153,6 @@ view! {
         value: Value = condition.value.to_json(),
         /// True when the condition compares a change in percent.
         percent?: bool = condition.percent.then_some(true),
-    }
-}
-
-/// The parameters as the client sent them.
-pub fn parameters(evaluation: &Evaluation) -> Value {
-    let parameters = evaluation.parameters.iter();
-    let shown = parameters.map(|(name, parameter)| (String::from(&**name), shown(parameter)));
-    Value::Object(shown.collect())
-}
-
-/// A parameter as the client sent it.
-pub fn shown(parameter: &Parameter) -> Value {
-    match parameter {
-        Parameter::Number(value) => json_number(*value),
-        Parameter::Boolean(value) => json!(value),
-        Parameter::Text(text) => json!(text),
     }
 }
 

@@ -3,11 +3,10 @@
 use actix_web::http::StatusCode;
 use serde_json::Value;
 
-use super::alert_views;
 use super::evaluation_body::Parameters;
 use super::query_body::QueryBody;
 use super::views::view;
-use crate::catalog::{Evaluation, Input, Outcome, RuleState};
+use crate::catalog::{Evaluation, Input, Outcome, Parameter, RuleState};
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::docs::VerdictConflictDoc;
 use crate::http::endpoint::{Answer, Call, DueParams, Endpoint, Evaluator, Exact, Reply, get, post};
@@ -43,7 +42,7 @@ view! {
         kind: Option<&'a str> = evaluation.kind.as_deref(),
         /// Parameters passed to the evaluator.
         #[schema(value_type = Parameters)]
-        parameters: Value = alert_views::parameters(evaluation),
+        parameters: Value = evaluation.parameters_to_json(),
         /// Series to read.
         inputs: Vec<DueInputView<'a>> = due_inputs(rule.bucket_id, evaluation, &due.queries),
         /// Since when the rule is due.
@@ -94,7 +93,7 @@ view! {
         filters: DueFiltersView<'a> = DueFiltersView::of(&input.field, query),
         aggregation?: &'a str = grouping.map(|(aggregation, _)| &**aggregation),
         group_by?: &'a str = grouping.map(|(_, unit)| &**unit),
-        fill?: Value = input.fill.as_ref().map(alert_views::shown),
+        fill?: Value = input.fill.as_ref().map(Parameter::to_json),
         timezone?: &'a str = input.timezone.as_deref(),
         downsampling?: bool = grouping.is_none().then_some(false),
         limit: u64 = QUERY_LIMIT_MAX,

@@ -134,19 +134,15 @@ fn evaluation_block(evaluation: &Evaluation) -> Value {
         interval_seconds,
         window_seconds,
         inputs,
-        parameters,
+        parameters: _,
         dwell_seconds,
     } = evaluation;
-    let parameters = parameters.iter();
-    let parameters: Shown = parameters
-        .map(|(name, value)| (name.to_string(), parameter(value)))
-        .collect();
     json!({
         "kind": kind,
         "intervalSeconds": json_number(*interval_seconds),
         "windowSeconds": json_number(*window_seconds),
         "inputs": inputs.iter().map(input).collect::<Vec<_>>(),
-        "parameters": parameters,
+        "parameters": evaluation.parameters_to_json(),
         "dwellSeconds": json_number(*dwell_seconds),
     })
 }
@@ -168,17 +164,9 @@ fn input(input: &Input) -> Value {
         "aggregation": grouping.as_ref().map(|(aggregation, _)| aggregation),
         "groupBy": grouping.as_ref().map(|(_, unit)| unit),
         "windowSeconds": window_seconds.map(json_number),
-        "fill": fill.as_ref().map(parameter),
+        "fill": fill.as_ref().map(Parameter::to_json),
         "timezone": timezone,
     })
-}
-
-fn parameter(parameter: &Parameter) -> Value {
-    match parameter {
-        Parameter::Number(value) => json_number(*value),
-        Parameter::Boolean(value) => json!(value),
-        Parameter::Text(text) => json!(text),
-    }
 }
 
 /// A webhook without its secrets.
