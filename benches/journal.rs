@@ -134,7 +134,7 @@ fn record(first: usize, points: usize) -> IngestRecord {
         }
         rows.commit(1_767_225_600 * SECOND_NS + index as i64 * SECOND_NS);
     }
-    let mut record = IngestRecord::new(BUCKET, 0, points as u32, None, |out| rows.encode(out));
+    let mut record = IngestRecord::new(BUCKET, 0, points as u32, None, &[], |out| rows.encode(out));
     record.number(first as u64 + 1, b"000000000000000000000000");
     record
 }

@@ -36,6 +36,8 @@ fn source() -> Arc<Source> {
         schema_mode: SchemaMode::Strict,
         downsampling: true,
         status: SourceStatus::Active,
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
         created_at_ns: 0,
@@ -76,6 +78,7 @@ fn parse(criterion: &mut Criterion) {
         (id == source.id).then(|| SourceView {
             source: source.clone(),
             oldest_ns: 0,
+            series: None,
         })
     };
     group.bench_function("columns", |bencher| {

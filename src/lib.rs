@@ -44,6 +44,7 @@ pub mod query_pool;
 pub mod random;
 pub mod remote;
 pub mod sealed_file;
+pub mod series;
 pub mod service;
 pub mod startup;
 pub mod timestamp;

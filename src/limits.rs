@@ -7,6 +7,16 @@ pub const BATCH_BODY_BYTES_MAX: usize = 10_485_760;
 /// Body of every other route.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 pub const BATCH_ENTRIES_MAX: usize = 1_000;
+/// Length of the text of a dimension's value, in bytes; a longer string is no dimension.
+pub const DIMENSION_VALUE_BYTES_MAX: usize = 1_024;
+/// Number of dimensions that a source may name.
+pub const DIMENSIONS_MAX: usize = 32;
+/// Dimensions that a query has conditions for.
+pub const DIMENSION_FILTERS_MAX: usize = 64;
+/// Dimensions by which a query groups.
+pub const GROUP_DIMENSIONS_MAX: usize = 8;
+/// Length of a dimension's name in a list, in characters.
+pub const DIMENSION_NAME_CHARS_MAX: usize = 128;
 /// Metadata of one point, as sent.
 pub const METADATA_BYTES_MAX: usize = 16_384;
 /// Age of a batch entry.

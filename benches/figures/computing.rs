@@ -58,6 +58,8 @@ fn source() -> Arc<Source> {
         schema_mode: SchemaMode::Strict,
         downsampling: true,
         status: SourceStatus::Active,
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
         created_at_ns: 0,
@@ -78,6 +80,7 @@ fn lookup(source: &Arc<Source>) -> impl FnMut(ObjectId) -> Option<SourceView> {
         (id == source.id).then(|| SourceView {
             source: Arc::clone(source),
             oldest_ns: 0,
+            series: None,
         })
     }
 }
@@ -133,6 +136,7 @@ fn allocations() -> Outcome<Vec<Measured>> {
                 NOW_NS,
                 rows.rows(),
                 None,
+                &[],
                 |out| rows.encode(out),
             )));
         });
@@ -140,7 +144,8 @@ fn allocations() -> Outcome<Vec<Measured>> {
         rows.encode(&mut encoded);
         let mut applied = Ok(0);
         let first_sequence = (index * BATCH) as u64 + 1;
-        let application = allocation_counter::measure(|| applied = store.apply(&encoded, first_sequence));
+        let application =
+            allocation_counter::measure(|| applied = store.apply(&encoded, first_sequence, &[]));
         applied.map_err(|error| format!("{error:?}"))?;
         // The first half fills the reused buffers.
         if index >= REQUESTS {

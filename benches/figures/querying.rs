@@ -98,7 +98,7 @@ fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
         }
         encoded.clear();
         rows.encode(&mut encoded);
-        let applied = store.apply(&encoded, (request * BATCH) as u64 + 1);
+        let applied = store.apply(&encoded, (request * BATCH) as u64 + 1, &[]);
         applied.map_err(|error| format!("{error:?}"))?;
     }
     let checkpoint = store.begin_checkpoint().ok_or("nothing to seal")?;
@@ -112,7 +112,7 @@ fn opened(segment: SharedBytes) -> Outcome<[SeriesSnapshot; 1]> {
     let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
     let mut opened = Store::new();
     opened.add_segment(part.ok_or("a segment without blocks")?);
-    Ok([opened.view().source(SOURCE).ok_or("a segment without points")?])
+    Ok([opened.view().series(SOURCE).ok_or("a segment without points")?])
 }
 
 fn run_query(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
@@ -258,7 +258,7 @@ fn wide(sources: u32) -> Outcome<Store> {
         rows.commit(FIRST_NS + i64::from(source));
     }
     rows.encode(&mut encoded);
-    let applied = store.apply(&encoded, 1);
+    let applied = store.apply(&encoded, 1, &[]);
     applied.map_err(|error| format!("{error:?}"))?;
     Ok(store)
 }

@@ -64,7 +64,7 @@ fn filled(points: usize) -> Store {
         series.write(count, &mut rows);
         let mut encoded = Vec::new();
         rows.encode(&mut encoded);
-        store.apply(&encoded, done as u64 + 1).unwrap();
+        store.apply(&encoded, done as u64 + 1, &[]).unwrap();
         done += count;
     }
     store
@@ -84,7 +84,7 @@ fn part(segment: &Arc<Vec<u8>>) -> SegmentPart {
 fn opened(segment: &Arc<Vec<u8>>) -> [SeriesSnapshot; 1] {
     let mut store = Store::new();
     store.add_segment(part(segment));
-    [store.view().source(SOURCE).unwrap()]
+    [store.view().series(SOURCE).unwrap()]
 }
 
 fn append(criterion: &mut Criterion) {
@@ -104,7 +104,7 @@ fn append(criterion: &mut Criterion) {
     group.bench_function("log bytes into the store", |bencher| {
         bencher.iter_batched_ref(
             Store::new,
-            |store| store.apply(&encoded, 1).unwrap(),
+            |store| store.apply(&encoded, 1, &[]).unwrap(),
             BatchSize::SmallInput,
         );
     });
@@ -134,7 +134,7 @@ fn append_wide(criterion: &mut Criterion) {
         for batch in 0..BEFORE {
             let encoded = wide_batch(SOURCES, batch * SECOND_NS);
             store
-                .apply(&encoded, 1 + batch as u64 * u64::from(SOURCES))
+                .apply(&encoded, 1 + batch as u64 * u64::from(SOURCES), &[])
                 .unwrap();
         }
         store
@@ -146,7 +146,7 @@ fn append_wide(criterion: &mut Criterion) {
     group.bench_function("nobody reads", |bencher| {
         bencher.iter_batched_ref(
             store,
-            |store| store.apply(&encoded, 1 << 20).unwrap(),
+            |store| store.apply(&encoded, 1 << 20, &[]).unwrap(),
             BatchSize::PerIteration,
         );
     });
@@ -155,10 +155,10 @@ fn append_wide(criterion: &mut Criterion) {
             || {
                 let store = store();
                 let view = store.view();
-                let held: Vec<_> = (0..SOURCES).map(|source| view.source(source)).collect();
+                let held: Vec<_> = (0..SOURCES).map(|source| view.series(source)).collect();
                 (store, held)
             },
-            |(store, _)| store.apply(&encoded, 1 << 20).unwrap(),
+            |(store, _)| store.apply(&encoded, 1 << 20, &[]).unwrap(),
             BatchSize::PerIteration,
         );
     });
@@ -168,7 +168,7 @@ fn append_wide(criterion: &mut Criterion) {
 /// A batch of a row for each of so many sources, saved.
 fn wide_store(sources: u32) -> Store {
     let mut store = Store::new();
-    store.apply(&wide_batch(sources, 0), 1).unwrap();
+    store.apply(&wide_batch(sources, 0), 1, &[]).unwrap();
     let checkpoint = store.begin_checkpoint().unwrap();
     let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment));
     let mut opened = Store::new();
@@ -198,7 +198,7 @@ fn breadth(criterion: &mut Criterion) {
         group.bench_function(format!("all of {sources}"), |bencher| {
             bencher.iter(|| {
                 (0..sources)
-                    .filter_map(|source| view.source(source))
+                    .filter_map(|source| view.series(source))
                     .collect::<Vec<_>>()
             });
         });

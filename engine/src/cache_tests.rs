@@ -33,7 +33,9 @@ fn segments() -> Vec<SharedBytes> {
         }
         let mut rows = Vec::new();
         writer.encode(&mut rows);
-        store.apply(&rows, 1 + (block * ROWS_PER_BLOCK) as u64).unwrap();
+        store
+            .apply(&rows, 1 + (block * ROWS_PER_BLOCK) as u64, &[])
+            .unwrap();
         checkpoint(&mut store, 1 + block as u64)
     };
     (0..BLOCKS).map(segment).collect()
@@ -41,7 +43,7 @@ fn segments() -> Vec<SharedBytes> {
 
 /// Answers to queries over a range, as text.
 fn run_queries(store: &Store, range_ns: (i64, i64)) -> String {
-    let snapshot = [store.view().source(0).unwrap()];
+    let snapshot = [store.view().series(0).unwrap()];
     let series = &snapshot[0];
     let stop = || false;
     let mut text = String::new();
@@ -162,7 +164,7 @@ fn a_source_with_a_block_in_ten_segments_takes_less_than_a_kibibyte() {
         }
         let mut rows = Vec::new();
         writer.encode(&mut rows);
-        store.apply(&rows, id as u64 * u64::from(SOURCES)).unwrap();
+        store.apply(&rows, id as u64 * u64::from(SOURCES), &[]).unwrap();
         segments.push(checkpoint(&mut store, id as u64));
     }
     let bytes_a_source = |store: &Store| {

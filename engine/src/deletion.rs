@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_gone, is_young};
+use crate::members::SeriesRef;
 use crate::merge::{Merge, MergeError};
 use crate::query::{Budget, Matching, MetadataFilter, Run, ValueFilter, check_stop, matching};
 use crate::segment::{DeadRanges, SegmentWriter};
@@ -28,16 +29,19 @@ pub trait PointFilter: Send + Sync {
     /// First and last timestamp, both inclusive.
     fn range_ns(&self) -> (i64, i64);
 
-    /// Ordinals of the sources; `None` for all.
-    fn sources(&self) -> Option<Vec<u32>>;
+    /// Ordinals of the series in this view; `None` for all.
+    ///
+    /// # Errors
+    /// They cannot be looked up.
+    fn series(&self, view: &View) -> Result<Option<Vec<u32>>, MergeError>;
 
-    /// Calls `read` once with the filters of a source's rows, or never if none of its rows is selected.
-    fn of_source(&self, source: u32, read: &mut dyn FnMut(&RowFilters<'_>));
+    /// Calls `read` once with the filters of a series' rows, or never if none of its rows is selected.
+    fn of_series(&self, series: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>));
 }
 
-/// The blocks that may have selected rows, by source.
+/// The blocks that may have selected rows, by series.
 pub struct Deletion {
-    sources: Vec<(u32, Vec<BlockEntry>)>,
+    series: Vec<(SeriesRef, Vec<BlockEntry>)>,
     cache: Cache,
 }
 
@@ -53,25 +57,29 @@ pub struct Deleted {
 
 impl Deletion {
     /// Collects the blocks. Points that are in no segment are not selected: a checkpoint comes first.
-    pub fn of(view: &View, filter: &dyn PointFilter) -> Self {
+    ///
+    /// # Errors
+    /// Those of the filter.
+    pub fn of(view: &View, filter: &dyn PointFilter) -> Result<Self, MergeError> {
         let range_ns = filter.range_ns();
         let filed = |series: SeriesSnapshot| {
             let is_filed = |entry: &&BlockEntry| entry.segment().is_some() && entry.overlaps(range_ns);
             let blocks: Vec<BlockEntry> = series.blocks().iter().filter(is_filed).cloned().collect();
-            (!blocks.is_empty()).then_some((series.source, blocks))
+            let SeriesSnapshot { ordinal, source, .. } = series;
+            (!blocks.is_empty()).then_some((SeriesRef { ordinal, source }, blocks))
         };
-        let mut sources: Vec<_> = match filter.sources() {
+        let mut series: Vec<_> = match filter.series(view)? {
             None => view.reaching(range_ns).filter_map(filed).collect(),
             Some(named) => {
-                let series = named.into_iter().filter_map(|source| view.source(source));
-                series.filter_map(filed).collect()
+                let named = named.into_iter().filter_map(|ordinal| view.series(ordinal));
+                named.filter_map(filed).collect()
             }
         };
-        sources.sort_unstable_by_key(|(source, _)| *source);
-        Deletion {
-            sources,
+        series.sort_unstable_by_key(|(series, _)| series.ordinal);
+        Ok(Deletion {
+            series,
             cache: view.cache().clone(),
-        }
+        })
     }
 
     /// Writes the rest of partly deleted blocks to the bucket that the segment has begun. `expired` rows are not counted.
@@ -92,21 +100,22 @@ impl Deletion {
             merge: Merge { sources: Vec::new() },
         };
         let range_ns = filter.range_ns();
-        for (source, blocks) in self.sources {
+        for (series, blocks) in self.series {
+            let ordinal = series.ordinal;
             let mut written = Ok::<Vec<BlockEntry>, MergeError>(Vec::new());
-            filter.of_source(source, &mut |filters| {
+            filter.of_series(series, &mut |filters| {
                 let replaced = blocks.iter().map(|entry| {
                     check_stop(stop)?;
                     let (run, budget) = (Run::Block(entry), Budget::unlimited());
                     let selected = matching(run, range_ns, filters, &self.cache, stop, &budget)?;
-                    let is_replaced = deleted.delete(source, entry, selected, expired, segment)?;
+                    let is_replaced = deleted.delete(ordinal, entry, selected, expired, segment)?;
                     Ok(is_replaced.then(|| entry.clone()))
                 });
                 written = replaced.filter_map(Result::transpose).collect();
             });
             let replaced = written?;
             if !replaced.is_empty() {
-                deleted.merge.sources.push((source, replaced));
+                deleted.merge.sources.push((ordinal, replaced));
             }
         }
         Ok(deleted)
@@ -190,11 +199,11 @@ mod tests {
             self.range_ns
         }
 
-        fn sources(&self) -> Option<Vec<u32>> {
-            self.source.map(|source| vec![source])
+        fn series(&self, _: &View) -> Result<Option<Vec<u32>>, MergeError> {
+            Ok(self.source.map(|source| vec![source]))
         }
 
-        fn of_source(&self, _: u32, read: &mut dyn FnMut(&RowFilters<'_>)) {
+        fn of_series(&self, _: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>)) {
             let divisor = self.divisor.unwrap_or(1);
             let passes =
                 |value: Scalar<'_>| matches!(value, Scalar::Number(number) if number as i64 % divisor == 0);
@@ -227,7 +236,7 @@ mod tests {
             let mut encoded = Vec::new();
             rows.encode(&mut encoded);
             let first_sequence = segment * ROWS * i64::from(SOURCES);
-            store.apply(&encoded, first_sequence as u64).unwrap();
+            store.apply(&encoded, first_sequence as u64, &[]).unwrap();
             files.insert(segment as u64, checkpoint(&mut store, segment as u64));
         }
         (store, files)
@@ -254,7 +263,7 @@ mod tests {
     }
 
     fn delete(store: &mut Store, id: u64, chosen: &Chosen) -> (u64, BTreeMap<u64, DeadRanges>, SharedBytes) {
-        let deletion = Deletion::of(&store.view(), chosen);
+        let deletion = Deletion::of(&store.view(), chosen).unwrap();
         let mut deleted = None;
         let bytes = SegmentWriter::of_bucket(BUCKET, |segment| {
             deleted = Some(deletion.write(chosen, &[], segment, &|| false)?);
@@ -342,7 +351,7 @@ mod tests {
         let mut written = Vec::new();
         let mut segment = SegmentWriter::new(&mut written).unwrap();
         segment.begin_bucket(BUCKET);
-        let deletion = Deletion::of(&store.view(), &chosen);
+        let deletion = Deletion::of(&store.view(), &chosen).unwrap();
         let deleted = deletion
             .write(&chosen, &[expired], &mut segment, &|| false)
             .unwrap();

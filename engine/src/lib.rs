@@ -30,6 +30,7 @@ mod error;
 mod expired;
 mod left;
 mod local_step;
+mod members;
 mod merge;
 mod pages;
 mod rollup;
@@ -55,13 +56,14 @@ pub use deletion::{Deleted, Deletion, PointFilter, RowFilters};
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use local_step::{Earlier, LocalStep};
+pub use members::{SERIES_ORDINALS_FROM, SeriesRef};
 pub use merge::{Merge, MergeError};
 pub use segment::{
     DeadRanges, FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
     footer_start, salvage,
 };
 pub use series::{Seal, Sealed, SeriesStats};
-pub use snapshot::{SeriesSnapshot, View};
+pub use snapshot::{SeriesSnapshot, SourceStats, View};
 pub use step::{Length, Step};
 pub use store::Store;
 pub use zone::Zone;

@@ -23,7 +23,7 @@ fn apply_texts(store: &mut Store, source: u32, first: u64, rows: u64) {
     }
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
-    store.apply(&bytes, first).unwrap();
+    store.apply(&bytes, first, &[]).unwrap();
 }
 
 fn seal(store: &mut Store) {
@@ -34,7 +34,7 @@ fn seal(store: &mut Store) {
 
 /// Metadata of all rows, in order.
 fn metadata(store: &Store) -> Vec<String> {
-    let snapshot = [store.view().source(0).unwrap()];
+    let snapshot = [store.view().series(0).unwrap()];
     let selection = Selection::new(&snapshot[0], None);
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
@@ -125,7 +125,7 @@ fn repeated_texts_do_not_count_towards_a_full_block() {
     }
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
-    store.apply(&bytes, 1).unwrap();
+    store.apply(&bytes, 1, &[]).unwrap();
     let (_, bytes) = store.unsaved();
     assert!(bytes < 1 << 20, "{bytes}");
     let blocks = part(1, &checkpoint(&mut store, 1)).verify().unwrap();
@@ -159,7 +159,7 @@ fn the_count_equals_the_memory_held() {
                 }
                 let mut bytes = Vec::new();
                 writer.encode(&mut bytes);
-                store.apply(&bytes, sequence).unwrap();
+                store.apply(&bytes, sequence, &[]).unwrap();
                 sequence += rows;
                 seals.extend(store.take_seals());
             }

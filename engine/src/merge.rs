@@ -192,7 +192,7 @@ mod tests {
         }
         let mut encoded = Vec::new();
         rows.encode(&mut encoded);
-        store.apply(&encoded, first_sequence as u64).unwrap();
+        store.apply(&encoded, first_sequence as u64, &[]).unwrap();
     }
 
     /// Merges four segments of one block each, where every block begins `step` rows after the previous one; returns the

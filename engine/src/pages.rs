@@ -41,6 +41,15 @@ struct Members<T> {
     totals: SeriesStats,
 }
 
+/// What was dropped because it has expired.
+#[derive(Default)]
+pub(crate) struct Expired {
+    /// The segments that contain it, with numbers of rows.
+    pub(crate) rows: Vec<(u64, u32)>,
+    /// The series that have nothing left.
+    pub(crate) emptied: Vec<u32>,
+}
+
 /// Something that has points and bounds.
 trait Counted {
     fn totals(&self) -> SeriesStats;
@@ -193,6 +202,14 @@ impl Pages {
         removed
     }
 
+    /// The greatest ordinal.
+    pub(crate) fn greatest(&self) -> Option<u32> {
+        let group = self.groups.last()?;
+        let (page, members) = group.pages.iter().last()?;
+        let (place, _) = members.iter().last()?;
+        Some(source_of(group.number, page, place))
+    }
+
     /// All series, ascending by source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Series)> {
         self.within((i64::MIN, i64::MAX), false)
@@ -257,10 +274,9 @@ impl Pages {
         totals
     }
 
-    /// Drops all blocks that end before the cutoff; returns the segments that contain them, with their row counts.
-    /// Pages without such blocks are neither copied nor visited.
-    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
-        let mut expired = Vec::new();
+    /// Drops all blocks that end before the cutoff. Pages without such blocks are neither copied nor visited.
+    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Expired {
+        let mut expired = Expired::default();
         let is_old = |totals: SeriesStats| totals.bounds_ns.is_some_and(|(first, _)| first < cutoff_ns);
         let page_has =
             |page: &Page| is_old(page.totals) && page.members.iter().any(|it| it.has_expired(cutoff_ns));
@@ -271,15 +287,20 @@ impl Pages {
                 continue;
             }
             let groups = Arc::make_mut(&mut self.groups);
-            let pages = &mut Arc::make_mut(&mut groups[index]).pages;
-            for page in pages.members.iter_mut().filter(|page| page_has(page)) {
+            let group = Arc::make_mut(&mut groups[index]);
+            let numbers: Vec<u32> = group.pages.iter().map(|(number, _)| number).collect();
+            let pages = numbers.into_iter().zip(&mut group.pages.members);
+            for (number, page) in pages.filter(|(_, page)| page_has(page)) {
                 let page = Arc::make_mut(page);
                 for series in &mut page.members {
-                    expired.extend(series.expire(cutoff_ns));
+                    expired.rows.extend(series.expire(cutoff_ns));
                 }
                 page.recount();
+                let empty = page.iter().filter(|(_, series)| series.is_empty());
+                let empty = empty.map(|(place, _)| source_of(group.number, number, place));
+                expired.emptied.extend(empty);
             }
-            pages.recount();
+            group.pages.recount();
         }
         expired
     }

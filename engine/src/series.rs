@@ -1,4 +1,4 @@
-//! One data source: a head that accepts rows, and sealed blocks.
+//! One series: a head that accepts rows, and sealed blocks.
 //!
 //! The head is a list of small chunks. A full chunk never changes; the last one is copied if a reader still shares it
 //! (`Arc::make_mut`). That costs at most [`CHUNK_ROWS_MAX`] rows once per reader; in return, readers need no lock and
@@ -22,7 +22,7 @@ const CHUNK_TEXT_BYTES: usize = BLOCK_TEXT_BYTES / CHUNKS_PER_BLOCK;
 /// A list of blocks keeps spare capacity of one in this many entries.
 const SPARE_ENTRIES_PART: usize = 16;
 
-/// Number of points, and first and last timestamp, of a source.
+/// Number of points, and first and last timestamp, of a series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeriesStats {
     /// Number of points.
@@ -50,7 +50,8 @@ impl SeriesStats {
         }
     }
 
-    pub(crate) fn join(&mut self, other: SeriesStats) {
+    /// Adds those of other points.
+    pub fn join(&mut self, other: SeriesStats) {
         if let Some((first_ns, last_ns)) = other.bounds_ns {
             self.add(other.points, first_ns, last_ns);
         }
@@ -73,6 +74,8 @@ impl SeriesStats {
 /// and blocks.
 #[derive(Clone, Default)]
 pub(crate) struct Series {
+    /// The data source that it belongs to.
+    pub(crate) source: u32,
     /// `None` if all rows are in blocks.
     head: Option<Arc<Head>>,
     /// Sorted by first timestamp.
@@ -309,9 +312,18 @@ impl Series {
         self.stats
     }
 
+    pub(crate) fn newest_ns(&self) -> Option<i64> {
+        self.newest_ns
+    }
+
     /// The head's chunks, which a reader may share. The last late chunk may be unsorted.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
         self.head.iter().flat_map(|head| head.chunks())
+    }
+
+    /// Whether it has no rows at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_none() && self.blocks.is_empty()
     }
 
     pub(crate) fn has_head(&self) -> bool {

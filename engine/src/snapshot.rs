@@ -1,6 +1,8 @@
-//! Snapshots for readers: a bucket, or some of its sources, at one moment, shared with the store and immutable.
+//! Snapshots for readers: a bucket, or some of its series, at one moment, shared with the store and immutable.
 
 use std::sync::{Arc, OnceLock};
+
+use roaring::RoaringBitmap;
 
 use crate::EngineError;
 use crate::cache::Cache;
@@ -8,8 +10,18 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
 use crate::left::rows_left;
+use crate::members::Members;
 use crate::pages::Pages;
 use crate::series::{Series, SeriesStats, sorted};
+
+/// Number of the series of a source that have points, and their points together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceStats {
+    /// Number of series with points.
+    pub series: u64,
+    /// Their points.
+    pub points: SeriesStats,
+}
 
 /// All time.
 const ALWAYS_NS: (i64, i64) = (i64::MIN, i64::MAX);
@@ -22,12 +34,15 @@ const ALWAYS_NS: (i64, i64) = (i64::MIN, i64::MAX);
 #[derive(Clone)]
 pub struct View {
     pages: Pages,
+    members: Members,
     expired: Arc<[ExpiredRows]>,
     cache: Cache,
 }
 
-/// One source at one moment.
+/// One series at one moment.
 pub struct SeriesSnapshot {
+    /// The series' ordinal; that of the source if the source is not split by dimensions.
+    pub ordinal: u32,
     /// The source's ordinal.
     pub source: u32,
     series: Series,
@@ -49,9 +64,10 @@ pub(crate) struct Live {
 }
 
 impl View {
-    pub(crate) fn of(pages: &Pages, cache: &Cache) -> Self {
+    pub(crate) fn of(pages: &Pages, members: &Members, cache: &Cache) -> Self {
         View {
             pages: pages.clone(),
+            members: members.clone(),
             expired: Arc::default(),
             cache: cache.clone(),
         }
@@ -71,16 +87,110 @@ impl View {
         &self.cache
     }
 
-    /// A source; `None` if it never had a point.
-    pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
-        Some(self.of_series(source, self.pages.get(source)?))
+    /// A series by its ordinal; `None` if it never had a point.
+    pub fn series(&self, ordinal: u32) -> Option<SeriesSnapshot> {
+        Some(self.of_series(ordinal, self.pages.get(ordinal)?))
     }
 
-    /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. The cost grows
-    /// with the result: pages without such sources are skipped.
+    /// The ordinals of the series of a source that is split by dimensions.
+    pub fn members(&self, source: u32) -> Option<&Arc<RoaringBitmap>> {
+        self.members.of(source)
+    }
+
+    /// The series of a source, ascending by ordinal. The cost grows with their number.
+    pub fn source(&self, source: u32) -> impl Iterator<Item = SeriesSnapshot> {
+        let members = self
+            .members
+            .of(source)
+            .into_iter()
+            .flat_map(|members| members.iter());
+        let ordinals = std::iter::once(source).chain(members);
+        ordinals.filter_map(|ordinal| self.series(ordinal))
+    }
+
+    /// Number and bounds of a source's points, without those before the cutoff.
+    ///
+    /// # Errors
+    /// As for [`SeriesSnapshot::stats_within`].
+    pub fn source_stats(
+        &self,
+        source: u32,
+        cutoff_ns: i64,
+        stop: &dyn Fn() -> bool,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<SourceStats, EngineError> {
+        let mut stats = SourceStats::default();
+        for series in self.source(source) {
+            let counted = series.stats_within((cutoff_ns, i64::MAX), stop, pass_over)?;
+            stats.series += u64::from(counted.points > 0);
+            stats.points.join(counted);
+        }
+        Ok(stats)
+    }
+
+    /// The series of a source that is split by dimensions, without those whose points have all expired. If no point of
+    /// the bucket has expired, this costs nothing; otherwise it grows with the number of series.
+    ///
+    /// # Errors
+    /// As for [`SeriesSnapshot::stats_within`].
+    pub fn visible(
+        &self,
+        source: u32,
+        cutoff_ns: i64,
+        stop: &dyn Fn() -> bool,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<Arc<RoaringBitmap>, EngineError> {
+        let Some(members) = self.members.of(source) else {
+            return Ok(Arc::default());
+        };
+        if !self.has_expired(cutoff_ns) {
+            return Ok(Arc::clone(members));
+        }
+        let mut visible = RoaringBitmap::new();
+        for ordinal in members.iter() {
+            if self.is_visible(ordinal, cutoff_ns, stop, pass_over)? {
+                visible.insert(ordinal);
+            }
+        }
+        Ok(Arc::new(visible))
+    }
+
+    /// Whether a series has points that have not expired.
+    ///
+    /// # Errors
+    /// As for [`SeriesSnapshot::stats_within`].
+    pub fn is_visible(
+        &self,
+        ordinal: u32,
+        cutoff_ns: i64,
+        stop: &dyn Fn() -> bool,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<bool, EngineError> {
+        let Some(series) = self.pages.get(ordinal) else {
+            return Ok(false);
+        };
+        match series.stats().bounds_ns {
+            None => Ok(false),
+            // The point with the last timestamp has not.
+            Some((_, last_ns)) if last_ns >= self.surely_live_from_ns(cutoff_ns) => Ok(true),
+            Some(_) => {
+                let range_ns = (cutoff_ns, i64::MAX);
+                let left = rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)?;
+                Ok(left.points > 0)
+            }
+        }
+    }
+
+    /// The sources that are split by dimensions and have series.
+    pub fn split_sources(&self) -> impl Iterator<Item = u32> {
+        self.members.sources()
+    }
+
+    /// The series that may have points within the range, both ends inclusive, ascending by ordinal. The cost grows
+    /// with the result: pages without such series are skipped.
     pub fn reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = SeriesSnapshot> {
         let reaching = self.pages.reaching(range_ns);
-        reaching.map(|(source, series)| self.of_series(source, series))
+        reaching.map(|(ordinal, series)| self.of_series(ordinal, series))
     }
 
     /// Whether any point may have expired, by the cutoff or otherwise, so that [`View::stats`] cannot be answered from
@@ -115,9 +225,10 @@ impl View {
         before_ns.fold(cutoff_ns, i64::max)
     }
 
-    fn of_series(&self, source: u32, series: &Series) -> SeriesSnapshot {
+    fn of_series(&self, ordinal: u32, series: &Series) -> SeriesSnapshot {
         SeriesSnapshot {
-            source,
+            ordinal,
+            source: series.source,
             series: series.clone(),
             expired: Arc::clone(&self.expired),
             live: OnceLock::new(),
@@ -201,6 +312,11 @@ impl SeriesSnapshot {
             stop,
             pass_over,
         )
+    }
+
+    /// The greatest timestamp that it has received; `None` if it has no points.
+    pub fn newest_ns(&self) -> Option<i64> {
+        self.series.newest_ns()
     }
 
     /// Its blocks, with expired rows.

@@ -6,6 +6,7 @@ use crate::block::BlockId;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, CheckpointPart};
 use crate::entry::BlockEntry;
+use crate::members::{Members, SERIES_ORDINALS_FROM, SeriesRef};
 use crate::merge::Merge;
 use crate::pages::Pages;
 use crate::rows::RowsReader;
@@ -28,6 +29,8 @@ const OWN_CACHE_BYTES: u64 = 4 << 20;
 /// The sources of a bucket and their rows.
 pub struct Store {
     series: Pages,
+    /// The series of the sources that are split by dimensions.
+    members: Members,
     segments: BTreeMap<u64, Held>,
     /// Sources with rows that no segment contains yet.
     unsaved: BTreeSet<u32>,
@@ -57,6 +60,7 @@ impl Store {
     pub fn with_cache(cache: Cache) -> Self {
         Store {
             series: Pages::default(),
+            members: Members::default(),
             segments: BTreeMap::new(),
             unsaved: BTreeSet::new(),
             unsaved_rows: 0,
@@ -67,35 +71,76 @@ impl Store {
         }
     }
 
-    /// Adds this bucket's part of a segment.
+    /// Adds this bucket's part of a segment. Which sources its series belong to is added by [`Store::assign`].
     pub fn add_segment(&mut self, part: SegmentPart) {
         let (id, rows) = (part.file.id(), part.rows);
-        for (source, blocks) in self.take_in(part) {
-            self.series
-                .change_or_insert(source, |series| series.adopt(blocks));
+        for (ordinal, blocks) in self.take_in(part) {
+            self.series.change_or_insert(ordinal, |series| {
+                series.source = ordinal;
+                series.adopt(blocks);
+            });
         }
         if let Some(held) = self.segments.get_mut(&id) {
             held.live_rows = rows;
         }
     }
 
-    /// Adds the rows of one log record, as written by `RowsWriter::encode`; the first has `first_sequence`. Returns
-    /// their number.
+    /// Records that a series from a segment belongs to this source.
+    pub fn assign(&mut self, series: SeriesRef) {
+        let assigned = self
+            .series
+            .change(series.ordinal, |held| held.source = series.source);
+        if assigned.is_some() {
+            self.members.insert(series);
+        }
+    }
+
+    /// The greatest ordinal of a series that is not that of a source.
+    pub fn greatest_series(&self) -> Option<u32> {
+        let greatest = self.series.greatest()?;
+        (greatest >= SERIES_ORDINALS_FROM).then_some(greatest)
+    }
+
+    /// Whether series from segments have not been [assigned](Self::assign) to a source.
+    pub fn has_unassigned(&self) -> bool {
+        let is_unassigned = |series: &Series| series.source >= SERIES_ORDINALS_FROM;
+        self.series.iter().any(|(_, series)| is_unassigned(series))
+    }
+
+    /// Adds the rows of one log record, as written by `RowsWriter::encode`; the first has `first_sequence`. Rows of
+    /// table [`SERIES_ORDINALS_FROM`] + n belong to the n-th of `series`, those of other tables to the source of that
+    /// ordinal. Returns their number.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows of tables before the error have then been added,
     /// so the caller must discard this store.
-    pub fn apply(&mut self, rows: &[u8], first_sequence: u64) -> Result<u32, EngineError> {
+    pub fn apply(
+        &mut self,
+        rows: &[u8],
+        first_sequence: u64,
+        series: &[SeriesRef],
+    ) -> Result<u32, EngineError> {
+        let corrupt = |expected| EngineError::corrupt("rows of a log record", 0, expected);
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
+            let place = table.source.checked_sub(SERIES_ORDINALS_FROM);
+            let named = place.map(|place| series.get(place as usize));
+            let named = named.map(|named| named.ok_or(corrupt("a series of the record")));
+            let named = named.transpose()?.copied();
+            let ordinal = named.map_or(table.source, |series| series.ordinal);
             let seals = &mut self.seals;
-            let append = |series: &mut Series| series.append(table.source, table, first_sequence, seals);
-            let growth = self.series.change_or_insert(table.source, append);
-            let expected = "fields of the types that they have had";
-            let growth = growth.ok_or(EngineError::corrupt("rows of a log record", 0, expected))?;
-            self.unsaved.insert(table.source);
+            let append = |held: &mut Series| {
+                held.source = named.map_or(ordinal, |series| series.source);
+                held.append(ordinal, table, first_sequence, seals)
+            };
+            let growth = self.series.change_or_insert(ordinal, append);
+            let growth = growth.ok_or(corrupt("fields of the types that they have had"))?;
+            if let Some(series) = named {
+                self.members.insert(series);
+            }
+            self.unsaved.insert(ordinal);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
             applied += count;
@@ -147,15 +192,25 @@ impl Store {
         self.unsaved_encoded_bytes
     }
 
-    /// Removes a source; returns its number of points.
+    /// Removes a source with its series; returns its number of points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
-        self.unsaved.remove(&source);
+        let members = self.members.of(source).cloned().unwrap_or_default();
+        let members: u64 = members.iter().map(|ordinal| self.remove_series(ordinal)).sum();
+        members + self.remove_series(source)
+    }
+
+    fn remove_series(&mut self, ordinal: u32) -> u64 {
+        self.unsaved.remove(&ordinal);
         if self.unsaved.is_empty() {
             (self.unsaved_rows, self.unsaved_encoded_bytes) = (0, 0);
         }
-        let Some(series) = self.series.remove(source) else {
+        let Some(series) = self.series.remove(ordinal) else {
             return 0;
         };
+        self.members.remove(SeriesRef {
+            ordinal,
+            source: series.source,
+        });
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
         self.release(series.blocks().iter().filter_map(BlockEntry::rows_of_segment));
         series.stats().points
@@ -166,12 +221,26 @@ impl Store {
         self.retain_sources(|_| false)
     }
 
-    /// Removes all sources for which `known` returns false: after a restart, those that were deleted before it. Returns
-    /// their number of points.
+    /// Removes the series of all sources for which `known` returns false: after a restart, those that were deleted
+    /// before it, and series that were assigned to no source. Returns their number of points.
     pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) -> u64 {
-        let sources = self.series.iter().map(|(source, _)| source);
-        let unknown: Vec<u32> = sources.filter(|source| !known(*source)).collect();
-        unknown.into_iter().map(|source| self.remove_source(source)).sum()
+        let is_unknown = |series: &Series| series.source >= SERIES_ORDINALS_FROM || !known(series.source);
+        let unknown = self.series.iter().filter(|(_, series)| is_unknown(series));
+        let unknown: Vec<u32> = unknown.map(|(ordinal, _)| ordinal).collect();
+        unknown
+            .into_iter()
+            .map(|ordinal| self.remove_series(ordinal))
+            .sum()
+    }
+
+    /// Number of series of sources that are split by dimensions.
+    pub fn series_count(&self) -> u64 {
+        self.members.len()
+    }
+
+    /// The greatest timestamp that a series has received; `None` if it has no points.
+    pub fn newest_ns(&self, ordinal: u32) -> Option<i64> {
+        self.series.get(ordinal)?.newest_ns()
     }
 
     /// Subtracts rows that are no longer used from these segments.
@@ -186,7 +255,20 @@ impl Store {
     /// Drops all blocks that end before the cutoff.
     pub fn expire(&mut self, cutoff_ns: i64) {
         let expired = self.series.expire(cutoff_ns);
-        self.release(expired.into_iter());
+        self.release(expired.rows.into_iter());
+        self.forget_empty(expired.emptied);
+    }
+
+    /// Removes those of these series that have no rows, and are not a source's own.
+    fn forget_empty(&mut self, changed: impl IntoIterator<Item = u32>) {
+        let of_dimensions = changed
+            .into_iter()
+            .filter(|ordinal| *ordinal >= SERIES_ORDINALS_FROM);
+        for ordinal in of_dimensions {
+            if self.series.get(ordinal).is_some_and(Series::is_empty) {
+                self.remove_series(ordinal);
+            }
+        }
     }
 
     /// The segments in use, each with its number of live rows. Segments without live rows are forgotten.
@@ -206,13 +288,13 @@ impl Store {
     /// # Errors
     /// [`EngineError::Damaged`] if the block that contains the cutoff cannot be read.
     pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        let series = self.view().source(source);
-        series.map_or(Ok(SeriesStats::default()), |series| series.stats(cutoff_ns))
+        let counted = self.view().source_stats(source, cutoff_ns, &|| false, &mut Err)?;
+        Ok(counted.points)
     }
 
     /// A view of the current content, for readers on any thread. Costs a few reference counts, whatever the size.
     pub fn view(&self) -> View {
-        View::of(&self.series, &self.cache)
+        View::of(&self.series, &self.members, &self.cache)
     }
 
     /// Begins a checkpoint: takes all rows that no segment contains, which stay readable. `None` if there are none. The
@@ -310,6 +392,7 @@ impl Store {
     /// it. What was deleted or has expired since the merge began stays deleted.
     pub fn finish_merge(&mut self, done: Merge, part: Option<SegmentPart>, cutoff_ns: i64) {
         let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
+        let changed: Vec<u32> = done.sources.iter().map(|(ordinal, _)| *ordinal).collect();
         for (source, old) in done.sources {
             let old = old.iter().map(BlockEntry::id).collect();
             let blocks = new.remove(&source).unwrap_or_default();
@@ -318,6 +401,7 @@ impl Store {
                 series.recount();
             });
         }
+        self.forget_empty(changed);
         self.recount();
         self.expire(cutoff_ns);
     }

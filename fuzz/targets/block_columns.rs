@@ -188,7 +188,7 @@ impl Bucket {
         let mut record = Vec::new();
         self.writer.encode(&mut record);
         self.writer.clear();
-        let applied = self.store.apply(&record, self.applied as u64).unwrap() as usize;
+        let applied = self.store.apply(&record, self.applied as u64, &[]).unwrap() as usize;
         self.applied += applied;
         assert_eq!(self.applied, self.rows.len());
     }
@@ -209,7 +209,7 @@ impl Bucket {
     fn snapshot(&self) -> Vec<SeriesSnapshot> {
         let sources = 0..u32::from(SOURCES);
         sources
-            .filter_map(|source| self.store.view().source(source))
+            .filter_map(|source| self.store.view().series(source))
             .collect()
     }
 

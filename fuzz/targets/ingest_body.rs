@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tidewatch::catalog::{Field, FieldType, SchemaMode, Source, SourceStatus};
 use tidewatch::error::ServiceError;
 use tidewatch::ids::ObjectId;
-use tidewatch::ingest::{Scratch, SourceView, parse_batch, parse_point, timestamp};
+use tidewatch::ingest::{Scratch, SeriesOfRequest, SourceView, parse_batch, parse_point, timestamp};
 
 use super::rows_of::rows_of;
 
@@ -55,6 +55,8 @@ fn source(id: &str, ordinal: u32, schema_mode: SchemaMode, fields: &[(&str, Fiel
         schema_mode,
         downsampling: true,
         status: SourceStatus::Active,
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
         created_at_ns: 0,
@@ -63,6 +65,7 @@ fn source(id: &str, ordinal: u32, schema_mode: SchemaMode, fields: &[(&str, Fiel
     SourceView {
         source: Arc::new(source),
         oldest_ns: OLDEST_NS,
+        series: None,
     }
 }
 
@@ -97,7 +100,7 @@ pub fn check(body: &[u8]) {
     }
     if let Ok(point) = point
         && let Some(view) = view(point.source_id)
-        && let Ok(new_fields) = point.write(&view, NOW_NS, &mut rows)
+        && let Ok(new_fields) = point.write(&view, NOW_NS, &mut rows, &mut SeriesOfRequest::default())
         && new_fields.is_empty()
         && !tree.is_null()
     {
@@ -147,7 +150,7 @@ fn check_rows<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
     let mut encoded = Vec::new();
     rows.encode(&mut encoded);
     let mut store = Store::new();
-    store.apply(&encoded, 0).unwrap();
+    store.apply(&encoded, 0, &[]).unwrap();
     let page = all_rows(&store);
     let mut places: Vec<Option<(u32, u32)>> = vec![None; page.rows.len()];
     for (run, row) in &page.rows {
@@ -165,7 +168,7 @@ fn check_rows<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
 fn all_rows(store: &Store) -> Page {
     let snapshot: Vec<_> = [1, 2]
         .into_iter()
-        .filter_map(|it| store.view().source(it))
+        .filter_map(|it| store.view().series(it))
         .collect();
     rows_of(&snapshot, 1_000, None).unwrap()
 }

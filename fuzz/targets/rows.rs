@@ -10,7 +10,9 @@ const BUCKET: u32 = 7;
 
 pub fn check(data: &[u8]) {
     let mut store = Store::new();
-    let Ok(applied) = store.apply(data, 1) else { return };
+    let Ok(applied) = store.apply(data, 1, &[]) else {
+        return;
+    };
     let view = store.view();
     let stats = view.stats(i64::MIN, &|| false, &mut Err).unwrap();
     assert_eq!(stats.points, u64::from(applied));

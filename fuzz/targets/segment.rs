@@ -72,7 +72,7 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
     store.add_segment(part);
     let series = sources
         .into_iter()
-        .filter_map(|source| store.view().source(source));
+        .filter_map(|source| store.view().series(source));
     let snapshot: Vec<SeriesSnapshot> = series.collect();
     for series in &snapshot {
         let query = GroupQuery {

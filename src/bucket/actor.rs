@@ -12,6 +12,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message};
 use engine::Sealed;
 use tokio::sync::oneshot;
 
+use super::arriving::{Arriving, OfIngest, Refused};
 use super::budget::{Budget, Holds};
 use super::handle::Changed;
 use super::registry::Inner;
@@ -47,6 +48,7 @@ struct Applied {
     key: Option<Digest>,
     reply: IngestReply,
     holds: Holds,
+    arriving: OfIngest,
 }
 
 /// Deletes one source, or all of them with the bucket, in order with the ingests.
@@ -89,6 +91,8 @@ pub(super) struct ActorDependencies {
     pub(super) changed: Changed,
     /// Weak, to avoid a reference cycle: the registry holds the actor.
     pub(super) registry: Weak<Inner>,
+    /// Number of series that the bucket may have.
+    pub(super) series_max: u64,
 }
 
 pub(super) struct BucketActor {
@@ -99,16 +103,20 @@ pub(super) struct BucketActor {
     /// Whether the actor was stopped normally.
     stopped: bool,
     pending: HashMap<Digest, Pending>,
+    /// What ingests in progress add to series.
+    arriving: Arriving,
     /// Deletions in progress, by source; `None` is the whole bucket. Counted, because the client of one may have
     /// disconnected and the same deletion may be requested again in the meantime.
     deleting: HashMap<Option<u32>, u32>,
     /// Ingests that arrived while one of their sources was being deleted.
     parked: Vec<IngestReply>,
+    /// Ingests that may repeat rows of others in progress.
+    waiting: Vec<Take>,
 }
 
 impl BucketActor {
     pub(super) fn new(state: BucketState, dependencies: ActorDependencies) -> Self {
-        let reported_bytes = state.store.unsaved().1;
+        let reported_bytes = state.unsaved_bytes();
         dependencies.memory.change(0, reported_bytes);
         BucketActor {
             state,
@@ -116,8 +124,10 @@ impl BucketActor {
             reported_bytes,
             stopped: false,
             pending: HashMap::new(),
+            arriving: Arriving::default(),
             deleting: HashMap::new(),
             parked: Vec::new(),
+            waiting: Vec::new(),
         }
     }
 
@@ -221,6 +231,18 @@ impl Handler<Take> for BucketActor {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }
+        let arriving = match self
+            .arriving
+            .admit(&self.state, &mut ingest, self.dependencies.series_max)
+        {
+            Ok(arriving) => arriving,
+            Err(Refused::Told(answer)) => return respond(reply, answer),
+            Err(Refused::Waits) => {
+                // Decided again when an ingest in progress has ended.
+                self.waiting.push(Take { ingest, reply, holds });
+                return;
+            }
+        };
         let first_sequence = self.state.next_sequence;
         let id = ObjectId::of_point(self.state.ordinal, first_sequence);
         ingest.record.number(first_sequence, &id.to_hex());
@@ -239,6 +261,7 @@ impl Handler<Take> for BucketActor {
                 key,
                 reply,
                 holds,
+                arriving,
             });
             changed.set();
         };
@@ -257,7 +280,12 @@ impl Handler<Applied> for BucketActor {
             key,
             reply,
             holds,
+            arriving,
         } = message;
+        self.arriving.end(&arriving);
+        for waiting in self.waiting.drain(..) {
+            context.address().do_send(waiting);
+        }
         // Before the answer: a client that has its answer must not count against the limits any more.
         drop(holds);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::Addr;
+use engine::View;
 use tokio::sync::oneshot;
 
 use super::actor::BucketActor;
 use super::budget::Budget;
 use super::request::{Ask, Request};
 use crate::error::ServiceError;
+use crate::series::SeriesIndex;
 
 /// Handle of one bucket's actor. Cheap to clone.
 #[derive(Clone)]
@@ -17,6 +19,19 @@ pub struct BucketHandle {
     pub(super) address: Addr<BucketActor>,
     pub(super) mailbox: Arc<Budget>,
     pub(super) changed: Changed,
+    pub(super) series: Arc<SeriesIndex>,
+    /// Held by whoever compares rows with those that are there: late rows of sources that do not take points twice come
+    /// one request after the other.
+    pub(super) repeats: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A view of a bucket, with the index of its series.
+#[derive(Clone)]
+pub struct IndexedView {
+    /// The view.
+    pub view: View,
+    /// The index, which may have more series than the view.
+    pub index: Arc<SeriesIndex>,
 }
 
 /// Whether a bucket may have changed since the last checkpoint, so that a checkpoint costs what has changed rather than
@@ -70,6 +85,16 @@ impl BucketHandle {
     /// Makes the next checkpoint visit this bucket again, because this one could not write its data to files.
     pub fn set_changed(&self) {
         self.changed.set();
+    }
+
+    /// The bucket's series.
+    pub fn series(&self) -> &Arc<SeriesIndex> {
+        &self.series
+    }
+
+    /// Waits until nobody else compares rows with those that are there.
+    pub async fn compare_alone(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        Arc::clone(&self.repeats).lock_owned().await
     }
 
     /// Bytes of ingests queued for the bucket.

@@ -6,6 +6,7 @@
 //! refuses an ingest before taking it.
 
 mod actor;
+mod arriving;
 mod budget;
 mod carried;
 mod counts;
@@ -23,7 +24,7 @@ mod state;
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, flip_of_carried};
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
-pub use handle::BucketHandle;
+pub use handle::{BucketHandle, IndexedView};
 pub use load::BucketsLoad;
 pub use pool::{BucketPool, BucketPoolOptions};
 pub use registry::{Buckets, Dependencies, expired_rows};
@@ -33,6 +34,7 @@ pub use state::BucketState;
 
 pub use crate::ledger::Digest;
 
+use crate::ingest::RequestSeries;
 use crate::journal::{Answer, IngestRecord};
 
 /// An ingest on its way to the log.
@@ -44,10 +46,25 @@ pub struct Ingest {
     pub memory_bytes: usize,
     /// Ordinals of the sources that its rows belong to.
     pub sources: Vec<u32>,
+    /// The series that its rows belong to, in the order of the record.
+    pub series: Vec<RequestSeries>,
+    /// Which rows may be there already, for sources that do not take points twice.
+    pub repeats: Vec<MayRepeat>,
     /// Digests of its idempotency key and body.
     pub idempotency: Option<(Digest, Digest)>,
     /// Time of the request, UTC nanoseconds.
     pub now_ns: i64,
+}
+
+/// Rows of a series that is stored only once, of which some may be there already.
+#[derive(Clone, Copy, Debug)]
+pub struct MayRepeat {
+    /// The table of the rows.
+    pub table: u32,
+    /// The least timestamp among rows that were not compared with what is there; `None` if all were.
+    pub oldest_unchecked_ns: Option<i64>,
+    /// The greatest timestamp.
+    pub newest_ns: i64,
 }
 
 /// Result of an ingest.
@@ -64,4 +81,13 @@ pub enum Ingested {
     KeyReused,
     /// A source was deleted while the request was in progress: read the catalog again.
     SourceGone,
+    /// Rows may be there already: compare them, and send the others.
+    MayRepeat,
+    /// The bucket takes only so many new series.
+    NoRoom {
+        /// Number of series that it takes.
+        series: u64,
+        /// Number of series that it may have.
+        series_max: u64,
+    },
 }

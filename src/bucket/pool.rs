@@ -20,6 +20,8 @@ pub struct BucketPoolOptions {
     pub memory_bytes_max: u64,
     /// Limit of the cache of block summaries and rollups.
     pub cache_bytes_max: u64,
+    /// Number of series that a bucket may have.
+    pub series_max: u64,
     /// Threads on which the actors run.
     pub threads: usize,
 }

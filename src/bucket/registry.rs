@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
-use super::handle::{BucketHandle, Changed, gone};
+use super::handle::{BucketHandle, Changed, IndexedView, gone};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence, TakeView};
@@ -115,6 +115,7 @@ impl Buckets {
         }
         let ledger = self.0.dependencies.ledger.clone();
         let state = BucketState::new(bucket.ordinal, self.cache().clone(), ledger);
+        let state = state.map_err(ServiceError::internal)?;
         let handle = self.0.start_actor(state);
         handles.insert(bucket.ordinal, handle.clone());
         Ok(handle)
@@ -255,6 +256,17 @@ impl Buckets {
         Ok(view.without(&self.expired_rows(bucket)))
     }
 
+    /// The same with the index of the bucket's series, which has all series of the view.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn indexed_view(&self, bucket: &Bucket) -> Result<IndexedView, ServiceError> {
+        Ok(IndexedView {
+            view: self.view(bucket).await?,
+            index: Arc::clone(self.handle(bucket)?.series()),
+        })
+    }
+
     /// Rows that have expired although they are within the current retention.
     pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
         expired_rows(bucket, self.0.dependencies.clock.now_ns())
@@ -353,12 +365,16 @@ impl Inner {
             memory: Arc::clone(&self.pool().memory),
             changed: changed.clone(),
             registry: Arc::downgrade(self),
+            series_max: self.pool().options.series_max,
         };
+        let series = Arc::clone(&state.series);
         let arbiter = self.pool().arbiters().next();
         BucketHandle {
             address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(state, dependencies)),
             mailbox: Budget::new(self.pool().options.mailbox_bytes_max),
             changed,
+            series,
+            repeats: Arc::default(),
         }
     }
 

@@ -97,6 +97,8 @@ pub struct Unsaved {
     pub applied: Sequence,
     pub next_sequence: u64,
     pub ingested_at_ns: Option<i64>,
+    /// Series that no file of the ledger contains.
+    pub series: crate::series::Unsaved,
     /// The segments that the store reads from, with its number of live rows in each.
     pub live_segments: Vec<(u64, u64)>,
 }
@@ -110,6 +112,7 @@ impl<F: Fn() -> i64 + Send + 'static> Request for BeginCheckpoint<F> {
         Unsaved {
             checkpoint: state.store.begin_checkpoint(),
             answers: state.idempotency.unsaved(),
+            series: state.series.unsaved(),
             applied: state.applied,
             next_sequence: state.next_sequence,
             ingested_at_ns: state.ingested_at_ns,
@@ -123,6 +126,8 @@ impl<F: Fn() -> i64 + Send + 'static> Request for BeginCheckpoint<F> {
 pub struct FinishCheckpoint<F> {
     pub checkpoint: Option<Checkpoint>,
     pub answers: Vec<NewEntry>,
+    /// Series that the ledger contains now.
+    pub series: crate::series::Unsaved,
     /// The bucket's part of the new segment.
     pub part: Option<SegmentPart>,
     pub cutoff_ns: F,
@@ -133,6 +138,7 @@ impl<F: Fn() -> i64 + Send + 'static> Request for FinishCheckpoint<F> {
 
     fn answer(self, state: &mut BucketState) -> Self::Answer {
         state.idempotency.saved(&self.answers);
+        state.series.saved(&self.series);
         if let Some(checkpoint) = self.checkpoint {
             state
                 .store

@@ -1,12 +1,15 @@
 //! The state that a bucket's actor owns: the store, the next sequence, the idempotency keys. Points are added only by
 //! `apply`, both live and during replay.
 
+use std::sync::Arc;
+
 use engine::{Cache, EngineError, Store};
 use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
-use crate::journal::IngestView;
+use crate::journal::{IngestView, RecordSeries};
 use crate::ledger::{Ledger, LedgerError};
+use crate::series::{Labels, NewSeries, SeriesIndex};
 
 /// The points of one bucket and related state.
 pub struct BucketState {
@@ -14,6 +17,8 @@ pub struct BucketState {
     pub ordinal: u32,
     pub store: Store,
     pub idempotency: IdempotencyIndex,
+    /// The series of sources that are split by dimensions.
+    pub series: Arc<SeriesIndex>,
     /// Sequence of the next row.
     pub next_sequence: u64,
     /// When the last ingest was received, UTC nanoseconds; `None` before the first.
@@ -23,16 +28,45 @@ pub struct BucketState {
 }
 
 impl BucketState {
-    /// A bucket without points. It caches decoded block parts in `cache`, and looks up older answers in `ledger`.
-    pub fn new(ordinal: u32, cache: Cache, ledger: Ledger) -> Self {
-        BucketState {
+    /// A bucket without points. It caches decoded block parts in `cache`, and looks up older answers and series in
+    /// `ledger`.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn new(ordinal: u32, cache: Cache, ledger: Ledger) -> Result<Self, LedgerError> {
+        Ok(BucketState {
             ordinal,
             store: Store::with_cache(cache),
+            series: Arc::new(SeriesIndex::open(ordinal, ledger.clone())?),
             idempotency: IdempotencyIndex::new(ordinal, ledger),
             next_sequence: 1,
             ingested_at_ns: None,
             applied: 0,
+        })
+    }
+
+    /// Assigns the series in the store's segments to their sources. Called once all segments are added.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn assign_series(&mut self) -> Result<(), LedgerError> {
+        let Some(greatest) = self.store.greatest_series() else {
+            return Ok(());
+        };
+        self.series.reserve(greatest);
+        let store = &mut self.store;
+        self.series.for_each_saved(|series| store.assign(series))?;
+        if self.store.has_unassigned() {
+            // They belong to deleted sources, or entries of the ledger are lost.
+            let store = &mut self.store;
+            self.series.for_each_digest(|series| store.assign(series))?;
         }
+        Ok(())
+    }
+
+    /// Memory of rows and series that no file contains yet, in bytes.
+    pub fn unsaved_bytes(&self) -> u64 {
+        self.store.unsaved().1 + self.series.unsaved_bytes() as u64
     }
 
     /// Applies the record at `sequence` of the log, unless a segment covers it; returns whether it was applied.
@@ -43,7 +77,22 @@ impl BucketState {
         if sequence <= self.applied {
             return Ok(false);
         }
-        self.store.apply(record.encoded_rows, record.first_sequence)?;
+        let (mut named, mut new) = (Vec::new(), Vec::new());
+        for RecordSeries { series, labels } in record.series() {
+            named.push(series);
+            if let Some(labels) = labels {
+                let labels = Labels::decode(labels).ok_or(EngineError::Corrupt {
+                    what: "series of a log record",
+                    offset: 0,
+                    expected: "labels",
+                })?;
+                new.push(NewSeries { series, labels });
+            }
+        }
+        // Before the rows, so that whoever sees the rows finds their series.
+        self.series.add(&new);
+        self.store
+            .apply(record.encoded_rows, record.first_sequence, &named)?;
         if let Some(entry) = &record.idempotency {
             self.idempotency.insert(entry, record.created_at_ns);
         }
@@ -77,7 +126,7 @@ mod tests {
     use super::*;
 
     fn rows(state: &BucketState) -> usize {
-        let series = &state.store.view().source(0).unwrap();
+        let series = &state.store.view().series(0).unwrap();
         let query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
             descending: false,
@@ -95,7 +144,7 @@ mod tests {
     #[test]
     fn rows_sealed_during_their_checkpoint_are_stored_once() {
         const ROWS: u32 = 10_000;
-        let mut state = BucketState::new(1, Cache::new(1 << 20), Ledger::default());
+        let mut state = BucketState::new(1, Cache::new(1 << 20), Ledger::default()).unwrap();
         let mut writer = RowsWriter::new();
         for row in 0..ROWS {
             writer.begin(0);
@@ -110,6 +159,7 @@ mod tests {
             created_at_ns: 0,
             rows: ROWS,
             idempotency: None,
+            encoded_series: &[],
             encoded_rows: &encoded,
         };
         assert!(state.apply(1, &record).unwrap());

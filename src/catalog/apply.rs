@@ -418,6 +418,8 @@ impl Catalog {
             schema_mode: new.settings.schema_mode,
             downsampling: new.settings.downsampling,
             status: new.settings.status,
+            dimensions: new.settings.dimensions.clone(),
+            duplicates: new.settings.duplicates,
             expected_interval_seconds: new.settings.expected_interval_seconds,
             stale_since_ns: None,
             created_at_ns: new.created_at_ns,
@@ -442,6 +444,8 @@ impl Catalog {
             schema_mode: settings.schema_mode,
             downsampling: settings.downsampling,
             status: settings.status,
+            dimensions: settings.dimensions.clone(),
+            duplicates: settings.duplicates,
             expected_interval_seconds: settings.expected_interval_seconds,
             updated_at_ns: at_ns,
             ..*known

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Audit, Board, BoardSettings,
-    Bucket, Bytes, Delivery, DeliveryTotals, FanOut, Field, Invitation, Key, KeyHash, MonthDay,
-    NewDeliveries, Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role,
+    Bucket, Bytes, Delivery, DeliveryTotals, Dimensions, Duplicates, FanOut, Field, Invitation, Key, KeyHash,
+    MonthDay, NewDeliveries, Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role,
     RuleRuntime, RuleSettings, RuleState, SchemaMode, Share, Silence, SourceStatus, User, UserSession,
     Webhook, WebhookSettings,
 };
@@ -328,6 +328,12 @@ pub struct SourceSettings {
     pub downsampling: bool,
     /// Whether the source accepts data.
     pub status: SourceStatus,
+    /// How points are split into series; `None` if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<Arc<Dimensions>>,
+    /// Whether points that are there already are stored again.
+    #[serde(default, skip_serializing_if = "Duplicates::is_keep")]
+    pub duplicates: Duplicates,
     /// Expected time between two points, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_interval_seconds: Option<u32>,

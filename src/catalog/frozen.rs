@@ -9,7 +9,7 @@ use super::objects::{
     AnnotationImage, BoardImage, BucketImage, CallsImage, DeliveryBody, DeliveryState, Identity, KeyImage,
     Object, OrganizationImage, Root, SilenceImage, WebhookImage,
 };
-use super::{Catalog, FrozenTail, ObjectKey, bucket_owner};
+use super::{Catalog, FrozenTail, ObjectKey, SeriesEntry, bucket_owner, series_owner};
 use crate::ids::ObjectId;
 
 /// A snapshot of the catalog. Taking it is cheap, because it shares pointers; encoding it is expensive and happens
@@ -118,7 +118,8 @@ impl Frozen {
         ordinals.collect()
     }
 
-    /// Owners whose ledger entries are kept: rules, webhooks, buckets and organizations.
+    /// Owners whose ledger entries are kept: rules, webhooks, buckets, sources that are split by dimensions, and
+    /// organizations.
     pub fn ledger_owners(&self) -> HashSet<ObjectId> {
         let owners = self.objects.iter().filter_map(|object| match object {
             Object::Rule(it) => Some(it.id),
@@ -127,7 +128,24 @@ impl Frozen {
             Object::Organization(it) => Some(it.organization.id),
             _ => None,
         });
-        owners.collect()
+        owners.chain(self.series_owners()).collect()
+    }
+
+    /// For each source that is split by dimensions, the owner that stands for its series.
+    fn series_owners(&self) -> impl Iterator<Item = ObjectId> {
+        let buckets = self.objects.iter().filter_map(|object| match object {
+            Object::Bucket(it) => Some((it.bucket.id, it.bucket.ordinal)),
+            _ => None,
+        });
+        let buckets: HashMap<ObjectId, u32> = buckets.collect();
+        let pages = self.objects.iter().filter_map(move |object| match object {
+            Object::Sources(bucket_id, page) => Some((*buckets.get(bucket_id)?, page)),
+            _ => None,
+        });
+        pages.flat_map(|(bucket, page)| {
+            let split = page.iter().filter(|source| source.dimensions.is_some());
+            split.map(move |source| series_owner(SeriesEntry::All, bucket, source.ordinal))
+        })
     }
 
     /// The changes since `saved`, an earlier state of the same catalog; since [`Frozen::default`], all objects. They are

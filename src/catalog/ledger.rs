@@ -30,13 +30,16 @@ pub enum Stream {
     Events,
     /// Who changed what, by organization.
     Audit,
+    /// The series of sources that are split by dimensions; an empty entry is a tombstone. Not in the tail: buckets keep
+    /// the recent ones.
+    Series,
 }
 
 /// How long the answer to an idempotency key is kept, in days.
 const ANSWERS_DAYS: i64 = 1;
 
 impl Stream {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::History,
         Self::Deliveries,
         Self::Triggers,
@@ -44,6 +47,7 @@ impl Stream {
         Self::Catalog,
         Self::Events,
         Self::Audit,
+        Self::Series,
     ];
     /// Streams whose recent entries are in the [tail](LedgerTail).
     pub const OF_TAIL: [Self; 5] = [
@@ -61,7 +65,7 @@ impl Stream {
             Self::Deliveries | Self::Events => DELIVERIES_DAYS,
             Self::Audit => AUDIT_DAYS,
             Self::Answers => ANSWERS_DAYS,
-            Self::Catalog => return i64::MIN,
+            Self::Catalog | Self::Series => return i64::MIN,
         };
         now_ns.saturating_sub(days * DAY_NS)
     }
@@ -72,6 +76,51 @@ impl Stream {
 pub const fn bucket_owner(ordinal: u32) -> ObjectId {
     let [a, b, c, d] = ordinal.to_be_bytes();
     ObjectId::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d])
+}
+
+/// What an entry of the stream [`Stream::Series`] contains; the first byte of its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SeriesEntry {
+    /// The ordinal that the next series of the bucket gets.
+    Next = 1,
+    /// The ordinal of a series, by the digest of its labels.
+    Digest = 2,
+    /// The labels of a series, by its ordinal.
+    Labels = 3,
+    /// All series of a source.
+    All = 4,
+    /// The series that have a name.
+    Name = 5,
+    /// The series that have a value.
+    Value = 6,
+}
+
+/// The owner of a source's entries in the stream [`Stream::Series`]: the kind, three zeros, the ordinals of bucket and
+/// source, big-endian.
+pub const fn series_owner(entry: SeriesEntry, bucket: u32, source: u32) -> ObjectId {
+    let [a, b, c, d] = bucket.to_be_bytes();
+    let [e, f, g, h] = source.to_be_bytes();
+    ObjectId::from_bytes([entry as u8, 0, 0, 0, a, b, c, d, e, f, g, h])
+}
+
+/// The ordinal of the source in an owner from [`series_owner`].
+pub const fn source_of_series_owner(owner: ObjectId) -> u32 {
+    let [.., a, b, c, d] = *owner.as_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}
+
+/// The owner that stands for all entries of a source, and for that of its bucket, among those whose entries are kept.
+pub(crate) const fn kept_series_owner(owner: ObjectId) -> ObjectId {
+    let [kind, .., a, b, c, d, _, _, _, _] = *owner.as_bytes();
+    if kind == SeriesEntry::Next as u8 {
+        return bucket_owner(u32::from_be_bytes([a, b, c, d]));
+    }
+    series_owner(
+        SeriesEntry::All,
+        u32::from_be_bytes([a, b, c, d]),
+        source_of_series_owner(owner),
+    )
 }
 
 /// The key of an entry, by which entries are ordered.

@@ -68,7 +68,11 @@ pub use frozen::{Change, Frozen};
 pub use holdings::Holdings;
 pub use invitation::Invitation;
 pub use key::{FormerValue, Key, KeyCalls, KeyHash, KeyType, LastUse};
-pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
+pub(crate) use ledger::kept_series_owner;
+pub use ledger::{
+    EntryKey, FrozenTail, LedgerTail, SeriesEntry, Stream, TailEntry, bucket_owner, series_owner,
+    source_of_series_owner,
+};
 pub use load::{CatalogLoader, SnapshotError};
 pub(crate) use names::names;
 pub use object_key::ObjectKey;
@@ -83,7 +87,7 @@ pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use session::UserSession;
 pub use silence::Silence;
 pub use snapshot::Snapshot;
-pub use source::{Freshness, Source, SourcePages, SourceStatus};
+pub use source::{Dimensions, Duplicates, Freshness, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{PasswordHash, PasswordReset, Role, User};
 pub use webhook::{

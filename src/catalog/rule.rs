@@ -123,6 +123,36 @@ pub struct Input {
     /// The time zone of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<Box<str>>,
+    /// Conditions on dimensions, as in a query: a JSON object as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<Box<str>>,
+    /// The dimensions by whose values series are grouped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_by_dimensions: Vec<Box<str>>,
+}
+
+impl Input {
+    /// The conditions on dimensions.
+    pub fn dimensions_to_json(&self) -> Option<Value> {
+        // It was JSON when it was stored.
+        self.dimensions
+            .as_ref()
+            .and_then(|text| serde_json::from_str(text).ok())
+    }
+
+    /// The names of all dimensions that it uses, each with its path within the input.
+    pub fn dimension_names(&self) -> Vec<(String, Vec<String>)> {
+        let filters = self.dimensions_to_json();
+        let filters = filters.as_ref().and_then(Value::as_object);
+        let filters = filters.into_iter().flat_map(|members| members.keys());
+        let filters = filters.map(|name| (name.clone(), vec!["dimensions".to_owned(), name.clone()]));
+        let groups = self.group_by_dimensions.iter().enumerate();
+        let groups = groups.map(|(index, name)| {
+            let path = vec!["groupByDimensions".to_owned(), index.to_string()];
+            (name.to_string(), path)
+        });
+        filters.chain(groups).collect()
+    }
 }
 
 /// The state of a rule as of a verdict.

@@ -38,6 +38,46 @@ pub enum Freshness {
 
 names!(Freshness: Fresh => "fresh", Stale => "stale", Unknown => "unknown");
 
+/// Which members of a point's metadata are dimensions, by which points are split into series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dimensions {
+    /// All that are strings, numbers or booleans.
+    All,
+    /// Those with these names, in the order in which they were given.
+    Named(Vec<Box<str>>),
+}
+
+impl Dimensions {
+    /// Whether a member of metadata with this name is a dimension.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Dimensions::All => true,
+            Dimensions::Named(names) => names.iter().any(|known| **known == *name),
+        }
+    }
+}
+
+/// What happens to a point whose series has a value of the same field at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// It is stored.
+    #[default]
+    Keep,
+    /// It is not stored.
+    Skip,
+}
+
+names!(Duplicates: Keep => "keep", Skip => "skip");
+
+impl Duplicates {
+    /// Whether they are stored.
+    pub(super) fn is_keep(&self) -> bool {
+        *self == Duplicates::Keep
+    }
+}
+
 /// Expected intervals without a point after which a source is stale.
 const STALE_INTERVALS: i64 = 3;
 
@@ -63,6 +103,12 @@ pub struct Source<S = Arc<Schema>> {
     pub downsampling: bool,
     /// Whether the source accepts data.
     pub status: SourceStatus,
+    /// How points are split into series; `None` if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<Arc<Dimensions>>,
+    /// Whether points that are there already are stored again.
+    #[serde(default, skip_serializing_if = "Duplicates::is_keep")]
+    pub duplicates: Duplicates,
     /// Expected time between two points, in seconds; `None` if none are expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_interval_seconds: Option<u32>,
@@ -89,6 +135,8 @@ impl<S> Source<S> {
             schema_mode: self.schema_mode,
             downsampling: self.downsampling,
             status: self.status,
+            dimensions: self.dimensions,
+            duplicates: self.duplicates,
             expected_interval_seconds: self.expected_interval_seconds,
             stale_since_ns: self.stale_since_ns,
             created_at_ns: self.created_at_ns,
@@ -217,6 +265,8 @@ mod tests {
             schema_mode: SchemaMode::Strict,
             downsampling,
             status: SourceStatus::Active,
+            dimensions: None,
+            duplicates: Default::default(),
             expected_interval_seconds: None,
             stale_since_ns: None,
             created_at_ns: 0,

@@ -48,6 +48,8 @@ fn settings(name: &str, fields: Vec<Field>) -> SourceSettings {
         schema_mode: SchemaMode::Strict,
         downsampling: true,
         status: SourceStatus::Active,
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
     }
 }

@@ -63,7 +63,10 @@ fn of_evaluation(evaluation: &Evaluation) -> usize {
             .map_or(0, |(name, unit)| name.len() + unit.len());
         let timezone = input.timezone.as_ref().map_or(0, |timezone| timezone.len());
         let fill = input.fill.as_ref().map_or(0, of_value);
-        ENTRY_BYTES + input.key.len() + input.field.len() + grouping + timezone + fill
+        let dimensions = input.dimensions.as_ref().map_or(0, |dimensions| dimensions.len());
+        let groups: usize = input.group_by_dimensions.iter().map(|name| name.len()).sum();
+        let texts = grouping + timezone + fill + dimensions + groups;
+        ENTRY_BYTES + input.key.len() + input.field.len() + texts
     };
     let of_parameter = |(name, value): &(Box<str>, Parameter)| ENTRY_BYTES + name.len() + of_value(value);
     let kind = evaluation.kind.as_ref().map_or(0, |kind| kind.len());

@@ -1,6 +1,7 @@
 //! Creates a catalog for points whose catalog is lost for good, without a backup. The points still exist, and contain
 //! the numbers of their bucket, source and field. Everything else is invented.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,9 +80,13 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
     let mut unsaved: BTreeMap<u32, BucketState> = BTreeMap::new();
     let mut apply = |sequence: Sequence, bytes: &[u8]| {
         if let Record::Ingest(ingest) = Record::decode(bytes).map_err(message)? {
-            let state = unsaved
-                .entry(ingest.bucket)
-                .or_insert_with(|| BucketState::new(ingest.bucket, Cache::new(0), Ledger::default()));
+            let state = match unsaved.entry(ingest.bucket) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(vacant) => {
+                    let state = BucketState::new(ingest.bucket, Cache::new(0), Ledger::default());
+                    vacant.insert(state.map_err(message)?)
+                }
+            };
             state.apply(sequence, &ingest).map_err(message)?;
         }
         Ok::<_, String>(())
@@ -203,6 +208,8 @@ fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSe
         schema_mode: SchemaMode::Extend,
         downsampling: false,
         status: SourceStatus::Active,
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
     }
 }

@@ -23,6 +23,7 @@ const fn name(stream: Stream) -> &'static str {
         Stream::Catalog => "the catalog",
         Stream::Events => "what events said",
         Stream::Audit => "audits",
+        Stream::Series => "series",
     }
 }
 
@@ -206,6 +207,10 @@ fn described(stream: Stream, found: &RunReport) -> Vec<String> {
         ),
         Stream::Answers => format!(
             "ledger: lost {lost} entries of {}, requests that use these keys again are stored again: {error}",
+            name(stream)
+        ),
+        Stream::Series => format!(
+            "ledger: lost {lost} entries of {}, some of which are found by their points, but not by their labels: {error}",
             name(stream)
         ),
         _ => format!("ledger: lost {lost} entries of {}: {error}", name(stream)),

@@ -41,14 +41,18 @@ impl BucketCheckpoint {
         cutoff_ns: impl Fn() -> i64 + Send + 'static,
     ) -> Option<LiveSegments> {
         let Unsaved {
-            checkpoint, answers, ..
+            checkpoint,
+            answers,
+            series,
+            ..
         } = self.unsaved;
-        if checkpoint.is_none() && answers.is_empty() {
+        if checkpoint.is_none() && answers.is_empty() && series.is_empty() {
             return None;
         }
         Some(self.handle.send(FinishCheckpoint {
             checkpoint,
             answers,
+            series,
             part,
             cutoff_ns,
         }))

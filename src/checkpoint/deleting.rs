@@ -71,7 +71,7 @@ impl DeletionJob {
             segment.begin_bucket(bucket);
             let view = self.handle.send(TakeView).blocking_recv();
             let view = view.map_err(|_| CheckpointError::ActorGone(bucket))?;
-            let deletion = Deletion::of(&view, filter);
+            let deletion = Deletion::of(&view, filter)?;
             // While it exists, the store copies what it changes.
             drop(view);
             let stop = || stop.load(Ordering::Relaxed);

@@ -304,7 +304,8 @@ impl Replay<'_> {
 
     /// Reads a bucket: its state at the last checkpoint, and the records carried since.
     fn read(&self, ordinal: u32) -> Result<BucketState, String> {
-        let mut state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
+        let state = BucketState::new(ordinal, self.cache.clone(), self.ledger.clone());
+        let mut state = state.map_err(|error| error.to_string())?;
         if let Some(mark) = self.manifest.buckets.get(&ordinal) {
             state.applied = mark.covered;
             state.next_sequence = mark.next_sequence;
@@ -319,6 +320,7 @@ impl Replay<'_> {
             })?;
             part.into_iter().for_each(|part| state.store.add_segment(part));
         }
+        state.assign_series().map_err(|error| error.to_string())?;
         let carried = self.manifest.carried.iter();
         for (bucket, first) in carried.filter(|(bucket, _)| *bucket == ordinal) {
             let file = self.carried.named(*bucket, *first);

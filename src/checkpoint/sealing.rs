@@ -121,7 +121,7 @@ mod tests {
 
     /// A bucket with a source whose rows fill this many blocks, and some rows more.
     fn buckets() -> Buckets {
-        let mut state = BucketState::new(BUCKET, Cache::new(1 << 20), Ledger::default());
+        let mut state = BucketState::new(BUCKET, Cache::new(1 << 20), Ledger::default()).unwrap();
         let rows = (BLOCKS * BLOCK_ROWS_MAX) as u32 + 1_025;
         let mut writer = RowsWriter::new();
         for row in 0..rows {
@@ -137,6 +137,7 @@ mod tests {
             created_at_ns: 0,
             rows,
             idempotency: None,
+            encoded_series: &[],
             encoded_rows: &encoded,
         };
         assert!(state.apply(1, &record).unwrap());

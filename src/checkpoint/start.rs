@@ -113,6 +113,7 @@ pub fn start_pools(config: &Config, checkpoints: usize) -> io::Result<Arc<Pools>
             mailbox_bytes_max: MAILBOX_BYTES_MAX,
             memory_bytes_max: config.storage.point_bytes_max(),
             cache_bytes_max: config.storage.cache_bytes_max,
+            series_max: config.storage.series_max,
             threads: cores.div_ceil(2),
         },
         checkpoints,

@@ -24,6 +24,7 @@ use crate::catalog::{Catalog, CatalogHandle, Frozen};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::JournalWriter;
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs};
+use crate::series::new_entries;
 
 /// Expired rows are removed from files within this time, in addition to the delay of [`DeletionClock`].
 const SWEEP_PERIOD_NS: u64 = 10 * MINUTE_NS as u64;
@@ -216,8 +217,13 @@ impl Task {
     fn write_runs(&mut self, begun: &[BucketCheckpoint], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let catalog = NewEntry::changes(frozen, &self.saved).map_err(io::Error::other)?;
         let answers = begun.iter().flat_map(|bucket| &bucket.unsaved.answers);
+        let ledger = self.ledger.ledger();
+        let mut series = Vec::new();
+        for bucket in begun.iter().filter(|bucket| !bucket.unsaved.series.is_empty()) {
+            series.extend(new_entries(bucket.ordinal, ledger, &bucket.unsaved.series)?);
+        }
         let keep = self.keep(frozen);
-        let entries = answers.chain(&catalog).collect();
+        let entries = answers.chain(&catalog).chain(&series).collect();
         Ok(self.ledger.save(frozen.ledger_tail(), entries, &keep)?)
     }
 

@@ -114,6 +114,8 @@ pub struct StorageConfig {
     pub checkpoint_bytes: u64,
     #[serde(deserialize_with = "integer::<_, _, MIB, TIB>")]
     pub cache_bytes_max: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, { 1 << 30 }>")]
+    pub series_max: u64,
     /// URL of an object store; `None` if checkpoints are kept in the data directory only.
     #[serde(deserialize_with = "optional")]
     pub remote: Option<String>,

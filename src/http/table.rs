@@ -9,9 +9,9 @@ use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
-    cluster, dashboard, data, data_deletion, evaluations, export, health, invitations, keys, members,
-    metrics, operator, organization, query, resets, sessions, shared, silences, sources, webhook_deliveries,
-    webhooks,
+    cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, invitations, keys,
+    members, metrics, operator, organization, query, resets, sessions, shared, silences, sources,
+    webhook_deliveries, webhooks,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -65,7 +65,7 @@ pub fn sections(operator: bool) -> Vec<Section> {
         section(
             "data sources",
             "Sensors and applications, each with a schema of named fields.",
-            vec![sources::endpoints()],
+            vec![sources::endpoints(), dimensions::endpoints()],
         ),
         section(
             "data",

@@ -29,6 +29,8 @@ pub struct Batch {
     /// Fields that sources need first, in the order in which their first values occur. If there are any, nothing was
     /// written.
     pub new_fields: Vec<NewField>,
+    /// Ordinals of the sources that do not take points twice.
+    pub once: Vec<u32>,
 }
 
 /// Parses the body into `rows`. `now_ns` (UTC nanoseconds) is the timestamp of entries that have none.
@@ -43,6 +45,7 @@ pub fn parse_batch(
     rows: &mut RowsWriter,
 ) -> Result<Batch, ServiceError> {
     rows.clear();
+    scratch.series.restart();
     let result = parse(body, Entries::new(now_ns, lookup, scratch, rows));
     scratch.sources.clear();
     if !matches!(&result, Ok(batch) if batch.new_fields.is_empty()) {

@@ -84,6 +84,7 @@ impl<'s> Entries<'s> {
     ) -> Result<usize, Malformed> {
         self.rows.clear();
         self.scratch.sources.clear();
+        self.scratch.series.restart();
         self.errors.clear();
         self.new_fields = NewFields::default();
         let mut count = 0;
@@ -107,6 +108,7 @@ impl<'s> Entries<'s> {
             entries: count as u32,
             errors: self.errors,
             new_fields: self.new_fields.list,
+            once: self.scratch.sources.once(),
         }
     }
 
@@ -206,7 +208,7 @@ impl<'s> Entries<'s> {
     /// Opens a row with the next values. `false` if the source is not known yet or the slow path is needed.
     #[inline(always)]
     fn write_row(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<bool, Malformed> {
-        let Scratch { sources, text } = &mut *self.scratch;
+        let Scratch { sources, text, .. } = &mut *self.scratch;
         let index = match entry.source {
             Ok(Some(index)) => index,
             // Values before their source probably belong to the previous entry's source; `end_entry` checks that.
@@ -217,11 +219,53 @@ impl<'s> Entries<'s> {
             return Ok(false);
         };
         let source = &view.source;
+        if view.series.is_some() {
+            // The row belongs to a series, which is known with the metadata.
+            return Ok(false);
+        }
         self.rows.begin(source.ordinal);
         let end = columns::write_row(scan, &source.schema, order, text, self.rows)?;
         entry.written_for = end.map(|_| index);
         scan.seek(end.unwrap_or(scan.at()));
         Ok(end.is_some())
+    }
+
+    /// Writes the row of a source that is split by dimensions, once all members are known. `false` if the slow path is
+    /// needed.
+    fn write_row_of_series(&mut self, scan: &mut Scanner<'_>, entry: &Entry) -> Result<bool, Malformed> {
+        let (Ok(Some(index)), Ok(timestamp_ns), Ok(metadata), Ok(Some(start))) =
+            (entry.source, entry.timestamp, entry.metadata, entry.values)
+        else {
+            return Ok(false);
+        };
+        let Scratch {
+            sources,
+            text,
+            series,
+        } = &mut *self.scratch;
+        let Some((view, order)) = sources.active_with_order(index) else {
+            return Ok(false);
+        };
+        let source = &view.source;
+        let (Some(find), Some(dimensions)) = (&view.series, &source.dimensions) else {
+            return Ok(false);
+        };
+        if timestamp_ns.unwrap_or(self.now_ns) < view.oldest_ns {
+            return Ok(false);
+        }
+        let metadata_text = metadata.map(|(start, end)| scan.slice(start, end));
+        let Ok(table) = series.table(source, &**find, dimensions, metadata_text) else {
+            return Ok(false);
+        };
+        let end = scan.at();
+        scan.seek(start);
+        self.rows.begin(table);
+        let written = columns::write_row(scan, &source.schema, order, text, self.rows)?.is_some();
+        scan.seek(end);
+        if written {
+            self.commit(scan, timestamp_ns, metadata);
+        }
+        Ok(written)
     }
 
     /// Ends an entry: commits its row or records its error.
@@ -243,6 +287,9 @@ impl<'s> Entries<'s> {
             && timestamp_ns.unwrap_or(self.now_ns) >= view.oldest_ns
         {
             self.commit(scan, timestamp_ns, metadata);
+            return Ok(());
+        }
+        if self.write_row_of_series(scan, entry)? {
             return Ok(());
         }
         self.check_entry(scan, entry, index)
@@ -288,6 +335,24 @@ impl<'s> Entries<'s> {
             }
         }
         add_fault(&entry.metadata, "metadata", false, &mut faults);
+        let mut table = view.map_or(0, |view| view.source.ordinal);
+        if let (Some(view), true) = (view, faults.is_empty())
+            && let (Some(find), Some(dimensions)) = (&view.series, &view.source.dimensions)
+        {
+            let metadata = entry
+                .metadata
+                .ok()
+                .flatten()
+                .map(|(start, end)| scan.slice(start, end));
+            let found = self
+                .scratch
+                .series
+                .table(&view.source, &**find, dimensions, metadata);
+            table = found.unwrap_or_else(|fault| {
+                faults.push(fault);
+                0
+            });
+        }
         let (Some(view), Some(values), true) = (view, values, faults.is_empty()) else {
             self.errors.push(EntryError {
                 index,
@@ -296,7 +361,7 @@ impl<'s> Entries<'s> {
             return Ok(());
         };
         self.new_fields.add(new_fields);
-        self.rows.begin(view.source.ordinal);
+        self.rows.begin(table);
         values.write_row(&view.source, self.rows);
         self.commit(scan, timestamp_ns, entry.metadata.ok().flatten());
         Ok(())

@@ -10,6 +10,7 @@
 //! - `members`: the members that points have in both, and their faults.
 //! - `columns`: the fast path for values. `values`: the slow path, and the faults of values.
 //! - `sources`: the data source of an entry, cached within a request.
+//! - `series`: the series that a point belongs to.
 //! - `extend`: fields to be added with `schemaMode: extend`.
 //! - [`json`]: scanner and writer. [`timestamp`]: ISO 8601.
 
@@ -20,6 +21,7 @@ mod extend;
 pub mod json;
 mod members;
 pub mod point;
+mod series;
 mod sources;
 pub mod timestamp;
 mod values;
@@ -28,6 +30,7 @@ pub use batch::{Batch, parse_batch};
 pub use extend::NewField;
 pub use json::Malformed;
 pub use point::{PointBody, parse_point};
+pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom};
 pub use sources::{SourceLookup, SourceView};
 
 use crate::error::ServiceError;
@@ -42,6 +45,8 @@ impl From<Malformed> for ServiceError {
 #[derive(Debug, Default)]
 pub struct Scratch {
     sources: sources::SeenSources,
+    /// The series of the rows.
+    pub series: SeriesOfRequest,
     text: String,
 }
 

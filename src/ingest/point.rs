@@ -12,6 +12,7 @@ use super::members::{
     Member, MetadataSlot, Slot, add_fault, check_object, read_id, read_metadata, read_timestamp, skip_other,
     too_old,
 };
+use super::series::SeriesOfRequest;
 use super::sources::SourceView;
 use super::values::Values;
 
@@ -100,8 +101,10 @@ impl PointBody<'_> {
         view: &SourceView,
         now_ns: i64,
         rows: &mut RowsWriter,
+        series: &mut SeriesOfRequest,
     ) -> Result<Vec<NewField>, ServiceError> {
         rows.clear();
+        series.restart();
         let source = &view.source;
         let mut faults = Vec::new();
         let timestamp_ns = self.timestamp_ns.unwrap_or(now_ns);
@@ -113,7 +116,13 @@ impl PointBody<'_> {
             return Err(ServiceError::faults(faults));
         }
         if new_fields.is_empty() {
-            rows.begin(source.ordinal);
+            let table = match (&view.series, &source.dimensions) {
+                (Some(find), Some(dimensions)) => series
+                    .table(source, &**find, dimensions, self.metadata)
+                    .map_err(|fault| ServiceError::faults(vec![fault]))?,
+                _ => source.ordinal,
+            };
+            rows.begin(table);
             self.values.write_row(source, rows);
             if let Some(metadata) = self.metadata {
                 rows.metadata(metadata);

@@ -4,18 +4,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::{Source, SourceStatus};
+use crate::catalog::{Duplicates, Source, SourceStatus};
 use crate::ids::ObjectId;
 
 use super::json::Scanner;
+use super::series::FindSeries;
 
 /// A data source and the minimum timestamp of its points.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SourceView {
     /// The source as currently in the catalog.
     pub source: Arc<Source>,
     /// The oldest timestamp that the route accepts.
     pub oldest_ns: i64,
+    /// Finds its series, if it is split by dimensions.
+    pub series: Option<Arc<dyn FindSeries>>,
 }
 
 /// Finds a source by its id, in any bucket. Called at most once per id in a pass over the body.
@@ -42,6 +45,12 @@ pub(super) struct SeenSource {
     order_from: usize,
 }
 
+impl std::fmt::Debug for SourceView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} from {}", self.source, self.oldest_ns)
+    }
+}
+
 impl SeenSource {
     /// The source and its oldest timestamp, if it is active.
     #[inline]
@@ -57,6 +66,13 @@ impl SeenSources {
         self.seen.clear();
         self.by_id.clear();
         self.orders.clear();
+    }
+
+    /// Ordinals of the sources that do not take points twice.
+    pub(super) fn once(&self) -> Vec<u32> {
+        let views = self.seen.iter().filter_map(|seen| seen.view.as_ref());
+        let once = views.filter(|view| view.source.duplicates == Duplicates::Skip);
+        once.map(|view| view.source.ordinal).collect()
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&SeenSource> {

@@ -29,7 +29,9 @@ pub use completion::{Committed, Completion};
 pub use error::JournalError;
 pub use local::{LocalLog, LocalShard};
 pub use log::{Group, LogSizes, NodeLog, THE_SHARD, Tail};
-pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
+pub use record::{
+    Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError, RecordSeries,
+};
 pub use replay::{Each, ReplayError, Replayed, ShardLog};
 pub use stored::{StoredLog, StoredShard};
 pub use writer::{Journal, JournalOptions, JournalStats, JournalWriter};

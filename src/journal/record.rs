@@ -1,11 +1,14 @@
 //! The records of the log, as described in FORMAT.md of this directory; the first byte is the record's type.
 
+use engine::SeriesRef;
 use thiserror::Error;
 
 use crate::catalog::Command;
 
 const COMMAND: u8 = 1;
 const INGEST: u8 = 2;
+/// An ingest with rows of series.
+const INGEST_OF_SERIES: u8 = 3;
 
 /// Offset of the first row's sequence within an ingest record. The bucket's actor assigns the sequence and writes it in
 /// place.
@@ -39,6 +42,16 @@ pub struct IngestRecord {
     pub(super) bytes: Vec<u8>,
     /// Offset of the point id in the answer, which contains the sequence.
     id_at: Option<usize>,
+    /// Offsets of the ordinals of its series.
+    ordinals_at: Vec<usize>,
+}
+
+/// A series that rows of an ingest belong to. Table `SERIES_ORDINALS_FROM + n` of the rows is that of the n-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordSeries<'a> {
+    pub series: SeriesRef,
+    /// Its encoded labels, if it may be new.
+    pub labels: Option<&'a [u8]>,
 }
 
 impl IngestRecord {
@@ -48,10 +61,14 @@ impl IngestRecord {
         created_at_ns: i64,
         rows: u32,
         idempotency: Option<(IdempotencyView<'_>, Option<usize>)>,
+        series: &[RecordSeries<'_>],
         encode_rows: impl FnOnce(&mut Vec<u8>),
     ) -> Self {
         let mut bytes = Vec::with_capacity(64 + 16 * rows as usize);
-        bytes.push(INGEST);
+        bytes.push(match series {
+            [] => INGEST,
+            _ => INGEST_OF_SERIES,
+        });
         bytes.extend_from_slice(&bucket.to_le_bytes());
         bytes.extend_from_slice(&0u64.to_le_bytes());
         bytes.extend_from_slice(&created_at_ns.to_le_bytes());
@@ -66,8 +83,31 @@ impl IngestRecord {
             id_at = id_in_body.map(|at| bytes.len() + at);
             bytes.extend_from_slice(entry.answer.body);
         }
+        let mut ordinals_at = Vec::with_capacity(series.len());
+        if !series.is_empty() {
+            bytes.extend_from_slice(&(series.len() as u32).to_le_bytes());
+        }
+        for RecordSeries { series, labels } in series {
+            ordinals_at.push(bytes.len());
+            bytes.extend_from_slice(&series.ordinal.to_le_bytes());
+            bytes.extend_from_slice(&series.source.to_le_bytes());
+            // One more than the length; 0 for none.
+            let length = labels.map_or(0, |labels| labels.len() as u32 + 1);
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(labels.unwrap_or_default());
+        }
         encode_rows(&mut bytes);
-        IngestRecord { bytes, id_at }
+        IngestRecord {
+            bytes,
+            id_at,
+            ordinals_at,
+        }
+    }
+
+    /// Sets the ordinal of the record's series at this position.
+    pub fn set_series(&mut self, place: usize, ordinal: u32) {
+        let at = self.ordinals_at[place];
+        self.bytes[at..at + 4].copy_from_slice(&ordinal.to_le_bytes());
     }
 
     /// Encoded size in bytes.
@@ -96,6 +136,8 @@ pub struct IngestView<'a> {
     pub rows: u32,
     /// The entry of its idempotency key, if the request had one.
     pub idempotency: Option<IdempotencyView<'a>>,
+    /// The series of its rows, encoded; see [`IngestView::series`].
+    pub encoded_series: &'a [u8],
     /// The encoded rows, for `engine::Store::apply`.
     pub encoded_rows: &'a [u8],
 }
@@ -138,9 +180,11 @@ impl<'a> Record<'a> {
             Some((&COMMAND, rest)) => Command::decode(rest)
                 .map(|command| Record::Command(Box::new(command)))
                 .map_err(RecordError::Command),
-            Some((&INGEST, rest)) => IngestView::decode(rest)
-                .map(Record::Ingest)
-                .ok_or(RecordError::Short),
+            Some((&kind @ (INGEST | INGEST_OF_SERIES), rest)) => {
+                IngestView::decode(rest, kind == INGEST_OF_SERIES)
+                    .map(Record::Ingest)
+                    .ok_or(RecordError::Short)
+            }
             Some((kind, _)) => Err(RecordError::UnknownKind(*kind)),
             None => Err(RecordError::Short),
         }
@@ -148,9 +192,9 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> IngestView<'a> {
-    fn decode(mut rest: &'a [u8]) -> Option<Self> {
+    fn decode(mut rest: &'a [u8], has_series: bool) -> Option<Self> {
         let rest = &mut rest;
-        Some(IngestView {
+        let mut view = IngestView {
             bucket: u32::from_le_bytes(take(rest)?),
             first_sequence: u64::from_le_bytes(take(rest)?),
             created_at_ns: i64::from_le_bytes(take(rest)?),
@@ -169,9 +213,41 @@ impl<'a> IngestView<'a> {
                     },
                 }),
             },
-            encoded_rows: rest,
-        })
+            encoded_series: &[],
+            encoded_rows: &[],
+        };
+        if has_series {
+            let all = *rest;
+            let count = u32::from_le_bytes(take(rest)?);
+            for _ in 0..count {
+                take_series(rest)?;
+            }
+            view.encoded_series = &all[4..all.len() - rest.len()];
+        }
+        view.encoded_rows = rest;
+        Some(view)
     }
+
+    /// The series that its rows belong to.
+    pub fn series(&self) -> impl Iterator<Item = RecordSeries<'a>> + use<'a> {
+        let mut rest = self.encoded_series;
+        std::iter::from_fn(move || take_series(&mut rest))
+    }
+}
+
+/// Takes the next series of a record.
+fn take_series<'a>(rest: &mut &'a [u8]) -> Option<RecordSeries<'a>> {
+    let ordinal = u32::from_le_bytes(take(rest)?);
+    let source = u32::from_le_bytes(take(rest)?);
+    let length = u32::from_le_bytes(take(rest)?) as usize;
+    let labels = match length.checked_sub(1) {
+        Some(length) => Some(rest.split_off(..length)?),
+        None => None,
+    };
+    Some(RecordSeries {
+        series: SeriesRef { ordinal, source },
+        labels,
+    })
 }
 
 /// Takes the next bytes.
@@ -193,11 +269,43 @@ mod tests {
             body: [2; 16],
             answer,
         };
-        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), |out| {
+        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), &[], |out| {
             out.extend_from_slice(b"rows")
         });
         record.number(99, b"000000070000000000000063");
         record.bytes
+    }
+
+    #[test]
+    fn the_series_of_an_ingest_record_round_trip_with_the_ordinals_that_they_got() {
+        let series = |ordinal, labels| RecordSeries {
+            series: SeriesRef { ordinal, source: 4 },
+            labels,
+        };
+        let sent = [
+            series(0, Some(&b"labels"[..])),
+            series(9, None),
+            series(0, Some(b"")),
+        ];
+        let mut record = IngestRecord::new(7, -5, 3, None, &sent, |out| out.extend_from_slice(b"rows"));
+        record.set_series(0, 8);
+        record.set_series(2, 7);
+        let Ok(Record::Ingest(view)) = Record::decode(&record.bytes) else {
+            panic!("an ingest record")
+        };
+        let found: Vec<_> = view.series().collect();
+        assert_eq!(
+            found,
+            [
+                series(8, Some(&b"labels"[..])),
+                series(9, None),
+                series(7, Some(b""))
+            ]
+        );
+        assert_eq!(view.encoded_rows, b"rows");
+        for cut in 0..record.bytes.len() - b"rows".len() {
+            assert!(Record::decode(&record.bytes[..cut]).is_err(), "cut at {cut}");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum LedgerError {
         /// What should be there.
         expected: &'static str,
     },
+    /// An entry that matches its checksum cannot be decoded: written by a newer program, or a bug of this one.
+    #[error("an entry of the series of bucket {0} cannot be decoded")]
+    Series(u32),
 }
 
 impl From<LedgerError> for io::Error {

@@ -196,6 +196,7 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
         Stream::Catalog => 5,
         Stream::Events => 6,
         Stream::Audit => 7,
+        Stream::Series => 8,
     };
     header
 }
@@ -213,7 +214,7 @@ pub(super) fn moment_ns(key: &EntryKey, payload: &[u8]) -> Option<i64> {
             Some(key.at_ns)
         }
         Stream::Answers => payload.first_chunk().map(|first| i64::from_le_bytes(*first)),
-        Stream::Catalog => Some(i64::MAX),
+        Stream::Catalog | Stream::Series => Some(i64::MAX),
     }
 }
 

@@ -7,7 +7,7 @@ use super::error::LedgerError;
 use super::format::{Entry, checksum, moment_ns};
 use super::run::{Entries, Run};
 use super::writer::Item;
-use crate::catalog::{EntryKey, Stream};
+use crate::catalog::{EntryKey, Stream, kept_series_owner};
 use crate::ids::ObjectId;
 
 /// A run is not merged if it is larger than all newer ones together by this factor. The number of runs is then the
@@ -35,7 +35,11 @@ impl Keep {
     pub(super) fn keeps(&self, item: &Item<'_>) -> bool {
         let EntryKey { stream, owner, .. } = item.key;
         self.not_expired(stream, item.moment_ns)
-            && (stream == Stream::Catalog || self.owners.contains(&owner))
+            && match stream {
+                Stream::Catalog => true,
+                Stream::Series => self.owners.contains(&kept_series_owner(owner)),
+                _ => self.owners.contains(&owner),
+            }
     }
 
     pub(super) fn not_expired(&self, stream: Stream, moment_ns: i64) -> bool {
@@ -137,9 +141,9 @@ impl<'a> NewestVersions<'a> {
 }
 
 impl<'a> Version<'a> {
-    /// Whether this marks an object of the catalog as deleted.
+    /// Whether this marks an object of the catalog, or a series, as deleted.
     pub fn is_tombstone(&self) -> bool {
-        self.run.stream == Stream::Catalog && self.entry.len == 0
+        matches!(self.run.stream, Stream::Catalog | Stream::Series) && self.entry.len == 0
     }
 
     /// Copies the entry without verifying it: its checksum is copied with it.

@@ -13,6 +13,7 @@ mod error;
 mod files;
 mod flip;
 mod format;
+mod keyed;
 mod merge;
 mod payload;
 mod run;

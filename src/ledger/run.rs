@@ -1,6 +1,6 @@
 //! A memory-mapped run file: verification when it is opened, and lookup of entries.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,6 +116,24 @@ impl Run {
         } else {
             Ok(self.footer.entries)
         }
+    }
+
+    /// Adds the owners within a range.
+    pub(super) fn add_owners_within(
+        &self,
+        range: &RangeInclusive<ObjectId>,
+        owners: &mut Vec<ObjectId>,
+    ) -> Result<(), LedgerError> {
+        let is_before = |number| Ok(self.owner(number)?.owner < *range.start());
+        let first = partition_point(0..self.footer.owners, is_before)?;
+        for number in first..self.footer.owners {
+            let owner = self.owner(number)?.owner;
+            if owner > *range.end() {
+                break;
+            }
+            owners.push(owner);
+        }
+        Ok(())
     }
 
     /// Size of an owner's entries in bytes: payloads, entries, and its row in the table.

@@ -76,10 +76,12 @@ impl Service {
         let url_fault = self
             .url_fault("webhookUrl", settings.webhook_url.as_deref())
             .await;
+        let mut faults = Vec::from_iter(url_fault);
+        faults.extend(self.input_faults(bucket_id, source_id, &settings).await?);
         let decision = self.decisions.begin(caller.organization_id).await;
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            checked(catalog, &source, &settings, url_fault)
+            checked(catalog, &source, &settings, faults)
         })?;
         let text_bytes = text_bytes::of_rule(&settings);
         self.admit_one_more(caller.organization_id, Countable::Rule, text_bytes)?;
@@ -114,9 +116,11 @@ impl Service {
         let url_fault = self
             .url_fault("webhookUrl", settings.webhook_url.as_deref())
             .await;
+        let mut faults = Vec::from_iter(url_fault);
+        faults.extend(self.input_faults(bucket_id, source_id, settings).await?);
         self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            checked(catalog, &source, settings, url_fault).map(drop)
+            checked(catalog, &source, settings, faults).map(drop)
         })
     }
 
@@ -140,9 +144,17 @@ impl Service {
         let before = text_bytes::of_rule(&known.settings);
         let after = text_bytes::of_rule(&settings);
         self.admit_text(caller.organization_id, before, after)?;
+        let mut faults = Vec::from_iter(url_fault);
+        // What a rule has named before may have lost its points since.
+        if settings.evaluation != known.settings.evaluation {
+            faults.extend(
+                self.input_faults(known.bucket_id, known.source_id, &settings)
+                    .await?,
+            );
+        }
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, known.bucket_id, known.source_id)?;
-            checked(catalog, &source, &settings, url_fault)
+            checked(catalog, &source, &settings, faults)
         })?;
         // Verdicts may change the rule's state until the rules' actor has this, but its settings and its source only
         // change after this decision.
@@ -268,14 +280,14 @@ fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRunti
     runtime
 }
 
-/// Checks a rule against its source and bucket and reports all faults together. Returns the parsed text.
+/// Checks a rule against its source and bucket and reports all faults together, after those that are known. Returns the
+/// parsed text.
 fn checked(
     catalog: &Catalog,
     source: &Source,
     settings: &RuleSettings,
-    url_fault: Option<Detail>,
+    mut faults: Vec<Detail>,
 ) -> Result<Option<ParsedCondition>, ServiceError> {
-    let mut faults = Vec::from_iter(url_fault);
     let parsed = match condition::parse(&settings.text, &source.schema) {
         Ok(parsed) => Some(parsed),
         // The text does not have to be parsed: the external evaluator interprets it.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-pub use engine::SeriesStats;
+pub use engine::{SeriesStats, SourceStats};
 
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
 use crate::catalog::{
-    Catalog, Command, Field, FieldType, Freshness, NewSource, Schema, Source, SourceSettings, text_bytes,
+    Bucket, Catalog, Command, Field, FieldType, Freshness, NewSource, Schema, Source, SourceSettings,
+    text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -18,8 +19,8 @@ pub struct SourceWithStats {
     pub source: Arc<Source>,
     /// Whether it sends as often as expected.
     pub freshness: Freshness,
-    /// Statistics of its points.
-    pub stats: SeriesStats,
+    /// Statistics of its points and series.
+    pub stats: SourceStats,
 }
 
 /// The result of a deletion.
@@ -31,8 +32,8 @@ pub struct DeletedSource {
 }
 
 impl SourceWithStats {
-    fn at(source: Arc<Source>, stats: SeriesStats, now_ns: i64) -> Self {
-        let newest_ns = stats.bounds_ns.map(|(_, newest_ns)| newest_ns);
+    fn at(source: Arc<Source>, stats: SourceStats, now_ns: i64) -> Self {
+        let newest_ns = stats.points.bounds_ns.map(|(_, newest_ns)| newest_ns);
         Self {
             freshness: source.freshness(newest_ns, now_ns),
             source,
@@ -95,7 +96,7 @@ impl Service {
             .await?;
         let (_, source) = self.find_source(caller, bucket_id, id)?;
         self.watch.look(id);
-        Ok(SourceWithStats::at(source, SeriesStats::default(), self.now_ns()))
+        Ok(SourceWithStats::at(source, SourceStats::default(), self.now_ns()))
     }
 
     /// Returns one source.
@@ -129,13 +130,16 @@ impl Service {
     ) -> Result<SourceWithStats, ServiceError> {
         {
             let decision = self.decisions.begin(caller.organization_id).await;
-            let (_, known) = self.find_source(caller, bucket_id, source_id)?;
+            let (bucket, known) = self.find_source(caller, bucket_id, source_id)?;
             let settings = change(&known);
             if !settings.fields.is_empty() {
                 check_fields(&known.schema, &settings.fields)?;
             }
             if settings.name != known.name {
                 self.check_source_name(bucket_id, &settings.name)?;
+            }
+            if settings.dimensions != known.dimensions {
+                self.check_dimensions_change(&bucket, &known).await?;
             }
             if changes(&known, &settings) {
                 let (before, after) = text_bytes_of_change(&known, &settings);
@@ -179,6 +183,17 @@ impl Service {
 }
 
 impl Service {
+    /// Points are split into series when they arrive, so dimensions can only change while there are none.
+    async fn check_dimensions_change(&self, bucket: &Bucket, source: &Source) -> Result<(), ServiceError> {
+        match self.buckets.point_count(bucket, &[source.ordinal]).await? {
+            0 => Ok(()),
+            points => Err(ServiceError::conflict(format!(
+                "the dimensions of a data source can only be changed while it has no points; it has {points}: delete \
+                 them first, or create another data source"
+            ))),
+        }
+    }
+
     fn check_source_name(&self, bucket_id: ObjectId, name: &str) -> Result<(), ServiceError> {
         let is_free = |catalog: &Catalog| catalog.source_by_name(bucket_id, name).is_none();
         if self.catalog.read(is_free) {
@@ -222,6 +237,8 @@ fn changes(known: &Source, settings: &SourceSettings) -> bool {
         || settings.schema_mode != known.schema_mode
         || settings.downsampling != known.downsampling
         || settings.status != known.status
+        || settings.dimensions != known.dimensions
+        || settings.duplicates != known.duplicates
         || settings.expected_interval_seconds != known.expected_interval_seconds
 }
 

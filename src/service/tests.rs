@@ -193,6 +193,8 @@ impl World {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            dimensions: None,
+            duplicates: Default::default(),
             expected_interval_seconds: None,
         };
         async move { service.create_source(&caller, bucket, settings).await.map(drop) }

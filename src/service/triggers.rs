@@ -101,10 +101,8 @@ impl Service {
         let buckets = self.buckets.clone();
         let read = move |stop: &Stop, _| {
             let view = wait(buckets.view(&bucket))?;
-            let Some(series) = view.source(source.ordinal) else {
-                return Ok(Step::Answer(None));
-            };
-            let selection = Selection::new(&series, None);
+            let series: Vec<_> = view.source(source.ordinal).collect();
+            let selections: Vec<_> = series.iter().map(|series| Selection::new(series, None)).collect();
             let query = ScanQuery {
                 range_ns,
                 descending: true,
@@ -114,7 +112,7 @@ impl Service {
                 metadata: None,
                 stop: &|| stop.now(),
             };
-            let (page, _held) = scan_within(&[selection], &query, stop.budget())?;
+            let (page, _held) = scan_within(&selections, &query, stop.budget())?;
             stop.touched(page.touched);
             Ok(Step::Answer(NewestPoint::of(&page, &source.schema)))
         };

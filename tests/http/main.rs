@@ -21,6 +21,7 @@ mod annotations;
 mod boards;
 mod buckets;
 mod deletion;
+mod dimensions;
 mod evaluations;
 mod export;
 mod general;

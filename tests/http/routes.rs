@@ -224,6 +224,27 @@ pub const ROUTES: &[Route] = &[
         200,
     ),
     route(
+        "GET",
+        "/api/buckets/{bucket}/sources/{source}/dimensions",
+        None,
+        READ,
+        200,
+    ),
+    route(
+        "GET",
+        "/api/buckets/{bucket}/sources/{source}/dimensions/host",
+        None,
+        READ,
+        200,
+    ),
+    route(
+        "GET",
+        "/api/buckets/{bucket}/sources/{source}/series",
+        None,
+        READ,
+        200,
+    ),
+    route(
         "DELETE",
         "/api/buckets/{bucket}/sources/{source}",
         None,

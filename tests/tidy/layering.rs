@@ -27,7 +27,15 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("config", &["catalog", "limits"]),
     (
         "ingest",
-        &["catalog", "clock", "error", "ids", "limits", "timestamp"],
+        &[
+            "catalog",
+            "clock",
+            "error",
+            "ids",
+            "limits",
+            "series",
+            "timestamp",
+        ],
     ),
     ("cluster", &[]),
     // The log and the rooms that depend on it.
@@ -40,14 +48,18 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "clock",
             "error",
             "ids",
+            // For the series of a request.
+            "ingest",
             "journal",
             "ledger",
             "limits",
             "pools",
             "priority",
             "sealed_file",
+            "series",
         ],
     ),
+    ("series", &["catalog", "ids", "ledger"]),
     ("ledger", &["catalog", "clock", "ids", "journal", "sealed_file"]),
     // `ingest` for its writer: points are shown in one form.
     (
@@ -81,6 +93,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "pools",
             "priority",
             "sealed_file",
+            "series",
         ],
     ),
     (
@@ -105,6 +118,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "priority",
             "query_pool",
             "random",
+            "series",
             "timestamp",
         ],
     ),
@@ -124,6 +138,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "metrics",
             "open_files",
             "random",
+            "series",
             "service",
             "timestamp",
         ],

@@ -69,7 +69,7 @@ fn filled(random: &mut Rng) -> (Store, Vec<Point>) {
             });
         }
         writer.encode(&mut bytes);
-        store.apply(&bytes, first as u64 + 1).unwrap();
+        store.apply(&bytes, first as u64 + 1, &[]).unwrap();
         if random.bool() {
             store
                 .take_seals()
@@ -88,7 +88,7 @@ fn is_odd(text: Option<&str>) -> bool {
 type Cells = BTreeMap<(i64, u32), BTreeMap<u32, (u64, f64, f64, f64)>>;
 
 fn snapshot_of(store: &Store, sources: Range<u32>) -> Vec<SeriesSnapshot> {
-    sources.filter_map(|source| store.view().source(source)).collect()
+    sources.filter_map(|source| store.view().series(source)).collect()
 }
 
 fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point], budget: &Budget) -> bool {
@@ -276,7 +276,7 @@ fn wide(rows: i64) -> Store {
         writer.commit(row * MINUTE);
     }
     writer.encode(&mut bytes);
-    store.apply(&bytes, 1).unwrap();
+    store.apply(&bytes, 1, &[]).unwrap();
     store
         .take_seals()
         .into_iter()
@@ -287,7 +287,7 @@ fn wide(rows: i64) -> Store {
 #[test]
 fn a_wide_source_costs_only_the_requested_cells() {
     let store = wide(60_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     let fields: Vec<u16> = (0..256).collect();
     for descending in [false, true] {
         for rows_max in [2, 1_000, 10_001] {
@@ -329,7 +329,7 @@ fn a_wide_source_costs_only_the_requested_cells() {
 #[test]
 fn a_scan_releases_blocks_it_has_passed() {
     let store = wide(200_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     let selections = [Selection::new(&snapshot[0], None)];
     let query = ScanQuery {
         range_ns: (i64::MIN, i64::MAX),
@@ -362,7 +362,7 @@ fn a_page_of_many_sources_holds_few_rows_of_each() {
             writer.commit(row * SECOND + i64::from(source));
         }
         writer.encode(&mut bytes);
-        store.apply(&bytes, 1 + 8_192 * u64::from(source)).unwrap();
+        store.apply(&bytes, 1 + 8_192 * u64::from(source), &[]).unwrap();
         writer.clear();
         bytes.clear();
     }

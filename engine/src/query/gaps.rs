@@ -1,5 +1,5 @@
-//! Values that hold through steps in which their own source has none, while others that are merged with it have some.
-//! Which steps these are is known when all sources are read.
+//! Values that hold through steps in which their own series has none, while others that are merged with it have some.
+//! Which steps these are is known when all series are read.
 
 use super::budget::{Budget, Held};
 use super::group::{Grouped, Grouping};
@@ -7,14 +7,16 @@ use super::statistics::Statistics;
 use crate::EngineError;
 use crate::local_step::LocalStep;
 
-/// The gaps of all sources that are merged.
+/// The gaps of all series that are merged.
 pub(super) struct Gaps<'b> {
     gaps: Vec<Gap>,
     held: Held<'b>,
 }
 
-/// Whole steps between two values of a field of one source.
+/// Whole steps between two values of a field of one series.
 struct Gap {
+    /// Number of the cells to which the series is added.
+    source: u32,
     /// Number of the field in the cells.
     number: u32,
     /// The earlier value; of booleans 0 or 1.
@@ -36,13 +38,14 @@ impl<'b> Gaps<'b> {
     /// Adds the steps between the end of one and the start of a later one, if there are any.
     pub(super) fn add(
         &mut self,
-        number: u32,
+        (source, number): (u32, u32),
         value: f64,
         (start_ns, end_ns): (i64, i64),
     ) -> Result<(), EngineError> {
         if start_ns < end_ns {
             self.held.reserve(&mut self.gaps, 1)?;
             self.gaps.push(Gap {
+                source,
                 number,
                 value,
                 start_ns,
@@ -63,24 +66,23 @@ impl<'b> Grouping<'b, Statistics> {
         let Gaps { gaps, held } = std::mem::replace(&mut self.gaps, Gaps::new(self.budget));
         let descending = self.cells.wanted.descending;
         let mut found = self.finish()?;
+        let mut starts_ns: Vec<i64> = found.cells.iter().map(|cell| cell.start_ns).collect();
+        if descending {
+            starts_ns.reverse();
+        }
+        starts_ns.dedup();
         for gap in &gaps {
-            let is_before = |start_ns: i64, bound_ns: i64| match descending {
-                true => start_ns >= bound_ns,
-                false => start_ns < bound_ns,
-            };
-            let (first_ns, past_ns) = match descending {
-                true => (gap.end_ns, gap.start_ns),
-                false => (gap.start_ns, gap.end_ns),
-            };
-            let first = found
-                .cells
-                .partition_point(|cell| is_before(cell.start_ns, first_ns));
-            let past = found
-                .cells
-                .partition_point(|cell| is_before(cell.start_ns, past_ns));
-            for cell in &mut found.cells[first..past] {
-                let ns = step.next_ns(cell.start_ns).saturating_sub(cell.start_ns);
-                if let Some(statistics) = cell.value_mut(gap.number) {
+            let first = starts_ns.partition_point(|start_ns| *start_ns < gap.start_ns);
+            let past = starts_ns.partition_point(|start_ns| *start_ns < gap.end_ns);
+            for start_ns in &starts_ns[first..past.max(first)] {
+                let key = (*start_ns, gap.source);
+                let place = found.cells.binary_search_by(|cell| {
+                    let order = (cell.start_ns, cell.source).cmp(&key);
+                    if descending { order.reverse() } else { order }
+                });
+                let Ok(place) = place else { continue };
+                let ns = step.next_ns(*start_ns).saturating_sub(*start_ns);
+                if let Some(statistics) = found.cells[place].value_mut(gap.number) {
                     statistics.hold(gap.value, ns);
                 }
             }

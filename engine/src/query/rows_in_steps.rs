@@ -1,4 +1,4 @@
-//! Statistics of one source, computed from its rows in order of time. A value holds until the next one of its field,
+//! Statistics of one series, computed from its rows in order of time. A value holds until the next one of its field,
 //! across steps, and the last one until the end of its step or of the range; growth belongs to the step of the later
 //! value.
 
@@ -30,7 +30,7 @@ pub struct NeededField {
 pub struct Completion<'a> {
     /// The quantiles to compute of values, between 0 and 1.
     pub quantiles: &'a [f64],
-    /// Whether a cell has values of several sources, so that they must be kept until all are added.
+    /// Whether the cells have values of several series, so that they must be kept until all are added.
     pub is_merged: bool,
     /// The last value of a field holds at most until then.
     pub holds_until_ns: i64,
@@ -202,7 +202,8 @@ impl Walked<'_> {
             && steps.completion.is_merged
         {
             let between_ns = (self.reached_ns, bounds_ns.0);
-            steps.grouping.gaps.add(self.field.number, value, between_ns)?;
+            let cells = (steps.source, self.field.number);
+            steps.grouping.gaps.add(cells, value, between_ns)?;
         }
         let opened = OpenStep::new(bounds_ns, first_ns, self.field.needs, &mut self.previous);
         self.step = Some(opened);

@@ -34,7 +34,7 @@ fn store_of(points: i64, value: impl Fn(i64) -> f64) -> Store {
             writer.commit(second * SECOND);
         }
         writer.encode(&mut bytes);
-        store.apply(&bytes, start as u64 + 1).unwrap();
+        store.apply(&bytes, start as u64 + 1, &[]).unwrap();
         store
             .take_seals()
             .into_iter()
@@ -46,7 +46,7 @@ fn store_of(points: i64, value: impl Fn(i64) -> f64) -> Store {
 #[test]
 fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
     let store = store(200_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     for (unit, range_ns) in [
         (Unit::Minute, (i64::MIN, i64::MAX)),
         (Unit::Hour, (i64::MIN, i64::MAX)),
@@ -75,7 +75,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
 #[test]
 fn blocks_whose_values_cannot_match_are_not_read() {
     let store = store_of(30 * BLOCK as i64, |second| second as f64);
-    let series = store.view().source(1).unwrap();
+    let series = store.view().series(1).unwrap();
     let wanted = 100_000.0..100_010.0;
     let passes = |value: Scalar<'_>| matches!(value, Scalar::Number(number) if wanted.contains(&number));
     let values = [ValueFilter {
@@ -119,7 +119,7 @@ fn blocks_whose_values_cannot_match_are_not_read() {
 #[test]
 fn a_grouped_query_looks_at_no_block_behind_its_last_cell() {
     let store = store(30 * BLOCK as i64);
-    let series = store.view().source(1).unwrap();
+    let series = store.view().series(1).unwrap();
     let stop_checks = Cell::new(0);
     let stop = || {
         stop_checks.set(stop_checks.get() + 1);
@@ -151,7 +151,7 @@ fn a_grouped_query_looks_at_no_block_behind_its_last_cell() {
 #[test]
 fn an_offset_skips_whole_blocks() {
     let store = store(200_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     for descending in [false, true] {
         let selections = [Selection::new(&snapshot[0], None)];
         let query = ScanQuery {
@@ -179,7 +179,7 @@ fn an_offset_skips_whole_blocks() {
 #[test]
 fn a_scan_that_ends_early_goes_on_behind_the_rows_that_it_has_passed() {
     let store = store(20 * BLOCK as i64);
-    let series = store.view().source(1).unwrap();
+    let series = store.view().series(1).unwrap();
     let passes = |value: Scalar<'_>| value == Scalar::Number(7.0);
     let values = [ValueFilter {
         field: 0,
@@ -234,7 +234,7 @@ fn a_scan_that_ends_early_goes_on_behind_the_rows_that_it_has_passed() {
 #[test]
 fn a_cancelled_query_returns_stopped() {
     let store = store(20_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     let query = GroupQuery {
         range_ns: (i64::MIN, i64::MAX),
         step: Unit::Hour.into(),
@@ -263,7 +263,7 @@ fn a_query_stops_between_metadata_texts() {
     }
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
-    store.apply(&bytes, 1).unwrap();
+    store.apply(&bytes, 1, &[]).unwrap();
     for sealed in [false, true] {
         if sealed {
             store
@@ -271,7 +271,7 @@ fn a_query_stops_between_metadata_texts() {
                 .into_iter()
                 .for_each(|seal| store.finish_seal(seal.run()));
         }
-        let snapshot = [store.view().source(1).unwrap()];
+        let snapshot = [store.view().series(1).unwrap()];
         let series = &snapshot[0];
         let (stop_checks, read) = (Cell::new(0), Cell::new(0));
         // The first check is before the block or chunk, the second before its first text.
@@ -322,7 +322,7 @@ fn a_query_stops_between_metadata_texts() {
 #[test]
 fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
     let store = store(200_000);
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     let series = &snapshot[0];
     for range_ns in [
         (0, 200_000 * SECOND),
@@ -368,11 +368,11 @@ fn cached_minutes_agree_with_the_rows() {
             writer.commit(second * SECOND);
         }
         writer.encode(&mut bytes);
-        store.apply(&bytes, start as u64 + 1).unwrap();
+        store.apply(&bytes, start as u64 + 1, &[]).unwrap();
         let seals = store.take_seals();
         seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
     }
-    let snapshot = [store.view().source(1).unwrap()];
+    let snapshot = [store.view().series(1).unwrap()];
     let run_query = |fields: &[u16], step, range_ns, metadata| {
         let query = GroupQuery {
             range_ns,

@@ -4,10 +4,12 @@
 
 mod newest;
 mod read;
+mod repeats;
 mod table;
 mod write;
 
 pub use newest::{NewestRow, NewestRows, Scalar};
+pub use repeats::KnownValues;
 pub use table::RowsWriter;
 
 pub(crate) use read::{RowsReader, Table, TableColumn, TableValues};

@@ -1,6 +1,7 @@
 //! The newest row of each source of a request, as plain data: used to notify others of an ingest without keeping its
 //! columns.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::table::{RowsWriter, Table, Values};
@@ -47,22 +48,54 @@ pub enum Scalar<'a> {
 }
 
 impl RowsWriter {
-    /// The newest committed row of each source, in the order of the sources' first rows.
-    pub fn newest(&self) -> NewestRows {
+    /// The newest committed row of each source, in the order of the sources' first rows. `source` returns the source of
+    /// a table.
+    pub fn newest(&self, source: impl Fn(u32) -> u32) -> NewestRows {
         let mut newest = NewestRows::default();
-        newest.rows.reserve_exact(self.tables().count());
-        self.tables().for_each(|table| newest.push(table));
+        let mut by_source: Vec<Source<'_>> = Vec::new();
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        for table in self.tables() {
+            let source = source(table.source);
+            let place = *places.entry(source).or_insert(by_source.len());
+            if place == by_source.len() {
+                by_source.push(Source {
+                    source,
+                    count: 0,
+                    newest: None,
+                });
+            }
+            by_source[place].add(table);
+        }
+        newest.rows.reserve_exact(by_source.len());
+        by_source.iter().for_each(|source| newest.push(source));
         newest
     }
 }
 
-impl NewestRows {
-    fn push(&mut self, table: &Table) {
+/// The rows of a source, which may have several tables.
+struct Source<'t> {
+    source: u32,
+    count: u32,
+    /// The table and the number of the newest row.
+    newest: Option<(&'t Table, usize)>,
+}
+
+impl<'t> Source<'t> {
+    fn add(&mut self, table: &'t Table) {
+        self.count += table.timestamps_ns.len() as u32;
         // `max_by_key` returns the last of equal elements.
         let timestamps = table.timestamps_ns.iter().enumerate();
-        let Some((row, timestamp_ns)) = timestamps.max_by_key(|(_, timestamp_ns)| **timestamp_ns) else {
-            return;
-        };
+        let newest = timestamps.max_by_key(|(_, timestamp_ns)| **timestamp_ns);
+        let found = newest.map(|(row, _)| (table, row));
+        let key = |(table, row): &(&Table, usize)| (table.timestamps_ns[*row], table.places[*row]);
+        self.newest = self.newest.into_iter().chain(found).max_by_key(key);
+    }
+}
+
+impl NewestRows {
+    fn push(&mut self, of: &Source<'_>) {
+        let Some((table, row)) = of.newest else { return };
+        let timestamp_ns = table.timestamps_ns[row];
         let values_start = self.values.len();
         for (field, column) in table.present_columns() {
             if let Some(index) = index_of(&column.rows, row) {
@@ -77,10 +110,10 @@ impl NewestRows {
         let metadata = index_of(&table.metadata_rows, row);
         let metadata = metadata.map(|index| self.keep(table.metadata.get(index)));
         self.rows.push(NewestRow {
-            source: table.source,
-            timestamp_ns: *timestamp_ns,
+            source: of.source,
+            timestamp_ns,
             place: table.places[row],
-            count: table.timestamps_ns.len() as u32,
+            count: of.count,
             values: values_start..self.values.len(),
             metadata,
         });

@@ -82,7 +82,7 @@ impl Texts {
         self.text.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    fn push(&mut self, text: &str) {
+    pub(super) fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.ends.push(self.text.len());
     }
@@ -143,6 +143,13 @@ impl Table {
     pub(super) fn present_columns(&self) -> impl Iterator<Item = (u16, &Column)> {
         let columns = self.columns.iter().enumerate();
         let columns = columns.filter_map(|(field, column)| Some((field as u16, column.as_ref()?)));
+        columns.filter(|(_, column)| !column.rows.is_empty())
+    }
+
+    /// The columns that have rows, with their fields' ordinals.
+    pub(super) fn columns_mut(&mut self) -> impl Iterator<Item = (u16, &mut Column)> + use<'_> {
+        let columns = self.columns.iter_mut().enumerate();
+        let columns = columns.filter_map(|(field, column)| Some((field as u16, column.as_mut()?)));
         columns.filter(|(_, column)| !column.rows.is_empty())
     }
 
@@ -401,6 +408,15 @@ impl RowsWriter {
     /// Ordinals of the sources that have committed rows.
     pub fn sources(&self) -> impl Iterator<Item = u32> {
         self.tables().map(|table| table.source)
+    }
+
+    pub(super) fn used_tables(&mut self) -> impl Iterator<Item = &mut Table> {
+        self.tables[..self.used].iter_mut()
+    }
+
+    /// Rows were removed from the tables.
+    pub(super) fn forget_rows(&mut self, rows: u32) {
+        self.rows -= rows;
     }
 
     pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {

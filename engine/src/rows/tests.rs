@@ -137,12 +137,12 @@ fn a_duplicate_or_retyped_field_is_damage() {
         for (other, second) in OF_EVERY_KIND.iter().enumerate() {
             let mut store = crate::Store::new();
             assert!(
-                store.apply(&one_row(&[first, second]), 1).is_err(),
+                store.apply(&one_row(&[first, second]), 1, &[]).is_err(),
                 "{index} and {other}"
             );
             let mut store = crate::Store::new();
-            assert_eq!(store.apply(&one_row(&[first]), 1), Ok(1), "{index}");
-            let then = store.apply(&one_row(&[second]), 2);
+            assert_eq!(store.apply(&one_row(&[first]), 1, &[]), Ok(1), "{index}");
+            let then = store.apply(&one_row(&[second]), 2, &[]);
             assert_eq!(then.is_ok(), index == other, "{index}, then {other}: {then:?}");
         }
     }
@@ -216,7 +216,7 @@ fn the_newest_row_of_each_source() {
     row(4, 20, Some(1.5), None, None);
     row(4, 19, Some(2.5), Some("c"), Some("{}"));
     row(9, 4, Some(9.5), None, Some("{}"));
-    let newest = writer.newest();
+    let newest = writer.newest(|table| table);
     let [first, second] = newest.rows() else {
         panic!("two sources")
     };

@@ -58,7 +58,7 @@ fn checkpoint() -> Checkpoint {
     }
     let mut rows = Vec::new();
     writer.encode(&mut rows);
-    store.apply(&rows, 1).unwrap();
+    store.apply(&rows, 1, &[]).unwrap();
     store.begin_checkpoint().unwrap()
 }
 

@@ -33,7 +33,7 @@ fn segment() -> Vec<u8> {
         let mut encoded = Vec::new();
         rows.encode(&mut encoded);
         let mut store = Store::new();
-        store.apply(&encoded, 1).unwrap();
+        store.apply(&encoded, 1, &[]).unwrap();
         segment.begin_bucket(bucket);
         store.begin_checkpoint().unwrap().write(&mut segment).unwrap();
     }

@@ -45,7 +45,7 @@ fn rows() -> Vec<u8> {
 }
 
 fn check(store: &Store) {
-    let snapshot = [1, 2].map(|source| store.view().source(source).unwrap());
+    let snapshot = [1, 2].map(|source| store.view().series(source).unwrap());
     let query = GroupQuery {
         range_ns: (0, i64::MAX),
         step: Unit::Hour.into(),
@@ -144,8 +144,8 @@ fn check_carries(store: &mut Store) {
     }
     let mut rows = Vec::new();
     writer.encode(&mut rows);
-    store.apply(&rows, 1 << 20).unwrap();
-    let snapshot = [store.view().source(3).unwrap()];
+    store.apply(&rows, 1 << 20, &[]).unwrap();
+    let snapshot = [store.view().series(3).unwrap()];
     for (unit, expected) in [(Unit::Hour, &[3_599.0, REST][..]), (Unit::Day, &[REST])] {
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
@@ -166,7 +166,7 @@ fn check_carries(store: &mut Store) {
 fn checkpoint_of(all: &[(&[u8], u64)]) -> Checkpoint {
     let mut store = Store::new();
     for (rows, first_sequence) in all {
-        store.apply(rows, *first_sequence).unwrap();
+        store.apply(rows, *first_sequence, &[]).unwrap();
     }
     store.begin_checkpoint().unwrap()
 }
@@ -258,7 +258,7 @@ fn rows_and_segments_of_every_version_are_read() {
     }
     let mut store = Store::new();
     store
-        .apply(&std::fs::read(path("rows-1.bin")).unwrap(), 1)
+        .apply(&std::fs::read(path("rows-1.bin")).unwrap(), 1, &[])
         .unwrap();
     check(&store);
     old_and_copied("segment-1.bin").iter().for_each(check);
@@ -272,10 +272,10 @@ fn rows_and_segments_of_every_version_are_read() {
 #[test]
 fn rows_and_segments_written_by_this_version_are_read() {
     let mut store = Store::new();
-    store.apply(&rows(), 1).unwrap();
+    store.apply(&rows(), 1, &[]).unwrap();
     check(&store);
     let mut store = Store::new();
-    store.apply(&rows_with_carries(), 1).unwrap();
+    store.apply(&rows_with_carries(), 1, &[]).unwrap();
     check_carries(&mut store);
     check_segment(segment());
 }

@@ -172,7 +172,7 @@ impl World {
         }
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
-        self.store.apply(&bytes, self.next_sequence).unwrap();
+        self.store.apply(&bytes, self.next_sequence, &[]).unwrap();
         self.next_sequence += rows.len() as u64;
     }
 
@@ -221,7 +221,7 @@ impl World {
     }
 
     fn groups(&self, unit: Unit) -> BTreeMap<i64, Aggregate> {
-        let snapshot = [self.store.view().source(1).unwrap()];
+        let snapshot = [self.store.view().series(1).unwrap()];
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
             step: unit.into(),

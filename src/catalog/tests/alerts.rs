@@ -21,6 +21,8 @@ pub(super) fn rule_settings(text: &str) -> RuleSettings {
             inputs: vec![Input {
                 fill: None,
                 timezone: None,
+                dimensions: None,
+                group_by_dimensions: Vec::new(),
                 key: "t".into(),
                 field: "a".into(),
                 source_id: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use disk::Disk;
 use disk::sim::SimDisk;
-use engine::{PointFilter, RowFilters};
+use engine::{MergeError, PointFilter, RowFilters, SeriesRef, View};
 
 use super::directory::{
     NOW_NS, POINTS, copy, damage_byte, fork, in_rooms, ingest, layout, points, run, with_suffix,
@@ -24,11 +24,11 @@ impl PointFilter for Chosen {
         (i64::MIN, NOW_NS + (DELETED_SECONDS - 1) * SECOND_NS)
     }
 
-    fn sources(&self) -> Option<Vec<u32>> {
-        None
+    fn series(&self, _: &View) -> Result<Option<Vec<u32>>, MergeError> {
+        Ok(None)
     }
 
-    fn of_source(&self, _: u32, read: &mut dyn FnMut(&RowFilters<'_>)) {
+    fn of_series(&self, _: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>)) {
         let (metadata, values) = (None, &[][..]);
         read(&RowFilters { metadata, values });
     }
@@ -42,12 +42,12 @@ impl PointFilter for SecondSource {
         (i64::MIN, i64::MAX)
     }
 
-    fn sources(&self) -> Option<Vec<u32>> {
-        Some(vec![1])
+    fn series(&self, _: &View) -> Result<Option<Vec<u32>>, MergeError> {
+        Ok(Some(vec![1]))
     }
 
-    fn of_source(&self, source: u32, read: &mut dyn FnMut(&RowFilters<'_>)) {
-        Chosen.of_source(source, read);
+    fn of_series(&self, series: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>)) {
+        Chosen.of_series(series, read);
     }
 }
 

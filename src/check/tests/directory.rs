@@ -80,6 +80,8 @@ pub(super) async fn set_up(rooms: &Rooms) {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            dimensions: None,
+            duplicates: Default::default(),
             expected_interval_seconds: None,
         };
         let source = NewSource {
@@ -135,14 +137,21 @@ pub(super) async fn ingest(rooms: &Rooms, key: u8) {
         body: [0; 16],
         answer,
     };
-    let record = IngestRecord::new(bucket.ordinal, NOW_NS, 2 * POINTS, Some((entry, None)), |out| {
-        writer.encode(out)
-    });
+    let record = IngestRecord::new(
+        bucket.ordinal,
+        NOW_NS,
+        2 * POINTS,
+        Some((entry, None)),
+        &[],
+        |out| writer.encode(out),
+    );
     let ingest = Ingest {
         record,
         rows: 2 * POINTS,
         memory_bytes: writer.memory_bytes(),
         sources: vec![0, 1],
+        series: Vec::new(),
+        repeats: Vec::new(),
         idempotency: Some(([key; 16], [0; 16])),
         now_ns: NOW_NS,
     };

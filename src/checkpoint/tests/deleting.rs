@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use engine::query::ValueFilter;
 use engine::rows::Scalar;
-use engine::{PointFilter, RowFilters};
+use engine::{MergeError, PointFilter, RowFilters, SeriesRef, View};
 use tokio::sync::oneshot;
 
 use super::model::{Existence, Model, Row, rows_of};
@@ -37,11 +37,11 @@ impl PointFilter for Chosen {
         self.range_ns
     }
 
-    fn sources(&self) -> Option<Vec<u32>> {
-        self.source.map(|source| vec![source])
+    fn series(&self, _: &View) -> Result<Option<Vec<u32>>, MergeError> {
+        Ok(self.source.map(|source| vec![source]))
     }
 
-    fn of_source(&self, _: u32, read: &mut dyn FnMut(&RowFilters<'_>)) {
+    fn of_series(&self, _: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>)) {
         let passes = |value: Scalar<'_>| matches!(value, Scalar::Number(number) if (number as u32).is_multiple_of(self.divisor));
         let filter = ValueFilter {
             field: 0,

@@ -46,6 +46,7 @@ pub(crate) fn home(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Home {
             mailbox_bytes_max: 1 << 20,
             memory_bytes_max: 1 << 30,
             cache_bytes_max: 1 << 20,
+            series_max: 1_000,
             threads: 1,
         },
         checkpoints: 1,

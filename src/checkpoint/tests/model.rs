@@ -335,7 +335,7 @@ impl Model {
 /// The rows of a source, read in three ways that must agree: as rows, grouped, and counted.
 pub(super) fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
     let counted = state.store.stats(source, cutoff_ns).expect("stats").points;
-    let Some(series) = &state.store.view().source(source) else {
+    let Some(series) = &state.store.view().series(source) else {
         assert_eq!(counted, 0);
         return Vec::new();
     };

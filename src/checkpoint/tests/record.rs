@@ -33,7 +33,7 @@ pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64)
         )
     });
     let count = rows.len() as u32;
-    let record = IngestRecord::new(bucket, at_ns, count, entry, |out| writer.encode(out));
+    let record = IngestRecord::new(bucket, at_ns, count, entry, &[], |out| writer.encode(out));
     let mut sources: Vec<u32> = rows.iter().map(|row| row.source).collect();
     sources.sort_unstable();
     sources.dedup();
@@ -42,6 +42,8 @@ pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64)
         rows: count,
         memory_bytes: writer.memory_bytes(),
         sources,
+        series: Vec::new(),
+        repeats: Vec::new(),
         idempotency: key.map(|key| (key, body_digest(key))),
         now_ns: at_ns,
     }

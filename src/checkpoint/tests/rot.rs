@@ -91,7 +91,7 @@ fn read_rows(opened: &Opened) -> Option<Rows> {
     let mut all = Rows::new();
     for state in &opened.buckets {
         for source in 0..4 {
-            let Some(series) = &state.store.view().source(source) else {
+            let Some(series) = &state.store.view().series(source) else {
                 continue;
             };
             let page = all_rows(series, (i64::MIN, i64::MAX)).ok()?;

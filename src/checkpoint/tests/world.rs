@@ -211,6 +211,8 @@ impl World {
             schema_mode: SchemaMode::Strict,
             downsampling: false,
             status: SourceStatus::Active,
+            dimensions: None,
+            duplicates: Default::default(),
             expected_interval_seconds: None,
         };
         let created_at_ns = self.clock.now_ns();

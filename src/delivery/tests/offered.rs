@@ -34,7 +34,7 @@ fn points_of(first_sequence: u64, sources: Range<u32>) -> NewPoints {
         first_sequence,
         batch: false,
         received_at_ns: START_NS,
-        rows: rows.newest(),
+        rows: rows.newest(|table| table),
     }
 }
 

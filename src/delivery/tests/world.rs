@@ -154,6 +154,8 @@ impl World {
                 schema_mode: SchemaMode::Strict,
                 downsampling: false,
                 status: SourceStatus::Active,
+                dimensions: None,
+                duplicates: Default::default(),
                 expected_interval_seconds: None,
             },
             created_at_ns: START_NS,

@@ -32,7 +32,7 @@ pub use credential::{
     Sender, Visitor, Writer,
 };
 pub use description::Components;
-pub use params::{DueParams, LinkToken, Pagination, PanelIndex, Params};
+pub use params::{DimensionName, DueParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels};
 
 /// A row of the table.
 pub struct Endpoint {

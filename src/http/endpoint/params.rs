@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use actix_web::HttpRequest;
 use actix_web::web::Query;
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -84,6 +85,66 @@ impl Params for PanelIndex {
             .root()
             .member(name)
             .check(number.map(Self).ok_or_else(fault))
+    }
+}
+
+/// The name of a dimension, in the path.
+pub struct DimensionName(pub String);
+
+impl Params for DimensionName {
+    const IDS: usize = 1;
+
+    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
+        let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
+        // The router leaves encoded what means something in a path.
+        let decoded = percent_decode_str(text).decode_utf8();
+        let decoded = decoded.map(|name| Self(name.into_owned()));
+        faults
+            .root()
+            .member(name)
+            .check(decoded.map_err(|_| "must be UTF-8"))
+    }
+}
+
+/// The beginning of the values to list.
+pub struct Prefix(pub String);
+
+impl Params for Prefix {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        Some(Self(pairs.last("prefix").unwrap_or_default().to_owned()))
+    }
+
+    fn describe() -> Vec<Value> {
+        let about = "How the values begin; case matters. All values when absent.";
+        vec![query_parameter("prefix", about, json!({"type": "string"}))]
+    }
+}
+
+/// Names of dimensions, each with the values of which a series must have one: all parameters but `limit` and `offset`.
+pub struct WantedLabels(pub Vec<(String, Vec<String>)>);
+
+impl Params for WantedLabels {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let Pairs(pairs) = Pairs::of(request, faults)?;
+        let mut wanted: Vec<(String, Vec<String>)> = Vec::new();
+        let pairs = pairs.into_iter();
+        for (name, value) in pairs.filter(|(name, _)| name != "limit" && name != "offset") {
+            match wanted.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => values.push(value),
+                None => wanted.push((name, vec![value])),
+            }
+        }
+        Some(Self(wanted))
+    }
+
+    fn describe() -> Vec<Value> {
+        let about = "Names of dimensions with values: series that have one of them. A name may be there several times.";
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        vec![json!({
+            "name": "dimensions", "in": "query", "description": about, "required": false, "style": "form",
+            "explode": true, "schema": schema
+        })]
     }
 }
 

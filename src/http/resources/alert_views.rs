@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::dimension_filters::DimensionFilters;
 use super::evaluation_body::Parameters;
 use super::query_members::FillValue;
-use super::views::{Resource, view};
+use super::views::{Resource, given, view};
 use crate::catalog::{
     Acknowledgement, Evaluation, Input, Operator, Outcome, Parameter, ParsedCondition, Rule, RuleState,
     RuleStatus, json_number,
@@ -132,6 +133,11 @@ view! {
         fill?: Value = input.fill.as_ref().map(Parameter::to_json),
         /// Time zone of the steps.
         timezone?: &'a str = input.timezone.as_deref(),
+        /// Conditions on dimensions.
+        #[schema(value_type = Option<DimensionFilters>)]
+        dimensions?: Value = input.dimensions_to_json(),
+        /// Dimensions by whose values series are grouped.
+        group_by_dimensions?: &'a [Box<str>] = given(&input.group_by_dimensions),
     }
 }
 

@@ -39,6 +39,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         post("/api/data", "ingestPoint", ingest)
             .reads_header(idempotency_key.clone())
             .status(StatusCode::CREATED)
+            .answers::<BatchAnswer>(StatusCode::OK)
             .writes_header("Idempotent-Replayed", REPLAYED),
         post("/api/data/batch", "ingestBatch", ingest_batch)
             .reads_header(idempotency_key)

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::dimension_filters::DimensionFilters;
 use super::query_body::{FiltersBody, MetadataFilter, start_is_before_end};
 use super::value_filters::ValueFilters;
 use super::views::view;
@@ -14,7 +15,14 @@ use crate::limits::QUERY_ENTRIES_MAX;
 type Ids = List<ObjectId, 0, QUERY_ENTRIES_MAX>;
 
 /// The members of the filters, one of which is needed.
-const FILTERS: [&str; 5] = ["dataSourceIds", "startTime", "endTime", "metadata", "values"];
+const FILTERS: [&str; 6] = [
+    "dataSourceIds",
+    "startTime",
+    "endTime",
+    "metadata",
+    "values",
+    "dimensions",
+];
 
 body! {
     /// Filters that select the points to delete: those that match all of them.
@@ -29,6 +37,8 @@ body! {
         metadata: Option<MetadataFilter>,
         /// Conditions that a point's values must meet, by field, as in a query.
         values: Option<ValueFilters>,
+        /// Conditions that a point's dimensions must meet, by name, as in a query.
+        dimensions: Option<DimensionFilters>,
     }
     rules [Rule::Closed, Rule::Values(start_is_before_end)]
 }
@@ -87,6 +97,7 @@ impl From<DeletionFilters> for FiltersBody {
             metadata: filters.metadata,
             fields: None,
             values: filters.values,
+            dimensions: filters.dimensions,
         }
     }
 }
@@ -116,7 +127,7 @@ fn some_filter_schema() -> Value {
     let given = |name: &str| {
         let selects = match name {
             "dataSourceIds" => json!({"type": "array", "minItems": 1}),
-            "metadata" | "values" => json!({"type": "object", "minProperties": 1}),
+            "metadata" | "values" | "dimensions" => json!({"type": "object", "minProperties": 1}),
             _ => json!({"type": "string"}),
         };
         json!({"required": [name], "properties": {name: selects}})

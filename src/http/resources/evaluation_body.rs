@@ -6,6 +6,9 @@ use serde_json::Value;
 use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
 
+use super::dimension_filters::{
+    DimensionFilters, GroupDimensions, dimensions_go_with_groups, dimensions_with_groups_schema,
+};
 use super::query_body::{GROUPS, OF_GROUPS, ZoneName};
 use super::query_members::FillValue;
 use crate::catalog::{Evaluation, Input, Parameter};
@@ -67,11 +70,16 @@ body! {
         /// Time zone in which hours, days and longer steps begin, as in a query.
         #[schema(value_type = Option<String>, example = "Europe/Stockholm")]
         timezone: Option<ZoneName>,
+        /// Conditions on dimensions: `filters.dimensions` of the query.
+        dimensions: Option<DimensionFilters>,
+        /// Dimensions by whose values series are grouped, as in a query; requires `aggregation` and `groupBy`.
+        group_by_dimensions: Option<GroupDimensions>,
     }
     rules [
         Rule::Closed,
         Rule::Together("aggregation", "groupBy"),
         Rule::Beside("fill", GROUPS, OF_GROUPS),
+        Rule::Described(dimensions_go_with_groups, dimensions_with_groups_schema),
     ]
 }
 
@@ -116,6 +124,17 @@ impl From<InputBody> for Input {
             window_seconds: input.window_seconds.map(|window| window.0),
             fill: input.fill.map(FillValue::as_parameter),
             timezone: input.timezone.map(|zone| zone.name.into()),
+            dimensions: input
+                .dimensions
+                .filter(|dimensions| !dimensions.filters.is_empty())
+                .map(|dimensions| dimensions.sent.to_string().into()),
+            group_by_dimensions: input
+                .group_by_dimensions
+                .unwrap_or_default()
+                .0
+                .into_iter()
+                .map(Into::into)
+                .collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::evaluation_body::Parameters;
 use super::query_body::QueryBody;
-use super::views::view;
+use super::views::{given, view};
 use crate::catalog::{Evaluation, Input, Outcome, Parameter, RuleState};
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::docs::VerdictConflictDoc;
@@ -90,11 +90,12 @@ view! {
         grouping = input.grouping.as_ref()
     ) {
         bucket_id: ObjectId = bucket_id,
-        filters: DueFiltersView<'a> = DueFiltersView::of(&input.field, query),
+        filters: DueFiltersView<'a> = DueFiltersView::of(input, query),
         aggregation?: &'a str = grouping.map(|(aggregation, _)| &**aggregation),
         group_by?: &'a str = grouping.map(|(_, unit)| &**unit),
         fill?: Value = input.fill.as_ref().map(Parameter::to_json),
         timezone?: &'a str = input.timezone.as_deref(),
+        group_by_dimensions?: &'a [Box<str>] = given(&input.group_by_dimensions),
         downsampling?: bool = grouping.is_none().then_some(false),
         limit: u64 = QUERY_LIMIT_MAX,
         sort: &'static str = "asc",
@@ -103,11 +104,12 @@ view! {
 
 view! {
     /// The filters of that body.
-    pub struct DueFiltersView<'a> of(field: &'a str, query: &DueQuery) {
+    pub struct DueFiltersView<'a> of(input: &'a Input, query: &DueQuery) {
         data_source_ids: [ObjectId; 1] = [query.source_id],
         start_time: Timestamp = Timestamp(query.start_ns),
         end_time: Timestamp = Timestamp(query.end_ns),
-        fields: [&'a str; 1] = [field],
+        fields: [&'a str; 1] = [&input.field],
+        dimensions?: Value = input.dimensions_to_json(),
     }
 }
 

@@ -18,6 +18,8 @@ pub mod cluster;
 pub mod dashboard;
 pub mod data;
 pub mod data_deletion;
+mod dimension_filters;
+pub mod dimensions;
 pub mod evaluation_body;
 pub mod evaluations;
 pub mod export;

@@ -6,6 +6,9 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
+use super::dimension_filters::{
+    DimensionFilters, GroupDimensions, dimensions_go_with_groups, dimensions_with_groups_schema,
+};
 use super::query_members::{
     CompareBody, Expressions, FillValue, TopBody, filled_range_has_ends, filled_range_schema,
     results_are_distinct, top_has_a_field, top_schema,
@@ -48,6 +51,9 @@ body! {
         /// Conditions that a point's values must meet, by field: `gt`, `gte`, `lt`, `lte` with a number; `eq`, `neq` with a
         /// value of the field's type; `in` with 1 to 1,000 of them. A point without the field does not match.
         values: Option<ValueFilters>,
+        /// Conditions that a point's dimensions must meet, by name: a value, an array of them, null for a point without
+        /// the dimension, or an object with `not`, `matches` or `notMatches` (a regular expression for the whole value).
+        dimensions: Option<DimensionFilters>,
     }
     rules [Rule::Values(start_is_before_end)]
 }
@@ -78,6 +84,9 @@ body! {
         cursor: Option<Cursor>,
         /// Groups the points of all data sources together.
         merge_sources: Option<bool>,
+        /// Names of up to 8 dimensions: each combination of their values is a group of its own, and groups have the values
+        /// in `dimensions`. Requires `aggregation` and `groupBy`.
+        group_by_dimensions: Option<GroupDimensions>,
         /// `false` disables downsampling for this query.
         downsampling: Option<bool>,
         /// Returns points when no source has more of them in the range than this. Otherwise returns averages, with the
@@ -97,8 +106,8 @@ body! {
         expressions: Option<Expressions>,
         /// Adds `previous` to each group: what stood there that long before. Requires `aggregation` and `groupBy`.
         compare: Option<CompareBody>,
-        /// Keeps only the data sources with the greatest or least aggregate of a field over the whole range. Requires
-        /// `aggregation` and `groupBy`; changes nothing with `mergeSources`.
+        /// Keeps only the data sources, or groups of dimension values, with the greatest or least aggregate of a field over
+        /// the whole range. Requires `aggregation` and `groupBy`; changes nothing with `mergeSources` alone.
         top: Option<TopBody>,
     }
     rules [
@@ -107,6 +116,7 @@ body! {
         Rule::Beside("compare", GROUPS, OF_GROUPS),
         Rule::Beside("top", GROUPS, OF_GROUPS),
         Rule::Described(filled_range_has_ends, filled_range_schema),
+        Rule::Described(dimensions_go_with_groups, dimensions_with_groups_schema),
         Rule::Described(top_has_a_field, top_schema),
         Rule::Values(results_are_distinct),
         Rule::Excludes(
@@ -168,6 +178,7 @@ impl From<QueryBody> for QueryInput {
             descending: body.sort == Some(Sort::Descending),
             cursor: body.cursor,
             merge_sources: body.merge_sources.unwrap_or(false),
+            group_by_dimensions: body.group_by_dimensions.unwrap_or_default().0,
             downsampling: body.downsampling.unwrap_or(true),
             max_points: body.max_points.map(|points| points.0),
             layout: body.layout.unwrap_or_default(),
@@ -196,6 +207,7 @@ impl FiltersBody {
             end_ns: self.end_time.map(|Moment(at_ns)| at_ns),
             metadata: self.metadata.unwrap_or_default().0,
             values: self.values.unwrap_or_default().0,
+            dimensions: self.dimensions.unwrap_or_default().filters,
             fields: self.fields.unwrap_or_default().0,
             ..QueryInput::of_bucket(bucket_id)
         }

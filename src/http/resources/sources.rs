@@ -3,15 +3,18 @@
 use actix_web::http::StatusCode;
 use serde::Serializer;
 
+use super::dimension_filters::{DimensionsBody, DimensionsView};
 use super::views::{Many, NamedView, One, Resource, view};
-use crate::catalog::{Field, FieldType, Freshness, Schema, SchemaMode, Source, SourceSettings, SourceStatus};
+use crate::catalog::{
+    Duplicates, Field, FieldType, Freshness, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
+};
 use crate::clock::SECOND_NS;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
-use crate::http::shape::{Description, Fields, Integer, OpenName, Patch, body};
+use crate::http::shape::{Description, Fields, Given, Integer, OpenName, Patch, body};
 use crate::ids::ObjectId;
 use crate::limits::EXPECTED_INTERVAL_SECONDS;
 use crate::service::page::PageRequest;
-use crate::service::sources::{DeletedSource, SeriesStats, SourceWithStats};
+use crate::service::sources::{DeletedSource, SeriesStats, SourceStats, SourceWithStats};
 use crate::timestamp::Timestamp;
 
 type ExpectedInterval = Integer<{ EXPECTED_INTERVAL_SECONDS.0 }, { EXPECTED_INTERVAL_SECONDS.1 }>;
@@ -44,13 +47,19 @@ view! {
         downsampling: bool = source.downsampling,
         /// `active` or `inactive`.
         status: SourceStatus = source.status,
+        /// Which members of metadata are dimensions, by which points are split into series: `all`, or their names; null for
+        /// none.
+        #[schema(value_type = Option<DimensionsBody>)]
+        dimensions: Option<DimensionsView<'a>> = source.dimensions.as_deref().map(DimensionsView),
+        /// `keep` stores a point whose series has the same fields at the same time again, `skip` does not.
+        duplicates: Duplicates = source.duplicates,
         /// Expected time between two points, in seconds; null when none are expected.
         expected_interval_seconds: Option<u32> = source.expected_interval_seconds,
         /// `stale` when the newest point is older than three expected intervals, else `fresh`; `unknown` without an expected
         /// interval, without points, and while the source is inactive.
         freshness: Freshness = found.freshness,
         /// Statistics of the source's points.
-        stats: SourceStatsView = SourceStatsView::of(&found.stats),
+        stats: SourceStatsView = SourceStatsView::of(&found.stats, source.dimensions.is_some()),
         /// When the source was created.
         created_at: Timestamp = Timestamp(source.created_at_ns),
         /// When the settings or the schema last changed.
@@ -60,7 +69,7 @@ view! {
 
 view! {
     /// Statistics of a data source's points, without expired ones.
-    pub struct SourceStatsView of(stats: &SeriesStats) {
+    pub struct SourceStatsView of(found: &SourceStats, is_split: bool; stats = &found.points) {
         /// Number of points.
         total_data_points: u64 = stats.points,
         /// Timestamp of the earliest point.
@@ -69,6 +78,8 @@ view! {
         last_data_point: Option<Timestamp> = stats.bounds_ns.map(|(_, last_ns)| Timestamp(last_ns)),
         /// Mean interval between points, in seconds; null with fewer than two points.
         average_interval_seconds: Option<f64> = average_interval_seconds(stats),
+        /// Number of series that have points; null for a source without dimensions.
+        series_count: Option<u64> = is_split.then_some(found.series),
     }
 }
 
@@ -111,6 +122,12 @@ body! {
         downsampling: Option<bool>,
         /// `active` (default) or `inactive`.
         status: Option<SourceStatus>,
+        /// Members of metadata that are dimensions, by which points are split into series: `all`, or 1 to 32 names. None when
+        /// absent.
+        dimensions: Option<DimensionsBody>,
+        /// `keep` (default), or `skip`: a field that its series has at the same time already is not stored again.
+        #[schema(value_type = Option<Duplicates>)]
+        duplicates: Given<Duplicates>,
         /// Expected time between two points, in seconds. After three of them without a point the source is stale.
         expected_interval_seconds: Option<ExpectedInterval>,
     }
@@ -134,6 +151,12 @@ body! {
         downsampling: Option<bool>,
         /// `active` or `inactive`.
         status: Option<SourceStatus>,
+        /// Members of metadata that are dimensions; null for none. They can be changed while the source has no points.
+        #[schema(value_type = Option<DimensionsBody>)]
+        dimensions: Patch<DimensionsBody>,
+        /// `keep` or `skip`.
+        #[schema(value_type = Option<Duplicates>)]
+        duplicates: Given<Duplicates>,
         /// Expected time between two points, in seconds; null for none.
         #[schema(value_type = Option<ExpectedInterval>)]
         expected_interval_seconds: Patch<ExpectedInterval>,
@@ -173,6 +196,8 @@ async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<One<SourceVie
         schema_mode: body.schema_mode.unwrap_or(SchemaMode::Strict),
         downsampling: body.downsampling.unwrap_or(true),
         status: body.status.unwrap_or(SourceStatus::Active),
+        dimensions: body.dimensions.map(|dimensions| dimensions.0),
+        duplicates: body.duplicates.0.unwrap_or_default(),
         expected_interval_seconds: body.expected_interval_seconds.map(seconds),
     };
     let created = call
@@ -222,6 +247,11 @@ impl SourcePatchBody {
             schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
             downsampling: self.downsampling.unwrap_or(known.downsampling),
             status: self.status.unwrap_or(known.status),
+            dimensions: self
+                .dimensions
+                .map(|dimensions| dimensions.0)
+                .unwrap_or_else(|| known.dimensions.clone()),
+            duplicates: self.duplicates.0.unwrap_or(known.duplicates),
             expected_interval_seconds: match self.expected_interval_seconds.0 {
                 Some(given) => given.map(seconds),
                 None => known.expected_interval_seconds,

@@ -12,6 +12,11 @@ use crate::http::endpoint::{Answer, Pagination, Reply};
 use crate::ids::ObjectId;
 use crate::service::page::{Page, PageRequest};
 
+/// A list, unless it is empty.
+pub fn given<T>(list: &[T]) -> Option<&[T]> {
+    (!list.is_empty()).then_some(list)
+}
+
 /// An object as the API shows it, and the members of answers that hold it.
 pub trait Resource: Serialize + ToSchema {
     /// The member that holds one object, such as `dataSource`.

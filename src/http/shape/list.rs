@@ -1,4 +1,4 @@
-//! Arrays, and members that a change can remove.
+//! Arrays, and members that may be absent or removed.
 
 use std::borrow::Cow;
 
@@ -63,6 +63,24 @@ impl<T: ToSchema, const MIN: usize, const MAX: usize> ToSchema for List<T, MIN, 
     fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
         all.push((T::name().into_owned(), T::schema()));
         T::schemas(all);
+    }
+}
+
+/// An optional member that may be absent, but not null.
+#[derive(Clone, Debug, Default)]
+pub struct Given<T>(pub Option<T>);
+
+impl<T: FromJson> FromJson for Given<T> {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        T::read(value, place).map(|read| Self(Some(read)))
+    }
+
+    fn absent(_: &Place<'_>) -> Option<Self> {
+        Some(Self(None))
+    }
+
+    fn rules(all: &mut Vec<(String, &'static [Rule])>) {
+        T::rules(all);
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::error::{Detail, ServiceError};
 use crate::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, URL_CHARS_MAX};
 
-pub use list::{List, Patch};
+pub use list::{Given, List, Patch};
 pub use number::{Finite, Integer, Number};
 pub use rule::Rule;
 pub use schema::Fields;

@@ -6,8 +6,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{FromJson, Place, described};
 use crate::catalog::{
-    DeliveryStatus, Event, FieldType, FormatName, Freshness, KeyType, Level, Operator, Outcome, PanelKind,
-    Plan, Role, RuleState, RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
+    DeliveryStatus, Duplicates, Event, FieldType, FormatName, Freshness, KeyType, Level, Operator, Outcome,
+    PanelKind, Plan, Role, RuleState, RuleStatus, SchemaMode, SourceStatus, WebhookStatus,
 };
 use crate::http::write::ExportFormat;
 use crate::service::analytics::Period;
@@ -80,6 +80,7 @@ words! {
         "ExportFormat" ExportFormat: ExportFormat::ALL.map(|it| (it.name(), it));
         "FieldType" FieldType: FieldType::ALL.map(|it| (it.name(), it));
         "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
+        "Duplicates" Duplicates: Duplicates::ALL.map(|it| (it.name(), it));
         "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));
         "Layout" Layout: Self::ALL.map(|it| (it.name(), it));
         "Sort" Sort: [("asc", Self::Ascending), ("desc", Self::Descending)];

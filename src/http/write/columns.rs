@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{QueryMetadata, member_name, write_quoted, write_value};
+use super::{QueryMetadata, member_name, write_dimension, write_quoted, write_value};
 use crate::error::ServiceError;
 use crate::ingest::json::write_scalar;
 use crate::service::query::{
@@ -122,6 +122,15 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
         columns.array("dataSourceId", source_ids, |source_id, out| {
             write_quoted(&source_id.to_hex(), out);
         })?;
+    }
+    if !groups.dimensions().is_empty() {
+        columns.object("dimensions")?;
+        for (index, name) in groups.dimensions().iter().enumerate() {
+            columns.array(name, groups.rows(), |row, out| {
+                write_dimension(&row.dimensions[index], out)
+            })?;
+        }
+        columns.end_object()?;
     }
     write_values("values", groups, &fields, &mut columns)?;
     if groups.downsampled.is_some() {

@@ -20,6 +20,9 @@ pub struct BatchAnswer {
     pub message: &'static str,
     /// Number of entries stored.
     pub inserted_count: u32,
+    /// Number of entries that are stored already, by a source that does not take points twice; absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_count: Option<u32>,
 }
 
 /// The response to a batch of which only some entries were stored.
@@ -30,6 +33,9 @@ pub struct PartialBatchAnswer<'a> {
     pub message: &'static str,
     /// Number of entries stored.
     pub inserted_count: u32,
+    /// Number of entries that are stored already; absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_count: Option<u32>,
     /// Number of entries not stored.
     #[schema(value_type = u32)]
     pub failed_count: usize,
@@ -49,17 +55,35 @@ pub fn write_ingest(accepted: &Accepted<'_>) -> Result<IngestAnswer, ServiceErro
             id_at = Some(at);
             (StatusCode::CREATED, Ok(body))
         }
-        Accepted::Batch { inserted, errors: [] } => {
+        Accepted::Repeated => {
+            let answer = BatchAnswer {
+                message: "data point is stored already",
+                inserted_count: 0,
+                duplicate_count: Some(1),
+            };
+            (StatusCode::OK, serde_json::to_vec(&answer))
+        }
+        Accepted::Batch {
+            inserted,
+            duplicates,
+            errors: [],
+        } => {
             let answer = BatchAnswer {
                 message: "batch stored",
                 inserted_count: inserted,
+                duplicate_count: shown(duplicates),
             };
             (StatusCode::CREATED, serde_json::to_vec(&answer))
         }
-        Accepted::Batch { inserted, errors } => {
+        Accepted::Batch {
+            inserted,
+            duplicates,
+            errors,
+        } => {
             let answer = PartialBatchAnswer {
                 message: "batch stored in part; see errors",
                 inserted_count: inserted,
+                duplicate_count: shown(duplicates),
                 failed_count: errors.len(),
                 errors,
             };
@@ -72,6 +96,11 @@ pub fn write_ingest(accepted: &Accepted<'_>) -> Result<IngestAnswer, ServiceErro
         id_at,
         replayed: false,
     })
+}
+
+/// A count that is absent when it is 0.
+fn shown(count: u32) -> Option<u32> {
+    (count > 0).then_some(count)
 }
 
 /// Writes the answer to a single point. Returns it with the position of the placeholder for the point's id.

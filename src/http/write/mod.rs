@@ -14,7 +14,7 @@ pub use metadata::QueryMetadata;
 pub use rows::write_rows;
 
 use crate::ingest::json::{write_scalar, write_string};
-use crate::service::query::GroupValue;
+use crate::service::query::{DimensionValue, GroupValue};
 
 /// A field's name as a JSON member name with a colon.
 fn member_name(name: &str) -> Vec<u8> {
@@ -29,6 +29,14 @@ fn write_value(value: Option<GroupValue<'_>>, out: &mut Vec<u8>) {
     match value {
         Some(GroupValue::Value(value)) => write_scalar(value, out),
         Some(GroupValue::Null) | None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Writes the value of a dimension, or null if there is none.
+fn write_dimension(value: &DimensionValue, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => write_string(value, out),
+        None => out.extend_from_slice(b"null"),
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::{QueryMetadata, member_name, write_value};
+use super::{QueryMetadata, member_name, write_dimension, write_value};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::ingest::json::{write_number, write_scalar};
+use crate::ingest::json::{write_number, write_scalar, write_string};
 use crate::service::query::{
-    Aggregation, Aggregations, Answer, Column, GroupField, GroupRow, GroupValue, Groups, Held, PIECE_BYTES,
-    Points, QueryResult, Run, RunExpression, Scalar,
+    Aggregation, Aggregations, Answer, Column, DimensionValue, GroupField, GroupRow, GroupValue, Groups,
+    Held, PIECE_BYTES, Points, QueryResult, Run, RunExpression, Scalar,
 };
 use crate::timestamp::{TimestampFormatter, TimestampText};
 
@@ -20,7 +20,15 @@ const POINT_BYTES: usize = 160;
 const GROUP_BYTES: usize = 200;
 
 /// The members of a group itself. A field with one of these names appears only in `values`.
-const GROUP_MEMBERS: [&str; 6] = ["timestamp", "time", "dataSourceId", "values", "stats", "previous"];
+const GROUP_MEMBERS: [&str; 7] = [
+    "timestamp",
+    "time",
+    "dataSourceId",
+    "dimensions",
+    "values",
+    "stats",
+    "previous",
+];
 
 /// Writes a result in rows; see [`crate::service::query::WriteResult`].
 ///
@@ -224,6 +232,10 @@ pub(super) fn write_group(
         out.extend_from_slice(&source_id);
         out.push(b'"');
     }
+    if !groups.dimensions().is_empty() {
+        out.extend_from_slice(br#","dimensions":"#);
+        write_dimensions(groups.dimensions(), row.dimensions, out);
+    }
     out.extend_from_slice(br#","values":"#);
     write_values(groups, groups.fields(row), names, out);
     let name = |field: &GroupField<'_>| &names[field.index as usize];
@@ -246,6 +258,20 @@ pub(super) fn write_group(
                 write_value(field.value(0, *only), out);
             }
         }
+    }
+    out.push(b'}');
+}
+
+/// Writes an object with a member for each dimension.
+fn write_dimensions(names: &[String], values: &[DimensionValue], out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (name, value)) in names.iter().zip(values).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_string(name, out);
+        out.push(b':');
+        write_dimension(value, out);
     }
     out.push(b'}');
 }

@@ -74,7 +74,14 @@ fn spelling_and_order_of_members_do_not_matter() {
         let mut rows = RowsWriter::new();
         let sources = Sources::new();
         let point = parse_point(body.as_bytes()).unwrap();
-        let new_fields = point.write(sources.view(STRICT), NOW_NS, &mut rows).unwrap();
+        let new_fields = point
+            .write(
+                sources.view(STRICT),
+                NOW_NS,
+                &mut rows,
+                &mut SeriesOfRequest::default(),
+            )
+            .unwrap();
         assert_eq!(new_fields, [], "{body}");
         assert_eq!(point.timestamp_ns, Some(NOW_NS - 500_000_000));
         assert_eq!((point.bucket_id, point.source_id), (id(BUCKET), id(STRICT)));

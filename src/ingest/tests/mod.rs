@@ -60,6 +60,8 @@ fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType
         } else {
             SourceStatus::Active
         },
+        dimensions: None,
+        duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
         created_at_ns: 0,
@@ -100,6 +102,7 @@ impl Sources {
                 SourceView {
                     source: Arc::new(source),
                     oldest_ns: OLDEST_NS,
+                    series: None,
                 },
             )
         };

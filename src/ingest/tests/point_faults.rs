@@ -185,7 +185,12 @@ fn schema_faults_are_reported_together_and_nothing_is_written() {
     )
     .replace("2026-01-01T00:00:00Z", "2025-12-01T23:59:59Z");
     let parsed = parse_point(body.as_bytes()).unwrap();
-    let refused = parsed.write(sources.view(STRICT), NOW_NS, &mut rows);
+    let refused = parsed.write(
+        sources.view(STRICT),
+        NOW_NS,
+        &mut rows,
+        &mut SeriesOfRequest::default(),
+    );
     let declared = r#"(declared: t, p, on, state, a":1,"t)"#;
     assert_eq!(
         faults(refused),
@@ -210,9 +215,12 @@ fn a_point_may_be_exactly_as_old_as_its_route_accepts() {
         ("2025-12-01T23:59:59.999999999Z", false),
     ] {
         let body = point("timestamp", Some(&format!("\"{timestamp}\"")));
-        let result = parse_point(body.as_bytes())
-            .unwrap()
-            .write(sources.view(STRICT), NOW_NS, &mut rows);
+        let result = parse_point(body.as_bytes()).unwrap().write(
+            sources.view(STRICT),
+            NOW_NS,
+            &mut rows,
+            &mut SeriesOfRequest::default(),
+        );
         assert_eq!(result.is_ok(), accepted, "{timestamp}");
     }
 }
@@ -235,7 +243,12 @@ fn a_field_that_cannot_be_added_is_refused() {
     ] {
         let body = point("values", Some(&format!("{{\"{name}\":1}}")));
         let parsed = parse_point(body.as_bytes()).unwrap();
-        match parsed.write(sources.view(EXTEND), NOW_NS, &mut rows) {
+        match parsed.write(
+            sources.view(EXTEND),
+            NOW_NS,
+            &mut rows,
+            &mut SeriesOfRequest::default(),
+        ) {
             Ok(new_fields) => assert!(accepted && new_fields[0].name == name),
             Err(error) => assert!(
                 !accepted && error.details[0].message.contains("cannot be added"),
@@ -243,9 +256,12 @@ fn a_field_that_cannot_be_added_is_refused() {
             ),
         }
         let body = point("values", Some(&format!("{{\"{name}\":null,\"t\":1}}")));
-        let written = parse_point(body.as_bytes())
-            .unwrap()
-            .write(sources.view(EXTEND), NOW_NS, &mut rows);
+        let written = parse_point(body.as_bytes()).unwrap().write(
+            sources.view(EXTEND),
+            NOW_NS,
+            &mut rows,
+            &mut SeriesOfRequest::default(),
+        );
         assert!(
             written.is_ok_and(|new_fields| new_fields.is_empty()),
             "null for an undeclared field is simply absent"

@@ -246,7 +246,12 @@ fn a_single_point_gives_the_same_row_as_in_a_batch() {
         let body = format!("{},\"bucketId\":\"{BUCKET}\"}}", &entry[..entry.len() - 1]);
         let point = parse_point(body.as_bytes()).unwrap_or_else(|fault| panic!("{body}: {fault:?}"));
         assert_eq!(point.metadata, model.metadata.as_deref());
-        let written = point.write(sources.view(model.source), NOW_NS, &mut rows);
+        let written = point.write(
+            sources.view(model.source),
+            NOW_NS,
+            &mut rows,
+            &mut SeriesOfRequest::default(),
+        );
         assert_eq!(written.unwrap(), [], "{body}");
         assert_eq!(point.timestamp_ns.unwrap_or(NOW_NS), model.timestamp_ns, "{body}");
         assert_eq!(encoded(&rows), expected(|rows| write(rows, &model)), "{body}");

@@ -61,7 +61,7 @@ fn write(disk: &SimDisk, id: u64) {
     let mut record = Vec::new();
     rows.encode(&mut record);
     let mut store = Store::new();
-    store.apply(&record, id * 1_000_000).unwrap();
+    store.apply(&record, id * 1_000_000, &[]).unwrap();
     let checkpoint = store.begin_checkpoint().unwrap();
     let dir = layout().segments_dir();
     let written = write_segment(disk, &dir, id, |out: &mut dyn Write| {
@@ -205,7 +205,7 @@ fn queries_answer_as_on_full_copies() {
                 for _ in 0..40 {
                     let (source, seed) = (rng.u32(..SOURCES), rng.u64(..));
                     let answer = |view: &engine::View| {
-                        let series = view.source(source).unwrap();
+                        let series = view.series(source).unwrap();
                         query(&series, &mut Rng::with_seed(seed), SEGMENTS).unwrap()
                     };
                     assert_eq!(answer(&view), answer(&full), "seed {seed} source {source}");
@@ -234,7 +234,7 @@ fn an_object_store_that_fails_costs_single_queries() {
     for _ in 0..150 {
         let (source, seed) = (rng.u32(..SOURCES), rng.u64(..));
         let answer = |store: &Store| {
-            let series = store.view().source(source).unwrap();
+            let series = store.view().series(source).unwrap();
             query(&series, &mut Rng::with_seed(seed), SEGMENTS)
         };
         match answer(&store) {
@@ -300,7 +300,7 @@ fn a_long_footer_is_copied_whole() {
         for bucket in [BUCKET, 7].into_iter().chain(1_000..3_000) {
             let mut store = Store::new();
             let rows = if bucket == 7 { &many } else { &few };
-            store.apply(rows, 1).map_err(std::io::Error::other)?;
+            store.apply(rows, 1, &[]).map_err(std::io::Error::other)?;
             segment.begin_bucket(bucket);
             if let Some(checkpoint) = store.begin_checkpoint() {
                 checkpoint.write(&mut segment)?;
@@ -342,7 +342,7 @@ fn what_the_object_store_has_is_not_uploaded_again() {
     // Somebody else takes over what was published, all of it.
     let root = published.root.to_string();
     let full = copied(&world, &root);
-    let series = |store: &Store| store.view().source(0).unwrap();
+    let series = |store: &Store| store.view().series(0).unwrap();
     let (_, taken) = world.take_over(&root);
     let mut rng = Rng::with_seed(1);
     for _ in 0..10 {
@@ -363,7 +363,7 @@ fn a_damaged_block_is_damage_and_says_where() {
     world.objects.damage(name, Some(Bytes::from(bytes)));
     let store = opened(&taken);
     let damaged = (0..SOURCES).filter_map(|source| {
-        let series = store.view().source(source)?;
+        let series = store.view().series(source)?;
         let all = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
             descending: false,

@@ -140,15 +140,18 @@ impl PlannedAnalytics {
                 last_ns: None,
                 values: Vec::new(),
             };
-            if let Some(series) = view.source(source.ordinal) {
+            let mut values = Aggregates::of(&source.schema);
+            for series in view.source(source.ordinal) {
                 let stats = series.stats(cutoff_ns)?;
                 points += stats.points;
-                analytics.last_ns = stats.bounds_ns.map(|(_, last_ns)| last_ns);
-                analytics.points = hours.add(&series, &stop)?;
-                if analytics.points > 0 {
-                    analytics.values = aggregates(&source.schema, &series, range_ns, &stop)?;
+                analytics.last_ns = analytics.last_ns.max(stats.bounds_ns.map(|(_, last_ns)| last_ns));
+                let in_period = hours.add(&series, &stop)?;
+                analytics.points += in_period;
+                if in_period > 0 {
+                    values.add(&series, range_ns, &stop)?;
                 }
             }
+            analytics.values = values.found();
             sources.push(analytics);
         }
         let fired = self.fired.iter().map(|fired| {
@@ -172,34 +175,56 @@ impl PlannedAnalytics {
     }
 }
 
-/// The number fields that have values in the range, in order of declaration, with the aggregates of these values.
-fn aggregates(
-    schema: &Schema,
-    series: &SeriesSnapshot,
-    range_ns: (i64, i64),
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<(Arc<str>, Aggregate)>, ServiceError> {
-    let fields = (0..).zip(&schema.fields);
-    let numbers = fields.filter(|(_, field)| field.kind == FieldType::Number);
-    let (ordinals, names): (Vec<u16>, Vec<_>) = numbers
-        .map(|(ordinal, field)| (ordinal, Arc::clone(&field.name)))
-        .unzip();
-    let query = GroupQuery {
-        range_ns,
-        // The coarsest unit: gives few cells, which are then merged.
-        step: Unit::Month.into(),
-        fields: &ordinals,
-        metadata: None,
-        stop,
-        values: &[],
-    };
-    let months = group(series, &query)?;
-    let mut whole = vec![Aggregate::default(); names.len()];
-    for month in 0..months.starts_ns.len() {
-        for (whole, part) in whole.iter_mut().zip(months.cell(month)) {
-            whole.merge(part);
+/// Aggregates of the number fields of a source, in order of declaration.
+struct Aggregates {
+    ordinals: Vec<u16>,
+    names: Vec<Arc<str>>,
+    whole: Vec<Aggregate>,
+}
+
+impl Aggregates {
+    fn of(schema: &Schema) -> Self {
+        let fields = (0..).zip(&schema.fields);
+        let numbers = fields.filter(|(_, field)| field.kind == FieldType::Number);
+        let (ordinals, names): (Vec<u16>, Vec<_>) = numbers
+            .map(|(ordinal, field)| (ordinal, Arc::clone(&field.name)))
+            .unzip();
+        let whole = vec![Aggregate::default(); names.len()];
+        Aggregates {
+            ordinals,
+            names,
+            whole,
         }
     }
-    let values = names.into_iter().zip(whole);
-    Ok(values.filter(|(_, aggregate)| aggregate.count > 0).collect())
+
+    /// Adds the values of a series in the range.
+    fn add(
+        &mut self,
+        series: &SeriesSnapshot,
+        range_ns: (i64, i64),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), ServiceError> {
+        let query = GroupQuery {
+            range_ns,
+            // The coarsest unit: gives few cells, which are then merged.
+            step: Unit::Month.into(),
+            fields: &self.ordinals,
+            metadata: None,
+            stop,
+            values: &[],
+        };
+        let months = group(series, &query)?;
+        for month in 0..months.starts_ns.len() {
+            for (whole, part) in self.whole.iter_mut().zip(months.cell(month)) {
+                whole.merge(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields that have values.
+    fn found(self) -> Vec<(Arc<str>, Aggregate)> {
+        let values = self.names.into_iter().zip(self.whole);
+        values.filter(|(_, aggregate)| aggregate.count > 0).collect()
+    }
 }

@@ -5,9 +5,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{
-    Annotation, AnnotationSettings, BoardRange, BoardSettings, Evaluation, Field, Input, Invitation, Key,
-    Panel, Parameter, RetryConfig, RuleSettings, Silence, Source, SourceSettings, Threshold, User, Variable,
-    WebhookFormat, WebhookSettings, json_number,
+    Annotation, AnnotationSettings, BoardRange, BoardSettings, Dimensions, Evaluation, Field, Input,
+    Invitation, Key, Panel, Parameter, RetryConfig, RuleSettings, Silence, Source, SourceSettings, Threshold,
+    User, Variable, WebhookFormat, WebhookSettings, json_number,
 };
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
@@ -64,6 +64,8 @@ pub fn source(bucket_id: ObjectId, settings: &SourceSettings) -> Shown {
         schema_mode,
         downsampling,
         status,
+        dimensions,
+        duplicates,
         expected_interval_seconds,
     } = settings;
     shown! {
@@ -75,6 +77,11 @@ pub fn source(bucket_id: ObjectId, settings: &SourceSettings) -> Shown {
         "schemaMode": schema_mode.name(),
         "downsampling": downsampling,
         "status": status.name(),
+        "dimensions": dimensions.as_deref().map(|dimensions| match dimensions {
+            Dimensions::All => json!("all"),
+            Dimensions::Named(names) => json!(names),
+        }),
+        "duplicates": duplicates.name(),
         "expectedIntervalSeconds": expected_interval_seconds,
     }
 }
@@ -89,6 +96,8 @@ pub fn settings_of(source: &Source) -> SourceSettings {
         schema_mode: source.schema_mode,
         downsampling: source.downsampling,
         status: source.status,
+        dimensions: source.dimensions.clone(),
+        duplicates: source.duplicates,
         expected_interval_seconds: source.expected_interval_seconds,
     }
 }
@@ -156,6 +165,8 @@ fn input(input: &Input) -> Value {
         window_seconds,
         fill,
         timezone,
+        dimensions: _,
+        group_by_dimensions,
     } = input;
     json!({
         "key": key,
@@ -166,6 +177,8 @@ fn input(input: &Input) -> Value {
         "windowSeconds": window_seconds.map(json_number),
         "fill": fill.as_ref().map(Parameter::to_json),
         "timezone": timezone,
+        "dimensions": input.dimensions_to_json(),
+        "groupByDimensions": group_by_dimensions,
     })
 }
 

@@ -14,10 +14,14 @@ pub enum Accepted<'a> {
         /// When the request was received, UTC nanoseconds; the timestamp of a point that has none.
         created_at_ns: i64,
     },
+    /// A point that is there already.
+    Repeated,
     /// The valid entries of a batch.
     Batch {
         /// Number of entries that are stored.
         inserted: u32,
+        /// Number of entries that are there already.
+        duplicates: u32,
         /// The other entries.
         errors: &'a [EntryError],
     },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Accepted, Parsed, Request, with_buffers};
+use super::{Accepted, Parsed, Request, once, with_buffers};
 use crate::clock::DAY_NS;
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
@@ -17,13 +17,17 @@ impl Service {
         let mut last = None;
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
+            scratch.series.clear(request.attempt.room);
             let batch = parse_batch(request.body, now_ns, &mut look_up, scratch, rows)?;
             let bucket = self.bucket(caller, batch.bucket_id)?;
             if !batch.new_fields.is_empty() {
                 return Ok(Parsed::Extend(bucket, batch.new_fields));
             }
+            let series = scratch.series.take()?;
+            let compared = &request.attempt.compared;
+            let duplicates = once::drop_repeats(rows, &series, &batch.once, compared);
             let (inserted, errors) = (rows.rows(), batch.errors);
-            if inserted == 0 {
+            if inserted == 0 && duplicates == 0 {
                 self.ingested.mine().refused(errors.len());
                 // Carries the same members as an answer to a batch that is stored in part.
                 let error = ServiceError::validation("all entries of the batch failed; see errors")
@@ -32,9 +36,20 @@ impl Service {
             }
             let accepted = Accepted::Batch {
                 inserted,
+                duplicates,
                 errors: &errors,
             };
-            self.store(request, bucket, rows, errors.len(), &accepted)
+            if inserted == 0 {
+                return Ok(Parsed::Repeated(bucket, (request.write)(&accepted)?));
+            }
+            self.store(
+                request,
+                bucket,
+                rows,
+                (series, &batch.once),
+                errors.len(),
+                &accepted,
+            )
         })
     }
 
@@ -47,7 +62,7 @@ impl Service {
         now_ns: i64,
         last: &mut Option<(ObjectId, i64)>,
     ) -> Option<SourceView> {
-        self.catalog.read(|catalog| {
+        let (source, bucket, oldest_ns) = self.catalog.read(|catalog| {
             let source = catalog.source(id)?;
             let oldest_ns = match *last {
                 Some((bucket_id, oldest_ns)) if bucket_id == source.bucket_id => oldest_ns,
@@ -62,10 +77,17 @@ impl Service {
                     oldest_ns
                 }
             };
-            Some(SourceView {
-                source: Arc::clone(source),
-                oldest_ns,
-            })
+            let bucket = source
+                .dimensions
+                .as_ref()
+                .and_then(|_| catalog.bucket(source.bucket_id));
+            Some((Arc::clone(source), bucket.cloned(), oldest_ns))
+        })?;
+        let series = bucket.map(|bucket| self.find_series(&bucket));
+        Some(SourceView {
+            source,
+            oldest_ns,
+            series,
         })
     }
 }

@@ -4,10 +4,12 @@
 mod answer;
 mod batch;
 mod idempotency;
+mod once;
 mod point;
+mod series;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use engine::rows::{NewestRows, RowsWriter};
@@ -20,9 +22,10 @@ use crate::catalog::{Bucket, Command, Field, text_bytes};
 use crate::delivery::NewPoints;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::ingest::{NewField, Scratch, parse_point};
-use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::ingest::{NewField, RequestSeries, Scratch, SeriesRoom, parse_point};
+use crate::journal::{AnswerView, IdempotencyView, IngestRecord, RecordSeries};
 use idempotency::Digests;
+use once::{Compared, OnceRows, of_record, source_of};
 
 /// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
 /// request adds. Each repetition needs another concurrent change, so reaching this limit indicates a bug.
@@ -52,6 +55,9 @@ enum Parsed {
     Extend(Arc<Bucket>, Vec<NewField>),
     /// An error. If the idempotency key was used before, the request still gets the earlier answer.
     Refused(Arc<Bucket>, ServiceError),
+    /// All points are there already, so that there is nothing to store. If the idempotency key was used before, the
+    /// request gets the earlier answer.
+    Repeated(Arc<Bucket>, IngestAnswer),
 }
 
 struct Store {
@@ -64,6 +70,8 @@ struct Store {
     is_subscribed: bool,
     /// The newest points; `None` when nobody asks for them: no webhook, and no source that is waited for.
     newest: Option<NewestRows>,
+    /// Points that may be there already, if they were asked for.
+    once: Vec<OnceRows>,
 }
 
 /// What a body contains.
@@ -81,6 +89,18 @@ struct Request<'a> {
     digests: Option<Digests>,
     now_ns: i64,
     write: WriteAnswer,
+    /// How often the bucket's actor has returned it.
+    attempt: Attempt,
+}
+
+/// What the bucket's actor has said about a request so far.
+#[derive(Default)]
+struct Attempt {
+    /// The new series that it may add.
+    room: Option<SeriesRoom>,
+    /// Whether its points were asked for, and those of them that are there already.
+    compares: bool,
+    compared: HashMap<u32, Compared>,
 }
 
 impl Service {
@@ -101,28 +121,34 @@ impl Service {
             BodyKind::Point => Some(parse_point(body)?),
             BodyKind::Batch => None,
         };
-        let request = Request {
+        let mut request = Request {
             caller,
             body,
             digests: key.map(|key| Digests::of(key, body)),
             now_ns: self.now_ns(),
             write,
+            attempt: Attempt::default(),
         };
-        let parse = || match &point {
-            Some(point) => self.parse_point(&request, point),
-            None => self.parse_batch(&request),
+        let parse = |request: &Request<'_>| match &point {
+            Some(point) => self.parse_point(request, point),
+            None => self.parse_batch(request),
         };
         let digests = request.digests;
+        let mut alone = None;
         for _ in 0..PARSES_MAX {
-            let store = match parse()? {
+            let store = match parse(&request)? {
                 Parsed::Store(store) => store,
                 Parsed::Extend(bucket, _) => {
                     // A repeated request, or one that will be refused, must not add fields.
                     if let Some(answer) = self.answered(&bucket, digests).await? {
                         return Ok(answer);
                     }
-                    self.extend_schemas(caller, parse).await?;
+                    self.extend_schemas(caller, || parse(&request)).await?;
                     continue;
+                }
+                Parsed::Repeated(bucket, answer) => {
+                    let answered = self.answered(&bucket, digests).await?;
+                    return Ok(answered.unwrap_or(answer));
                 }
                 Parsed::Refused(bucket, error) => {
                     return self.answered(&bucket, digests).await?.ok_or(error);
@@ -130,6 +156,11 @@ impl Service {
             };
             let store = *store;
             let bucket = &store.bucket;
+            if request.attempt.compares && !store.once.is_empty() {
+                request.attempt.compared = self.compare(bucket, store.once).await?;
+                request.attempt.compares = false;
+                continue;
+            }
             let rows = store.ingest.rows;
             match self.buckets.ingest(bucket, store.ingest).await? {
                 Ingested::Stored { first_sequence } => {
@@ -160,6 +191,15 @@ impl Service {
                 }
                 Ingested::KeyReused => return Err(idempotency::key_reused()),
                 Ingested::SourceGone => {}
+                Ingested::MayRepeat => {
+                    if alone.is_none() {
+                        alone = Some(self.buckets.handle(bucket)?.compare_alone().await);
+                    }
+                    request.attempt.compares = true;
+                }
+                Ingested::NoRoom { series, series_max } => {
+                    request.attempt.room = Some(SeriesRoom { series, series_max });
+                }
             }
         }
         let message = "what the request names keeps changing; send it again";
@@ -172,10 +212,13 @@ impl Service {
         request: &Request<'_>,
         bucket: Arc<Bucket>,
         rows: &RowsWriter,
+        (series, once): (Vec<RequestSeries>, &[u32]),
         refused: usize,
         accepted: &Accepted<'_>,
     ) -> Result<Parsed, ServiceError> {
         let (count, now_ns) = (rows.rows(), request.now_ns);
+        let source_of = |table: u32| source_of(&series, table);
+        let compared = &request.attempt.compared;
         let answer = (request.write)(accepted)?;
         let entry = request.digests.map(|Digests { key, body }| {
             let (status, text) = (answer.status, answer.body.as_slice());
@@ -189,20 +232,38 @@ impl Service {
         });
         let is_subscribed = self.deliveries.has_subscriber(&bucket);
         let needs_newest = is_subscribed || self.watch.waits_for(bucket.id);
+        let mut sources: Vec<u32> = rows.sources().map(source_of).collect();
+        if !series.is_empty() {
+            sources.sort_unstable();
+            sources.dedup();
+        }
+        let of_record: Vec<RecordSeries<'_>> = series.iter().map(of_record).collect();
+        let record = IngestRecord::new(bucket.ordinal, now_ns, count, entry, &of_record, |out| {
+            rows.encode(out)
+        });
+        let labels_bytes: usize = series.iter().map(|series| series.labels.len()).sum();
+        let newest = needs_newest.then(|| rows.newest(source_of));
+        let once_rows = match request.attempt.compares {
+            true => once::once_rows(rows, &series, once),
+            false => Vec::new(),
+        };
         Ok(Parsed::Store(Box::new(Store {
             ingest: Ingest {
-                record: IngestRecord::new(bucket.ordinal, now_ns, count, entry, |out| rows.encode(out)),
+                record,
                 rows: count,
-                memory_bytes: rows.memory_bytes(),
-                sources: rows.sources().collect(),
+                memory_bytes: rows.memory_bytes() + labels_bytes,
+                sources,
+                repeats: once::may_repeat(rows, &series, once, compared),
+                series,
                 idempotency: request.digests.map(|digests| (digests.key, digests.body)),
                 now_ns,
             },
             bucket,
             refused,
             answer,
-            newest: needs_newest.then(|| rows.newest()),
+            newest,
             is_subscribed,
+            once: once_rows,
         })))
     }
 

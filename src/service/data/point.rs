@@ -1,7 +1,7 @@
 //! `POST /api/data`.
 
-use super::{Accepted, Parsed, Request, with_buffers};
-use crate::catalog::SourceStatus;
+use super::{Accepted, Parsed, Request, once, with_buffers};
+use crate::catalog::{Duplicates, SourceStatus};
 use crate::error::ServiceError;
 use crate::ingest::{PointBody, SourceView};
 use crate::service::Service;
@@ -18,11 +18,13 @@ impl Service {
         let found = self.find_source(caller, point.bucket_id, point.source_id);
         let parsed = found.and_then(|(bucket, source)| {
             let view = SourceView {
+                series: source.dimensions.as_ref().map(|_| self.find_series(&bucket)),
                 source,
                 oldest_ns: bucket.retention_cutoff_ns(now_ns),
             };
-            with_buffers(|rows, _| {
-                let new_fields = point.write(&view, now_ns, rows)?;
+            with_buffers(|rows, scratch| {
+                scratch.series.clear(request.attempt.room);
+                let new_fields = point.write(&view, now_ns, rows, &mut scratch.series)?;
                 if view.source.status == SourceStatus::Inactive {
                     return Err(ServiceError::conflict(format!(
                         "the data source {:?} is inactive and takes no data; set its status to active first",
@@ -32,11 +34,19 @@ impl Service {
                 if !new_fields.is_empty() {
                     return Ok(Parsed::Extend(bucket, new_fields));
                 }
+                let series = scratch.series.take()?;
+                let once: &[u32] = match view.source.duplicates {
+                    Duplicates::Keep => &[],
+                    Duplicates::Skip => &[view.source.ordinal],
+                };
+                if once::drop_repeats(rows, &series, once, &request.attempt.compared) > 0 {
+                    return Ok(Parsed::Repeated(bucket, (request.write)(&Accepted::Repeated)?));
+                }
                 let accepted = Accepted::Point {
                     point,
                     created_at_ns: now_ns,
                 };
-                self.store(request, bucket, rows, 0, &accepted)
+                self.store(request, bucket, rows, (series, once), 0, &accepted)
             })
         });
         Ok(parsed.unwrap_or_else(|error| Parsed::Refused(bucket, error)))

@@ -141,7 +141,7 @@ impl Service {
             looks.extend(found.map(|((source, arrived), stats)| Look {
                 bucket: Arc::clone(&bucket),
                 source,
-                newest_ns: stats.bounds_ns.map(|(_, newest_ns)| newest_ns),
+                newest_ns: stats.points.bounds_ns.map(|(_, newest_ns)| newest_ns),
                 arrived,
             }));
         }

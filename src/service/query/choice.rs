@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{Earlier, LocalStep, SeriesStats, Step as TimeStep, Zone};
 
-use super::plan::{Plan, Reached, ReachedSource};
+use super::plan::{FoundSeries, Plan};
 use super::{Aggregation, Aggregations, Compare, step_name, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
@@ -52,13 +52,13 @@ impl Grouping {
 
 impl Plan {
     /// The time zone of the steps, for the time range that has points.
-    fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
+    fn zone(&self, reached: &FoundSeries) -> Result<Option<Zone>, ServiceError> {
         let Some(timezone) = &self.input.timezone else {
             return Ok(None);
         };
         let mut bounds = None;
-        for reached in &reached.sources {
-            let stats = reached.series.stats(self.cutoff_ns)?;
+        for it in &reached.series {
+            let stats = it.series.stats(self.cutoff_ns)?;
             let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
             let (least, greatest) = bounds.unwrap_or((first, last));
             bounds = Some((first.min(least), last.max(greatest)));
@@ -81,7 +81,7 @@ impl Plan {
     /// How the rows of the answer are grouped; `None` for an answer of points.
     pub(super) fn grouping(
         &self,
-        reached: &Reached<'_>,
+        reached: &FoundSeries,
         stop: &Stop,
     ) -> Result<Option<Grouping>, ServiceError> {
         let zone = self.zone(reached)?;
@@ -110,14 +110,14 @@ impl Plan {
     }
 
     /// Whether choosing a step alone exceeds a short turn: for each source, blocks at the ends of the range are read.
-    pub(super) fn counts_many(&self, reached: &Reached<'_>) -> bool {
-        self.input.max_points.is_some() && reached.sources.len() > SHORT_COUNTS_MAX
+    pub(super) fn counts_many(&self, reached: &FoundSeries) -> bool {
+        self.input.max_points.is_some() && reached.series.len() > SHORT_COUNTS_MAX
     }
 
     /// Whether, and to which step, to downsample a query with a maximum number of points per source.
     fn fitting(
         &self,
-        reached: &Reached<'_>,
+        reached: &FoundSeries,
         points_max: u64,
         zone: Option<&Zone>,
         stop: &Stop,
@@ -128,9 +128,11 @@ impl Plan {
         }
         let mut held = stop.budget().hold();
         let mut found: Vec<SeriesStats> = Vec::new();
-        held.reserve(&mut found, reached.sources.len())?;
-        for ReachedSource { series, .. } in &reached.sources {
-            found.push(series.stats_within(self.range_ns, &|| stop.now(), &mut Err)?);
+        held.reserve(&mut found, reached.groups.len())?;
+        found.resize_with(reached.groups.len(), SeriesStats::default);
+        for it in &reached.series {
+            let stats = it.series.stats_within(self.range_ns, &|| stop.now(), &mut Err)?;
+            found[it.group as usize].join(stats);
         }
         Ok(finest_step(&found, points_max, zone))
     }
@@ -138,7 +140,7 @@ impl Plan {
     /// Whether, and to which unit, to downsample a query without grouping.
     fn downsampling(
         &self,
-        reached: &Reached<'_>,
+        reached: &FoundSeries,
         budget: &Budget,
     ) -> Result<Option<Downsampling>, ServiceError> {
         let wanted = self.input.downsampling
@@ -149,12 +151,16 @@ impl Plan {
             return Ok(None);
         }
         let mut held = budget.hold();
-        let mut expected = Vec::new();
-        for reached in &reached.sources {
-            let stats = reached.series.stats(self.cutoff_ns)?;
-            held.reserve(&mut expected, 1)?;
-            expected.extend(Expected::of(stats, self.range_ns));
+        let mut stats: Vec<SeriesStats> = Vec::new();
+        held.reserve(&mut stats, reached.groups.len())?;
+        stats.resize_with(reached.groups.len(), SeriesStats::default);
+        for it in &reached.series {
+            stats[it.group as usize].join(it.series.stats(self.cutoff_ns)?);
         }
-        Ok(choose_unit(&expected))
+        held.grow(stats.len() * size_of::<Expected>())?;
+        let expected = stats
+            .into_iter()
+            .filter_map(|stats| Expected::of(stats, self.range_ns));
+        Ok(choose_unit(&expected.collect::<Vec<_>>()))
     }
 }

@@ -86,8 +86,7 @@ impl<'p> Coverage<'p> {
     pub(super) fn of(plan: &'p Plan, grouping: &Grouping, held: &mut Held<'_>) -> Result<Self, ServiceError> {
         let mut coverage = Coverage {
             by_schema: Vec::new(),
-            // `mergeSources` applies only to requested groups.
-            is_merged: plan.input.merge_sources && grouping.chosen.is_none(),
+            is_merged: plan.is_merged(),
             fields: Vec::new(),
         };
         let mut names = FieldNames::default();

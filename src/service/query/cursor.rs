@@ -101,6 +101,17 @@ impl QueryInput {
                 add(operands.as_bytes());
             }
         }
+        if !self.dimensions.is_empty() {
+            add(b"dimensions");
+        }
+        let filters = self
+            .dimensions
+            .iter()
+            .map(|filter| (&filter.name, &filter.matcher));
+        for (name, matcher) in filters.collect::<BTreeMap<_, _>>() {
+            add(name.as_bytes());
+            add(matcher.to_string().as_bytes());
+        }
         let whole: [u8; 32] = digest.finalize().into();
         std::array::from_fn(|index| whole[index])
     }

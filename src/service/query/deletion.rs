@@ -1,18 +1,21 @@
 //! `POST /api/data/delete`: deletes the points that the filters of a query select.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
-use engine::query::count_matching;
-use engine::{EngineError, MergeError, PointFilter, RowFilters};
+use engine::query::{Budget, count_matching};
+use engine::{EngineError, MergeError, PointFilter, RowFilters, SeriesRef, View};
 use serde_json::Value;
 
 use super::plan::{Plan, QuerySources, Tests, select};
 use super::{QueryInput, Service};
+use crate::bucket::IndexedView;
 use crate::catalog::Source;
 use crate::checkpoint::CheckpointError;
 use crate::error::ServiceError;
 use crate::query_pool::{Step, Stop, Turn, wait};
+use crate::series::SeriesIndex;
 use crate::service::Caller;
 use crate::service::concurrency::Place;
 
@@ -21,6 +24,7 @@ const RETRY_AFTER_SECONDS: u32 = 5;
 /// A planned deletion, which selects points.
 struct Selected {
     plan: Plan,
+    index: Arc<SeriesIndex>,
     /// Sources that were named, by ordinal; empty if all are selected.
     named: HashMap<u32, Arc<Source>>,
     /// Held until the deletion has ended, even if its client is gone.
@@ -53,16 +57,15 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input, place)) = selected.take() {
-                planned = Some(Arc::new(Selected::of(
-                    Plan::of(bucket, sources, input, now_ns)?,
-                    place,
-                )));
+                let indexed = wait(buckets.indexed_view(&bucket))?;
+                let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
+                planned = Some(Arc::new(Selected::of(plan, indexed.index, place)));
             }
             let Some(selected) = &planned else {
                 return Err(ServiceError::internal("BUG: a long turn without a plan"));
             };
             let points = match is_dry_run {
-                true => selected.count(&wait(buckets.view(&selected.plan.bucket))?, stop)?,
+                true => selected.count(&wait(buckets.indexed_view(&selected.plan.bucket))?, stop)?,
                 false => 0,
             };
             Ok(Step::Answer((Arc::clone(selected), points)))
@@ -87,7 +90,7 @@ impl Service {
 }
 
 impl Selected {
-    fn of(plan: Plan, place: Option<Place>) -> Self {
+    fn of(plan: Plan, index: Arc<SeriesIndex>, place: Option<Place>) -> Self {
         let named = match &plan.sources {
             QuerySources::All(_) => HashMap::new(),
             QuerySources::Named(sources) => {
@@ -97,6 +100,7 @@ impl Selected {
         };
         Selected {
             plan,
+            index,
             named,
             _place: place,
         }
@@ -110,12 +114,14 @@ impl Selected {
         }
     }
 
-    fn count(&self, view: &engine::View, stop: &Stop) -> Result<u64, ServiceError> {
+    fn count(&self, indexed: &IndexedView, stop: &Stop) -> Result<u64, ServiceError> {
         let (range_ns, budget) = (self.plan.range_ns, stop.budget());
         let mut points = 0;
-        for reached in self.plan.reach(view, range_ns, budget)?.sources {
+        for reached in &self.plan.reach(indexed, range_ns, budget)?.series {
             let mut counted = Ok(0);
-            self.of_source(reached.source.ordinal, &mut |filters| {
+            let source = reached.source.ordinal;
+            let ordinal = reached.series.ordinal;
+            self.of_series(SeriesRef { ordinal, source }, &mut |filters| {
                 counted = count_matching(&reached.series, range_ns, filters, &|| stop.now(), budget);
             });
             points += counted?;
@@ -129,16 +135,28 @@ impl PointFilter for Selected {
         self.plan.range_ns
     }
 
-    fn sources(&self) -> Option<Vec<u32>> {
-        match &self.plan.sources {
-            QuerySources::All(_) => None,
-            QuerySources::Named(sources) => Some(sources.iter().map(|source| source.ordinal).collect()),
+    fn series(&self, view: &View) -> Result<Option<Vec<u32>>, MergeError> {
+        let plan = &self.plan;
+        if matches!(plan.sources, QuerySources::All(_)) && plan.input.dimensions.is_empty() {
+            return Ok(None);
         }
+        // Looked up now rather than when the deletion was planned, so that no batch is deleted in part.
+        let indexed = IndexedView {
+            view: view.clone(),
+            index: Arc::clone(&self.index),
+        };
+        let budget = Budget::unlimited();
+        let reached = plan
+            .reach(&indexed, plan.range_ns, &budget)
+            .map_err(io::Error::other)?;
+        Ok(Some(reached.series.iter().map(|it| it.series.ordinal).collect()))
     }
 
-    fn of_source(&self, source: u32, read: &mut dyn FnMut(&RowFilters<'_>)) {
+    fn of_series(&self, series: SeriesRef, read: &mut dyn FnMut(&RowFilters<'_>)) {
         let plan = &self.plan;
-        let schema = self.source(source).and_then(|source| plan.place(source).ok());
+        let schema = self
+            .source(series.source)
+            .and_then(|source| plan.place(source).ok());
         let tests = Tests::of(plan);
         let Some(values) = schema.and_then(|schema| tests.filters_of(plan, &plan.schemas[schema])) else {
             return;

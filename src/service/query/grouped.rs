@@ -4,16 +4,17 @@
 //! Cells of the engine are written as they are, unless something changes them after aggregation; then they become rows
 //! of a table (`table`).
 
+use engine::Aggregate;
 use engine::query::{Budget, Estimate, GroupQuery, Grouped, Wanted};
-use engine::{Aggregate, View};
 
 use super::aggregations::quantiles;
 use super::coverage::Coverage;
-use super::plan::{Plan, Reached, ReachedSource, Tests};
+use super::plan::{FoundSeries, Plan, ReachedSeries, Tests};
 use super::reading::Reading;
 use super::result::{GroupRows, Groups, PageInfo, QueryResult, WriteResult};
 use super::table_query::TableQuery;
 use super::{Answer, Grouping, Written};
+use crate::bucket::IndexedView;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
@@ -32,8 +33,8 @@ impl Plan {
     /// The groups of an answer.
     pub(super) fn grouped<'b>(
         &self,
-        view: &View,
-        reached: &Reached<'_>,
+        indexed: &IndexedView,
+        reached: &FoundSeries,
         grouping: &Grouping,
         write: WriteResult,
         stop: &'b Stop,
@@ -44,18 +45,18 @@ impl Plan {
             limit: self.grouped_limit(),
         };
         let mut answer = Answer::new(stop.budget());
-        self.groups(Some(view), &reached.sources, grouping, page, stop, |groups| {
+        self.groups(Some(indexed), reached, grouping, page, stop, |groups| {
             write(&QueryResult::Groups(groups), &mut answer)
         })?;
         let (bytes, held) = answer.finish()?;
         Ok((bytes, None, held))
     }
 
-    /// Passes a page of groups on. `view`: for what stood there before.
+    /// Passes a page of groups on. `indexed`: for what stood there before.
     pub(super) fn groups<R>(
         &self,
-        view: Option<&View>,
-        reached: &[ReachedSource],
+        indexed: Option<&IndexedView>,
+        reached: &FoundSeries,
         grouping: &Grouping,
         page: GroupPage,
         stop: &Stop,
@@ -91,12 +92,12 @@ impl Plan {
             })
         };
         if self.needs_table(grouping) {
-            let sources = self.row_sources(reached, &mut held)?;
-            let table = TableQuery::new(self, view, &reading, grouping, &sources, page, stop);
+            let groups = self.row_groups(&reached.groups, &mut held)?;
+            let table = TableQuery::new(self, indexed, &reading, grouping, &groups, page, stop);
             let found = table.page(&mut held)?;
             let rows = GroupRows::Table {
                 rows: &found.rows,
-                sources: &sources,
+                groups: &groups,
             };
             return pass(rows, found.has_more);
         }
@@ -105,7 +106,7 @@ impl Plan {
         let cells = &following[..following.len().min(page.limit)];
         let rows = GroupRows::Cells {
             cells,
-            sources: reached,
+            groups: &reached.groups,
         };
         pass(rows, cells.len() < following.len())
     }
@@ -133,7 +134,7 @@ impl Plan {
     /// none, with the first and the last point of the answer.
     pub(super) fn whole_ns(
         &self,
-        reached: &[ReachedSource],
+        reached: &FoundSeries,
         grouping: &Grouping,
         coverage: &Coverage<'_>,
         stop: &Stop,
@@ -143,8 +144,8 @@ impl Plan {
             return Ok((0, end_ns.unwrap_or(i64::MAX)));
         }
         let edge_ns = |descending: bool| {
-            let covered = |reached: &ReachedSource| coverage.by_schema[reached.schema].all();
-            self.edge_ns(reached, covered, descending, stop)
+            let covered = |reached: &ReachedSeries| coverage.by_schema[reached.schema].all();
+            self.edge_ns(&reached.series, covered, descending, stop)
         };
         let first_ns = start_ns.map_or_else(|| edge_ns(false), Ok)?;
         let last_ns = match end_ns {
@@ -159,7 +160,7 @@ impl Plan {
     pub(super) fn estimate_grouped(
         &self,
         grouping: &Grouping,
-        reached: &Reached<'_>,
+        reached: &FoundSeries,
         estimate: &mut Estimate,
         budget: &Budget,
     ) -> Result<(), ServiceError> {
@@ -167,7 +168,7 @@ impl Plan {
         let filter = |_: Option<&str>| true;
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        for ReachedSource { series, schema, .. } in &reached.sources {
+        for ReachedSeries { series, schema, .. } in &reached.series {
             let Some(values) = &filters[*schema] else { continue };
             let covered = &coverage.by_schema[*schema];
             let query = GroupQuery {

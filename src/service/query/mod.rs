@@ -13,6 +13,7 @@ mod conditions;
 mod coverage;
 mod cursor;
 mod deletion;
+mod dimensions;
 mod export;
 mod expression;
 mod fill;
@@ -23,6 +24,7 @@ mod plan;
 mod raw;
 mod reading;
 mod result;
+mod series_groups;
 mod table;
 mod table_query;
 mod top;
@@ -36,7 +38,7 @@ pub use engine::query::Held;
 use engine::query::{Budget, Estimate};
 pub use engine::rows::Scalar;
 pub use engine::{Column, Unit};
-use engine::{EngineError, Step as TimeStep, View};
+use engine::{EngineError, Step as TimeStep};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
@@ -45,6 +47,8 @@ pub use answer::{Answer, PIECE_BYTES};
 pub use compare::Compare;
 pub use conditions::{Condition, Literal, Set, Test};
 pub use cursor::Cursor;
+pub use dimensions::DimensionFilter;
+pub(super) use dimensions::{available_dimensions, has_dimension};
 pub use export::{
     ColumnType, EXPORT_BYTES, Export, ExportField, ExportName, ExportShape, GroupShape, NewWriter,
     WriteExport,
@@ -57,11 +61,12 @@ pub use result::{
     FieldNames, GroupField, GroupRow, GroupValue, Groups, PageInfo, Points, QueryResult, Run, RunExpression,
     WriteResult,
 };
+pub use series_groups::DimensionValue;
 pub use top::Top;
 pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
-use crate::bucket::DamagedBlocks;
+use crate::bucket::{DamagedBlocks, IndexedView};
 use crate::catalog::{Source, names};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
@@ -128,6 +133,8 @@ pub struct QueryInput {
     pub metadata: Map<String, Value>,
     /// Conditions that the values must meet.
     pub values: Vec<Condition>,
+    /// Conditions that the dimensions must meet.
+    pub dimensions: Vec<DimensionFilter>,
     /// The requested fields, without duplicates; empty for all.
     pub fields: Vec<RequestedField>,
     /// Where the request has `fields`, for faults.
@@ -144,6 +151,8 @@ pub struct QueryInput {
     pub cursor: Option<Cursor>,
     /// Whether all sources are merged into one.
     pub merge_sources: bool,
+    /// The dimensions by whose values series are grouped; requires grouping.
+    pub group_by_dimensions: Vec<String>,
     /// Whether the answer may be downsampled automatically.
     pub downsampling: bool,
     /// Maximum points per source; above it the answer contains averages.
@@ -158,7 +167,7 @@ pub struct QueryInput {
     pub expressions: Vec<NamedExpression>,
     /// Adds what stood in the same steps before; requires grouping.
     pub compare: Option<Compare>,
-    /// Keeps some sources; requires grouping.
+    /// Keeps some groups; requires grouping.
     pub top: Option<Top>,
 }
 
@@ -181,6 +190,7 @@ impl QueryInput {
             end_ns: None,
             metadata: Map::new(),
             values: Vec::new(),
+            dimensions: Vec::new(),
             fields: Vec::new(),
             fields_path: &["filters", "fields"],
             grouping: None,
@@ -189,6 +199,7 @@ impl QueryInput {
             descending: false,
             cursor: None,
             merge_sources: false,
+            group_by_dimensions: Vec::new(),
             downsampling: true,
             max_points: None,
             layout: Layout::default(),
@@ -261,7 +272,7 @@ pub struct Rest {
     queries: QueryPool,
     damaged: DamagedBlocks,
     plan: Arc<Plan>,
-    view: View,
+    indexed: IndexedView,
     progress: Progress,
     write: WriteResult,
 }
@@ -295,8 +306,13 @@ impl Service {
         let answer = move |stop: &Stop, turn: Turn| {
             let plannable =
                 selected.take_if(|(_, sources, input)| turn == Turn::Long || !plan::is_long(sources, input));
+            // A view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
+            // copy.
+            let mut taken = None;
             if let Some((bucket, sources, input)) = plannable {
-                planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns)?));
+                let indexed = wait(buckets.indexed_view(&bucket))?;
+                planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns, &indexed)?));
+                taken = Some(indexed);
             }
             let Some(plan) = &planned else {
                 return Ok(Step::Long);
@@ -304,14 +320,15 @@ impl Service {
             if may_be_large {
                 admit()?;
             }
-            // The view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
-            // copy.
-            let view = wait(buckets.view(&plan.bucket))?;
+            let indexed = match taken {
+                Some(indexed) => indexed,
+                None => wait(buckets.indexed_view(&plan.bucket))?,
+            };
             let whole = Rest {
                 queries: queries.clone(),
                 damaged: buckets.damaged().clone(),
                 plan: Arc::clone(plan),
-                view,
+                indexed,
                 progress: Progress::new(),
                 write,
             };
@@ -360,7 +377,10 @@ impl Rest {
         // The memory of the named sources, whether they are read or not.
         let mut held = stop.budget().hold();
         held.grow(plan.sources.named_len() * size_of::<Arc<Source>>())?;
-        let mut reached = plan.reach(&self.view, plan.range_ns, stop.budget())?;
+        if is_short && plan.selects_many(&self.indexed.view) {
+            return Ok(Step::Long);
+        }
+        let mut reached = plan.reach(&self.indexed, plan.range_ns, stop.budget())?;
         let grouping = match self.progress.is_at_beginning() {
             true if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
             true => plan.grouping(&reached, stop)?,
@@ -374,7 +394,7 @@ impl Rest {
         let (bytes, progress, _answer_held) = match &grouping {
             Some(grouping) => {
                 plan.keep_top(&mut reached, stop)?;
-                plan.grouped(&self.view, &reached, grouping, self.write, stop)?
+                plan.grouped(&self.indexed, &reached, grouping, self.write, stop)?
             }
             None => plan.raw(&reached, self.progress, self.write, stop)?,
         };
@@ -402,7 +422,7 @@ impl Plan {
         budget: &Budget,
     ) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
-        estimate.add((self.sources.named_len() + reached.sources.len()) as u64);
+        estimate.add((self.sources.named_len() + reached.series.len()) as u64);
         match grouping {
             Some(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
             None => self.estimate_raw(reached, progress, &mut estimate)?,

@@ -5,16 +5,19 @@
 //! names no sources, all sources stay in the catalog's pages, and only those with points in the range are visited.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use engine::query::{Budget, Held, ValueFilter};
 use engine::rows::Scalar;
-use engine::{SeriesSnapshot, View};
+use engine::{SERIES_ORDINALS_FROM, SeriesSnapshot};
 
 use super::checks::faults_of;
+use super::dimensions::{absent_matches, matching_series};
 use super::metadata::MetadataFilter;
-use super::result::GroupSource;
+use super::series_groups::SeriesGroup;
 use super::{Condition, QueryInput};
+use crate::bucket::IndexedView;
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::ServiceError;
 use crate::service::{Caller, bucket_for, source_for};
@@ -54,17 +57,26 @@ pub(super) struct Resolved {
     conditions: Option<Vec<u16>>,
 }
 
-/// The selected sources that may have points in the range, sorted by id, which is the order of grouped rows at the same
-/// time. Nothing is kept of other sources.
+/// The selected series that may have points in the range. Nothing is kept of others.
 pub(super) struct Reached<'b> {
-    pub(super) sources: Vec<ReachedSource>,
-    held: Held<'b>,
+    pub(super) found: FoundSeries,
+    _held: Held<'b>,
 }
 
-pub(super) struct ReachedSource {
+/// Series in groups.
+pub(super) struct FoundSeries {
+    /// Sorted by group.
+    pub(super) series: Vec<ReachedSeries>,
+    /// In the order of grouped rows at the same time: by source id, then by the values of dimensions.
+    pub(super) groups: Vec<SeriesGroup>,
+}
+
+pub(super) struct ReachedSeries {
     pub(super) source: Arc<Source>,
-    /// Index of its schema.
+    /// Index of its source's schema.
     pub(super) schema: usize,
+    /// Index of its group.
+    pub(super) group: u32,
     pub(super) series: SeriesSnapshot,
 }
 
@@ -132,6 +144,7 @@ impl Plan {
         mut sources: QuerySources,
         input: QueryInput,
         now_ns: i64,
+        indexed: &IndexedView,
     ) -> Result<Self, ServiceError> {
         if let QuerySources::Named(sources) = &mut sources {
             sources.sort_by_key(|source| source.id);
@@ -142,17 +155,14 @@ impl Plan {
         let places = different.iter().map(address).zip(0..).collect();
         let resolved = |schema| Resolved::of(schema, &input);
         let schemas: Vec<Resolved> = different.iter().map(resolved).collect();
-        let faults = faults_of(&input, &schemas);
-        if !faults.is_empty() {
-            return Err(ServiceError::faults(faults));
-        }
+        let mut faults = faults_of(&input, &schemas);
         let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
         let range_ns = (
             input.start_ns.unwrap_or(i64::MIN).max(cutoff_ns),
             input.end_ns.unwrap_or(i64::MAX),
         );
         let filter = MetadataFilter::new(&input.metadata);
-        Ok(Plan {
+        let plan = Plan {
             input,
             bucket,
             sources,
@@ -161,7 +171,12 @@ impl Plan {
             filter,
             cutoff_ns,
             range_ns,
-        })
+        };
+        faults.extend(plan.dimension_faults(indexed)?);
+        match faults.is_empty() {
+            true => Ok(plan),
+            false => Err(ServiceError::faults(faults)),
+        }
     }
 
     /// Whether any selected field has this type.
@@ -177,69 +192,62 @@ impl Plan {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The sources that may have points in a range, in this view of the bucket.
+    /// The series that may have points in a range, in this view of the bucket.
     pub(super) fn reach<'b>(
         &self,
-        view: &View,
+        indexed: &IndexedView,
         range_ns: (i64, i64),
         budget: &'b Budget,
     ) -> Result<Reached<'b>, ServiceError> {
-        let mut reached = Reached {
-            sources: Vec::new(),
-            held: budget.hold(),
-        };
-        match &self.sources {
-            QuerySources::All(pages) => {
-                for series in view.reaching(range_ns) {
-                    // Skip a source that was created since, or that is being deleted.
-                    if let Some(source) = pages.get(series.source) {
-                        self.add_reached(source, series, &mut reached)?;
-                    }
-                }
-                reached.sources.sort_unstable_by_key(|it| it.source.id);
-            }
-            QuerySources::Named(sources) => {
-                for source in sources {
-                    let series = view.source(source.ordinal);
-                    if let Some(series) = series.filter(|series| series.overlaps(range_ns)) {
-                        self.add_reached(source, series, &mut reached)?;
-                    }
-                }
-            }
-        }
-        Ok(reached)
-    }
-
-    /// The sources of a table's rows, ascending by id: those reached or, if steps without points are rows too and no
-    /// sources were chosen, all that are selected.
-    pub(super) fn row_sources(
-        &self,
-        reached: &[ReachedSource],
-        held: &mut Held<'_>,
-    ) -> Result<Vec<GroupSource>, ServiceError> {
-        let mut sources = Vec::new();
-        if self.input.fill.is_none() || (self.input.top.is_some() && !self.input.merge_sources) {
-            held.reserve(&mut sources, reached.len())?;
-            sources.extend(reached.iter().map(|it| GroupSource {
-                id: it.source.id,
-                schema: it.schema,
-            }));
-            return Ok(sources);
-        }
-        let mut add = |source: &Arc<Source>| {
-            held.reserve(&mut sources, 1)?;
-            sources.push(GroupSource {
-                id: source.id,
+        let (view, filters) = (&indexed.view, &self.input.dimensions);
+        let mut held = budget.hold();
+        let mut series = Vec::new();
+        let mut add = |source: &Arc<Source>, snapshot: SeriesSnapshot| {
+            held.reserve(&mut series, 1)?;
+            series.push(ReachedSeries {
+                source: Arc::clone(source),
                 schema: self.place(source)?,
+                group: 0,
+                series: snapshot,
             });
             Ok::<_, ServiceError>(())
         };
+        let mut add_matching = |source: &Arc<Source>| {
+            let mut found =
+                matching_series(filters, source, indexed)?.filter(|found| found.overlaps(range_ns));
+            found.try_for_each(|found| add(source, found))
+        };
         match &self.sources {
-            QuerySources::All(pages) => pages.iter().try_for_each(&mut add)?,
-            QuerySources::Named(sources) => sources.iter().try_for_each(&mut add)?,
+            QuerySources::All(pages) if filters.is_empty() => {
+                for found in view.reaching(range_ns) {
+                    // Skip a source that was created since, or that is being deleted.
+                    if let Some(source) = pages.get(found.source) {
+                        add(source, found)?;
+                    }
+                }
+            }
+            QuerySources::All(pages) => {
+                let split = view.split_sources().filter_map(|source| pages.get(source));
+                split.into_iter().try_for_each(&mut add_matching)?;
+                // The sources without dimensions, and thus without series of their own.
+                let own = view
+                    .reaching(range_ns)
+                    .filter(|found| found.ordinal < SERIES_ORDINALS_FROM);
+                for found in own.take_while(|_| absent_matches(filters)) {
+                    let source = pages.get(found.source);
+                    if let Some(source) = source.filter(|source| view.members(source.ordinal).is_none()) {
+                        add(source, found)?;
+                    }
+                }
+            }
+            QuerySources::Named(sources) => {
+                sources.iter().try_for_each(&mut add_matching)?;
+            }
         }
-        sources.sort_unstable_by_key(|source| source.id);
-        Ok(sources)
+        series.sort_unstable_by_key(|it| (it.source.id, it.series.ordinal));
+        let groups = self.groups_of(&mut series, indexed, &mut held)?;
+        let found = FoundSeries { series, groups };
+        Ok(Reached { found, _held: held })
     }
 
     /// Index of the schema of a source.
@@ -249,34 +257,32 @@ impl Plan {
             .copied()
             .ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))
     }
+}
 
-    fn add_reached(
-        &self,
-        source: &Arc<Source>,
-        series: SeriesSnapshot,
-        reached: &mut Reached<'_>,
-    ) -> Result<(), ServiceError> {
-        let schema = self.place(source)?;
-        reached.held.reserve(&mut reached.sources, 1)?;
-        reached.sources.push(ReachedSource {
-            source: Arc::clone(source),
-            schema,
-            series,
-        });
-        Ok(())
+impl Deref for Reached<'_> {
+    type Target = FoundSeries;
+
+    fn deref(&self) -> &FoundSeries {
+        &self.found
     }
 }
 
 impl Reached<'_> {
-    /// The sources, which do not count any more.
-    pub(super) fn into_sources(self) -> Vec<ReachedSource> {
-        self.sources
+    /// The series, which do not count any more.
+    pub(super) fn into_found(self) -> FoundSeries {
+        self.found
     }
 
-    /// Keeps only the sources with these indexes, which are ascending.
+    /// Keeps only the groups with these indexes, which are ascending.
     pub(super) fn keep(&mut self, kept: &[u32]) {
+        let FoundSeries { series, groups } = &mut self.found;
+        series.retain_mut(|it| {
+            let index = kept.binary_search(&it.group);
+            it.group = index.unwrap_or_default() as u32;
+            index.is_ok()
+        });
         let mut index = 0;
-        self.sources.retain(|_| {
+        groups.retain(|_| {
             let is_kept = kept.binary_search(&index).is_ok();
             index += 1;
             is_kept

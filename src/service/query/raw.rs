@@ -7,7 +7,7 @@ use engine::EngineError;
 use engine::query::{Estimate, Held, Page, Position, RowNumbers, RowTest, ScanQuery, Selection, scan_within};
 
 use super::answer::PIECE_BYTES;
-use super::plan::{Plan, Reached, ReachedSource, Resolved, SchemaFilters, Tests};
+use super::plan::{Plan, Reached, ReachedSeries, Resolved, SchemaFilters, Tests};
 use super::result::{PageInfo, Points, QueryResult, WriteResult};
 use super::{Answer, Cursor, Layout, Written};
 use crate::error::ServiceError;
@@ -64,10 +64,10 @@ impl Plan {
     ) -> Result<Written<'b>, ServiceError> {
         let mut selections_held = stop.budget().hold();
         let mut selections = Vec::new();
-        selections_held.reserve(&mut selections, reached.sources.len())?;
+        selections_held.reserve(&mut selections, reached.series.len())?;
         let tests = Tests::of(self);
         let (filters, results) = (tests.filters(self), self.results());
-        let sources = reached.sources.iter();
+        let sources = reached.series.iter();
         selections.extend(sources.map(|source| self.points(source, &filters, &results)));
         if !self.is_in_pieces() {
             progress.next_rows = self.raw_limit();
@@ -81,7 +81,7 @@ impl Plan {
             let points = Points {
                 plan: self,
                 page: &page,
-                sources: &reached.sources,
+                series: &reached.series,
                 skipped: 0,
                 rows_before,
                 end: is_last.then(|| self.end_of_points(&page, rows)),
@@ -124,7 +124,7 @@ impl Plan {
     /// What to read of a source.
     fn selection<'r>(
         &self,
-        reached: &'r ReachedSource,
+        reached: &'r ReachedSeries,
         filters: &'r SchemaFilters<'r>,
         fields: Option<Arc<[u16]>>,
     ) -> Selection<'r> {
@@ -144,7 +144,7 @@ impl Plan {
     /// The same for rows of points. `results` says by schema whether a row has a result of an expression.
     pub(super) fn points<'r>(
         &'r self,
-        reached: &'r ReachedSource,
+        reached: &'r ReachedSeries,
         filters: &'r SchemaFilters<'r>,
         results: &'r [HasResult<'r>],
     ) -> Selection<'r> {
@@ -204,8 +204,8 @@ impl Plan {
     /// the range if there is none.
     pub(super) fn edge_ns(
         &self,
-        reached: &[ReachedSource],
-        covered: impl Fn(&ReachedSource) -> Arc<[u16]>,
+        reached: &[ReachedSeries],
+        covered: impl Fn(&ReachedSeries) -> Arc<[u16]>,
         descending: bool,
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
@@ -278,7 +278,7 @@ impl Plan {
         let query = self.scan_query(&|_| true, progress, &|| false);
         let tests = Tests::of(self);
         let (filters, results) = (tests.filters(self), self.results());
-        for source in &reached.sources {
+        for source in &reached.series {
             estimate.add_scanned(&self.points(source, &filters, &results), &query)?;
             if estimate.is_over() {
                 break;

@@ -5,14 +5,14 @@ use engine::{Aggregate, LocalStep};
 
 use super::Aggregation;
 use super::coverage::{Coverage, SourceFields};
-use super::plan::{Plan, ReachedSource, Tests};
+use super::plan::{FoundSeries, Plan, ReachedSeries, Tests};
 use super::table::Computed;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
 /// What to read.
 pub(super) struct Reading<'r> {
-    pub(super) reached: &'r [ReachedSource],
+    pub(super) reached: &'r FoundSeries,
     pub(super) coverage: &'r Coverage<'r>,
     pub(super) step: LocalStep<'r>,
     /// First and last timestamp, both inclusive.
@@ -25,11 +25,11 @@ pub(super) struct Reading<'r> {
 
 /// The content of a cell, from which aggregations take their values.
 pub(super) trait Aggregated: Content + From<Statistics> {
-    /// Adds a source.
+    /// Adds a series to the cells with the number `source`.
     fn add(
         cells: &mut Cells<'_, Self>,
         source: u32,
-        reached: &ReachedSource,
+        reached: &ReachedSeries,
         query: &GroupQuery<'_>,
         fields: &SourceFields,
         completion: &Completion<'_>,
@@ -55,7 +55,7 @@ impl Aggregated for Aggregate {
     fn add(
         cells: &mut Cells<'_, Self>,
         source: u32,
-        reached: &ReachedSource,
+        reached: &ReachedSeries,
         query: &GroupQuery<'_>,
         fields: &SourceFields,
         _completion: &Completion<'_>,
@@ -88,7 +88,7 @@ impl Aggregated for Statistics {
     fn add(
         cells: &mut Cells<'_, Self>,
         source: u32,
-        reached: &ReachedSource,
+        reached: &ReachedSeries,
         query: &GroupQuery<'_>,
         fields: &SourceFields,
         completion: &Completion<'_>,
@@ -149,12 +149,12 @@ impl Plan {
         let mut cells = Cells::new(wanted, stop.budget());
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        let completion = Completion {
-            quantiles: reading.quantiles,
-            is_merged: reading.coverage.is_merged,
-            holds_until_ns: reading.holds_until_ns,
-        };
-        for (index, reached) in (0..).zip(reading.reached) {
+        for reached in &reading.reached.series {
+            let completion = Completion {
+                quantiles: reading.quantiles,
+                is_merged: reading.reached.groups[reached.group as usize].series > 1,
+                holds_until_ns: reading.holds_until_ns,
+            };
             let Some(values) = &filters[reached.schema] else {
                 continue;
             };
@@ -167,11 +167,10 @@ impl Plan {
                 stop: &stop_now,
                 values,
             };
-            let source = if reading.coverage.is_merged { 0 } else { index };
             let fields = &covered.values;
             C::add(
                 &mut cells,
-                source,
+                reached.group,
                 reached,
                 &query(&fields.ordinals),
                 fields,
@@ -179,7 +178,7 @@ impl Plan {
             )?;
             let fields = &covered.shares;
             cells.add_rows(
-                source,
+                reached.group,
                 &reached.series,
                 &query(&fields.ordinals),
                 &fields.needed,

@@ -9,7 +9,8 @@ use engine::rows::Scalar;
 use engine::{Aggregate, Column, Columns};
 
 use super::coverage::Coverage;
-use super::plan::{Plan, ReachedSource, Resolved};
+use super::plan::{Plan, ReachedSeries, Resolved};
+use super::series_groups::{DimensionValue, SeriesGroup};
 use super::table::{Computed, TableRow, TableValue};
 use super::{Aggregation, Aggregations, Answer, Cursor, NamedExpression};
 use crate::catalog::FieldType;
@@ -47,7 +48,7 @@ pub struct PageInfo {
 pub struct Points<'a> {
     pub(super) plan: &'a Plan,
     pub(super) page: &'a Page,
-    pub(super) sources: &'a [ReachedSource],
+    pub(super) series: &'a [ReachedSeries],
     /// Number of rows of the page that are left out.
     pub(super) skipped: usize,
     /// Number of rows written before this page.
@@ -64,9 +65,9 @@ impl<'a> Points<'a> {
 
     /// The runs that contain the rows.
     pub fn runs(&self) -> impl ExactSizeIterator<Item = Run<'a>> {
-        let (plan, sources) = (self.plan, self.sources);
+        let (plan, series) = (self.plan, self.series);
         self.page.runs.iter().map(move |run| {
-            let ReachedSource { source, schema, .. } = &sources[run.selection];
+            let ReachedSeries { source, schema, .. } = &series[run.selection];
             Run {
                 source_id: source.id,
                 schema: *schema,
@@ -175,23 +176,16 @@ pub struct Groups<'a> {
 
 /// The groups, in order.
 pub(super) enum GroupRows<'a> {
-    /// Cells of the engine, with the sources by their numbers.
+    /// Cells of the engine, with the groups of series by their numbers.
     Cells {
         cells: &'a [Cell],
-        sources: &'a [ReachedSource],
+        groups: &'a [SeriesGroup],
     },
-    /// Rows of a table, with the sources by their indexes.
+    /// Rows of a table, with the groups of series by their indexes.
     Table {
         rows: &'a [TableRow],
-        sources: &'a [GroupSource],
+        groups: &'a [SeriesGroup],
     },
-}
-
-/// A source of groups.
-pub(super) struct GroupSource {
-    pub(super) id: ObjectId,
-    /// Index of its schema.
-    pub(super) schema: usize,
 }
 
 /// A group.
@@ -201,6 +195,8 @@ pub struct GroupRow<'a> {
     pub start_ns: i64,
     /// The source; `None` if sources are merged.
     pub source_id: Option<ObjectId>,
+    /// The values of the dimensions by which series are grouped, in the order of their names.
+    pub dimensions: &'a [DimensionValue],
     /// Index of the schema; 0 if sources are merged.
     pub schema: usize,
     values: RowValues<'a>,
@@ -253,39 +249,32 @@ impl<'a> Groups<'a> {
     }
 
     fn row(&self, index: usize) -> GroupRow<'a> {
-        let (start_ns, values, (id, schema)) = match self.rows {
-            GroupRows::Cells { cells, sources } => {
+        let (start_ns, values, group) = match self.rows {
+            GroupRows::Cells { cells, groups } => {
                 let cell = &cells[index];
-                let source = || {
-                    let it = &sources[cell.source as usize];
-                    (it.source.id, it.schema)
-                };
-                (cell.start_ns, RowValues::Cell(cell), self.source(source))
+                (
+                    cell.start_ns,
+                    RowValues::Cell(cell),
+                    &groups[cell.source as usize],
+                )
             }
-            GroupRows::Table { rows, sources } => {
+            GroupRows::Table { rows, groups } => {
                 let row = &rows[index];
-                let source = || {
-                    let it = &sources[row.source as usize];
-                    (it.id, it.schema)
-                };
-                (row.start_ns, RowValues::Table(row), self.source(source))
+                (row.start_ns, RowValues::Table(row), &groups[row.source as usize])
             }
         };
         GroupRow {
             start_ns,
-            source_id: id,
-            schema,
+            source_id: group.source_id,
+            dimensions: &group.dimensions,
+            schema: group.schema,
             values,
         }
     }
 
-    /// The id and the schema of a group's source.
-    fn source(&self, of_row: impl FnOnce() -> (ObjectId, usize)) -> (Option<ObjectId>, usize) {
-        if self.is_merged() {
-            return (None, 0);
-        }
-        let (id, schema) = of_row();
-        (Some(id), schema)
+    /// The names of the dimensions by which series are grouped.
+    pub fn dimensions(&self) -> &'a [String] {
+        &self.plan.input.group_by_dimensions
     }
 
     /// The names of the fields of a schema by their indexes, followed by those of expressions.

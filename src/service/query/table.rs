@@ -15,7 +15,7 @@ use crate::error::ServiceError;
 pub struct TableRow {
     /// Start of the step.
     pub start_ns: i64,
-    /// Index of the source; 0 if sources are merged.
+    /// Index of the group of series.
     pub source: u32,
     /// Ascending by field and aggregation.
     pub values: Vec<TableValue>,
@@ -93,7 +93,7 @@ impl TableShape<'_> {
         aggregation.covers(kind) || (self.shares && kind == FieldType::Boolean)
     }
 
-    /// The rows of these cells. `schema` returns the index of the schema of a source.
+    /// The rows of these cells. `schema` returns the index of the schema of a group.
     pub(super) fn rows<C: Aggregated>(
         &self,
         cells: Vec<Cell<C>>,

@@ -1,16 +1,17 @@
 //! The page of a table: its rows with their filled steps, what stood there before, and the results of expressions.
 
+use engine::Aggregate;
 use engine::query::{Grouped, Held, Statistics, Wanted};
-use engine::{Aggregate, View};
 
 use super::coverage::CoveredField;
 use super::fill::{Fill, Grid, Slot};
 use super::grouped::GroupPage;
 use super::plan::Plan;
 use super::reading::{Aggregated, Reading};
-use super::result::GroupSource;
+use super::series_groups::SeriesGroup;
 use super::table::{TableRow, TableShape, TableValue, add_expressions};
 use super::{Aggregation, Compare, Grouping};
+use crate::bucket::IndexedView;
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
@@ -27,12 +28,12 @@ const DOWNSAMPLED: [Aggregation; 4] = [
 pub(super) struct TableQuery<'r> {
     plan: &'r Plan,
     /// For what stood there before.
-    view: Option<&'r View>,
+    indexed: Option<&'r IndexedView>,
     reading: &'r Reading<'r>,
     grouping: &'r Grouping,
     shape: TableShape<'r>,
-    /// The sources that rows may have, ascending by id.
-    sources: &'r [GroupSource],
+    /// The groups that rows may have, in order of their keys.
+    groups: &'r [SeriesGroup],
     page: GroupPage,
     stop: &'r Stop,
 }
@@ -46,10 +47,10 @@ pub(super) struct TablePage {
 impl<'r> TableQuery<'r> {
     pub(super) fn new(
         plan: &'r Plan,
-        view: Option<&'r View>,
+        indexed: Option<&'r IndexedView>,
         reading: &'r Reading<'r>,
         grouping: &'r Grouping,
-        sources: &'r [GroupSource],
+        groups: &'r [SeriesGroup],
         page: GroupPage,
         stop: &'r Stop,
     ) -> Self {
@@ -63,11 +64,11 @@ impl<'r> TableQuery<'r> {
         };
         TableQuery {
             plan,
-            view,
+            indexed,
             reading,
             grouping,
             shape,
-            sources,
+            groups,
             page,
             stop,
         }
@@ -97,11 +98,8 @@ impl<'r> TableQuery<'r> {
     }
 
     /// Index of the schema of a row's source; 0 if sources are merged.
-    fn schema_of(&self, source: u32) -> usize {
-        match self.reading.coverage.is_merged {
-            true => 0,
-            false => self.sources[source as usize].schema,
-        }
+    fn schema_of(&self, group: u32) -> usize {
+        self.groups[group as usize].schema
     }
 
     fn fields_of(&self, schema: usize) -> &[CoveredField<'r>] {
@@ -145,10 +143,7 @@ impl<'r> TableQuery<'r> {
         held: &mut Held<'_>,
     ) -> Result<TablePage, ServiceError> {
         let descending = self.plan.input.descending;
-        let count = match self.reading.coverage.is_merged {
-            true => 1,
-            false => self.sources.len(),
-        };
+        let count = self.groups.len();
         let page = (self.page.offset, self.page.limit, descending);
         let grid = Grid::new(range_ns, self.reading.step, count, page, held)?;
         let mut rows = Vec::new();
@@ -218,24 +213,15 @@ impl<'r> TableQuery<'r> {
         held: &mut Held<'_>,
     ) -> Result<Vec<TableRow>, ServiceError> {
         let found: Grouped<'_, C> = self.plan.cells(reading, wanted, self.stop)?;
-        let is_merged = reading.coverage.is_merged;
-        let reached = reading.reached;
-        let schema = |source: u32| {
-            if is_merged {
-                0
-            } else {
-                reached[source as usize].schema
-            }
-        };
+        let found_groups = &reading.reached.groups;
+        let schema = |group: u32| found_groups[group as usize].schema;
         let mut rows = self.shape.rows(found.cells, schema, held)?;
-        if !is_merged {
-            rows.retain_mut(|row| {
-                let id = reached[row.source as usize].source.id;
-                let index = self.sources.binary_search_by_key(&id, |source| source.id);
-                row.source = index.unwrap_or_default() as u32;
-                index.is_ok()
-            });
-        }
+        rows.retain_mut(|row| {
+            let key = found_groups[row.source as usize].key();
+            let index = self.groups.binary_search_by(|group| group.key().cmp(&key));
+            row.source = index.unwrap_or_default() as u32;
+            index.is_ok()
+        });
         Ok(rows)
     }
 
@@ -260,12 +246,12 @@ impl<'r> TableQuery<'r> {
                 .max(plan.cutoff_ns),
             plan.input.end_ns.map_or(i64::MAX, |ns| earlier.than_ns(ns)),
         );
-        let view = self
-            .view
+        let indexed = self
+            .indexed
             .ok_or_else(|| ServiceError::internal("BUG: a comparison without a view"))?;
-        let reached = plan.reach(view, range_ns, self.stop.budget())?;
+        let reached = plan.reach(indexed, range_ns, self.stop.budget())?;
         let before = Reading {
-            reached: &reached.sources,
+            reached: &reached,
             step,
             range_ns,
             holds_until_ns: match reading.holds_until_ns {

@@ -1,4 +1,4 @@
-//! `top`: the sources whose aggregate over the whole range is the greatest or the least.
+//! `top`: the groups of series whose aggregate over the whole range is the greatest or the least.
 
 use engine::query::{Grouped, Statistics, Wanted};
 use engine::{Aggregate, Step};
@@ -11,7 +11,7 @@ use super::{Aggregation, Aggregations};
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
-/// Which sources to keep.
+/// Which groups of series to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Top {
     /// Their number.
@@ -25,9 +25,10 @@ pub struct Top {
 }
 
 impl Plan {
-    /// Removes the sources that are not kept.
+    /// Removes the groups that are not kept.
     pub(super) fn keep_top(&self, reached: &mut Reached<'_>, stop: &Stop) -> Result<(), ServiceError> {
-        let Some((top, field)) = self.input.top_field().filter(|_| !self.input.merge_sources) else {
+        let is_one = self.is_merged() && self.input.group_by_dimensions.is_empty();
+        let Some((top, field)) = self.input.top_field().filter(|_| !is_one) else {
             return Ok(());
         };
         let mut held = stop.budget().hold();
@@ -37,7 +38,7 @@ impl Plan {
             Some(end_ns) => end_ns,
             None if !by.are_over_time() => i64::MAX,
             None => self.edge_ns(
-                &reached.sources,
+                &reached.series,
                 |it| coverage.by_schema[it.schema].all(),
                 true,
                 stop,
@@ -45,7 +46,7 @@ impl Plan {
         };
         let quantiles = quantiles(by.all());
         let reading = Reading {
-            reached: &reached.sources,
+            reached,
             coverage: &coverage,
             step: Step::From(0).into(),
             range_ns: self.range_ns,
@@ -56,19 +57,19 @@ impl Plan {
             true => self.values_of::<Aggregate>(&reading, top.by, stop)?,
             false => self.values_of::<Statistics>(&reading, top.by, stop)?,
         };
-        // Sources are in order of their ids, and the sort is stable.
+        // Groups are in their order, and the sort is stable.
         values.sort_by(|(_, one), (_, other)| match top.ascending {
             true => one.total_cmp(other),
             false => other.total_cmp(one),
         });
         values.truncate(top.n);
-        let mut kept: Vec<u32> = values.into_iter().map(|(source, _)| source).collect();
+        let mut kept: Vec<u32> = values.into_iter().map(|(group, _)| group).collect();
         kept.sort_unstable();
         reached.keep(&kept);
         Ok(())
     }
 
-    /// The value of each source that has one.
+    /// The value of each group that has one.
     fn values_of<C: Aggregated>(
         &self,
         reading: &Reading<'_>,
@@ -77,9 +78,9 @@ impl Plan {
     ) -> Result<Vec<(u32, f64)>, ServiceError> {
         let found: Grouped<'_, C> = self.cells(reading, Wanted::ALL, stop)?;
         let values = found.cells.into_iter().filter_map(|cell| {
-            let source = cell.source;
+            let group = cell.source;
             let (_, mut content) = cell.into_values().next()?;
-            Some((source, content.value(by).number()?))
+            Some((group, content.value(by).number()?))
         });
         Ok(values.collect())
     }

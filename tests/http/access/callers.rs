@@ -115,7 +115,9 @@ pub fn webhook(account: &Account) -> (String, String) {
 
 /// Creates one object of everything that has an id.
 fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
-    let source = bucket.source("gauge", &["level"]);
+    let source = bucket.source_with(&json!({
+        "name": "gauge", "schema": {"level": {"type": "number"}}, "dimensions": ["host"]
+    }));
     let (webhook, delivery) = webhook(account);
     let (board, share) = bucket.board();
     Ids {

@@ -118,7 +118,7 @@ impl Bucket {
         }
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
-        assert_eq!(self.store.apply(&bytes, self.next_sequence).unwrap(), rows);
+        assert_eq!(self.store.apply(&bytes, self.next_sequence, &[]).unwrap(), rows);
         self.seal();
         self.log.push((self.next_sequence, bytes));
         self.next_sequence += u64::from(rows);
@@ -150,7 +150,7 @@ impl Bucket {
         let mut store = Store::new();
         parts.for_each(|part| store.add_segment(part));
         for (first_sequence, rows) in &self.log {
-            store.apply(rows, *first_sequence).unwrap();
+            store.apply(rows, *first_sequence, &[]).unwrap();
         }
         store.retain_sources(|source| sources.contains(&source));
         store.expire(self.cutoff_ns);
@@ -217,7 +217,7 @@ impl Bucket {
 
     pub(super) fn snapshot(&self, sources: &[u32]) -> Vec<SeriesSnapshot> {
         let view = self.store.view().without(&self.expired_rows().into());
-        sources.iter().filter_map(|source| view.source(*source)).collect()
+        sources.iter().filter_map(|source| view.series(*source)).collect()
     }
 
     pub(super) fn check_stats(&mut self) {

@@ -102,7 +102,7 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     let view = rooms.buckets.view(&bucket).await.expect("it just answered");
     let mut seen: HashMap<u32, Place> = HashMap::new();
     let mut counted: BTreeMap<u32, (u64, Option<i64>, Option<i64>)> = BTreeMap::new();
-    for series in ordinals.into_iter().filter_map(|source| view.source(source)) {
+    for series in ordinals.into_iter().filter_map(|source| view.series(source)) {
         let rows = rows_of(&series, cutoff_ns);
         let times = || rows.iter().map(|(timestamp_ns, ..)| *timestamp_ns);
         counted.insert(series.source, (rows.len() as u64, times().min(), times().max()));
@@ -114,8 +114,8 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     }
     for (source, stats) in sources.iter().zip(stats) {
         let counted = counted.get(source).copied().unwrap_or_default();
-        let (first_ns, last_ns) = stats.bounds_ns.unzip();
-        let reported = (stats.points, first_ns, last_ns);
+        let (first_ns, last_ns) = stats.points.bounds_ns.unzip();
+        let reported = (stats.points.points, first_ns, last_ns);
         assert_eq!(
             reported, counted,
             "stats of source {source} of bucket {}",

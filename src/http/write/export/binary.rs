@@ -66,6 +66,10 @@ impl BinaryWriter {
                         Some(id) => push_id(values, id),
                         None => values.push_null(),
                     },
+                    Holds::Dimension(index) => match &row.dimensions[index] {
+                        Some(value) => values.push_text(value),
+                        None => values.push_null(),
+                    },
                     Holds::Value(column_type) => match found.next() {
                         Some(Some(GroupValue::Value(value))) => push(values, column_type, Some(*value)),
                         Some(Some(GroupValue::Null) | None) | None => values.push_null(),
@@ -123,9 +127,13 @@ fn spec(column: &TableColumn) -> ColumnSpec {
             Holds::Value(ColumnType::One(FieldType::String) | ColumnType::Several)
             | Holds::SourceId
             | Holds::PointId
+            | Holds::Dimension(_)
             | Holds::Metadata => Kind::Text,
         },
-        is_nullable: matches!(column.holds, Holds::Value(_) | Holds::Metadata),
+        is_nullable: matches!(
+            column.holds,
+            Holds::Value(_) | Holds::Dimension(_) | Holds::Metadata
+        ),
         is_distinct: matches!(column.holds, Holds::Timestamp | Holds::PointId),
     }
 }
@@ -137,6 +145,8 @@ fn push_of_point(values: &mut Column, holds: Holds, columns: &RunColumns<'_>, ro
         Holds::Timestamp => values.push_timestamp(run.timestamp_ns(row)),
         Holds::SourceId => push_id(values, run.source_id),
         Holds::PointId => push_id(values, run.point_id(row)),
+        // Points have their dimensions in their metadata.
+        Holds::Dimension(_) => values.push_null(),
         Holds::Metadata => match run.metadata(row) {
             Some(metadata) => values.push_text(metadata),
             None => values.push_null(),

@@ -64,6 +64,12 @@ impl CsvWriter {
                     out.push(b',');
                     out.extend_from_slice(&source_id);
                 }
+                for value in row.dimensions {
+                    out.push(b',');
+                    if let Some(value) = value {
+                        write_text(value, out);
+                    }
+                }
                 for value in values {
                     out.push(b',');
                     if let Some(GroupValue::Value(value)) = value {

@@ -20,6 +20,8 @@ pub enum Holds {
     Timestamp,
     SourceId,
     PointId,
+    /// Values of the dimension with this index.
+    Dimension(usize),
     /// Values of this type.
     Value(ColumnType),
     Metadata,
@@ -81,6 +83,10 @@ impl Table {
     }
 
     fn add_groups(&mut self, mut names: Names, groups: &GroupShape) {
+        for (index, name) in groups.dimensions.iter().enumerate() {
+            self.columns
+                .push(names.fixed(&format!("dimensions.{name}"), Holds::Dimension(index)));
+        }
         let fields = self.shape.fields.iter().map(|field| (&field.name, Some(field)));
         let results = self.shape.expressions.iter().map(|name| (name, None));
         let mut compared = Vec::new();

@@ -1,12 +1,12 @@
 //! The groups of an export, in windows of steps.
 
-use engine::View;
 use engine::query::Wanted;
 
 use super::super::grouped::GroupPage;
 use super::super::result::QueryResult;
 use super::super::{Answer, Grouping, PIECE_BYTES};
 use super::{Shared, WriteExport};
+use crate::bucket::IndexedView;
 use crate::error::{ErrorKind, ServiceError};
 use crate::query_pool::Stop;
 
@@ -89,9 +89,9 @@ impl Shared {
         let bytes_at_first = answer.len();
         while !answer.is_full() && !progress.is_at_end {
             let page = progress.page(input.fill.is_some(), input.descending);
-            let (view, bytes_before) = (self.view.as_ref(), answer.len());
+            let (indexed, bytes_before) = (self.indexed.as_ref(), answer.len());
             let mut is_computed = false;
-            let written = self.write_window(view, &progress.grouping, page, stop, |rows| {
+            let written = self.write_window(indexed, &progress.grouping, page, stop, |rows| {
                 is_computed = true;
                 writer.write(rows, answer)
             });
@@ -115,14 +115,14 @@ impl Shared {
 
     fn write_window(
         &self,
-        view: Option<&View>,
+        indexed: Option<&IndexedView>,
         grouping: &Grouping,
         page: GroupPage,
         stop: &Stop,
         write: impl FnOnce(&QueryResult<'_>) -> Result<usize, ServiceError>,
     ) -> Result<WrittenGroups, ServiceError> {
         self.plan
-            .groups(view, &self.sources, grouping, page, stop, |groups| {
+            .groups(indexed, &self.found, grouping, page, stop, |groups| {
                 let result = QueryResult::Groups(groups);
                 let written = write(&result)?;
                 let QueryResult::Groups(groups) = &result else {

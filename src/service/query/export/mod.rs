@@ -11,12 +11,11 @@ mod shape;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::View;
 use parking_lot::Mutex;
 
-use super::plan::{self, Plan, ReachedSource};
+use super::plan::{self, FoundSeries, Plan};
 use super::{Answer, AnswerBytes, Piece, PieceSource, QueryInput, QueryResult, Service};
-use crate::bucket::DamagedBlocks;
+use crate::bucket::{DamagedBlocks, IndexedView};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
@@ -76,9 +75,9 @@ struct Shared {
     damaged: DamagedBlocks,
     plan: Plan,
     /// The snapshot.
-    sources: Vec<ReachedSource>,
+    found: FoundSeries,
     /// For what stood there before; no other rows need it, and while it exists, writers copy pages of the store.
-    view: Option<View>,
+    indexed: Option<IndexedView>,
     state: Mutex<State>,
     /// Held until the export has ended, even if its client is gone.
     _place: Place,
@@ -135,10 +134,16 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input, writer, place)) = selected.take() {
-                let plan = Plan::of(bucket, sources, input, now_ns)?;
-                let view = wait(buckets.view(&plan.bucket))?;
+                let indexed = wait(buckets.indexed_view(&bucket))?;
+                let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
                 let (queries, damaged) = (queries.clone(), buckets.damaged().clone());
-                planned = Some(Planned::of(plan, view, writer, (queries, damaged, place), stop)?);
+                planned = Some(Planned::of(
+                    plan,
+                    indexed,
+                    writer,
+                    (queries, damaged, place),
+                    stop,
+                )?);
             }
             let Some(planned) = &planned else {
                 return Err(ServiceError::internal("BUG: a long turn without a plan"));
@@ -155,12 +160,12 @@ impl Service {
 impl Planned {
     fn of(
         plan: Plan,
-        view: View,
+        indexed: IndexedView,
         writer: NewWriter,
         (queries, damaged, place): (QueryPool, DamagedBlocks, Place),
         stop: &Stop,
     ) -> Result<Self, ServiceError> {
-        let mut reached = plan.reach(&view, plan.range_ns, stop.budget())?;
+        let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget())?;
         let grouping = plan.grouping(&reached, stop)?;
         if grouping.is_some() {
             plan.keep_top(&mut reached, stop)?;
@@ -173,8 +178,8 @@ impl Planned {
         let shared = Shared {
             queries,
             damaged,
-            sources: reached.into_sources(),
-            view: plan.input.compare.map(|_| view),
+            found: reached.into_found(),
+            indexed: plan.input.compare.map(|_| indexed),
             state: Mutex::new(State {
                 writer: writer(shape)?,
                 is_begun: false,

@@ -92,7 +92,7 @@ impl Shared {
                 let points = Points {
                     plan: &self.plan,
                     page: &started.page,
-                    sources: &self.sources,
+                    series: &self.found.series,
                     skipped: started.written,
                     rows_before: 0,
                     end: None,
@@ -115,11 +115,11 @@ impl Shared {
         let (plan, budget) = (&self.plan, stop.budget());
         let mut selections_held = budget.hold();
         let mut selections = Vec::new();
-        selections_held.reserve(&mut selections, self.sources.len())?;
+        selections_held.reserve(&mut selections, self.found.series.len())?;
         let tests = Tests::of(plan);
         let (filters, results) = (tests.filters(plan), plan.results());
-        let sources = self.sources.iter();
-        selections.extend(sources.map(|source| plan.points(source, &filters, &results)));
+        let series = self.found.series.iter();
+        selections.extend(series.map(|series| plan.points(series, &filters, &results)));
         let filter = |text: Option<&str>| plan.passes(text);
         let stop_now = || stop.now();
         loop {

@@ -48,6 +48,8 @@ pub struct GroupShape {
     pub is_merged: bool,
     /// Whether each group has the values of the time before.
     pub is_compared: bool,
+    /// The names of the dimensions by which series are grouped.
+    pub dimensions: Vec<String>,
     /// Whether booleans are numbers: the share of time in which they are true.
     shares: bool,
 }
@@ -112,6 +114,7 @@ impl ExportShape {
                     aggregations: grouping.aggregations.clone(),
                     is_merged: coverage.is_merged,
                     is_compared: plan.input.compare.is_some(),
+                    dimensions: plan.input.group_by_dimensions.clone(),
                     shares: grouping.shares,
                 })
             }

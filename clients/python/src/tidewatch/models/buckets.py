@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from tidewatch.models.accounts import PlanLimits
@@ -66,6 +66,35 @@ class Field(TypedDict):
     description: NotRequired[str | None]
 
 
+Dimensions = Literal["all"] | Sequence[str]
+"""Which members of metadata are dimensions: all, or those with these names."""
+
+Duplicates = Literal["keep", "skip"]
+
+
+class Dimension(TypedDict):
+    """A dimension of a data source, with its number of values."""
+
+    name: str
+    values: int
+
+
+class DimensionValue(TypedDict):
+    """A value of a dimension, with the number of series that have it."""
+
+    value: str
+    series: int
+
+
+class Series(TypedDict):
+    """The points of a data source that have the same dimensions."""
+
+    dimensions: Mapping[str, str]
+    totalDataPoints: int
+    firstDataPoint: str | None
+    lastDataPoint: str | None
+
+
 class SourceStats(TypedDict):
     """Statistics of a data source's points, without expired ones."""
 
@@ -73,6 +102,7 @@ class SourceStats(TypedDict):
     firstDataPoint: str | None
     lastDataPoint: str | None
     averageIntervalSeconds: float | None
+    seriesCount: int | None
 
 
 class Source(TypedDict):
@@ -87,6 +117,8 @@ class Source(TypedDict):
     schemaMode: SchemaMode
     downsampling: bool
     status: SourceStatus
+    dimensions: Dimensions | None
+    duplicates: Duplicates
     expectedIntervalSeconds: int | None
     freshness: Freshness
     stats: SourceStats

@@ -62,6 +62,20 @@ class ValueCondition(_Comparisons, _Membership, total=False):
     """Comparisons that the value of a field has to pass, all of them."""
 
 
+DimensionCondition = TypedDict(
+    "DimensionCondition",
+    {
+        "not": NotRequired[str | None | Sequence[str | None]],
+        "matches": NotRequired[str],
+        "notMatches": NotRequired[str],
+    },
+)
+"""One of: none of these values; values that a regular expression matches as a whole; values that it does not match."""
+
+DimensionMatcher = str | None | Sequence[str | None] | DimensionCondition
+"""A value of a dimension, `None` for a point without it, several of both, or a condition."""
+
+
 class QueryFilters(TypedDict):
     """Filters that select points."""
 
@@ -71,6 +85,7 @@ class QueryFilters(TypedDict):
     metadata: NotRequired[Mapping[str, object] | None]
     fields: NotRequired[Sequence[str] | None]
     values: NotRequired[Mapping[str, ValueCondition] | None]
+    dimensions: NotRequired[Mapping[str, DimensionMatcher] | None]
 
 
 class DeletionFilters(TypedDict):
@@ -81,6 +96,7 @@ class DeletionFilters(TypedDict):
     endTime: NotRequired[Time | None]
     metadata: NotRequired[Mapping[str, object] | None]
     values: NotRequired[Mapping[str, ValueCondition] | None]
+    dimensions: NotRequired[Mapping[str, DimensionMatcher] | None]
 
 
 class Expression(TypedDict):
@@ -114,6 +130,7 @@ class ExportQuery(TypedDict):
     groupBy: NotRequired[str | None]
     sort: NotRequired[Sort | None]
     mergeSources: NotRequired[bool | None]
+    groupByDimensions: NotRequired[Sequence[str] | None]
     downsampling: NotRequired[bool | None]
     maxPoints: NotRequired[int | None]
     timezone: NotRequired[str | None]
@@ -175,6 +192,7 @@ class Columns(TypedDict):
     _id: NotRequired[list[str]]
     timestamp: list[str]
     dataSourceId: NotRequired[list[str]]
+    dimensions: NotRequired[dict[str, list[str | None]]]
     values: dict[str, ColumnValues]
     previous: NotRequired[dict[str, ColumnValues]]
     stats: NotRequired[dict[str, StatsColumns]]
@@ -217,6 +235,7 @@ class Inserted(TypedDict):
 
     message: str
     insertedCount: int
+    duplicateCount: NotRequired[int]
     failedCount: NotRequired[int]
     errors: NotRequired[list[EntryError]]
 

@@ -24,7 +24,20 @@ from tidewatch._call import (
 from tidewatch._resource import M, Resource, endpoint, entries
 from tidewatch._transport import AsyncTransport, SyncTransport
 from tidewatch.models.accounts import CreatedKey, DeletedKey, Key
-from tidewatch.models.buckets import Bucket, BucketAnalytics, DeletedBucket, DeletedSource, Field, Overview, Source
+from tidewatch.models.buckets import (
+    Bucket,
+    BucketAnalytics,
+    DeletedBucket,
+    DeletedSource,
+    Dimension,
+    Dimensions,
+    DimensionValue,
+    Duplicates,
+    Field,
+    Overview,
+    Series,
+    Source,
+)
 from tidewatch.models.common import Time
 
 Schema = Mapping[str, Field]
@@ -96,6 +109,8 @@ class Sources(Resource[M]):
         schema_mode: Literal["strict", "extend"] | None = None,
         downsampling: bool | None = None,
         status: Literal["active", "inactive"] | None = None,
+        dimensions: Dimensions | None = None,
+        duplicates: Duplicates | None = None,
         expected_interval_seconds: int | None = None,
     ) -> Call[Source]:
         """`POST /api/buckets/:bucketId/sources`."""
@@ -107,6 +122,8 @@ class Sources(Resource[M]):
             schema_mode=schema_mode,
             downsampling=downsampling,
             status=status,
+            dimensions=dimensions,
+            duplicates=duplicates,
             expected_interval_seconds=expected_interval_seconds,
         )
         return post(path("buckets", self._bucket_id, "sources"), body, member("dataSource"))
@@ -128,6 +145,8 @@ class Sources(Resource[M]):
         schema_mode: Literal["strict", "extend"] | Unset = UNSET,
         downsampling: bool | Unset = UNSET,
         status: Literal["active", "inactive"] | Unset = UNSET,
+        dimensions: Dimensions | Unset | None = UNSET,
+        duplicates: Duplicates | Unset = UNSET,
         expected_interval_seconds: int | Unset | None = UNSET,
     ) -> Call[Source]:
         """`PATCH /api/buckets/:bucketId/sources/:sourceId`: a schema may gain fields, not lose or retype them."""
@@ -139,6 +158,8 @@ class Sources(Resource[M]):
             schema_mode=schema_mode,
             downsampling=downsampling,
             status=status,
+            dimensions=dimensions,
+            duplicates=duplicates,
             expected_interval_seconds=expected_interval_seconds,
         )
         return patch(path("buckets", self._bucket_id, "sources", source_id), body, member("dataSource"))
@@ -147,6 +168,30 @@ class Sources(Resource[M]):
     def delete(self, source_id: str) -> Call[DeletedSource]:
         """`DELETE /api/buckets/:bucketId/sources/:sourceId`: removes the source with its points and rules."""
         return delete(path("buckets", self._bucket_id, "sources", source_id), whole)
+
+    @endpoint
+    def dimensions(self, source_id: str, *, limit: int = 100, offset: int = 0) -> Call[Page[Dimension]]:
+        """`GET /api/buckets/:bucketId/sources/:sourceId/dimensions`: a page of dimensions, by name."""
+        below = path("buckets", self._bucket_id, "sources", source_id, "dimensions")
+        return get(below, page("dimensions"), limit=limit, offset=offset)
+
+    @endpoint
+    def dimension_values(
+        self, source_id: str, name: str, *, prefix: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Call[Page[DimensionValue]]:
+        """`GET …/dimensions/:name`: a page of its values, those that begin with `prefix`."""
+        below = path("buckets", self._bucket_id, "sources", source_id, "dimensions", name)
+        return get(below, page("values"), prefix=prefix, limit=limit, offset=offset)
+
+    @endpoint
+    def series(
+        self, source_id: str, dimensions: Mapping[str, str] | None = None, *, limit: int = 100, offset: int = 0
+    ) -> Call[Page[Series]]:
+        """`GET …/series`: a page of the series whose dimensions have these values."""
+        below = path("buckets", self._bucket_id, "sources", source_id, "series")
+        # Names of dimensions are sent as they are.
+        params = {**(dimensions or {}), "limit": str(limit), "offset": str(offset)}
+        return Call("GET", below, page("series"), params=params, repeatable=True)
 
 
 class _Keys(Resource[M]):

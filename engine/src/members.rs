@@ -1,0 +1,68 @@
+//! The series of the sources that are split by dimensions: sets of ordinals, which readers share with the store. A clone
+//! is a snapshot; while somebody holds one, a change copies the list of sources and the set that it touches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+/// The first ordinal of a series. Smaller ones are those of sources, whose points without dimensions form a series with
+/// the source's own ordinal.
+pub const SERIES_ORDINALS_FROM: u32 = 1 << 31;
+
+/// A series of a source that is split by dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SeriesRef {
+    /// The series' ordinal, from [`SERIES_ORDINALS_FROM`] on.
+    pub ordinal: u32,
+    /// The source's ordinal.
+    pub source: u32,
+}
+
+/// Sets of series by source.
+#[derive(Clone, Default)]
+pub(crate) struct Members(Arc<HashMap<u32, Arc<RoaringBitmap>>>);
+
+impl Members {
+    pub(crate) fn of(&self, source: u32) -> Option<&Arc<RoaringBitmap>> {
+        self.0.get(&source)
+    }
+
+    pub(crate) fn insert(&mut self, series: SeriesRef) {
+        if self
+            .of(series.source)
+            .is_some_and(|set| set.contains(series.ordinal))
+        {
+            return;
+        }
+        let set = Arc::make_mut(&mut self.0).entry(series.source).or_default();
+        Arc::make_mut(set).insert(series.ordinal);
+    }
+
+    pub(crate) fn remove(&mut self, series: SeriesRef) {
+        if !self
+            .of(series.source)
+            .is_some_and(|set| set.contains(series.ordinal))
+        {
+            return;
+        }
+        let sets = Arc::make_mut(&mut self.0);
+        if let Some(set) = sets.get_mut(&series.source) {
+            let set = Arc::make_mut(set);
+            set.remove(series.ordinal);
+            if set.is_empty() {
+                sets.remove(&series.source);
+            }
+        }
+    }
+
+    /// The sources that have series.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().copied()
+    }
+
+    /// Number of series of all sources.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.values().map(|set| set.len()).sum()
+    }
+}

@@ -1,0 +1,179 @@
+//! What ingests in progress add to series: which new series they have, and until when their rows reach. Kept between the
+//! moment in which the actor submits a record and the one in which it is applied or refused.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use engine::SERIES_ORDINALS_FROM;
+
+use super::state::BucketState;
+use super::{Digest, Ingest, Ingested, MayRepeat};
+use crate::error::ServiceError;
+
+/// What all ingests in progress add.
+#[derive(Default)]
+pub(super) struct Arriving {
+    /// The ordinals of new series, and by how many ingests each is added.
+    new: HashMap<Digest, (u32, u32)>,
+    /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
+    newest: HashMap<u32, (i64, u32)>,
+}
+
+/// Why an ingest is not submitted.
+pub(super) enum Refused {
+    /// The sender is told this.
+    Told(Result<Ingested, ServiceError>),
+    /// It may repeat rows of another one in progress.
+    Waits,
+}
+
+/// Whether rows that were not compared may be there already.
+enum Repeats {
+    No,
+    /// As rows that are stored.
+    Stored,
+    /// As rows of an ingest in progress.
+    Arriving,
+}
+
+/// What one ingest adds.
+#[derive(Default)]
+pub(super) struct OfIngest {
+    new: Vec<Digest>,
+    once: Vec<u32>,
+}
+
+impl Arriving {
+    /// Notes what an ingest adds, and sets the ordinals of its series. The cost grows with the series that are new, and
+    /// with those that are stored only once.
+    ///
+    /// # Errors
+    /// What the sender has to be told instead.
+    pub(super) fn admit(
+        &mut self,
+        state: &BucketState,
+        ingest: &mut Ingest,
+        series_max: u64,
+    ) -> Result<OfIngest, Refused> {
+        let mut taken = OfIngest::default();
+        let told = |ingested| Refused::Told(Ok(ingested));
+        self.look_up(state, ingest)
+            .map_err(|error| Refused::Told(Err(error)))?;
+        let is_new = |digest: &Digest| !self.new.contains_key(digest);
+        let unknown = ingest.series.iter().filter(|series| series.ordinal.is_none());
+        let wanted = unknown.filter(|series| is_new(&series.digest)).count() as u64;
+        if wanted > 0 {
+            let held = state.store.series_count() + self.new.len() as u64;
+            let room = series_max.saturating_sub(held);
+            if wanted > room {
+                return Err(told(Ingested::NoRoom {
+                    series: room,
+                    series_max,
+                }));
+            }
+        }
+        for rows in &ingest.repeats {
+            match self.repeats(state, ingest, rows) {
+                Repeats::No => {}
+                Repeats::Arriving => return Err(Refused::Waits),
+                Repeats::Stored => return Err(told(Ingested::MayRepeat)),
+            }
+        }
+        for place in 0..ingest.series.len() {
+            let series = &mut ingest.series[place];
+            if series.ordinal.is_some() {
+                continue;
+            }
+            let ordinal = match self.new.entry(series.digest) {
+                Entry::Occupied(mut known) => {
+                    known.get_mut().1 += 1;
+                    known.get().0
+                }
+                Entry::Vacant(vacant) => match state.series.take_ordinal() {
+                    Some(ordinal) => vacant.insert((ordinal, 1)).0,
+                    None => {
+                        self.end(&taken);
+                        return Err(told(Ingested::NoRoom {
+                            series: 0,
+                            series_max,
+                        }));
+                    }
+                },
+            };
+            taken.new.push(series.digest);
+            series.ordinal = Some(ordinal);
+        }
+        for (place, series) in ingest.series.iter().enumerate() {
+            if let Some(ordinal) = series.ordinal {
+                ingest.record.set_series(place, ordinal);
+            }
+        }
+        for rows in &ingest.repeats {
+            let Some(ordinal) = ordinal_of(ingest, rows.table) else {
+                continue;
+            };
+            let (newest_ns, count) = self.newest.entry(ordinal).or_insert((i64::MIN, 0));
+            *newest_ns = rows.newest_ns.max(*newest_ns);
+            *count += 1;
+            taken.once.push(ordinal);
+        }
+        Ok(taken)
+    }
+
+    /// Sets the ordinals of series that have been added since the request looked for them.
+    fn look_up(&self, state: &BucketState, ingest: &mut Ingest) -> Result<(), ServiceError> {
+        for series in ingest.series.iter_mut().filter(|series| series.ordinal.is_none()) {
+            let found = state.series.find(series.source, &series.digest);
+            series.ordinal = found.map_err(ServiceError::internal)?;
+        }
+        Ok(())
+    }
+
+    fn repeats(&self, state: &BucketState, ingest: &Ingest, rows: &MayRepeat) -> Repeats {
+        let ordinal = ordinal_of(ingest, rows.table);
+        // A new series may be added by another ingest in progress.
+        let ordinal = ordinal.or_else(|| {
+            let place = rows.table.checked_sub(SERIES_ORDINALS_FROM)?;
+            Some(self.new.get(&ingest.series.get(place as usize)?.digest)?.0)
+        });
+        let (Some(ordinal), Some(oldest_ns)) = (ordinal, rows.oldest_unchecked_ns) else {
+            return Repeats::No;
+        };
+        let reaches = |newest_ns: Option<i64>| newest_ns.is_some_and(|newest_ns| oldest_ns <= newest_ns);
+        if reaches(self.newest.get(&ordinal).map(|(newest_ns, _)| *newest_ns)) {
+            return Repeats::Arriving;
+        }
+        match reaches(state.store.newest_ns(ordinal)) {
+            true => Repeats::Stored,
+            false => Repeats::No,
+        }
+    }
+
+    /// The ingest was applied, or refused.
+    pub(super) fn end(&mut self, ingest: &OfIngest) {
+        for digest in &ingest.new {
+            if let Entry::Occupied(mut entry) = self.new.entry(*digest) {
+                entry.get_mut().1 -= 1;
+                if entry.get().1 == 0 {
+                    entry.remove();
+                }
+            }
+        }
+        for ordinal in &ingest.once {
+            if let Entry::Occupied(mut entry) = self.newest.entry(*ordinal) {
+                entry.get_mut().1 -= 1;
+                if entry.get().1 == 0 {
+                    entry.remove();
+                }
+            }
+        }
+    }
+}
+
+/// The ordinal of the series of a table; `None` if it is new.
+fn ordinal_of(ingest: &Ingest, table: u32) -> Option<u32> {
+    match table.checked_sub(SERIES_ORDINALS_FROM) {
+        None => Some(table),
+        Some(place) => ingest.series.get(place as usize)?.ordinal,
+    }
+}

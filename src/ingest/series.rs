@@ -1,0 +1,282 @@
+//! The series of a request's points: the labels in their metadata, and which series these are.
+//!
+//! Rows of a series are written to a table of its own, whose number is [`SERIES_ORDINALS_FROM`] and the position of the
+//! series among those of the request. Series that do not exist yet get their ordinals from the bucket's actor.
+
+use engine::SERIES_ORDINALS_FROM;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::json::{Kind, Malformed, Scanner, write_number};
+use crate::catalog::{Dimensions, Source};
+use crate::error::{Detail, ServiceError};
+use crate::limits::DIMENSION_VALUE_BYTES_MAX;
+use crate::series::{Digest, DimensionValues, LabelsWriter, digest_of};
+
+/// Finds the series of a bucket.
+pub trait FindSeries: Send + Sync {
+    /// The ordinal of a source's series with this digest of its labels; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn find(&self, source: u32, digest: &Digest) -> Result<Option<u32>, ServiceError>;
+
+    /// The dimension of a source with most values.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn fullest(&self, source: u32) -> Result<Option<DimensionValues>, ServiceError>;
+}
+
+/// A series that rows of a request belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSeries {
+    /// The source's ordinal.
+    pub source: u32,
+    /// The digest of its labels.
+    pub digest: Digest,
+    /// `None` if it does not exist yet.
+    pub ordinal: Option<u32>,
+    /// Its encoded labels; empty if it exists.
+    pub labels: Vec<u8>,
+}
+
+/// How many series a request may add.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesRoom {
+    pub series: u64,
+    /// Number of series that the bucket may have.
+    pub series_max: u64,
+}
+
+/// The series of a request.
+#[derive(Debug, Default)]
+pub struct SeriesOfRequest {
+    series: Vec<RequestSeries>,
+    by_digest: HashMap<Digest, u32, foldhash::fast::RandomState>,
+    /// Number of series that do not exist yet.
+    new: u64,
+    room: Option<SeriesRoom>,
+    /// The faults of points that would make one more, by source.
+    faults: HashMap<u32, String>,
+    failed: Option<ServiceError>,
+    writer: LabelsWriter,
+    encoded: Vec<u8>,
+}
+
+impl SeriesOfRequest {
+    /// Forgets the series of an earlier request.
+    pub fn clear(&mut self, room: Option<SeriesRoom>) {
+        self.series.clear();
+        self.by_digest.clear();
+        self.faults.clear();
+        (self.new, self.room, self.failed) = (0, room, None);
+    }
+
+    /// Forgets the series found so far, to parse the same body again.
+    pub(super) fn restart(&mut self) {
+        let room = self.room.take();
+        self.clear(room);
+    }
+
+    /// The series of the rows.
+    ///
+    /// # Errors
+    /// A series could not be looked up.
+    pub fn take(&mut self) -> Result<Vec<RequestSeries>, ServiceError> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(std::mem::take(&mut self.series)),
+        }
+    }
+
+    /// The number of the table for the rows of a source's point with this metadata.
+    ///
+    /// # Errors
+    /// What is wrong with the point.
+    pub(super) fn table(
+        &mut self,
+        source: &Source,
+        find: &dyn FindSeries,
+        dimensions: &Dimensions,
+        metadata: Option<&str>,
+    ) -> Result<u32, Detail> {
+        self.writer.clear();
+        if let Some(metadata) = metadata {
+            // It was scanned before, so it is well-formed.
+            let _ = read_labels(metadata, dimensions, &mut self.writer);
+        }
+        self.encoded.clear();
+        self.writer.encode(&mut self.encoded);
+        self.table_of_labels(source.ordinal, find)
+    }
+
+    fn table_of_labels(&mut self, source: u32, find: &dyn FindSeries) -> Result<u32, Detail> {
+        let digest = digest_of(source, &self.encoded);
+        let place = match self.by_digest.entry(digest) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                let ordinal = find.find(source, &digest).unwrap_or_else(|error| {
+                    self.failed.get_or_insert(error);
+                    None
+                });
+                if ordinal.is_none() {
+                    if let Some(room) = self.room.filter(|room| self.new >= room.series) {
+                        let fault = self.faults.entry(source).or_insert_with(|| {
+                            let fullest = find.fullest(source).unwrap_or_else(|error| {
+                                self.failed.get_or_insert(error);
+                                None
+                            });
+                            too_many_series(room, fullest)
+                        });
+                        return Err(Detail::at(&["metadata"], fault.as_str()));
+                    }
+                    self.new += 1;
+                }
+                let place = self.series.len() as u32;
+                self.series.push(RequestSeries {
+                    source,
+                    digest,
+                    ordinal,
+                    labels: match ordinal {
+                        Some(_) => Vec::new(),
+                        None => self.encoded.clone(),
+                    },
+                });
+                *vacant.insert(place)
+            }
+        };
+        Ok(SERIES_ORDINALS_FROM + place)
+    }
+}
+
+fn too_many_series(room: SeriesRoom, fullest: Option<DimensionValues>) -> String {
+    let max = room.series_max;
+    let fault = format!(
+        "would make one more series, and the bucket has all {max} that it may have (storage.series_max)"
+    );
+    match fullest {
+        Some(DimensionValues { name, values }) => {
+            format!("{fault}; the dimension {name:?} of its data source has most values: {values}")
+        }
+        None => fault,
+    }
+}
+
+/// Adds the members of metadata that are dimensions: strings that are not too long, numbers and booleans.
+fn read_labels(metadata: &str, dimensions: &Dimensions, labels: &mut LabelsWriter) -> Result<(), Malformed> {
+    let mut scan = Scanner::new(metadata.as_bytes())?;
+    let mut more = scan.open(b'}')?;
+    let mut number_text = Vec::new();
+    while more {
+        let name = scan.name()?.into_cow();
+        let kind = scan.kind()?;
+        if !dimensions.has(&name) {
+            scan.skip_value(1)?;
+            more = scan.more(b'}')?;
+            continue;
+        }
+        match kind {
+            Kind::String => match scan.string()?.into_cow() {
+                text if text.len() <= DIMENSION_VALUE_BYTES_MAX => labels.push(&name, &text),
+                _ => labels.remove(&name),
+            },
+            Kind::Boolean => labels.push(&name, if scan.boolean()? { "true" } else { "false" }),
+            Kind::Number => {
+                let start = scan.at();
+                let number = scan.number()?;
+                let text = scan.slice(start, scan.at());
+                match number_label(text, number.value, &mut number_text) {
+                    Some(text) if text.len() <= DIMENSION_VALUE_BYTES_MAX => labels.push(&name, text),
+                    _ => labels.remove(&name),
+                }
+            }
+            Kind::Null | Kind::Array | Kind::Object => {
+                scan.skip_value(1)?;
+                labels.remove(&name);
+            }
+        }
+        more = scan.more(b'}')?;
+    }
+    Ok(())
+}
+
+/// The text of a number: an integer that is spelled with digits only as it is, so that long ids stay apart; any other
+/// as the service writes its double. `None` beyond the range of doubles.
+fn number_label<'a>(text: &'a str, value: f64, buffer: &'a mut Vec<u8>) -> Option<&'a str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(if text == "-0" { "0" } else { text });
+    }
+    if !value.is_finite() {
+        return None;
+    }
+    buffer.clear();
+    // Zero has one spelling.
+    write_number(if value == 0.0 { 0.0 } else { value }, buffer);
+    str::from_utf8(buffer).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Labels;
+
+    fn labels(metadata: &str, dimensions: &Dimensions) -> Vec<(String, String)> {
+        let mut writer = LabelsWriter::default();
+        read_labels(metadata, dimensions, &mut writer).unwrap();
+        let mut encoded = Vec::new();
+        writer.encode(&mut encoded);
+        let labels = Labels::decode(&encoded).unwrap();
+        let pairs = labels.iter();
+        pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    fn text_of(number: &str) -> String {
+        let found = labels(&format!("{{\"n\":{number}}}"), &Dimensions::All);
+        found
+            .into_iter()
+            .next()
+            .map(|(_, value)| value)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn one_number_has_one_text_and_long_ids_stay_apart() {
+        for (number, text) in [
+            ("1", "1"),
+            ("1.0", "1"),
+            ("2.50", "2.5"),
+            ("1e3", "1000"),
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("-5", "-5"),
+            ("9007199254740993", "9007199254740993"),
+            ("90071992547409931234567890", "90071992547409931234567890"),
+            ("0.1", "0.1"),
+        ] {
+            assert_eq!(text_of(number), text, "{number}");
+        }
+    }
+
+    #[test]
+    fn strings_numbers_and_booleans_are_dimensions_and_the_last_member_of_a_name_counts() {
+        let metadata = format!(
+            r#"{{"b":true,"a":"x","n":null,"o":{{"a":1}},"l":[1],"long":"{}","fits":"{}","a":"y","c":"z","c":null,"":"e"}}"#,
+            "v".repeat(1_025),
+            "v".repeat(1_024)
+        );
+        let found = labels(&metadata, &Dimensions::All);
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["", "a", "b", "fits"]);
+        assert_eq!((found[1].1.as_str(), found[2].1.as_str()), ("y", "true"));
+        let named = Dimensions::Named(vec!["a".into(), "o".into(), "a.b".into()]);
+        assert_eq!(labels(&metadata, &named), [("a".to_owned(), "y".to_owned())]);
+        assert_eq!(
+            labels(r#"{"a.b":1,"a":{"b":2}}"#, &named),
+            [("a.b".to_owned(), "1".to_owned())]
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Entries of streams that are read by key: the newest version of one entry, or of all within a range.
+
+use std::ops::RangeInclusive;
+
+use super::error::LedgerError;
+use super::format::Place;
+use super::payload::Payload;
+use super::run::{Entries, Run};
+use super::{Ledger, Runs};
+use crate::catalog::Stream;
+use crate::ids::ObjectId;
+
+impl Ledger {
+    /// The newest version of an entry, from the newest file that has it; `None` if there is none, or a tombstone. If
+    /// `is_spread`, the places of the owner's entries are evenly distributed, as digests are. The cost grows with the
+    /// number of files of this stream; few blocks are read in each.
+    ///
+    /// # Errors
+    /// The entry, or entries on the path to it, cannot be read.
+    pub fn newest(
+        &self,
+        stream: Stream,
+        owner: ObjectId,
+        place: (i64, ObjectId),
+        is_spread: bool,
+    ) -> Result<Option<Payload>, LedgerError> {
+        let runs = self.runs();
+        for run in runs.of(stream).rev() {
+            let numbers = run.entries_of(owner)?;
+            let mut entries = run.entries();
+            let found = match is_spread {
+                true => entries.find_spread(numbers, &place)?,
+                false => {
+                    let number = entries.lower_bound(numbers.clone(), &place)?;
+                    let entry = (number < numbers.end).then(|| entries.get(number)).transpose()?;
+                    entry.filter(|entry| entry.place() == place)
+                }
+            };
+            if let Some(entry) = found {
+                let payload = run.payload(&entry)?;
+                return Ok((!payload.is_empty()).then_some(payload));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Passes the newest version of each entry of an owner within the range to `each`, in order, without tombstones. Ends
+    /// early if `each` returns false.
+    ///
+    /// # Errors
+    /// Entries cannot be read, or an error of `each`.
+    pub fn for_each_within<E: From<LedgerError>>(
+        &self,
+        stream: Stream,
+        owner: ObjectId,
+        range: RangeInclusive<(i64, ObjectId)>,
+        mut each: impl FnMut((i64, ObjectId), Payload) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let runs = self.runs();
+        let mut parts = Vec::new();
+        for run in runs.of(stream) {
+            let numbers = run.entries_of(owner)?;
+            let mut entries = run.entries();
+            let first = entries.lower_bound(numbers.clone(), range.start())?;
+            parts.push(Part {
+                run,
+                next: first,
+                end: numbers.end,
+                entries,
+            });
+        }
+        loop {
+            let mut least: Option<Place> = None;
+            for part in &mut parts {
+                if let Some(place) = part.place()?.filter(|place| place <= range.end()) {
+                    least = Some(least.map_or(place, |least| least.min(place)));
+                }
+            }
+            let Some(place) = least else { return Ok(()) };
+            let mut newest = None;
+            for part in &mut parts {
+                if part.place()? == Some(place) {
+                    newest = Some((part.run, part.entries.get(part.next)?));
+                    part.next += 1;
+                }
+            }
+            if let Some((run, entry)) = newest {
+                let payload = run.payload(&entry)?;
+                if !payload.is_empty() && !each(place, payload)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The owners of a stream's entries within the range, ascending, each once.
+    ///
+    /// # Errors
+    /// The tables of a file cannot be read.
+    pub fn owners_within(
+        &self,
+        stream: Stream,
+        range: RangeInclusive<ObjectId>,
+    ) -> Result<Vec<ObjectId>, LedgerError> {
+        let Runs(runs) = self.runs();
+        let mut owners = Vec::new();
+        for run in runs.iter().filter(|run| run.stream == stream) {
+            run.add_owners_within(&range, &mut owners)?;
+        }
+        owners.sort_unstable();
+        owners.dedup();
+        Ok(owners)
+    }
+}
+
+/// The part of a run that is read.
+struct Part<'r> {
+    run: &'r Run,
+    next: u64,
+    end: u64,
+    entries: Entries<'r>,
+}
+
+impl Part<'_> {
+    /// The place of the next entry.
+    fn place(&mut self) -> Result<Option<Place>, LedgerError> {
+        match self.next < self.end {
+            true => Ok(Some(self.entries.get(self.next)?.place())),
+            false => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The series of a bucket as entries of the ledger: keys, encoding, and what a checkpoint writes.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use siphasher::sip::SipHasher24;
+
+use super::Digest;
+use super::index::{NewSeries, Unsaved};
+use super::labels::{put_text, take_text};
+use crate::catalog::{EntryKey, SeriesEntry, Stream, series_owner};
+use crate::ids::ObjectId;
+use crate::ledger::{Ledger, LedgerError, NewEntry};
+
+/// Ordinals of one entry: those with the same upper 16 bits.
+const CHUNK_BITS: u32 = 16;
+
+/// Position of an entry within its owner.
+pub(super) type Place = (i64, ObjectId);
+
+const LEAST_ID: ObjectId = ObjectId::from_bytes([0; 12]);
+const GREATEST_ID: ObjectId = ObjectId::from_bytes([0xff; 12]);
+
+/// The place of the digest of a series.
+pub(super) fn digest_place(digest: &Digest) -> Place {
+    let [a, b, c, d, e, f, g, h, second @ ..] = *digest;
+    let mut id = [0; 12];
+    id[..8].copy_from_slice(&second);
+    (
+        i64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        ObjectId::from_bytes(id),
+    )
+}
+
+/// The place of the labels of a series: its ordinal times an odd number, so that places are evenly distributed.
+pub(super) fn labels_place(ordinal: u32) -> Place {
+    let spread = u64::from(ordinal).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (spread as i64, LEAST_ID)
+}
+
+/// The place of a part of all series of a source.
+fn all_place(chunk: u16) -> Place {
+    (i64::from(chunk), LEAST_ID)
+}
+
+fn hash(parts: &[&str]) -> u64 {
+    let mut hasher = SipHasher24::new();
+    for part in parts {
+        hasher.write_u32(part.len() as u32);
+        hasher.write(part.as_bytes());
+    }
+    hasher.finish()
+}
+
+fn ending_in(chunk: u16, mut id: [u8; 12]) -> ObjectId {
+    id[10..].copy_from_slice(&chunk.to_be_bytes());
+    ObjectId::from_bytes(id)
+}
+
+/// The place of a part of the series that have a name.
+fn name_place(name: &str, chunk: u16) -> Place {
+    (hash(&[name]) as i64, ending_in(chunk, [0; 12]))
+}
+
+/// Up to this many bytes of a value are a part of its place, so that values are in order as far as they go.
+const VALUE_BYTES: usize = 6;
+
+/// The first bytes of a value, filled up.
+fn start_of(value: &str, fill: u8) -> [u8; VALUE_BYTES] {
+    let mut start = [fill; VALUE_BYTES];
+    let length = value.len().min(VALUE_BYTES);
+    start[..length].copy_from_slice(&value.as_bytes()[..length]);
+    start
+}
+
+fn value_at(name: &str, start: [u8; VALUE_BYTES]) -> i64 {
+    let [a, b, c, d, ..] = start;
+    let upper = u64::from(hash(&[name]) as u32) << 32;
+    // As signed numbers in the order of the unsigned ones.
+    ((upper | u64::from(u32::from_be_bytes([a, b, c, d]))) ^ (1 << 63)) as i64
+}
+
+/// The place of a part of the series that have a value.
+fn value_place(name: &str, value: &str, chunk: u16) -> Place {
+    let start = start_of(value, 0);
+    let mut id = [0; 12];
+    id[..2].copy_from_slice(&start[4..]);
+    id[2..10].copy_from_slice(&hash(&[name, value]).to_be_bytes());
+    (value_at(name, start), ending_in(chunk, id))
+}
+
+/// The places of all parts of a name.
+pub(super) fn of_name(name: &str) -> RangeInclusive<Place> {
+    name_place(name, 0)..=name_place(name, u16::MAX)
+}
+
+/// The places of all parts of a value.
+pub(super) fn of_value(name: &str, value: &str) -> RangeInclusive<Place> {
+    value_place(name, value, 0)..=value_place(name, value, u16::MAX)
+}
+
+/// The places of the values of a name that begin with this prefix, and of some others.
+pub(super) fn of_values(name: &str, prefix: &str) -> RangeInclusive<Place> {
+    let first = (value_at(name, start_of(prefix, 0)), LEAST_ID);
+    first..=(value_at(name, start_of(prefix, 0xff)), GREATEST_ID)
+}
+
+/// All places.
+pub(super) const EVERYWHERE: RangeInclusive<Place> = (i64::MIN, LEAST_ID)..=(i64::MAX, GREATEST_ID);
+
+/// Series that have one name or value; names and values of one hash share an entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Postings(pub(super) Vec<Posting>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Posting {
+    pub(super) name: Box<str>,
+    pub(super) value: Box<str>,
+    pub(super) series: RoaringBitmap,
+}
+
+impl Postings {
+    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        let mut postings = Vec::new();
+        while !rest.is_empty() {
+            let (name, value) = (take_text(rest)?.into(), take_text(rest)?.into());
+            let series = RoaringBitmap::deserialize_from(&mut *rest).ok()?;
+            postings.push(Posting { name, value, series });
+        }
+        Some(Postings(postings))
+    }
+
+    fn encode(&self) -> std::io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        for posting in &self.0 {
+            put_text(&mut out, &posting.name);
+            put_text(&mut out, &posting.value);
+            posting.series.serialize_into(&mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// The series of a name and value, created if there are none.
+    fn of(&mut self, name: &str, value: &str) -> &mut RoaringBitmap {
+        let is_it = |it: &Posting| *it.name == *name && *it.value == *value;
+        let index = self.0.iter().position(is_it).unwrap_or_else(|| {
+            self.0.push(Posting {
+                name: name.into(),
+                value: value.into(),
+                series: RoaringBitmap::new(),
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[index].series
+    }
+}
+
+/// The entries that a checkpoint writes for the series that a bucket has got since the last one. Entries that have got
+/// more series are read and written anew.
+///
+/// # Errors
+/// Entries cannot be read.
+pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Vec<NewEntry>, LedgerError> {
+    let mut written = Vec::new();
+    let mut postings: BTreeMap<EntryKey, Postings> = BTreeMap::new();
+    for NewSeries { series, labels } in unsaved.series.iter().flat_map(|some| some.iter()) {
+        let (ordinal, chunk) = (series.ordinal, (series.ordinal >> CHUNK_BITS) as u16);
+        let key = |entry, (at_ns, id): Place| EntryKey {
+            stream: Stream::Series,
+            owner: series_owner(entry, bucket, series.source),
+            at_ns,
+            id,
+        };
+        let digest = super::digest_of(series.source, labels.as_bytes());
+        let entry = |key, payload: &[u8]| NewEntry {
+            key,
+            payload: payload.into(),
+        };
+        written.push(entry(
+            key(SeriesEntry::Digest, digest_place(&digest)),
+            &ordinal.to_le_bytes(),
+        ));
+        let payload = [&[LABELS_FORMAT], labels.as_bytes()].concat();
+        written.push(entry(key(SeriesEntry::Labels, labels_place(ordinal)), &payload));
+        let mut add = |key, name, value| {
+            postings.entry(key).or_default().of(name, value).insert(ordinal);
+        };
+        add(key(SeriesEntry::All, all_place(chunk)), "", "");
+        for (name, value) in labels.iter() {
+            add(key(SeriesEntry::Name, name_place(name, chunk)), name, "");
+            add(
+                key(SeriesEntry::Value, value_place(name, value, chunk)),
+                name,
+                value,
+            );
+        }
+    }
+    // In the order of their keys, so that blocks of the ledger are read once.
+    for (key, mut postings) in postings {
+        let chunk = match key.owner == series_owner_of(SeriesEntry::All, key.owner) {
+            true => key.at_ns as u16,
+            false => u16::from_be_bytes([key.id.as_bytes()[10], key.id.as_bytes()[11]]),
+        };
+        if u32::from(chunk) << CHUNK_BITS < unsaved.saved_below
+            && let Some(payload) = ledger.newest(key.stream, key.owner, (key.at_ns, key.id), false)?
+            && let Some(known) = Postings::decode(&payload)
+        {
+            for posting in known.0 {
+                *postings.of(&posting.name, &posting.value) |= posting.series;
+            }
+        }
+        let payload = postings
+            .encode()
+            .map_err(|error| LedgerError::Io("series".into(), error))?;
+        written.push(NewEntry {
+            key,
+            payload: payload.into(),
+        });
+    }
+    if unsaved.next_ordinal > unsaved.saved_below {
+        written.push(NewEntry {
+            key: EntryKey {
+                stream: Stream::Series,
+                owner: series_owner(SeriesEntry::Next, bucket, 0),
+                at_ns: 0,
+                id: LEAST_ID,
+            },
+            payload: Arc::from(unsaved.next_ordinal.to_le_bytes()),
+        });
+    }
+    Ok(written)
+}
+
+/// The first byte of a labels entry, so that it is never empty.
+pub(super) const LABELS_FORMAT: u8 = 1;
+
+fn series_owner_of(entry: SeriesEntry, owner: ObjectId) -> ObjectId {
+    let mut bytes = *owner.as_bytes();
+    bytes[0] = entry as u8;
+    ObjectId::from_bytes(bytes)
+}
+
+/// The ordinal that the next series gets, as the last checkpoint has stored it.
+pub(super) fn next_ordinal(bucket: u32, ledger: &Ledger) -> Result<Option<u32>, LedgerError> {
+    let owner = series_owner(SeriesEntry::Next, bucket, 0);
+    let payload = ledger.newest(Stream::Series, owner, (0, LEAST_ID), false)?;
+    Ok(payload.and_then(|payload| ordinal_of(&payload)))
+}
+
+pub(super) fn ordinal_of(payload: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(*payload.first_chunk()?))
+}

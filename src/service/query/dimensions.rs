@@ -1,0 +1,308 @@
+//! Dimensions in queries: which series match the conditions on them, and the groups that their values form.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use engine::query::Held;
+use engine::{SeriesSnapshot, View};
+use roaring::RoaringBitmap;
+
+use super::plan::{Plan, QuerySources, ReachedSeries};
+use super::series_groups::{DimensionValue, SeriesGroup};
+use crate::bucket::IndexedView;
+use crate::catalog::{Dimensions, Source};
+use crate::error::{Detail, ServiceError, shown_names};
+use crate::series::Matcher;
+
+/// Number of series that are selected and grouped in a short turn.
+const SHORT_SERIES_MAX: u64 = 1 << 12;
+/// Names collected for a message.
+const NAMES_MAX: usize = 64;
+
+/// A condition on a dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DimensionFilter {
+    /// Name of the dimension.
+    pub name: Box<str>,
+    /// Which values match.
+    pub matcher: Matcher,
+}
+
+/// The series of a source that match all conditions.
+pub(super) fn matching_series<'v>(
+    filters: &[DimensionFilter],
+    source: &Source,
+    indexed: &'v IndexedView,
+) -> Result<Box<dyn Iterator<Item = SeriesSnapshot> + 'v>, ServiceError> {
+    let view = &indexed.view;
+    if filters.is_empty() || (source.dimensions.is_none() && absent_matches(filters)) {
+        return Ok(Box::new(view.source(source.ordinal)));
+    }
+    let members = view
+        .members(source.ordinal)
+        .filter(|_| source.dimensions.is_some());
+    let mut found = members
+        .map(|members| RoaringBitmap::clone(members))
+        .unwrap_or_default();
+    for DimensionFilter { name, matcher } in filters {
+        let selected = indexed.index.select(source.ordinal, name, matcher, &found);
+        found = selected.map_err(ServiceError::internal)?;
+    }
+    Ok(Box::new(
+        found.into_iter().filter_map(|ordinal| view.series(ordinal)),
+    ))
+}
+
+/// Whether a series without any dimension matches.
+pub(super) fn absent_matches(filters: &[DimensionFilter]) -> bool {
+    filters.iter().all(|filter| filter.matcher.passes(None))
+}
+
+/// Whether a source has a dimension of this name: one that it lists or, if all are dimensions, one that its points have;
+/// any name while it has no points.
+///
+/// # Errors
+/// The index or a block cannot be read.
+pub(in crate::service) fn has_dimension(
+    source: &Source,
+    name: &str,
+    indexed: &IndexedView,
+    cutoff_ns: i64,
+) -> Result<bool, ServiceError> {
+    match source.dimensions.as_deref() {
+        None => Ok(false),
+        Some(dimensions @ Dimensions::Named(_)) => Ok(dimensions.has(name)),
+        Some(Dimensions::All) => {
+            let Some(members) = indexed.view.members(source.ordinal) else {
+                return Ok(true);
+            };
+            let having = indexed.index.having(source.ordinal, name, members);
+            let having = having.map_err(ServiceError::internal)?;
+            let view = &indexed.view;
+            Ok(any_visible(view, &having, cutoff_ns)? || !any_visible(view, members, cutoff_ns)?)
+        }
+    }
+}
+
+fn any_visible(view: &View, series: &RoaringBitmap, cutoff_ns: i64) -> Result<bool, ServiceError> {
+    for ordinal in series {
+        if view.is_visible(ordinal, cutoff_ns, &|| false, &mut Err)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The names of the dimensions of some sources, for a message.
+///
+/// # Errors
+/// The index cannot be read.
+pub(in crate::service) fn available_dimensions<'s>(
+    sources: impl IntoIterator<Item = &'s Arc<Source>>,
+    indexed: &IndexedView,
+) -> Result<String, ServiceError> {
+    let mut names: BTreeSet<Box<str>> = BTreeSet::new();
+    for source in sources {
+        match source.dimensions.as_deref() {
+            None => {}
+            Some(Dimensions::Named(listed)) => names.extend(listed.iter().cloned()),
+            Some(Dimensions::All) => {
+                if let Some(members) = indexed.view.members(source.ordinal) {
+                    let found = indexed.index.all_names(source.ordinal, members);
+                    names.extend(found.map_err(ServiceError::internal)?);
+                }
+            }
+        }
+        if names.len() >= NAMES_MAX {
+            break;
+        }
+    }
+    Ok(match names.is_empty() {
+        true => "none".to_owned(),
+        false => shown_names(names.iter().map(|name| &**name)),
+    })
+}
+
+impl Plan {
+    /// Whether selecting and grouping the series alone exceeds a short turn.
+    pub(super) fn selects_many(&self, view: &View) -> bool {
+        let uses_dimensions =
+            !(self.input.dimensions.is_empty() && self.input.group_by_dimensions.is_empty());
+        let members = |source: u32| view.members(source).map_or(0, |members| members.len());
+        let series: u64 = match &self.sources {
+            QuerySources::All(_) if !uses_dimensions => 0,
+            QuerySources::All(_) => view.split_sources().map(members).sum(),
+            QuerySources::Named(sources) => sources.iter().map(|source| members(source.ordinal)).sum(),
+        };
+        let max = if uses_dimensions {
+            SHORT_SERIES_MAX
+        } else {
+            8 * SHORT_SERIES_MAX
+        };
+        series > max
+    }
+
+    /// Finds names of dimensions that no selected source has.
+    pub(super) fn dimension_faults(&self, indexed: &IndexedView) -> Result<Vec<Detail>, ServiceError> {
+        let input = &self.input;
+        let filters = input.dimensions.iter().map(|filter| {
+            let path = ["filters", "dimensions", &filter.name].map(str::to_owned);
+            (&*filter.name, path.to_vec())
+        });
+        let groups = input.group_by_dimensions.iter().enumerate().map(|(index, name)| {
+            let path = ["groupByDimensions".to_owned(), index.to_string()];
+            (&**name, path.to_vec())
+        });
+        let mut faults = Vec::new();
+        for (name, path) in filters.chain(groups) {
+            if !self.has_dimension(name, indexed)? {
+                let available = match &self.sources {
+                    QuerySources::All(pages) => available_dimensions(pages.iter(), indexed)?,
+                    QuerySources::Named(sources) => available_dimensions(sources, indexed)?,
+                };
+                let message =
+                    format!("no selected data source has a dimension {name:?}; available: {available}");
+                faults.push(Detail { path, message });
+            }
+        }
+        Ok(faults)
+    }
+
+    fn has_dimension(&self, name: &str, indexed: &IndexedView) -> Result<bool, ServiceError> {
+        let has = |source: &Source| has_dimension(source, name, indexed, self.cutoff_ns);
+        match &self.sources {
+            QuerySources::Named(sources) => {
+                for source in sources {
+                    if has(source)? {
+                        return Ok(true);
+                    }
+                }
+            }
+            QuerySources::All(pages) => {
+                // Usually one of those with series has it.
+                for source in indexed
+                    .view
+                    .split_sources()
+                    .filter_map(|ordinal| pages.get(ordinal))
+                {
+                    if has(source)? {
+                        return Ok(true);
+                    }
+                }
+                for source in pages.iter().filter(|source| source.dimensions.is_some()) {
+                    if has(source)? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Assigns series, which are sorted by source and ordinal, to groups by the values of dimensions, and by their
+    /// sources unless these are merged. Sorts the series by their groups.
+    pub(super) fn group_by_dimensions(
+        &self,
+        series: &mut [ReachedSeries],
+        indexed: &IndexedView,
+        held: &mut Held<'_>,
+    ) -> Result<Vec<SeriesGroup>, ServiceError> {
+        let names = &self.input.group_by_dimensions;
+        let sources = runs_of_sources(series);
+        // For each series, for each name, the number of its value among all values in their order; 0 for none.
+        let mut ranks: Vec<u32> = Vec::new();
+        held.reserve(&mut ranks, series.len() * names.len())?;
+        ranks.resize(series.len() * names.len(), 0);
+        let mut values: Vec<Vec<DimensionValue>> = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let mut of_name: BTreeMap<Box<str>, Vec<(usize, RoaringBitmap)>> = BTreeMap::new();
+            for (number, run) in sources.iter().enumerate() {
+                let Some(source) = series[run.clone()].first().map(|it| &it.source) else {
+                    continue;
+                };
+                if source.dimensions.is_none() {
+                    continue;
+                }
+                let ordinals = series[run.clone()].iter().map(|it| it.series.ordinal);
+                let among: RoaringBitmap = ordinals.collect();
+                let found = indexed.index.values(source.ordinal, name, "", &among);
+                for (value, having) in found.map_err(ServiceError::internal)? {
+                    held.grow(2 * value.len() + having.serialized_size() + VALUE_BYTES)?;
+                    of_name.entry(value).or_default().push((number, having));
+                }
+            }
+            let mut all: Vec<DimensionValue> = vec![None];
+            for (value, having) in of_name {
+                let rank = all.len() as u32;
+                all.push(Some(value.into()));
+                for (number, having) in having {
+                    let run = sources[number].clone();
+                    for ordinal in having {
+                        let within = &series[run.clone()];
+                        if let Ok(at) = within.binary_search_by_key(&ordinal, |it| it.series.ordinal) {
+                            ranks[(run.start + at) * names.len() + place] = rank;
+                        }
+                    }
+                }
+            }
+            values.push(all);
+        }
+        let mut found: HashMap<(u32, &[u32]), u32> = HashMap::new();
+        let mut groups: Vec<(u32, &[u32], SeriesGroup)> = Vec::new();
+        for (number, run) in sources.iter().enumerate() {
+            let number = if self.is_merged() { 0 } else { number as u32 };
+            for at in run.clone() {
+                let ranks = &ranks[at * names.len()..(at + 1) * names.len()];
+                let group = *found.entry((number, ranks)).or_insert(groups.len() as u32);
+                if group as usize == groups.len() {
+                    let dimensions = ranks.iter().zip(&values);
+                    let dimensions: Box<[DimensionValue]> = dimensions
+                        .map(|(rank, values)| values[*rank as usize].clone())
+                        .collect();
+                    held.grow(GROUP_BYTES + size_of_val(&*dimensions))?;
+                    let of = (!self.is_merged()).then(|| (series[at].source.id, series[at].schema));
+                    groups.push((number, ranks, SeriesGroup::new(of, dimensions)));
+                }
+                series[at].group = group;
+                groups[group as usize].2.series += 1;
+            }
+        }
+        // Sources are sorted by id, and values by their order.
+        let mut order: Vec<u32> = (0..groups.len() as u32).collect();
+        order.sort_unstable_by_key(|group| {
+            let (number, ranks, _) = &groups[*group as usize];
+            (*number, *ranks)
+        });
+        let mut new_numbers = vec![0; order.len()];
+        for (new, old) in (0..).zip(&order) {
+            new_numbers[*old as usize] = new;
+        }
+        let mut groups: Vec<Option<SeriesGroup>> =
+            groups.into_iter().map(|(_, _, group)| Some(group)).collect();
+        let groups = order
+            .iter()
+            .filter_map(|old| groups[*old as usize].take())
+            .collect();
+        for it in series.iter_mut() {
+            it.group = new_numbers[it.group as usize];
+        }
+        series.sort_by_key(|it| it.group);
+        Ok(groups)
+    }
+}
+
+/// Approximate memory of a value and of a group while groups are made.
+const VALUE_BYTES: usize = 128;
+const GROUP_BYTES: usize = 2 * size_of::<SeriesGroup>() + 64;
+
+/// The series of each source.
+fn runs_of_sources(series: &[ReachedSeries]) -> Vec<std::ops::Range<usize>> {
+    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+    for (at, it) in series.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if series[run.start].source.id == it.source.id => run.end = at + 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
