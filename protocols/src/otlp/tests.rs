@@ -1,0 +1,1 @@
+//! Behaviour of the parser of OTLP metrics, sentence by sentence of the contract.
