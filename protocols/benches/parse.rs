@@ -5,14 +5,21 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{
+    Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, metric, number_data_point,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 use protocols::line::{self, Precision};
+use protocols::otlp::{self, Encoding};
 use protocols::remote_write::{self, Version};
 use protocols::{Family, Field, Refusal, Sample, Sink};
 
 #[path = "../tests/it/prometheus.rs"]
 mod prometheus;
-use prometheus::{as_v2, labels, v1};
+use prometheus::{as_v2, v1};
 
 const SERIES: usize = 1_000;
 
@@ -68,13 +75,18 @@ fn lines(fields: &str) -> String {
 fn write_request() -> v1::WriteRequest {
     let timeseries = (0..SERIES)
         .map(|number| v1::TimeSeries {
-            labels: labels(&[
-                ("__name__", "node_cpu_seconds_total"),
-                ("cpu", &(number % 16).to_string()),
-                ("instance", &host(number)),
-                ("job", "node"),
-                ("mode", "idle"),
-            ]),
+            labels: [
+                ("__name__", "node_cpu_seconds_total".to_owned()),
+                ("cpu", (number % 16).to_string()),
+                ("instance", host(number)),
+                ("job", "node".to_owned()),
+                ("mode", "idle".to_owned()),
+            ]
+            .map(|(name, value)| v1::Label {
+                name: name.to_owned(),
+                value,
+            })
+            .to_vec(),
             samples: vec![prometheus::Sample {
                 value: 20.15 + number as f64 * 0.01,
                 timestamp: 1_767_225_600_000,
@@ -86,6 +98,90 @@ fn write_request() -> v1::WriteRequest {
         timeseries,
         ..v1::WriteRequest::default()
     }
+}
+
+fn attributes<const N: usize>(attributes: [(&str, String); N]) -> Vec<KeyValue> {
+    let attribute = |(key, value): (&str, String)| KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            value: Some(any_value::Value::StringValue(value)),
+        }),
+        ..KeyValue::default()
+    };
+    attributes.map(attribute).to_vec()
+}
+
+/// One resource with ten gauges, whose data points have different attributes.
+fn export_request() -> ExportMetricsServiceRequest {
+    const METRICS: usize = 10;
+    let points = |metric: usize| {
+        (0..SERIES / METRICS).map(move |number| NumberDataPoint {
+            attributes: attributes([
+                ("cpu", (number % 16).to_string()),
+                ("core.host", host(number)),
+                ("state", "idle".to_owned()),
+            ]),
+            time_unix_nano: 1_767_225_600_000_000_000,
+            value: Some(number_data_point::Value::AsDouble(
+                number as f64 + metric as f64 * 0.01,
+            )),
+            ..NumberDataPoint::default()
+        })
+    };
+    let metrics = (0..METRICS).map(|metric| Metric {
+        name: format!("system.cpu.metric.{metric}"),
+        unit: "s".to_owned(),
+        data: Some(metric::Data::Gauge(Gauge {
+            data_points: points(metric).collect(),
+        })),
+        ..Metric::default()
+    });
+    let resource = Resource {
+        attributes: attributes([
+            ("service.name", "shop".to_owned()),
+            ("host.name", host(1)),
+            ("os.type", "linux".to_owned()),
+        ]),
+        ..Resource::default()
+    };
+    ExportMetricsServiceRequest {
+        resource_metrics: vec![ResourceMetrics {
+            resource: Some(resource),
+            scope_metrics: vec![ScopeMetrics {
+                metrics: metrics.collect(),
+                ..ScopeMetrics::default()
+            }],
+            ..ResourceMetrics::default()
+        }],
+    }
+}
+
+fn measure_otlp() {
+    let request = export_request();
+    let protobuf = request.encode_to_vec();
+    let json = serde_json::to_vec(&request).unwrap_or_else(|error| panic!("{error}"));
+    for (name, body, encoding) in [
+        ("OTLP as protobuf", &protobuf, Encoding::Protobuf),
+        ("OTLP as JSON", &json, Encoding::Json),
+    ] {
+        let mut buffer = Vec::new();
+        measure(name, SERIES, body.len(), |sum| {
+            let read = otlp::message(black_box(body), encoding, &mut buffer)
+                .and_then(|message| otlp::parse(message, sum));
+            if let Err(error) = read {
+                panic!("{error}");
+            }
+        });
+    }
+    measure(
+        "OTLP as protobuf, only decoded by prost",
+        SERIES,
+        protobuf.len(),
+        |sum| match ExportMetricsServiceRequest::decode(black_box(&protobuf[..])) {
+            Ok(request) => sum.0 += request.resource_metrics.len() as u64,
+            Err(error) => panic!("{error}"),
+        },
+    );
 }
 
 /// Prints the shortest time that `read` takes for a sample.
@@ -164,4 +260,5 @@ fn main() {
             Err(error) => panic!("{error}"),
         },
     );
+    measure_otlp();
 }

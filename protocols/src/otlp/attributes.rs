@@ -1,7 +1,6 @@
 //! Attributes of data points and resources as metadata.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 use crate::Refusal;
 use crate::json::{write_integer, write_number, write_string};
@@ -83,7 +82,7 @@ impl<'a> Attributes<'a> {
             metadata.json(key, |json| write_value(Fields::of(value), 0, json))?;
         }
         metadata.close()?;
-        std::mem::swap(&mut self.point, &mut self.built);
+        self.built.clone_from(&self.point);
         self.is_built = true;
         Ok(())
     }
@@ -194,7 +193,7 @@ fn write_value(value: Fields<'_>, depth: usize, json: &mut Vec<u8>) -> Result<()
                 json.push(b':');
                 write_value(Fields::of(value), depth + 1, json)
             })?,
-            _ => write_string(STANDARD.encode(value.bytes()?).as_bytes(), json),
+            _ => write_string(BASE64_STANDARD.encode(value.bytes()?).as_bytes(), json),
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use crate::{METADATA_BYTES_MAX, Malformed, Unreadable};
 
 #[path = "../../tests/it/prometheus.rs"]
 mod prometheus;
-use prometheus::{Count, Histogram, Sample, as_v2, labels, v1, v2};
+use prometheus::{Count, Histogram, Sample, as_v2, v1, v2};
 
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
@@ -19,7 +19,13 @@ fn read(message: &[u8], version: Version) -> Result<Recorder, Unreadable> {
 
 fn series(names: &[(&str, &str)], samples: &[(f64, i64)]) -> v1::TimeSeries {
     v1::TimeSeries {
-        labels: labels(names),
+        labels: names
+            .iter()
+            .map(|(name, value)| v1::Label {
+                name: (*name).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect(),
         samples: samples
             .iter()
             .map(|&(value, timestamp)| Sample { value, timestamp })

@@ -119,15 +119,6 @@ pub enum Count {
     Float(f64),
 }
 
-/// Labels of text.
-pub fn labels(labels: &[(&str, &str)]) -> Vec<v1::Label> {
-    let label = |(name, value): &(&str, &str)| v1::Label {
-        name: (*name).to_owned(),
-        value: (*value).to_owned(),
-    };
-    labels.iter().map(label).collect()
-}
-
 /// The same series as a message of 2.0.
 pub fn as_v2(request: &v1::WriteRequest) -> v2::Request {
     let mut symbols = vec![String::new()];

@@ -1,1 +1,0 @@
-//! Behaviour of the parser of OTLP metrics, sentence by sentence of the contract.
