@@ -71,25 +71,31 @@ impl<'a> Fields<'a> {
         if number == 0 {
             return Err(Malformed::FieldNumber);
         }
-        let wire = key & 7;
-        // Asked for first: a branch that is nearly always right is faster than a jump through a table.
-        if wire == 2 {
-            let length = self.varint()?;
-            let length = usize::try_from(length).map_err(|_| Malformed::Short)?;
-            let (bytes, rest) = self.rest.split_at_checked(length).ok_or(Malformed::Short)?;
-            self.rest = rest;
-            return Ok(Some((number, Wire::Bytes(bytes))));
-        }
-        let value = match wire {
+        let value = match key & 7 {
             0 => Wire::Varint(self.varint()?),
             1 => Wire::Fixed64(u64::from_le_bytes(self.array()?)),
-            5 => {
-                self.array::<4>()?;
-                Wire::Fixed32
+            2 => {
+                let length = self.varint()?;
+                let length = usize::try_from(length).map_err(|_| Malformed::Short)?;
+                let (bytes, rest) = self.rest.split_at_checked(length).ok_or(Malformed::Short)?;
+                self.rest = rest;
+                Wire::Bytes(bytes)
             }
-            _ => return Err(Malformed::WireType),
+            other => self.rare(other)?,
         };
         Ok(Some((number, value)))
+    }
+
+    /// Apart, because so few cases are branches, which are predicted better than a jump through a table.
+    #[cold]
+    fn rare(&mut self, wire: u64) -> Result<Wire<'a>, Malformed> {
+        match wire {
+            5 => {
+                self.array::<4>()?;
+                Ok(Wire::Fixed32)
+            }
+            _ => Err(Malformed::WireType),
+        }
     }
 
     /// Calls `each` with the number and value of every field.
@@ -188,6 +194,34 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// A message of two strings or messages with the numbers 1 and 2.
+#[inline]
+pub(crate) fn pair(value: Wire<'_>) -> Result<(&[u8], &[u8]), Malformed> {
+    let message = value.bytes()?;
+    // As senders write it: first the first, both shorter than 128 bytes.
+    if let [0x0a, length @ 0..0x80, rest @ ..] = message
+        && let Some((first, [0x12, length @ 0..0x80, second @ ..])) =
+            rest.split_at_checked(usize::from(*length))
+        && second.len() == usize::from(*length)
+    {
+        return Ok((first, second));
+    }
+    any_pair(message)
+}
+
+fn any_pair(message: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let mut pair = (&[][..], &[][..]);
+    Fields::of(message).each(|number, value| {
+        match number {
+            1 => pair.0 = value.bytes()?,
+            2 => pair.1 = value.bytes()?,
+            _ => {}
+        }
+        Ok::<_, Malformed>(())
+    })?;
+    Ok(pair)
+}
+
 /// A repeated varint: packed, or one of several fields.
 pub(crate) fn varints<'a>(
     value: Wire<'a>,
@@ -226,7 +260,7 @@ pub(crate) fn fixeds(value: Wire<'_>, mut each: impl FnMut(u64)) -> Result<(), M
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, Malformed, Wire, fixeds, varints};
+    use super::{Fields, Malformed, Wire, fixeds, pair, varints};
 
     fn read(message: &[u8]) -> Result<Vec<(u32, Wire<'_>)>, String> {
         let mut found = Vec::new();
@@ -293,6 +327,32 @@ mod tests {
         for message in [&[0x0b, 0x0c][..], &[0x0e], &[0x00, 1]] {
             assert!(read(message).is_err(), "{message:?}");
         }
+    }
+
+    #[test]
+    fn pairs_have_their_parts_in_any_order_and_of_any_length() {
+        let long = [&[0x0a, 1, b'a', 0x12, 0x80, 1][..], &[b'x'; 128]].concat();
+        for (message, found) in [
+            (&[0x0a, 1, b'a', 0x12, 1, b'b'][..], (&b"a"[..], &b"b"[..])),
+            (&[0x12, 1, b'b', 0x0a, 1, b'a'], (b"a", b"b")),
+            (&[0x0a, 1, b'a'], (b"a", b"")),
+            (&[0x12, 1, b'b'], (b"", b"b")),
+            (
+                &[0x0a, 1, b'a', 0x12, 1, b'b', 0x18, 7, 0x12, 1, b'c'],
+                (b"a", b"c"),
+            ),
+            (&[], (b"", b"")),
+            (&long, (b"a", &[b'x'; 128])),
+        ] {
+            assert_eq!(pair(Wire::Bytes(message)), Ok(found), "{message:?}");
+        }
+        assert_eq!(pair(Wire::Bytes(&[0x0a, 2, b'a'])), Err(Malformed::Short));
+        assert_eq!(
+            pair(Wire::Bytes(&[0x0a, 1, b'a', 0x12, 2, b'b'])),
+            Err(Malformed::Short)
+        );
+        assert_eq!(pair(Wire::Bytes(&[0x08, 1])), Err(Malformed::Type));
+        assert_eq!(pair(Wire::Varint(1)), Err(Malformed::Type));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::json::{write_integer, write_number, write_string};
 use crate::metadata::{METADATA_BYTES_MAX, Metadata, write_member};
 use crate::names;
 use crate::refusal::Fault;
-use crate::wire::{Fields, Malformed, Wire};
+use crate::wire::{self, Fields, Malformed, Wire};
 
 /// Arrays and maps of an attribute in each other.
 pub const NESTING_MAX: usize = 32;
@@ -44,7 +44,7 @@ impl<'a> Attributes<'a> {
 
     /// Adds a field `attributes` of the data point.
     pub(super) fn add(&mut self, value: Wire<'a>) -> Result<(), Malformed> {
-        self.point.push(attribute(value)?);
+        self.point.push(wire::pair(value)?);
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl<'a> Attributes<'a> {
             true => self.resource.write_without(&self.keys, metadata),
         }
         for (key, value) in &self.point {
-            metadata.json(key, |json| write_value(Fields::of(value), 0, json))?;
+            metadata.json(key, |json| write_value(value, 0, json))?;
         }
         metadata.close()?;
         self.built.clone_from(&self.point);
@@ -116,13 +116,9 @@ impl<'a> Resource<'a> {
             if number != 1 || self.refusal.is_some() {
                 return Ok(());
             }
-            let (key, value) = attribute(value)?;
+            let (key, value) = wire::pair(value)?;
             if is_kept(key) {
-                write_member(
-                    key,
-                    |json| write_value(Fields::of(value), 0, json),
-                    &mut self.json,
-                )?;
+                write_member(key, |json| write_value(value, 0, json), &mut self.json)?;
                 self.keys.push((key, self.json.len()));
                 if self.json.len() > METADATA_BYTES_MAX {
                     self.refusal = Some(Refusal::MetadataTooLong);
@@ -154,27 +150,19 @@ impl<'a> Resource<'a> {
     }
 }
 
-/// A message `KeyValue`.
-#[inline]
-fn attribute(value: Wire<'_>) -> Result<Attribute<'_>, Malformed> {
-    let mut attribute = (&[][..], &[][..]);
-    value.message()?.each(|number, value| {
-        match number {
-            1 => attribute.0 = value.bytes()?,
-            2 => attribute.1 = value.bytes()?,
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(attribute)
-}
-
 /// Appends a message `AnyValue` as JSON. A value that is not set is `null`, and bytes are base64, as in the JSON of
 /// protobuf.
-fn write_value(value: Fields<'_>, depth: usize, json: &mut Vec<u8>) -> Result<(), Malformed> {
+fn write_value(value: &[u8], depth: usize, json: &mut Vec<u8>) -> Result<(), Malformed> {
+    // Nearly every value is a string shorter than 128 bytes.
+    if let [0x0a, length @ 0..0x80, text @ ..] = value
+        && text.len() == usize::from(*length)
+    {
+        write_string(text, json);
+        return Ok(());
+    }
     let start = json.len();
     json.extend_from_slice(b"null");
-    value.each(|number, value| {
+    Fields::of(value).each(|number, value| {
         if !(1..=7).contains(&number) {
             return Ok(());
         }
@@ -185,13 +173,13 @@ fn write_value(value: Fields<'_>, depth: usize, json: &mut Vec<u8>) -> Result<()
             3 => write_integer(value.varint()? as i64, json),
             4 => write_number(value.double()?, json),
             5 => write_list(value, [b'[', b']'], depth, json, |value, json| {
-                write_value(value.message()?, depth + 1, json)
+                write_value(value.bytes()?, depth + 1, json)
             })?,
             6 => write_list(value, [b'{', b'}'], depth, json, |value, json| {
-                let (key, value) = attribute(value)?;
+                let (key, value) = wire::pair(value)?;
                 write_string(key, json);
                 json.push(b':');
-                write_value(Fields::of(value), depth + 1, json)
+                write_value(value, depth + 1, json)
             })?,
             _ => write_string(BASE64_STANDARD.encode(value.bytes()?).as_bytes(), json),
         }

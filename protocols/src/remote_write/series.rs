@@ -20,6 +20,9 @@ pub(super) type Label<'a> = (&'a [u8], &'a [u8]);
 pub(super) trait Labels<'a>: Clone {
     /// The next label; `None` behind the last.
     fn next(&mut self) -> Result<Option<Label<'a>>, Malformed>;
+
+    /// Fields of the time series among which all samples are: fewer, once all labels were read.
+    fn samples(&self) -> Fields<'a>;
 }
 
 /// Hands the time series of a message to a sink.
@@ -42,23 +45,21 @@ impl<'s, S: Sink> Writer<'s, S> {
         }
     }
 
-    /// Hands a time series over. `samples` are its fields from the first sample on. Returns its metric name, if it is in
-    /// order.
+    /// Hands a time series over. Returns its metric name, if it is in order.
     pub(super) fn series<'a>(
         &mut self,
-        labels: impl Labels<'a>,
-        samples: Fields<'a>,
+        mut labels: impl Labels<'a>,
         numbers: Numbers,
     ) -> Result<Option<&'a str>, Malformed> {
-        let source = match self.labels(labels) {
+        let source = match self.labels(&mut labels) {
             Ok(source) => {
                 let source = std::str::from_utf8(source).map_err(|_| Malformed::NotUtf8)?;
-                samples::parse(self, source, samples, numbers)?;
+                samples::parse(self, source, labels.samples(), numbers)?;
                 Some(source)
             }
             Err(Fault::Body(malformed)) => return Err(malformed),
             Err(Fault::Entry(refusal)) => {
-                let count = samples::count(samples, numbers)?;
+                let count = samples::count(labels.samples(), numbers)?;
                 self.sink.refuse(self.entry, count, refusal);
                 self.number += count;
                 None
@@ -69,14 +70,14 @@ impl<'s, S: Sink> Writer<'s, S> {
     }
 
     /// Builds the metadata. Returns the metric name.
-    fn labels<'a>(&mut self, labels: impl Labels<'a>) -> Result<&'a [u8], Fault<'a>> {
+    fn labels<'a>(&mut self, labels: &mut impl Labels<'a>) -> Result<&'a [u8], Fault<'a>> {
         self.metadata.check_total()?;
         self.metadata.begin();
         let (mut source, mut previous, mut ascending) = (&[][..], &[][..], true);
         // Also of labels that are left out, which references make as cheap as others.
         let mut bytes = 0;
-        let mut rest = labels.clone();
-        while let Some((name, value)) = rest.next()? {
+        let first = labels.clone();
+        while let Some((name, value)) = labels.next()? {
             if name.is_empty() {
                 return Err(Refusal::EmptyName.into());
             }
@@ -93,7 +94,7 @@ impl<'s, S: Sink> Writer<'s, S> {
             }
         }
         // Senders sort labels, and then none can occur twice.
-        if !ascending && let Some(name) = twice(labels)? {
+        if !ascending && let Some(name) = twice(first)? {
             return Err(Refusal::NameTwice(name).into());
         }
         if source.is_empty() {

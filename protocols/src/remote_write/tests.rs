@@ -295,7 +295,10 @@ fn references_beyond_the_symbols_make_the_whole_unreadable() {
         help_ref: beyond,
         unit_ref: 0,
     });
-    for message in [label, help] {
+    // Also of a series that is refused.
+    let mut refused = help.clone();
+    refused.timeseries[0].labels_refs.clear();
+    for message in [label, help, refused] {
         assert!(matches!(
             read(message),
             Err(Unreadable::Protobuf(Malformed::Symbol))

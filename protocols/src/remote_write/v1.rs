@@ -5,7 +5,7 @@ use super::series::{Label, Labels, Writer};
 use super::shown;
 use crate::Sink;
 use crate::sink::Family;
-use crate::wire::{Fields, Malformed, Wire};
+use crate::wire::{self, Fields, Malformed, Wire};
 
 const TIMESERIES: u32 = 1;
 const METADATA: u32 = 3;
@@ -18,8 +18,7 @@ const NUMBERS: Numbers = Numbers {
 pub(super) fn parse(message: &[u8], writer: &mut Writer<'_, impl Sink>) -> Result<(), Malformed> {
     Fields::of(message).each(|number, value| match number {
         TIMESERIES => {
-            let fields = value.message()?;
-            writer.series(TextLabels(fields), behind_labels(fields)?, NUMBERS)?;
+            writer.series(TextLabels::of(value)?, NUMBERS)?;
             Ok(())
         }
         METADATA => family(value, writer.sink),
@@ -30,7 +29,7 @@ pub(super) fn parse(message: &[u8], writer: &mut Writer<'_, impl Sink>) -> Resul
 pub(super) fn names(message: &[u8], entries: &[u32]) -> Result<Vec<String>, Malformed> {
     let mut names = shown::Names::new(entries);
     Fields::of(message).each(|number, value| match number {
-        TIMESERIES => names.add(TextLabels(value.message()?)),
+        TIMESERIES => names.add(TextLabels::of(value)?),
         _ => Ok(()),
     })?;
     Ok(names.shown)
@@ -38,56 +37,40 @@ pub(super) fn names(message: &[u8], entries: &[u32]) -> Result<Vec<String>, Malf
 
 /// The labels among the fields of a time series.
 #[derive(Clone, Copy)]
-struct TextLabels<'a>(Fields<'a>);
+struct TextLabels<'a> {
+    rest: Fields<'a>,
+    /// The fields from the first on that is no label, once it was met: senders write labels first.
+    others: Fields<'a>,
+    has_met_others: bool,
+}
+
+impl<'a> TextLabels<'a> {
+    fn of(series: Wire<'a>) -> Result<Self, Malformed> {
+        let fields = series.message()?;
+        Ok(Self {
+            rest: fields,
+            others: fields,
+            has_met_others: false,
+        })
+    }
+}
 
 impl<'a> Labels<'a> for TextLabels<'a> {
     #[inline]
     fn next(&mut self) -> Result<Option<Label<'a>>, Malformed> {
-        while let Some((number, value)) = self.0.next()? {
-            if number == LABELS {
-                return label(value).map(Some);
+        loop {
+            let behind = self.rest;
+            match self.rest.next()? {
+                Some((LABELS, value)) => return wire::pair(value).map(Some),
+                Some(_) if self.has_met_others => {}
+                Some(_) => (self.others, self.has_met_others) = (behind, true),
+                None => return Ok(None),
             }
         }
-        Ok(None)
     }
-}
 
-#[inline]
-fn label(value: Wire<'_>) -> Result<Label<'_>, Malformed> {
-    let bytes = value.bytes()?;
-    // As senders write it: the name, then the value, both shorter than 128 bytes.
-    if let [0x0a, length @ 0..0x80, rest @ ..] = bytes
-        && let Some((name, [0x12, length @ 0..0x80, value @ ..])) =
-            rest.split_at_checked(usize::from(*length))
-        && value.len() == usize::from(*length)
-    {
-        return Ok((name, value));
-    }
-    any_label(value)
-}
-
-fn any_label(value: Wire<'_>) -> Result<Label<'_>, Malformed> {
-    let mut label = (&[][..], &[][..]);
-    value.message()?.each(|number, text| {
-        match number {
-            1 => label.0 = text.bytes()?,
-            2 => label.1 = text.bytes()?,
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(label)
-}
-
-/// The fields from the first on that is no label: senders write labels first.
-#[inline]
-fn behind_labels(mut fields: Fields<'_>) -> Result<Fields<'_>, Malformed> {
-    loop {
-        let behind = fields;
-        match fields.next()? {
-            Some((LABELS, _)) => {}
-            _ => return Ok(behind),
-        }
+    fn samples(&self) -> Fields<'a> {
+        self.others
     }
 }
 

@@ -25,14 +25,13 @@ pub(super) fn parse(message: &[u8], writer: &mut Writer<'_, impl Sink>) -> Resul
         if number == TIMESERIES {
             let fields = value.message()?;
             let metadata = read(fields, &symbols, &mut texts)?;
-            let labels = Pairs::of(&texts)?;
-            let source = writer.series(labels, fields, NUMBERS)?;
-            if let (Some(source), Some(metadata)) = (source, metadata) {
-                let family = family(metadata, &symbols)?;
-                if previous != Some((source, family)) {
-                    writer.sink.family(source, family);
-                    previous = Some((source, family));
-                }
+            let family = metadata.map(|metadata| family(metadata, &symbols)).transpose()?;
+            let source = writer.series(Pairs::of(&texts, fields)?, NUMBERS)?;
+            if let (Some(source), Some(family)) = (source, family)
+                && previous != Some((source, family))
+            {
+                writer.sink.family(source, family);
+                previous = Some((source, family));
             }
         }
         Ok(())
@@ -45,8 +44,9 @@ pub(super) fn names(message: &[u8], entries: &[u32]) -> Result<Vec<String>, Malf
     let mut names = shown::Names::new(entries);
     Fields::of(message).each(|number, value| {
         if number == TIMESERIES {
-            read(value.message()?, &symbols, &mut texts)?;
-            names.add(Pairs::of(&texts)?)?;
+            let fields = value.message()?;
+            read(fields, &symbols, &mut texts)?;
+            names.add(Pairs::of(&texts, fields)?)?;
         }
         Ok(())
     })?;
@@ -96,12 +96,15 @@ fn read<'a, 's>(
 
 /// Labels as pairs of texts.
 #[derive(Clone, Copy)]
-struct Pairs<'a, 's>(&'s [[&'a str; 2]]);
+struct Pairs<'a, 's> {
+    pairs: &'s [[&'a str; 2]],
+    series: Fields<'a>,
+}
 
 impl<'a, 's> Pairs<'a, 's> {
-    fn of(texts: &'s [&'a str]) -> Result<Self, Malformed> {
+    fn of(texts: &'s [&'a str], series: Fields<'a>) -> Result<Self, Malformed> {
         match texts.as_chunks::<2>() {
-            (pairs, []) => Ok(Self(pairs)),
+            (pairs, []) => Ok(Self { pairs, series }),
             _ => Err(Malformed::OddLabels),
         }
     }
@@ -110,11 +113,15 @@ impl<'a, 's> Pairs<'a, 's> {
 impl<'a> Labels<'a> for Pairs<'a, '_> {
     #[inline]
     fn next(&mut self) -> Result<Option<Label<'a>>, Malformed> {
-        let Some(([name, value], rest)) = self.0.split_first() else {
+        let Some(([name, value], rest)) = self.pairs.split_first() else {
             return Ok(None);
         };
-        self.0 = rest;
+        self.pairs = rest;
         Ok(Some((name.as_bytes(), value.as_bytes())))
+    }
+
+    fn samples(&self) -> Fields<'a> {
+        self.series
     }
 }
 
