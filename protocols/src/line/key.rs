@@ -1,0 +1,118 @@
+//! Measurement and tags: the key of a series.
+
+use std::borrow::Cow;
+
+use super::scan;
+use crate::Refusal;
+use crate::metadata::Metadata;
+use crate::names;
+use crate::sink::Sink;
+
+/// The series of the last line whose key was in order.
+pub(super) struct Key<'a> {
+    /// The key as it stands in the body, without the space behind it; empty if there is none.
+    raw: &'a [u8],
+    source: Cow<'a, str>,
+    metadata: Metadata,
+    /// Whether the sink knows it.
+    announced: bool,
+    /// Names of tags as they stand in the body.
+    names: Vec<&'a [u8]>,
+}
+
+impl<'a> Key<'a> {
+    pub(super) fn new() -> Self {
+        Self {
+            raw: &[],
+            source: Cow::Borrowed(""),
+            metadata: Metadata::new(),
+            announced: false,
+            names: Vec::new(),
+        }
+    }
+
+    /// Reads the key that begins at `start`. Returns where the space behind it stands.
+    pub(super) fn read(&mut self, body: &'a [u8], start: usize) -> Result<usize, Refusal<'a>> {
+        let end = start + self.raw.len();
+        if !self.raw.is_empty() && body[start..].starts_with(self.raw) && body.get(end) == Some(&b' ') {
+            return Ok(end);
+        }
+        self.raw = &[];
+        self.announced = false;
+        let end = self.build(body, start)?;
+        self.raw = &body[start..end];
+        Ok(end)
+    }
+
+    fn build(&mut self, body: &'a [u8], start: usize) -> Result<usize, Refusal<'a>> {
+        let (measurement, mut at) = scan::token::<false>(body, start);
+        if measurement.raw.is_empty() {
+            return Err(Refusal::NoMeasurement);
+        }
+        self.source = text(scan::unescape(measurement, ESCAPABLE))?;
+        self.metadata.begin();
+        self.names.clear();
+        while body.get(at) == Some(&b',') {
+            let (name, name_end) = scan::token::<true>(body, at + 1);
+            if name.raw.is_empty() {
+                return Err(Refusal::EmptyName);
+            }
+            if body.get(name_end) != Some(&b'=') {
+                return Err(Refusal::NoTagValue(name.raw));
+            }
+            let (value, value_end) = scan::token::<true>(body, name_end + 1);
+            if body.get(value_end) == Some(&b'=') {
+                return Err(Refusal::TagValueEquals(name.raw));
+            }
+            if value.raw.is_empty() {
+                return Err(Refusal::NoTagValue(name.raw));
+            }
+            match name.plain && value.plain {
+                true => self.metadata.plain(name.raw, value.raw),
+                false => {
+                    let (name, value) = (scan::unescape(name, ESCAPABLE), scan::unescape(value, ESCAPABLE));
+                    self.metadata.text(&name, &value);
+                }
+            }
+            if self.metadata.is_too_long() {
+                return Err(Refusal::MetadataTooLong);
+            }
+            self.names.push(name.raw);
+            at = value_end;
+        }
+        if body.get(at) != Some(&b' ') {
+            return Err(Refusal::NoFields);
+        }
+        if let Some(name) = names::twice(&mut self.names) {
+            return Err(Refusal::NameTwice(name));
+        }
+        self.metadata.close()?;
+        Ok(at)
+    }
+
+    /// Names the series to the sink, unless it is the current one.
+    #[inline]
+    pub(super) fn announce(&mut self, sink: &mut impl Sink) -> Result<(), Refusal<'a>> {
+        if !self.announced {
+            sink.series(&self.source, self.metadata.closed()?);
+            self.announced = true;
+        }
+        Ok(())
+    }
+}
+
+/// What a backslash escapes outside of strings.
+pub(super) const ESCAPABLE: &[u8] = b",= ";
+
+/// A token as text.
+#[inline]
+pub(super) fn text<'a, 'e>(bytes: Cow<'a, [u8]>) -> Result<Cow<'a, str>, Refusal<'e>> {
+    match bytes {
+        Cow::Borrowed(bytes) => std::str::from_utf8(bytes)
+            .map(Cow::Borrowed)
+            .map_err(|_| Refusal::NotUtf8),
+        Cow::Owned(bytes) => String::from_utf8(bytes)
+            .map(Cow::Owned)
+            .map_err(|_| Refusal::NotUtf8),
+    }
+}
