@@ -3,7 +3,7 @@
 //! Each protocol is a module whose `parse` goes through a decompressed request body once and hands what it finds to a
 //! [`Sink`], series by series. Nothing is built for a sample, and buffers are reused for all of a body.
 //!
-//! - [`line`]: InfluxDB line protocol.
+//! - [`mod@line`]: InfluxDB line protocol.
 //! - [`remote_write`]: Prometheus remote write 1.0 and 2.0.
 //! - [`otlp`]: the metrics of OTLP/HTTP, as protobuf and as JSON.
 //!
