@@ -83,6 +83,17 @@ pub enum ErrorExtra {
     Batch(Vec<EntryError>),
     /// The state of the rule whose verdict was refused.
     Standing(Box<Standing>),
+    /// A word for the error that clients of another API expect.
+    Code(&'static str),
+    /// What a remote write has stored nevertheless.
+    SamplesWritten(SamplesWritten),
+}
+
+/// Numbers of samples that a remote write has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SamplesWritten {
+    pub values: u64,
+    pub histograms: u64,
 }
 
 /// A batch entry that was not stored.

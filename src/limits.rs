@@ -24,6 +24,8 @@ pub const BATCH_AGE_DAYS_MAX: i64 = 30;
 /// Length of an `Idempotency-Key`.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
+/// Refused entries of an agent that an answer lists; it has the number of all.
+pub const REFUSALS_SHOWN_MAX: usize = 1_000;
 /// Faults listed in an error; the message has the total number.
 pub const FAULTS_SHOWN_MAX: usize = 100;
 /// Names listed in a message.

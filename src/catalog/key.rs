@@ -29,6 +29,11 @@ pub enum KeyType {
 names!(KeyType: Admin => "admin", Write => "write", Read => "read", Integration => "integration");
 
 impl KeyType {
+    /// The type of a key, by its prefix.
+    pub fn of_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))
+    }
+
     /// The prefix of keys of this type.
     pub const fn prefix(self) -> &'static str {
         match self {

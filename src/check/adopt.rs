@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
+use engine::{Cache, FieldKind, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 
 use super::rebuild::{opened, rebuild};
@@ -44,7 +44,14 @@ pub(super) fn adopt(dir: &DataDir, owner: &Owner, now_ns: i64, say: &mut Say<'_>
     let Some(last) = log::repair(dir, before, say)? else {
         return Ok(false);
     };
-    let buckets = buckets(dir, before, say)?;
+    let mut buckets = buckets(dir, before, say)?;
+    let series = take_series(&mut buckets);
+    if series > 0 {
+        say(format!(
+            "{series} series of data sources with dimensions are not adopted: which data sources they belong to was in the \
+             ledger; their points stay in the segments only until the next merge"
+        ));
+    }
     let catalog = catalog(&buckets, owner, now_ns)?;
     set_runs_aside(dir, say)?;
     save(dir, &catalog.freeze(), now_ns)?;
@@ -102,6 +109,12 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
         add(&mut buckets, &file, bucket)?;
     }
     Ok(buckets)
+}
+
+/// Removes the series of sources that are split by dimensions; returns their number.
+fn take_series(buckets: &mut BTreeMap<u32, Fields>) -> usize {
+    let series = buckets.values_mut().map(|sources| sources.split_off(&SERIES_ORDINALS_FROM).len());
+    series.sum()
 }
 
 fn add(buckets: &mut BTreeMap<u32, Fields>, file: &Arc<SegmentFile>, bucket: u32) -> Result<(), String> {

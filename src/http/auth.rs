@@ -1,13 +1,17 @@
 //! Authentication: from request headers to a caller. Every authenticated route begins here, before its body is read.
 
+use std::borrow::Cow;
+
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use super::endpoint::Arrived;
 use super::inside;
 use super::server::request_context::{set_caller, set_renewal};
 use super::session_cookie;
-use crate::catalog::Role;
+use crate::catalog::{KeyType, Role};
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Location, Node, Service, ShardService};
 
@@ -23,17 +27,18 @@ const SCHEME: &str = "bearer";
 pub fn authenticate(
     request: &HttpRequest,
     service: &Service,
+    schemes: Schemes,
     access: Access,
     least: Role,
 ) -> Result<Caller, ServiceError> {
-    let presented = presented(request)?;
+    let presented = presented(request, schemes)?;
     let address = inside::address_of(request);
     let Admission {
         caller,
         renewed,
         call,
     } = match presented {
-        Presented::Key(key) => service.admit_key(key, address)?,
+        Presented::Key(ref key) => service.admit_key(key, address)?,
         Presented::Token(token) | Presented::Cookie(token) => {
             service.admit_token(token, access.counts_bearer(), address)?
         }
@@ -64,13 +69,17 @@ pub fn authenticate(
 ///
 /// # Errors
 /// 400 for two credentials at once, 401 for one that no shard has issued, 503 if its shard is served by nobody.
-pub async fn locate(arrived: &Arrived, node: &Node) -> Result<Location<ShardService>, ServiceError> {
+pub async fn locate(
+    arrived: &Arrived,
+    node: &Node,
+    schemes: Schemes,
+) -> Result<Location<ShardService>, ServiceError> {
     if let Some(location) = arrived.known_location(node).await? {
         return Ok(location);
     }
     let until = arrived.until;
-    match presented(&arrived.request)? {
-        Presented::Key(key) => node.locate_key(key, until).await,
+    match presented(&arrived.request, schemes)? {
+        Presented::Key(key) => node.locate_key(&key, until).await,
         Presented::Token(token) | Presented::Cookie(token) => node.locate_token(token, until).await,
         Presented::Nothing => Err(nothing()),
     }
@@ -81,8 +90,9 @@ pub async fn locate(arrived: &Arrived, node: &Node) -> Result<Location<ShardServ
 /// # Errors
 /// 400 for two credentials at once, 401 for none or one that is not known.
 pub fn check(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
-    match presented(request)? {
-        Presented::Key(key) => service.check_key(key),
+    // Whether the route takes this scheme is said by the route.
+    match presented(request, Schemes::Agents)? {
+        Presented::Key(key) => service.check_key(&key),
         Presented::Token(token) | Presented::Cookie(token) => service.check_token(token),
         Presented::Nothing => Err(nothing()),
     }
@@ -96,38 +106,59 @@ fn nothing() -> ServiceError {
 
 /// Authenticates the operator by the token of the configuration.
 pub fn authenticate_operator(request: &HttpRequest, node: &Node) -> Result<(), ServiceError> {
-    let token = match presented(request)? {
+    let token = match presented(request, Schemes::Api)? {
         Presented::Token(token) => Some(token),
         Presented::Key(_) | Presented::Cookie(_) | Presented::Nothing => None,
     };
     node.check_operator(token)
 }
 
-#[derive(Clone, Copy)]
+/// In which ways a route takes a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schemes {
+    /// As `X-API-Key`.
+    Api,
+    /// Also as `Authorization: Bearer` or `Token`, or as the password of `Basic`, whose user is not looked at.
+    Agents,
+}
+
 enum Presented<'a> {
-    Key(&'a [u8]),
+    Key(Cow<'a, [u8]>),
     Token(&'a str),
     /// A page's session token; read only when no header has a credential.
     Cookie(&'a str),
     Nothing,
 }
 
-fn presented(request: &HttpRequest) -> Result<Presented<'_>, ServiceError> {
+fn presented(request: &HttpRequest, schemes: Schemes) -> Result<Presented<'_>, ServiceError> {
     let headers = request.headers();
     match (headers.get(&API_KEY), headers.get(AUTHORIZATION)) {
         (Some(_), Some(_)) => Err(ServiceError::validation(
             "X-API-Key and Authorization were both sent; send one of them",
         )),
-        (Some(key), None) => Ok(Presented::Key(key.as_bytes().trim_ascii())),
+        (Some(key), None) => Ok(Presented::Key(key.as_bytes().trim_ascii().into())),
         (None, Some(authorization)) => {
-            let token = authorization
-                .to_str()
-                .ok()
-                .and_then(|text| text.trim().split_once(' '))
-                .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(SCHEME))
-                .map(|(_, token)| token.trim());
-            Ok(token.map_or(Presented::Nothing, Presented::Token))
+            let words = authorization.to_str().ok();
+            let words = words.and_then(|text| text.trim().split_once(' '));
+            let presented = words.and_then(|(scheme, rest)| authorized(scheme, rest.trim(), schemes));
+            Ok(presented.unwrap_or(Presented::Nothing))
         }
         (None, None) => Ok(session_cookie::token(request).map_or(Presented::Nothing, Presented::Cookie)),
+    }
+}
+
+/// The credential of an `Authorization` header, whose scheme is read without case.
+fn authorized<'a>(scheme: &str, credential: &'a str, schemes: Schemes) -> Option<Presented<'a>> {
+    let key = |text: &'a str| Presented::Key(text.as_bytes().into());
+    match (scheme.to_ascii_lowercase().as_str(), schemes) {
+        (SCHEME, Schemes::Agents) if KeyType::of_text(credential).is_some() => Some(key(credential)),
+        (SCHEME, _) => Some(Presented::Token(credential)),
+        ("token", Schemes::Agents) => Some(key(credential)),
+        ("basic", Schemes::Agents) => {
+            let decoded = STANDARD.decode(credential).ok()?;
+            let colon = decoded.iter().position(|byte| *byte == b':')?;
+            Some(Presented::Key(decoded[colon + 1..].to_vec().into()))
+        }
+        _ => None,
     }
 }

@@ -56,6 +56,16 @@ impl Body {
     }
 }
 
+impl Body {
+    /// Reserves memory of the same budget for what is made of the body.
+    ///
+    /// # Errors
+    /// 503 if there is no memory for it.
+    pub fn hold_more(&self, request: &HttpRequest, bytes: usize) -> Result<Share, ServiceError> {
+        Share::begin(budget_of(request)?, bytes)
+    }
+}
+
 impl Deref for Body {
     type Target = [u8];
 

@@ -10,7 +10,7 @@ use super::resources::evaluations::StandingView;
 use super::respond::forbid_sniffing;
 use super::server::rate_limit;
 use super::server::request_id::RequestId;
-use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, ServiceError};
+use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, SamplesWritten, ServiceError};
 use crate::service::quota::Quota;
 
 impl ErrorKind {
@@ -68,7 +68,22 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
         // The rest of the body is not read, so the connection cannot be reused.
         builder.force_close();
     }
-    finished(builder, &ErrorBody::of(error, request_id), request_id)
+    let mut response = finished(builder, &ErrorBody::of(error, request_id), request_id);
+    if let Some(ErrorExtra::SamplesWritten(written)) = error.extra {
+        write_samples_written(written, response.headers_mut());
+    }
+    response
+}
+
+/// The headers in which remote write 2.0 counts what was written.
+pub fn write_samples_written(written: SamplesWritten, headers: &mut header::HeaderMap) {
+    let SamplesWritten { values, histograms } = written;
+    for (what, count) in [("samples", values), ("histograms", histograms), ("exemplars", 0)] {
+        let name = format!("x-prometheus-remote-write-{what}-written");
+        if let Ok(name) = header::HeaderName::try_from(name) {
+            headers.insert(name, HeaderValue::from(count));
+        }
+    }
 }
 
 /// Makes the response to a head that never becomes a request, with a status that no [`ErrorKind`] has.
@@ -151,19 +166,26 @@ enum ExtraBody<'a> {
     Standing {
         evaluation: StandingView,
     },
+    Code {
+        code: &'static str,
+    },
 }
 
 impl<'a> ErrorBody<'a> {
     fn of(error: &'a ServiceError, request_id: RequestId) -> Self {
-        let extra = error.extra.as_ref().map(|extra| match extra {
-            ErrorExtra::Batch(errors) => ExtraBody::Batch {
-                inserted_count: 0,
-                failed_count: errors.len(),
-                errors,
-            },
-            ErrorExtra::Standing(standing) => ExtraBody::Standing {
-                evaluation: StandingView::of(standing),
-            },
+        let extra = error.extra.as_ref().and_then(|extra| {
+            Some(match extra {
+                ErrorExtra::Batch(errors) => ExtraBody::Batch {
+                    inserted_count: 0,
+                    failed_count: errors.len(),
+                    errors,
+                },
+                ErrorExtra::Standing(standing) => ExtraBody::Standing {
+                    evaluation: StandingView::of(standing),
+                },
+                ErrorExtra::Code(code) => ExtraBody::Code { code },
+                ErrorExtra::SamplesWritten(_) => return None,
+            })
         });
         Self {
             error: error.kind.status().1,

@@ -11,7 +11,7 @@ use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
     cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, invitations, keys,
     members, metrics, operator, organization, query, resets, sessions, shared, silences, sources,
-    webhook_deliveries, webhooks,
+    webhook_deliveries, webhooks, writers,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -76,6 +76,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
                 query::endpoints(),
                 export::endpoints(),
             ],
+        ),
+        section(
+            "agents",
+            "Protocols that agents already speak.",
+            vec![writers::endpoints()],
         ),
         section(
             "annotations",

@@ -52,7 +52,7 @@ impl NewFields {
 
 /// Why a field cannot be added under this name. Names are stored trimmed, but clients will keep sending the untrimmed
 /// name. So a name with surrounding white space is refused instead of being stored as a different one.
-pub(super) fn name_fault(name: &str) -> Option<String> {
+pub fn name_fault(name: &str) -> Option<String> {
     match Field::stored_name(name) {
         Ok(stored) if stored == name => None,
         Ok(stored) => Some(format!("names are stored trimmed, send {stored:?}")),

@@ -27,7 +27,7 @@ pub mod timestamp;
 mod values;
 
 pub use batch::{Batch, parse_batch};
-pub use extend::NewField;
+pub use extend::{NewField, name_fault as field_name_fault};
 pub use json::Malformed;
 pub use point::{PointBody, parse_point};
 pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom};

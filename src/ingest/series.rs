@@ -94,7 +94,7 @@ impl SeriesOfRequest {
     ///
     /// # Errors
     /// What is wrong with the point.
-    pub(super) fn table(
+    pub fn table(
         &mut self,
         source: &Source,
         find: &dyn FindSeries,

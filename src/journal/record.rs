@@ -309,6 +309,33 @@ mod tests {
     }
 
     #[test]
+    fn an_ingest_record_with_series_is_laid_out_as_described() {
+        let series = SeriesRef {
+            ordinal: 0x8000_0005,
+            source: 4,
+        };
+        let labels = Some(&b"ab"[..]);
+        let sent = [RecordSeries { series, labels }, RecordSeries { series, labels: None }];
+        let record = IngestRecord::new(7, 1, 2, None, &sent, |out| out.extend_from_slice(b"rows"));
+        let expected: [&[u8]; 13] = [
+            &[3],
+            &[7, 0, 0, 0],
+            &[0; 8],
+            &[1, 0, 0, 0, 0, 0, 0, 0],
+            &[2, 0, 0, 0],
+            &[0],
+            &[2, 0, 0, 0],
+            &[5, 0, 0, 0x80, 4, 0, 0, 0],
+            &[3, 0, 0, 0],
+            b"ab",
+            &[5, 0, 0, 0x80, 4, 0, 0, 0],
+            &[0, 0, 0, 0],
+            b"rows",
+        ];
+        assert_eq!(record.bytes, expected.concat(), "FORMAT.md: it is stored, and never changes");
+    }
+
+    #[test]
     fn an_ingest_record_round_trips() {
         let bytes = sample(Some(8));
         let Ok(Record::Ingest(view)) = Record::decode(&bytes) else {

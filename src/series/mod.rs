@@ -15,6 +15,9 @@ mod labels;
 mod matcher;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 pub use entries::new_entries;
 pub use index::{NewSeries, SeriesIndex, Unsaved};
 pub use labels::{Labels, LabelsWriter, digest_of};

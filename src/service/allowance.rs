@@ -32,6 +32,17 @@ impl Service {
         countable: Countable,
         text_bytes: usize,
     ) -> Result<(), ServiceError> {
+        self.admit_another(organization_id, countable, 0, text_bytes)
+    }
+
+    /// The same after `before` others that the catalog does not have yet; all texts together have `text_bytes`.
+    pub(super) fn admit_another(
+        &self,
+        organization_id: ObjectId,
+        countable: Countable,
+        before: u64,
+        text_bytes: usize,
+    ) -> Result<(), ServiceError> {
         let limits = &self.config.limits;
         let now_ns = self.now_ns();
         let (held, buckets, webhooks, silences) = self.catalog.read(|catalog| {
@@ -56,6 +67,7 @@ impl Service {
                 held.annotations,
             ),
         };
+        let count = count + before;
         if count >= max {
             return Err(ServiceError::forbidden(format!(
                 "the organization has {count} {things}, and may have {max} (limits.{limit}); delete some it does not need"

@@ -204,7 +204,7 @@ impl SourceSeries {
         let mut faults = Vec::new();
         for name in names {
             if !has_dimension(&self.source, name, &self.indexed, self.cutoff_ns)? {
-                let available = available_dimensions([&self.source], &self.indexed)?;
+                let available = available_dimensions([&self.source], &self.indexed, self.cutoff_ns)?;
                 let message = format!("is no dimension of the data source; available: {available}");
                 faults.push(Detail::at(&[name], message));
             }

@@ -55,7 +55,7 @@ fn faults(
         let Some(source) = source else { continue };
         for (name, path) in input.dimension_names() {
             if !has_dimension(source, &name, indexed, cutoff_ns)? {
-                let available = available_dimensions([source], indexed)?;
+                let available = available_dimensions([source], indexed, cutoff_ns)?;
                 let at_input = ["evaluation".to_owned(), "inputs".to_owned(), index.to_string()];
                 faults.push(Detail {
                     path: at_input.into_iter().chain(path).collect(),

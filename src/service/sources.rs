@@ -205,7 +205,7 @@ impl Service {
     }
 
     /// Memory of a new source's texts. A schema that the organization already has is shared and costs nothing.
-    fn text_bytes_of(&self, organization_id: ObjectId, settings: &SourceSettings) -> usize {
+    pub(super) fn text_bytes_of(&self, organization_id: ObjectId, settings: &SourceSettings) -> usize {
         let description = settings.description.as_deref();
         let own = text_bytes::of_source(&settings.name, &settings.kind, description);
         let schema = Schema::from(settings.fields.clone());

@@ -34,3 +34,4 @@ mod security;
 mod silences;
 mod spec_tables;
 mod webhooks;
+mod writers;

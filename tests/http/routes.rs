@@ -59,6 +59,15 @@ const fn route(
     }
 }
 
+/// Routes of agents' protocols, whose bodies are not JSON; `writers` tests who may call them.
+pub const AGENT_ROUTES: &[Route] = &[
+    route("POST", "/write", None, WRITE, 204),
+    route("POST", "/api/v2/write", None, WRITE, 204),
+    route("POST", "/query", None, WRITE, 200),
+    route("POST", "/api/v1/write", None, WRITE, 204),
+    route("POST", "/v1/metrics", None, WRITE, 200),
+];
+
 pub const OPERATOR_ROUTES: &[Route] = &[
     route("GET", "/api/operator/organizations", None, OPERATOR, 200),
     route(
@@ -78,6 +87,7 @@ pub const PUBLIC_ROUTES: &[Route] = &[
     route("GET", "/ready", None, &[], 200),
     route("GET", "/metrics", None, &[], 200),
     route("GET", "/api/docs", None, &[], 200),
+    route("GET", "/ping", None, &[], 204),
     route("GET", "/", None, &[], 200),
     // No link has this token.
     route("GET", "/api/shared/{token}", None, &[], 404),

@@ -100,9 +100,14 @@ impl Request<'_> {
     }
 
     /// Sends these bytes with the content type JSON.
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
+        self.bytes(body).header("Content-Type", "application/json")
+    }
+
+    /// Sends these bytes without a content type.
+    pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
-        self.header("Content-Type", "application/json")
+        self
     }
 
     #[track_caller]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Arrived;
 use crate::catalog::Role;
 use crate::error::ServiceError;
+use crate::http::auth::Schemes;
 use crate::http::{auth, inside, shape};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
@@ -44,7 +45,7 @@ pub trait Credential: 'static {
 
 /// Credentials of routes that take the bearer token, and API keys of some types or none.
 macro_rules! callers {
-    ($($(#[$about:meta])* $name:ident: $access:expr;)*) => {$(
+    ($($(#[$about:meta])* $name:ident: $access:expr, $schemes:expr;)*) => {$(
         $(#[$about])*
         pub struct $name;
 
@@ -56,7 +57,7 @@ macro_rules! callers {
                 arrived: Arrived,
                 node: &Data<Node>,
             ) -> Result<(Location<ShardService>, Arrived), ServiceError> {
-                Ok((auth::locate(&arrived, node).await?, arrived))
+                Ok((auth::locate(&arrived, node, $schemes).await?, arrived))
             }
 
             fn authenticate(
@@ -64,7 +65,7 @@ macro_rules! callers {
                 shard: &ShardService,
                 least: Role,
             ) -> Result<Caller, ServiceError> {
-                auth::authenticate(request, shard, $access, least)
+                auth::authenticate(request, shard, $schemes, $access, least)
             }
 
             fn security(least: Role) -> Value {
@@ -84,19 +85,21 @@ const READER: Access = WRITER.or(Access::READ);
 
 callers! {
     /// Only the bearer token.
-    Bearer: Access::BEARER;
+    Bearer: Access::BEARER, Schemes::Api;
     /// Admin keys and the bearer token.
-    Admin: Access::ADMIN;
+    Admin: Access::ADMIN, Schemes::Api;
     /// Admin and write keys, and the bearer token.
-    Writer: WRITER;
+    Writer: WRITER, Schemes::Api;
     /// Admin, write and read keys, and the bearer token.
-    Reader: READER;
+    Reader: READER, Schemes::Api;
     /// All keys and the bearer token.
-    Querier: READER.or(Access::INTEGRATION);
+    Querier: READER.or(Access::INTEGRATION), Schemes::Api;
     /// Admin and integration keys, and the bearer token.
-    Evaluator: Access::ADMIN.or(Access::INTEGRATION);
+    Evaluator: Access::ADMIN.or(Access::INTEGRATION), Schemes::Api;
     /// As `Writer`, but calls with the bearer token count as well: for sending points.
-    Sender: WRITER.counting_bearer();
+    Sender: WRITER.counting_bearer(), Schemes::Api;
+    /// As `Sender`, with the key in the ways in which agents send it.
+    AgentWriter: WRITER.counting_bearer(), Schemes::Agents;
 }
 
 /// Everybody, without a credential.

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::catalog::Role;
-use crate::error::ServiceError;
+use crate::error::{ErrorExtra, ErrorKind, ServiceError};
 use crate::http::forward::{Forwarded, forward};
 use crate::service::{Location, Node};
 use description::{Describe, path_parameters};
@@ -28,10 +28,11 @@ pub use answer::{Answer, HandlerAnswer, Written};
 pub use arrived::Arrived;
 pub use call::{Call, Exact, Optional, RequestBody, Unread};
 pub use credential::{
-    Admin, Anyone, Bearer, Credential, Evaluator, Link, LinkHolder, NewUser, OperatorToken, Querier, Reader,
-    Sender, Visitor, Writer,
+    Admin, AgentWriter, Anyone, Bearer, Credential, Evaluator, Link, LinkHolder, NewUser, OperatorToken,
+    Querier, Reader, Sender, Visitor, Writer,
 };
 pub use description::Components;
+pub use params::{BucketParam, PrecisionParam};
 pub use params::{DimensionName, DueParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels};
 
 /// A row of the table.
@@ -57,8 +58,13 @@ pub struct Endpoint {
     types: &'static [&'static str],
     /// Headers of the success, in addition to those of every answer.
     headers: Map<String, Value>,
-    make_route: Box<dyn FnOnce(StatusCode, Role) -> Route>,
+    make_route: Box<dyn FnOnce(Success, fn(ServiceError) -> ServiceError) -> Route>,
+    /// Adds what the errors of this route have beside those of others.
+    errors: fn(ServiceError) -> ServiceError,
 }
+
+/// The status of a success, and the role that a person needs.
+type Success = (StatusCode, Role);
 
 /// One function for each method: `get(path, id, handler)` makes an endpoint with the operation id `id`.
 macro_rules! methods {
@@ -98,10 +104,10 @@ impl Endpoint {
     where
         F: Future<Output = Result<A, ServiceError>> + 'static,
     {
-        let make_route = move |status: StatusCode, least: Role| {
+        let make_route = move |(status, least): Success, errors: fn(ServiceError) -> ServiceError| {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
-                async move {
+                let answer = async move {
                     let mut arrived = Arrived::new(request, payload);
                     let (scope, arrived) = loop {
                         match C::locate(arrived, &node).await? {
@@ -117,7 +123,8 @@ impl Endpoint {
                     let request = arrived.request.clone();
                     let answer = handler(Call::receive(arrived, scope, least).await?).await?;
                     answer.respond(&request, status).await
-                }
+                };
+                async move { answer.await.map_err(errors) }
             })
         };
         // Whatever changes something is closed to viewers unless its row says otherwise.
@@ -139,6 +146,7 @@ impl Endpoint {
             types: &["application/json"],
             headers: Map::new(),
             make_route: Box::new(make_route),
+            errors: |error| error,
         }
     }
 
@@ -171,6 +179,25 @@ impl Endpoint {
         self
     }
 
+    /// Adds `code` to errors, as clients of InfluxDB read it.
+    #[must_use]
+    pub fn errors_with_code(mut self) -> Self {
+        self.errors = |error| {
+            let code = match error.kind {
+                ErrorKind::Unauthorized => "unauthorized",
+                ErrorKind::Forbidden => "forbidden",
+                ErrorKind::NotFound => "not found",
+                ErrorKind::PayloadTooLarge => "request too large",
+                ErrorKind::TooManyRequests => "too many requests",
+                ErrorKind::Unavailable => "unavailable",
+                ErrorKind::Internal => "internal error",
+                _ => "invalid",
+            };
+            error.with_extra(Some(ErrorExtra::Code(code)))
+        };
+        self
+    }
+
     /// Describes a header of the request that the handler reads.
     #[must_use]
     pub fn reads_header(mut self, header: Value) -> Self {
@@ -188,7 +215,7 @@ impl Endpoint {
 
     /// Makes the route. `GET` also takes `HEAD`: the listener omits the body of its answer (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        let route = (self.make_route)(self.success.0, self.least_role);
+        let route = (self.make_route)((self.success.0, self.least_role), self.errors);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),

@@ -15,6 +15,7 @@ use crate::ingest::timestamp;
 use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
 use crate::service::annotations::AnnotationFilter;
+use crate::service::data::BucketName;
 use crate::service::page::{Page, PageRequest};
 
 /// The ids of the path, in their order, and the parameters of the query string that a handler takes.
@@ -85,6 +86,43 @@ impl Params for PanelIndex {
             .root()
             .member(name)
             .check(number.map(Self).ok_or_else(fault))
+    }
+}
+
+/// How a request of an agent names its bucket: `bucket`, `db`, or the header `X-Bucket`.
+pub struct BucketParam(pub BucketName);
+
+impl Params for BucketParam {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let header = request
+            .headers()
+            .get("x-bucket")
+            .and_then(|value| value.to_str().ok());
+        let named = ["bucket", "db"].into_iter().find_map(|name| pairs.last(name));
+        let named = named.or(header).map(str::to_owned);
+        Some(Self(BucketName(named)))
+    }
+
+    fn describe() -> Vec<Value> {
+        let about = "The bucket, by its id or name, with an admin key; that of a bucket names its own.";
+        let named = |name| query_parameter(name, about, json!({"type": "string"}));
+        vec![named("bucket"), named("db")]
+    }
+}
+
+/// The unit of timestamps of line protocol; empty when absent.
+pub struct PrecisionParam(pub String);
+
+impl Params for PrecisionParam {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        Some(Self(pairs.last("precision").unwrap_or_default().to_owned()))
+    }
+
+    fn describe() -> Vec<Value> {
+        let about = "Unit of the timestamps: `ns` (default), `us`, `ms` or `s`.";
+        vec![query_parameter("precision", about, json!({"type": "string"}))]
     }
 }
 

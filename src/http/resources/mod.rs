@@ -43,3 +43,4 @@ mod value_filters;
 pub mod views;
 pub mod webhook_deliveries;
 pub mod webhooks;
+pub mod writers;

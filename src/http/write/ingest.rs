@@ -63,6 +63,7 @@ pub fn write_ingest(accepted: &Accepted<'_>) -> Result<IngestAnswer, ServiceErro
             };
             (StatusCode::OK, serde_json::to_vec(&answer))
         }
+        Accepted::Entries => return Err(ServiceError::internal("BUG: the answer of another protocol")),
         Accepted::Batch {
             inserted,
             duplicates,

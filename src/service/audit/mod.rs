@@ -3,6 +3,8 @@
 mod described;
 mod shown;
 
+pub(super) use shown::settings_of;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

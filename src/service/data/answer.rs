@@ -25,6 +25,8 @@ pub enum Accepted<'a> {
         /// The other entries.
         errors: &'a [EntryError],
     },
+    /// Entries of an agent, which are answered by their protocol.
+    Entries,
 }
 
 /// Writes the answer to a request, before it is stored.
@@ -43,6 +45,16 @@ pub struct IngestAnswer {
 }
 
 impl IngestAnswer {
+    /// No answer yet: an agent's protocol writes it from what was stored.
+    pub(super) fn none() -> Self {
+        IngestAnswer {
+            status: 0,
+            body: Vec::new(),
+            id_at: None,
+            replayed: false,
+        }
+    }
+
     pub(super) fn replayed(answer: Answer) -> Self {
         IngestAnswer {
             status: answer.status,

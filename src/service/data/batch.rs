@@ -12,13 +12,13 @@ use crate::service::{Caller, Service};
 
 impl Service {
     /// Writes the rows of the valid entries. 400 with all faults outside the entries.
-    pub(super) fn parse_batch(&self, request: &Request<'_>) -> Result<Parsed, ServiceError> {
+    pub(super) fn parse_batch(&self, request: &Request<'_>, body: &[u8]) -> Result<Parsed, ServiceError> {
         let (caller, now_ns) = (request.caller, request.now_ns);
         let mut last = None;
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
             scratch.series.clear(request.attempt.room);
-            let batch = parse_batch(request.body, now_ns, &mut look_up, scratch, rows)?;
+            let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows)?;
             let bucket = self.bucket(caller, batch.bucket_id)?;
             if !batch.new_fields.is_empty() {
                 return Ok(Parsed::Extend(bucket, batch.new_fields));

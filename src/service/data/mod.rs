@@ -7,6 +7,7 @@ mod idempotency;
 mod once;
 mod point;
 mod series;
+mod writers;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use engine::rows::{NewestRows, RowsWriter};
 
 pub use answer::{Accepted, IngestAnswer, WriteAnswer};
+pub use writers::{BucketName, EntrySink, Written};
 
 use super::{Caller, Service};
 use crate::bucket::{Ingest, Ingested};
@@ -26,6 +28,7 @@ use crate::ingest::{NewField, RequestSeries, Scratch, SeriesRoom, parse_point};
 use crate::journal::{AnswerView, IdempotencyView, IngestRecord, RecordSeries};
 use idempotency::Digests;
 use once::{Compared, OnceRows, of_record, source_of};
+use writers::{NewSourceFields, RefusedSources};
 
 /// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
 /// request adds. Each repetition needs another concurrent change, so reaching this limit indicates a bug.
@@ -53,6 +56,8 @@ enum Parsed {
     Store(Box<Store>),
     /// Fields that must be added first.
     Extend(Arc<Bucket>, Vec<NewField>),
+    /// Sources and fields must be added first, as far as the organization may have them; then parse again.
+    Prepare(Arc<Bucket>, Vec<NewSourceFields>),
     /// An error. If the idempotency key was used before, the request still gets the earlier answer.
     Refused(Arc<Bucket>, ServiceError),
     /// All points are there already, so that there is nothing to store. If the idempotency key was used before, the
@@ -84,16 +89,16 @@ pub enum BodyKind {
 /// A request to store points.
 struct Request<'a> {
     caller: &'a Caller,
-    body: &'a [u8],
+    body_bytes: usize,
     /// The digests of its idempotency key and body, if it has a key.
     digests: Option<Digests>,
     now_ns: i64,
-    write: WriteAnswer,
+    write: &'a dyn Fn(&Accepted<'_>) -> Result<IngestAnswer, ServiceError>,
     /// How often the bucket's actor has returned it.
     attempt: Attempt,
 }
 
-/// What the bucket's actor has said about a request so far.
+/// What has been said about a request so far.
 #[derive(Default)]
 struct Attempt {
     /// The new series that it may add.
@@ -101,6 +106,8 @@ struct Attempt {
     /// Whether its points were asked for, and those of them that are there already.
     compares: bool,
     compared: HashMap<u32, Compared>,
+    /// Sources that the request names and the organization may not have.
+    refused_sources: RefusedSources,
 }
 
 impl Service {
@@ -121,18 +128,29 @@ impl Service {
             BodyKind::Point => Some(parse_point(body)?),
             BodyKind::Batch => None,
         };
-        let mut request = Request {
+        let request = Request {
             caller,
-            body,
+            body_bytes: body.len(),
             digests: key.map(|key| Digests::of(key, body)),
             now_ns: self.now_ns(),
-            write,
+            write: &write,
             attempt: Attempt::default(),
         };
         let parse = |request: &Request<'_>| match &point {
             Some(point) => self.parse_point(request, point),
-            None => self.parse_batch(request),
+            None => self.parse_batch(request, body),
         };
+        self.store_parsed(request, kind == BodyKind::Batch, parse).await
+    }
+
+    /// Stores what `parse` returns; parses again whenever what it depends on has changed.
+    async fn store_parsed(
+        &self,
+        mut request: Request<'_>,
+        is_batch: bool,
+        parse: impl Fn(&Request<'_>) -> Result<Parsed, ServiceError>,
+    ) -> Result<IngestAnswer, ServiceError> {
+        let caller = request.caller;
         let digests = request.digests;
         let mut alone = None;
         for _ in 0..PARSES_MAX {
@@ -144,6 +162,11 @@ impl Service {
                         return Ok(answer);
                     }
                     self.extend_schemas(caller, || parse(&request)).await?;
+                    continue;
+                }
+                Parsed::Prepare(bucket, missing) => {
+                    let refused = self.prepare_sources(caller, &bucket, missing).await?;
+                    request.attempt.refused_sources.extend(refused);
                     continue;
                 }
                 Parsed::Repeated(bucket, answer) => {
@@ -165,7 +188,7 @@ impl Service {
             match self.buckets.ingest(bucket, store.ingest).await? {
                 Ingested::Stored { first_sequence } => {
                     let counts = self.ingested.mine();
-                    counts.stored(rows, request.body.len());
+                    counts.stored(rows, request.body_bytes);
                     counts.refused(store.refused);
                     let answer = store.answer.numbered(bucket.ordinal, first_sequence);
                     if let Some(rows) = store.newest {
@@ -174,7 +197,7 @@ impl Service {
                             bucket_id: bucket.id,
                             bucket_ordinal: bucket.ordinal,
                             first_sequence,
-                            batch: kind == BodyKind::Batch,
+                            batch: is_batch,
                             received_at_ns: request.now_ns,
                             rows,
                         };

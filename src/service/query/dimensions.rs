@@ -100,6 +100,7 @@ fn any_visible(view: &View, series: &RoaringBitmap, cutoff_ns: i64) -> Result<bo
 pub(in crate::service) fn available_dimensions<'s>(
     sources: impl IntoIterator<Item = &'s Arc<Source>>,
     indexed: &IndexedView,
+    cutoff_ns: i64,
 ) -> Result<String, ServiceError> {
     let mut names: BTreeSet<Box<str>> = BTreeSet::new();
     for source in sources {
@@ -107,10 +108,10 @@ pub(in crate::service) fn available_dimensions<'s>(
             None => {}
             Some(Dimensions::Named(listed)) => names.extend(listed.iter().cloned()),
             Some(Dimensions::All) => {
-                if let Some(members) = indexed.view.members(source.ordinal) {
-                    let found = indexed.index.all_names(source.ordinal, members);
-                    names.extend(found.map_err(ServiceError::internal)?);
-                }
+                let visible = indexed
+                    .view
+                    .visible(source.ordinal, cutoff_ns, &|| false, &mut Err)?;
+                names.extend(indexed.index.all_names(source.ordinal, &visible)?);
             }
         }
         if names.len() >= NAMES_MAX {
@@ -157,8 +158,8 @@ impl Plan {
         for (name, path) in filters.chain(groups) {
             if !self.has_dimension(name, indexed)? {
                 let available = match &self.sources {
-                    QuerySources::All(pages) => available_dimensions(pages.iter(), indexed)?,
-                    QuerySources::Named(sources) => available_dimensions(sources, indexed)?,
+                    QuerySources::All(pages) => available_dimensions(pages.iter(), indexed, self.cutoff_ns)?,
+                    QuerySources::Named(sources) => available_dimensions(sources, indexed, self.cutoff_ns)?,
                 };
                 let message =
                     format!("no selected data source has a dimension {name:?}; available: {available}");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::callers::{self, Caller, IdOwner, Relation, Scene};
-use crate::routes::{Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route, shape};
+use crate::routes::{AGENT_ROUTES, Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route, shape};
 use crate::scene::{self, call};
 use crate::support::client::{Answer, Client};
 
@@ -339,6 +339,7 @@ fn every_documented_route_is_in_the_matrix_and_vice_versa() {
         .collect();
     let listed: BTreeSet<(String, String)> = with_credentials()
         .chain(PUBLIC_ROUTES)
+        .chain(AGENT_ROUTES)
         .map(|route| (route.method.to_owned(), shape(route.path)))
         .collect();
     let untested: Vec<_> = found.difference(&listed).collect();

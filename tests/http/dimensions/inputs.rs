@@ -40,12 +40,9 @@ fn they_go_into_the_query_of_a_due_rule() {
         &Value::Null,
     )
     .expect(200, "due");
-    let query = &due["due"][0]["inputs"][0]["query"];
-    let query = if query.is_null() {
-        due.pointer("/rules/0/inputs/0/query").unwrap()
-    } else {
-        query
-    };
+    let query = due
+        .pointer("/evaluations/0/inputs/0/query")
+        .unwrap_or_else(|| panic!("a due rule with its query: {due}"));
     assert_eq!(
         query["filters"]["dimensions"], input["dimensions"],
         "small print H1: becomes query.filters.dimensions"
@@ -74,18 +71,18 @@ fn faults_are_at_the_input() {
             &rule(&bucket, source, &input),
         )
     };
-    let at = |below: &str| format!("evaluation.inputs.0.{below}");
+    let at = |below: &str| format!("evaluation/inputs/0/{}", below.replace('.', "/"));
     for (input, path) in [
-        (json!({"dimensions": {"host": 1}}), at("dimensions.host")),
-        (json!({"dimensions": {"nobody": "a"}}), at("dimensions.nobody")),
+        (json!({"dimensions": {"host": 1}}), at("dimensions/host")),
+        (json!({"dimensions": {"nobody": "a"}}), at("dimensions/nobody")),
         (json!({"groupByDimensions": ["host"]}), at("groupByDimensions")),
         (
             json!({"aggregation": "avg", "groupBy": "hour", "groupByDimensions": ["nobody"]}),
-            at("groupByDimensions.0"),
+            at("groupByDimensions/0"),
         ),
         (
             json!({"dimensions": {"host": {"matches": "("}}}),
-            at("dimensions.host.matches"),
+            at("dimensions/host/matches"),
         ),
     ] {
         assert_faults(

@@ -229,7 +229,7 @@ fn expired_points_are_in_no_listing() {
     let unknown = bucket.post_query(&json!({"filters": {"dimensions": {"gone": "x"}}}));
     assert_faults(
         &unknown,
-        &["filters.dimensions.gone"],
+        &["filters/dimensions/gone"],
         "small print D6: the names of its points",
     );
 }

@@ -65,32 +65,32 @@ fn the_shape_of_matchers_is_checked() {
     let (_server, _, bucket, _) = scene_of(&hosts());
     let query = |dimensions: Value| bucket.post_query(&json!({"filters": {"dimensions": dimensions}}));
     for (dimensions, path) in [
-        (json!({"host": []}), "filters.dimensions.host"),
-        (json!({"host": {}}), "filters.dimensions.host"),
-        (json!({"host": 1}), "filters.dimensions.host"),
+        (json!({"host": []}), "filters/dimensions/host"),
+        (json!({"host": {}}), "filters/dimensions/host"),
+        (json!({"host": 1}), "filters/dimensions/host"),
         (
             json!({"host": {"not": "a", "matches": "b"}}),
-            "filters.dimensions.host",
+            "filters/dimensions/host",
         ),
-        (json!({"host": {"like": "a"}}), "filters.dimensions.host.like"),
-        (json!({"host": ["a", 1]}), "filters.dimensions.host.1"),
+        (json!({"host": {"like": "a"}}), "filters/dimensions/host/like"),
+        (json!({"host": ["a", 1]}), "filters/dimensions/host/1"),
         (
             json!({"host": {"not": ["a", true]}}),
-            "filters.dimensions.host.not.1",
+            "filters/dimensions/host/not/1",
         ),
         (
             json!({"host": {"matches": "a(?=b)"}}),
-            "filters.dimensions.host.matches",
+            "filters/dimensions/host/matches",
         ),
         (
             json!({"host": {"notMatches": "(a)\\1"}}),
-            "filters.dimensions.host.notMatches",
+            "filters/dimensions/host/notMatches",
         ),
         (
             json!({"host": {"matches": "(((a{1000}){1000}){1000})"}}),
-            "filters.dimensions.host.matches",
+            "filters/dimensions/host/matches",
         ),
-        (json!({"nobody": "a"}), "filters.dimensions.nobody"),
+        (json!({"nobody": "a"}), "filters/dimensions/nobody"),
     ] {
         assert_faults(
             &query(dimensions.clone()),
@@ -123,10 +123,10 @@ fn a_name_is_unknown_only_if_no_selected_source_has_it() {
     query(&[&cpu, &listed], "line").expect(200, sentence);
     assert_faults(
         &query(&[&plain], "host"),
-        &["filters.dimensions.host"],
+        &["filters/dimensions/host"],
         "small print D6: null has none",
     );
-    assert_faults(&query(&[&cpu], "line"), &["filters.dimensions.line"], sentence);
+    assert_faults(&query(&[&cpu], "line"), &["filters/dimensions/line"], sentence);
     let unknown_source = query(&[scene::UNKNOWN_ID], "nobody");
     assert_eq!(unknown_source.status, 404, "small print D6: after 404");
     let at_ns = now_ns() - HOUR;

@@ -68,7 +68,7 @@ fn a_point_that_would_make_one_series_too_many_is_refused_by_name() {
         .call("DELETE", &format!("/sources/{source}"), &Value::Null)
         .expect(200, "delete");
     assert_eq!(
-        deleted["deletedResources"]["dataPoints"], 14,
+        deleted["deletedResources"]["dataPoints"], 13,
         "points of all series: {deleted}"
     );
     let other = split_source(&bucket, "other", &json!("all"));

@@ -70,9 +70,9 @@ fn what_is_wrong_is_400_at_its_place() {
         (json!({"dimensions": []}), "dimensions"),
         (json!({"dimensions": "some"}), "dimensions"),
         (json!({"dimensions": many}), "dimensions"),
-        (json!({"dimensions": ["a", "a"]}), "dimensions.1"),
-        (json!({"dimensions": [""]}), "dimensions.0"),
-        (json!({"dimensions": ["a", "b\u{7}"]}), "dimensions.1"),
+        (json!({"dimensions": ["a", "a"]}), "dimensions/1"),
+        (json!({"dimensions": [""]}), "dimensions/0"),
+        (json!({"dimensions": ["a", "b\u{7}"]}), "dimensions/1"),
         (json!({"duplicates": null}), "duplicates"),
         (json!({"duplicates": "drop"}), "duplicates"),
     ] {

@@ -1,0 +1,321 @@
+//! Takes the points of a protocol's parser and writes them as rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::rows::{NOT_DECIMAL, RowsWriter};
+use protocols::{Family, Field, Refusal, Sample, SampleKind, Sink, Value};
+
+use super::Written;
+use super::sources::{Described, NewSourceFields};
+use crate::catalog::{Bucket, Duplicates, FieldType, Schema, SchemaMode, SourceStatus};
+use crate::ingest::{FindSeries, SeriesOfRequest, SourceView};
+use crate::limits::{NAMES_SHOWN_MAX, OPEN_NAME_CHARS_MAX};
+use crate::service::Service;
+use crate::service::data::Request;
+
+/// Sources that a request describes; the next one describes the others.
+const DESCRIBED_MAX: usize = 100;
+
+/// Writes points as rows, as far as they are valid.
+pub struct EntrySink<'s> {
+    service: &'s Service,
+    bucket: &'s Arc<Bucket>,
+    request: &'s Request<'s>,
+    rows: &'s mut RowsWriter,
+    series: &'s mut SeriesOfRequest,
+    find: Option<Arc<dyn FindSeries>>,
+    /// Points before this time have expired.
+    oldest_ns: i64,
+    targets: Vec<Target>,
+    by_name: HashMap<Box<str>, usize>,
+    /// The target of the points that follow; `None` before the first.
+    current: Option<usize>,
+    metadata: String,
+    /// The table of the current series, once it is known.
+    table: Option<u32>,
+    described: Vec<Described>,
+    written: Written,
+    /// The sample that was counted last.
+    counted: Option<u32>,
+    /// The sample that was refused last.
+    refused: Option<u32>,
+}
+
+/// Where the points of a source go.
+enum Target {
+    /// A source that exists, and what it lacks.
+    Known(SourceView, NewSourceFields),
+    /// A source that has to be created.
+    Missing(NewSourceFields),
+    /// None of its points is stored, for this reason.
+    Refused(String),
+}
+
+/// What a body has.
+pub(super) struct Read {
+    /// Sources of which the body says what people have not said.
+    pub(super) described: Vec<Described>,
+    pub(super) written: Written,
+    /// Sources and fields that have to be there first. Then nothing else counts.
+    pub(super) missing: Vec<NewSourceFields>,
+    /// Ordinals of the sources that do not take points twice.
+    pub(super) once: Vec<u32>,
+}
+
+impl<'s> EntrySink<'s> {
+    pub(super) fn new(
+        service: &'s Service,
+        bucket: &'s Arc<Bucket>,
+        request: &'s Request<'s>,
+        rows: &'s mut RowsWriter,
+        series: &'s mut SeriesOfRequest,
+    ) -> Self {
+        EntrySink {
+            service,
+            bucket,
+            request,
+            rows,
+            series,
+            find: None,
+            oldest_ns: bucket.retention_cutoff_ns(request.now_ns),
+            targets: Vec::new(),
+            by_name: HashMap::new(),
+            current: None,
+            metadata: String::new(),
+            table: None,
+            described: Vec::new(),
+            written: Written::default(),
+            counted: None,
+            refused: None,
+        }
+    }
+
+    /// When the request was received, UTC nanoseconds: the time of points without one.
+    pub fn now_ns(&self) -> i64 {
+        self.request.now_ns
+    }
+
+    pub(super) fn finish(mut self) -> Read {
+        self.written.refusals.sort_by_key(|(entry, _)| *entry);
+        let (mut missing, mut once) = (Vec::new(), Vec::new());
+        for target in self.targets {
+            match target {
+                Target::Known(view, lacks) => {
+                    if view.source.duplicates == Duplicates::Skip {
+                        once.push(view.source.ordinal);
+                    }
+                    missing.extend(Some(lacks).filter(|lacks| !lacks.fields.is_empty()));
+                }
+                Target::Missing(fields) => {
+                    missing.extend(Some(fields).filter(|fields| !fields.fields.is_empty()))
+                }
+                Target::Refused(_) => {}
+            }
+        }
+        Read {
+            described: self.described,
+            written: self.written,
+            missing,
+            once,
+        }
+    }
+
+    /// The target of a source, looked up at its first series.
+    fn target(&mut self, name: &str) -> usize {
+        if let Some(known) = self.by_name.get(name) {
+            return *known;
+        }
+        let target = self.look_up(name);
+        self.targets.push(target);
+        self.by_name.insert(name.into(), self.targets.len() - 1);
+        self.targets.len() - 1
+    }
+
+    fn look_up(&mut self, sent: &str) -> Target {
+        let name = sent.trim();
+        if name.is_empty() {
+            return Target::Refused("the name of its data source is blank".to_owned());
+        }
+        if name.chars().count() > OPEN_NAME_CHARS_MAX {
+            return Target::Refused(format!(
+                "the name of its data source has more than {OPEN_NAME_CHARS_MAX} characters"
+            ));
+        }
+        if let Some(reason) = self.request.attempt.refused_sources.get(name) {
+            return Target::Refused(reason.clone());
+        }
+        let catalog = &self.service.catalog;
+        let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, name).cloned());
+        let Some(source) = found else {
+            return Target::Missing(NewSourceFields::of_missing(name));
+        };
+        if source.status == SourceStatus::Inactive {
+            return Target::Refused(format!("the data source {name:?} is inactive and takes no data"));
+        }
+        let series = source.dimensions.as_ref().map(|_| {
+            let find = self
+                .find
+                .get_or_insert_with(|| self.service.find_series(self.bucket));
+            Arc::clone(find)
+        });
+        let lacks = NewSourceFields::of_known(source.id, name);
+        let view = SourceView {
+            source,
+            oldest_ns: self.oldest_ns,
+            series,
+        };
+        Target::Known(view, lacks)
+    }
+
+    fn count(&mut self, sample: Sample) {
+        if self.counted.replace(sample.number) == Some(sample.number) {
+            return;
+        }
+        *self.count_of(sample.kind) += 1;
+    }
+
+    fn count_of(&mut self, kind: SampleKind) -> &mut u64 {
+        match kind {
+            SampleKind::Value => &mut self.written.values,
+            SampleKind::Histogram => &mut self.written.histograms,
+        }
+    }
+
+    /// Refuses a sample that was counted, once.
+    fn refuse_sample(&mut self, sample: Sample, reason: String) {
+        if self.refused.replace(sample.number) == Some(sample.number) {
+            return;
+        }
+        let count = self.count_of(sample.kind);
+        *count = count.saturating_sub(1);
+        self.written.refuse(sample.entry, 1, || reason);
+    }
+
+    /// Writes a row, or says what is wrong with it.
+    fn write(&mut self, timestamp_ns: i64, fields: &[Field<'_>]) -> Result<(), String> {
+        let Some(current) = self.current else {
+            return Err("it belongs to no series".to_owned());
+        };
+        if timestamp_ns < self.oldest_ns {
+            let days = self.bucket.retention_days;
+            return Err(format!("it is older than the bucket keeps points ({days} days)"));
+        }
+        let (view, lacks) = match &mut self.targets[current] {
+            Target::Refused(reason) => return Err(reason.clone()),
+            Target::Missing(missing) => return missing.add(None, fields),
+            Target::Known(view, lacks) => (view, lacks),
+        };
+        let schema = &view.source.schema;
+        let is_declared = |field: &Field<'_>| schema.field(&field.name).is_some();
+        for field in fields {
+            if let Some(ordinal) = schema.field(&field.name) {
+                let declared = schema.fields[usize::from(ordinal)].kind;
+                let sent = kind_of(&field.value);
+                if declared != sent {
+                    let (name, declared, sent) = (&field.name, declared.name(), sent.name());
+                    return Err(format!(
+                        "the field {name:?} is declared as {declared}, not {sent}"
+                    ));
+                }
+            } else if view.source.schema_mode == SchemaMode::Strict {
+                return Err(undeclared(&field.name, schema, &view.source.name));
+            }
+        }
+        if !fields.iter().all(is_declared) {
+            return lacks.add(Some(schema), fields);
+        }
+        let table = match (self.table, &view.series, &view.source.dimensions) {
+            (Some(table), ..) => table,
+            (None, Some(find), Some(dimensions)) => {
+                let metadata = Some(&*self.metadata).filter(|metadata| !metadata.is_empty());
+                let table = self.series.table(&view.source, &**find, dimensions, metadata);
+                table.map_err(|fault| fault.message)?
+            }
+            _ => view.source.ordinal,
+        };
+        self.table = Some(table);
+        self.rows.begin(table);
+        for field in fields {
+            let Some(ordinal) = schema.field(&field.name) else {
+                continue;
+            };
+            match &field.value {
+                Value::Number(number) => self.rows.number(ordinal, *number, NOT_DECIMAL),
+                Value::Bool(boolean) => self.rows.boolean(ordinal, *boolean),
+                Value::Text(text) => self.rows.string(ordinal, text),
+            }
+        }
+        if !self.metadata.is_empty() {
+            self.rows.metadata(&self.metadata);
+        }
+        self.rows.commit(timestamp_ns);
+        Ok(())
+    }
+}
+
+impl Sink for EntrySink<'_> {
+    fn series(&mut self, source: &str, metadata: &str) {
+        self.current = Some(self.target(source));
+        self.metadata.clear();
+        self.metadata.push_str(metadata);
+        self.table = None;
+    }
+
+    fn point(&mut self, sample: Sample, timestamp_ns: i64, fields: &[Field<'_>]) {
+        self.count(sample);
+        if let Err(reason) = self.write(timestamp_ns, fields) {
+            self.refuse_sample(sample, reason);
+        }
+    }
+
+    /// Ends of series are counted, and not stored.
+    fn stale(&mut self, sample: Sample, _: i64) {
+        self.count(sample);
+    }
+
+    fn not_stored(&mut self, sample: Sample) {
+        self.count(sample);
+    }
+
+    fn refuse(&mut self, entry: u32, samples: u32, reason: Refusal<'_>) {
+        self.written.refuse(entry, samples, || reason.to_string());
+    }
+
+    fn family(&mut self, source: &str, family: Family<'_>) {
+        let index = self.by_name.get(source).copied();
+        if let Some(Target::Missing(missing)) = index.map(|index| &mut self.targets[index]) {
+            missing.describe(&family);
+            return;
+        }
+        if self.described.len() >= DESCRIBED_MAX {
+            return;
+        }
+        // What people wrote is kept, and a family that is no source is dropped.
+        let catalog = &self.service.catalog;
+        let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, source.trim()).cloned());
+        self.described
+            .extend(found.and_then(|source| Described::of(source, &family)));
+    }
+}
+
+/// The type of a value.
+pub(super) fn kind_of(value: &Value<'_>) -> FieldType {
+    match value {
+        Value::Number(_) => FieldType::Number,
+        Value::Bool(_) => FieldType::Boolean,
+        Value::Text(_) => FieldType::String,
+    }
+}
+
+fn undeclared(name: &str, schema: &Schema, source: &str) -> String {
+    let known = schema
+        .fields
+        .iter()
+        .map(|field| &*field.name)
+        .take(NAMES_SHOWN_MAX);
+    let known = known.collect::<Vec<_>>().join(", ");
+    format!(
+        "the data source {source:?} does not declare the field {name:?}, and its schemaMode is strict; it has {known}"
+    )
+}

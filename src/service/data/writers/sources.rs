@@ -1,0 +1,263 @@
+//! Sources and fields that the points of agents need first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use protocols::{Family, Field as SentField};
+
+use super::RefusedSources;
+use super::sink::kind_of;
+use crate::catalog::{
+    Bucket, Command, Dimensions, Duplicates, Field, FieldType, NewSource, Schema, SchemaMode, Source,
+    SourceSettings, SourceStatus,
+};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ingest::field_name_fault;
+use crate::limits::{DESCRIPTION_CHARS_MAX, SCHEMA_FIELDS_MAX};
+use crate::service::allowance::Countable;
+use crate::service::audit::settings_of as settings_of_source;
+use crate::service::{Caller, Service};
+
+/// `type` of the sources that agents create.
+const KIND: &str = "metric";
+
+/// Fields that a source lacks, by points that are fine otherwise.
+#[derive(Clone, Debug)]
+pub struct NewSourceFields {
+    /// `None` if the source has to be created.
+    source_id: Option<ObjectId>,
+    name: Box<str>,
+    /// In the order of their first values.
+    pub(super) fields: Vec<(Box<str>, FieldType)>,
+    kinds: HashMap<Box<str>, FieldType>,
+    description: Option<Box<str>>,
+    unit: Option<(Box<str>, &'static [&'static str])>,
+}
+
+impl NewSourceFields {
+    pub(super) fn of_missing(name: &str) -> Self {
+        Self::new(None, name)
+    }
+
+    pub(super) fn of_known(source_id: ObjectId, name: &str) -> Self {
+        Self::new(Some(source_id), name)
+    }
+
+    fn new(source_id: Option<ObjectId>, name: &str) -> Self {
+        NewSourceFields {
+            source_id,
+            name: name.into(),
+            fields: Vec::new(),
+            kinds: HashMap::new(),
+            description: None,
+            unit: None,
+        }
+    }
+
+    /// Adds the fields of a point that are not declared, with the types of their first values. `schema`: what the source
+    /// has already.
+    ///
+    /// # Errors
+    /// Why the point can never be stored.
+    pub(super) fn add(&mut self, schema: Option<&Schema>, fields: &[SentField<'_>]) -> Result<(), String> {
+        let declared = |name: &str| schema.is_some_and(|schema| schema.field(name).is_some());
+        let mut new: Vec<(&str, FieldType)> = Vec::new();
+        for field in fields.iter().filter(|field| !declared(&field.name)) {
+            let (name, sent) = (&*field.name, kind_of(&field.value));
+            match self.kinds.get(name) {
+                Some(kind) if *kind == sent => {}
+                Some(kind) => {
+                    let (kind, sent) = (kind.name(), sent.name());
+                    return Err(format!("the field {name:?} is declared as {kind}, not {sent}"));
+                }
+                None => {
+                    if let Some(fault) = field_name_fault(name) {
+                        return Err(format!("{fault}: {name:?}"));
+                    }
+                    new.push((name, sent));
+                }
+            }
+        }
+        let known = schema.map_or(0, |schema| schema.fields.len());
+        if known + self.fields.len() + new.len() > SCHEMA_FIELDS_MAX {
+            return Err(format!(
+                "the data source {:?} has {SCHEMA_FIELDS_MAX} fields, and can have no more",
+                self.name
+            ));
+        }
+        for (name, kind) in new {
+            self.kinds.insert(name.into(), kind);
+            self.fields.push((name.into(), kind));
+        }
+        Ok(())
+    }
+
+    /// Takes the description and the unit of a source that is created.
+    pub(super) fn describe(&mut self, family: &Family<'_>) {
+        self.description = description_of(family);
+        self.unit = (!family.unit.is_empty()).then(|| (family.unit.into(), family.unit_fields));
+    }
+
+    fn into_fields(self) -> Vec<Field> {
+        let unit = self.unit;
+        let unit_of = |name: &str| {
+            let (unit, fields) = unit.as_ref()?;
+            fields.contains(&name).then(|| unit.clone())
+        };
+        let fields = self.fields.into_iter();
+        fields
+            .map(|(name, kind)| Field {
+                unit: unit_of(&name).map(Into::into),
+                name: name.into(),
+                kind,
+                description: None,
+            })
+            .collect()
+    }
+}
+
+/// The description of a source by its family.
+pub(super) fn description_of(family: &Family<'_>) -> Option<Box<str>> {
+    let help: String = family.help.trim().chars().take(DESCRIPTION_CHARS_MAX).collect();
+    (!help.is_empty()).then(|| help.into())
+}
+
+impl Service {
+    /// Creates sources and adds fields, as far as the organization may have them. Returns the sources that it may not have.
+    pub(in crate::service::data) async fn prepare_sources(
+        &self,
+        caller: &Caller,
+        bucket: &Bucket,
+        missing: Vec<NewSourceFields>,
+    ) -> Result<RefusedSources, ServiceError> {
+        let organization_id = caller.organization_id;
+        let decision = self.decisions.begin(organization_id).await;
+        // The bucket may have been deleted since.
+        self.bucket(caller, bucket.id)?;
+        let at_ns = self.now_ns();
+        let (mut refused, mut commands) = (RefusedSources::new(), Vec::new());
+        let (mut sources, mut text_bytes) = (0, 0);
+        for missing in missing {
+            let known = self
+                .catalog
+                .read(|catalog| catalog.source_by_name(bucket.id, &missing.name).cloned());
+            match (known, missing.source_id) {
+                // Another request was faster, or it was deleted: the next pass sees what is there.
+                (Some(_), None) | (None, Some(_)) => {}
+                (Some(known), Some(_)) => {
+                    let fields: Vec<Field> = missing.into_fields();
+                    let fields = fields
+                        .into_iter()
+                        .filter(|field| known.schema.field(&field.name).is_none());
+                    let fields: Vec<Field> = fields.collect();
+                    if fields.is_empty() {
+                        continue;
+                    }
+                    let more: usize = fields.iter().map(|field| field.name.len()).sum();
+                    if let Err(error) = self.admit_text(organization_id, text_bytes, text_bytes + more) {
+                        refused.insert(known.name.clone(), error.message);
+                        continue;
+                    }
+                    text_bytes += more;
+                    let source_id = known.id;
+                    commands.push(Command::SchemaExtended {
+                        source_id,
+                        fields,
+                        at_ns,
+                    });
+                }
+                (None, None) => {
+                    let name = missing.name.clone();
+                    let settings = settings_of(missing);
+                    let more = self.text_bytes_of(organization_id, &settings);
+                    let admitted =
+                        self.admit_another(organization_id, Countable::Source, sources, text_bytes + more);
+                    if let Err(error) = admitted {
+                        refused.insert(name, error.message);
+                        continue;
+                    }
+                    (sources, text_bytes) = (sources + 1, text_bytes + more);
+                    let source = NewSource {
+                        id: self.next_id(),
+                        bucket_id: bucket.id,
+                        settings,
+                        created_at_ns: at_ns,
+                    };
+                    commands.push(self.auditor(caller).audited(Command::SourceCreated { source }));
+                }
+            }
+        }
+        if !commands.is_empty() {
+            let _settled = decision.commit_all(commands).await?;
+        }
+        Ok(refused)
+    }
+
+    /// Describes a source that people have not described.
+    pub(super) async fn describe_sources(
+        &self,
+        caller: &Caller,
+        bucket: &Bucket,
+        described: Vec<Described>,
+    ) -> Result<(), ServiceError> {
+        for Described {
+            source,
+            description,
+            unit,
+        } in described
+        {
+            let change = |known: &Source| {
+                let mut settings = settings_of_source(known);
+                settings.description = settings.description.or(description);
+                if let Some((unit, names)) = unit {
+                    for field in &mut settings.fields {
+                        if field.unit.is_none() && names.contains(&&*field.name) {
+                            field.unit = Some(unit.clone());
+                        }
+                    }
+                }
+                settings
+            };
+            self.update_source(caller, bucket.id, source.id, change).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What is said of a source that exists.
+pub(super) struct Described {
+    pub(super) source: Arc<Source>,
+    pub(super) description: Option<Box<str>>,
+    pub(super) unit: Option<(Box<str>, &'static [&'static str])>,
+}
+
+impl Described {
+    /// `None` if it would change nothing.
+    pub(super) fn of(source: Arc<Source>, family: &Family<'_>) -> Option<Self> {
+        let description = description_of(family).filter(|_| source.description.is_none());
+        let lacks_unit = |field: &Field| field.unit.is_none() && family.unit_fields.contains(&&*field.name);
+        let has_place = !family.unit.is_empty() && source.schema.fields.iter().any(lacks_unit);
+        let unit = has_place.then(|| (family.unit.into(), family.unit_fields));
+        (description.is_some() || unit.is_some()).then_some(Described {
+            source,
+            description,
+            unit,
+        })
+    }
+}
+
+fn settings_of(missing: NewSourceFields) -> SourceSettings {
+    SourceSettings {
+        name: missing.name.clone(),
+        kind: KIND.into(),
+        description: missing.description.clone(),
+        fields: missing.into_fields(),
+        schema_mode: SchemaMode::Extend,
+        downsampling: true,
+        status: SourceStatus::Active,
+        dimensions: Some(Arc::new(Dimensions::All)),
+        duplicates: Duplicates::Skip,
+        expected_interval_seconds: None,
+    }
+}
