@@ -87,7 +87,9 @@ pub enum ConfigError {
     Toml(PathBuf, toml::de::Error),
     #[error("[api] has no key: add key = \"…\", or set TIDEWATCH_KEY in the environment")]
     NoKey,
-    #[error("[broker] url = {0:?} must be mqtt://HOST[:PORT] or mqtts://HOST[:PORT]; user and password are members of their own")]
+    #[error(
+        "[broker] url = {0:?} must be mqtt://HOST[:PORT] or mqtts://HOST[:PORT]; user and password are members of their own"
+    )]
     BrokerUrl(String),
     #[error("[broker] version = {0:?} must be \"3.1.1\" or \"5\"")]
     Version(String),
@@ -202,12 +204,7 @@ impl Config {
                 messages: within("[batch] messages", batch.messages, 1, u64::from(IN_FLIGHT_MAX))? as usize,
                 bytes: within("[batch] bytes", batch.bytes, 1_024, BATCH_BYTES_MAX as u64)? as usize,
             },
-            linger: Duration::from_millis(within(
-                "[batch] linger_ms",
-                batch.linger_ms,
-                0,
-                LINGER_MS_MAX,
-            )?),
+            linger: Duration::from_millis(within("[batch] linger_ms", batch.linger_ms, 0, LINGER_MS_MAX)?),
         })
     }
 }
@@ -289,12 +286,17 @@ fn within(name: &'static str, value: u64, least: u64, most: u64) -> Result<u64, 
 impl std::fmt::Debug for Api {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { url, key: _, bucket } = self;
-        f.debug_struct("Api").field("url", url).field("bucket", bucket).finish_non_exhaustive()
+        f.debug_struct("Api")
+            .field("url", url)
+            .field("bucket", bucket)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("Credentials")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
     }
 }

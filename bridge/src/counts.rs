@@ -87,6 +87,14 @@ impl Counted {
             refused,
             connections,
         } = self;
-        tracing::info!(received, stored, unreadable, retained, refused, connections, "messages so far");
+        tracing::info!(
+            received,
+            stored,
+            unreadable,
+            retained,
+            refused,
+            connections,
+            "messages so far"
+        );
     }
 }

@@ -49,10 +49,14 @@ pub enum BridgeError {
     #[error("{0}")]
     Config(String),
     /// The service refuses all writes.
-    #[error("the service refuses to store ({0}); are [api] url, key and bucket right? The key must be able to write")]
+    #[error(
+        "the service refuses to store ({0}); are [api] url, key and bucket right? The key must be able to write"
+    )]
     Refused(String),
     /// The broker refuses the connection.
-    #[error("the broker refuses the connection ({0}); are [broker] version, client_id, user and password right?")]
+    #[error(
+        "the broker refuses the connection ({0}); are [broker] version, client_id, user and password right?"
+    )]
     Broker(String),
     /// The broker refuses a subscription.
     #[error("the broker does not subscribe {filter}: {reason}")]

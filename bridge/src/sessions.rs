@@ -88,7 +88,12 @@ impl Sessions {
                 Some(cause) => {
                     failures += 1;
                     let wait = self.backoff.delay(failures, None, fastrand::f64());
-                    tracing::warn!(cause, failures, ?wait, "no connection to the broker: trying again");
+                    tracing::warn!(
+                        cause,
+                        failures,
+                        ?wait,
+                        "no connection to the broker: trying again"
+                    );
                     self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
                 }
             }
@@ -127,7 +132,7 @@ impl Sessions {
                     }
                 }
                 Ok(Event::Subscribed(answers)) => self.check_subscriptions(answers)?,
-                Ok(Event::Message(message)) => self.hand_on(message, outlet).await,
+                Ok(Event::Message(message)) => self.hand_on(*message, outlet).await,
                 // The broker ends the connection when it has read all of it. If the bridge did, it might not get so far.
                 Ok(Event::Disconnected) => is_leaving = true,
                 Ok(Event::Other) => {}

@@ -166,11 +166,7 @@ fn bad_lines(message: &str) -> Vec<(usize, String)> {
             Some((at, at + word.len() + digits, number))
         })
         .collect();
-    let ends = starts
-        .iter()
-        .skip(1)
-        .map(|(at, ..)| *at)
-        .chain([message.len()]);
+    let ends = starts.iter().skip(1).map(|(at, ..)| *at).chain([message.len()]);
     let reason = |text: &str| {
         text.trim_matches(|c: char| matches!(c, ':' | ';' | ',') || c.is_whitespace())
             .to_owned()
@@ -225,7 +221,10 @@ mod tests {
         let whole = r#"{"code":"invalid","message":"bucket is required with an admin key"}"#;
         assert_eq!(answer(400, whole), Verdict::Refused);
         assert_eq!(answer(400, "not JSON: line 5"), Verdict::Refused);
-        assert_eq!(answer(400, r#"{"message":"the service is online 5 h a day"}"#), Verdict::Refused);
+        assert_eq!(
+            answer(400, r#"{"message":"the service is online 5 h a day"}"#),
+            Verdict::Refused
+        );
         assert_eq!(answer(400, r#"{"message":"line : no number"}"#), Verdict::Refused);
         let each = r#"{"message":"line 1: a\nline 2: b\n"}"#;
         let lines = vec![(1, "a".to_owned()), (2, "b".to_owned())];

@@ -35,7 +35,10 @@ pub fn parse(text: &str) -> Option<i64> {
         return None;
     }
     let nanosecond = parse_fraction(fraction.unwrap_or("0"))?;
-    nanoseconds(date.at(hour as i8, minute as i8, second as i8, nanosecond), offset)
+    nanoseconds(
+        date.at(hour as i8, minute as i8, second as i8, nanosecond),
+        offset,
+    )
 }
 
 fn parse_date(text: &str) -> Option<Date> {

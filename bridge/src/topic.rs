@@ -54,7 +54,9 @@ pub enum PatternError {
     #[error("{0:?} stands for all further levels, so it must be the last one")]
     NotLast(String),
     /// The name cannot be that of a dimension.
-    #[error("{0:?} cannot name a dimension: 1 to 128 characters, no control character, no backslash at the end")]
+    #[error(
+        "{0:?} cannot name a dimension: 1 to 128 characters, no control character, no backslash at the end"
+    )]
     Name(String),
     /// A name occurs more than once.
     #[error("{{{0}}} stands more than once")]
@@ -66,10 +68,14 @@ pub enum PatternError {
     #[error("both {{source}} and source = {0:?} name the source: remove one of them")]
     TwoSources(String),
     /// The source's name cannot be written as a measurement.
-    #[error("source = {0:?}: 1 to 128 characters, no control character, no # at the start, no backslash at the end")]
+    #[error(
+        "source = {0:?}: 1 to 128 characters, no control character, no # at the start, no backslash at the end"
+    )]
     Source(String),
     /// `$share/…` would need a place of its own in the pattern.
-    #[error("shared subscriptions ($share/…) are not supported: the order of a source's messages would be lost")]
+    #[error(
+        "shared subscriptions ($share/…) are not supported: the order of a source's messages would be lost"
+    )]
     Shared,
 }
 

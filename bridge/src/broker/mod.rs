@@ -18,8 +18,9 @@ const PACKET_BYTES_MAX: usize = 268_435_460;
 /// Keeps a connection open, and tells a lost one.
 const KEEP_ALIVE_SECONDS: u64 = 30;
 const CONNECT_SECONDS_MAX: u64 = 10;
-/// Requests besides acknowledgements: one subscription and one disconnection.
-const OTHER_REQUESTS: usize = 2;
+/// The most requests that can wait to be sent: an acknowledgement for each packet identifier, a subscription and a
+/// disconnection. So none is ever dropped for want of room. Memory is taken as they come.
+const REQUESTS_MAX: usize = u16::MAX as usize + 2;
 
 /// A connection to the broker, made with the first [`Link::next`].
 pub struct Link {
@@ -60,7 +61,7 @@ pub enum Event {
     /// The broker's answers to the filters, in their order: the reason of a refusal.
     Subscribed(Vec<Result<(), String>>),
     /// A message arrived.
-    Message(Message),
+    Message(Box<Message>),
     /// Everything sent before, the disconnection included, is on its way.
     Disconnected,
     /// Nothing that matters here.
@@ -94,17 +95,16 @@ impl Link {
             None => Transport::tcp(),
             Some(encryption) => Transport::tls_with_config(tls::client(encryption)?.into()),
         };
-        let requests_max = usize::from(broker.in_flight) + OTHER_REQUESTS;
         let (events, sender) = match broker.version {
             Version::V3 => {
                 let (client, mut events) =
-                    rumqttc::AsyncClient::new(v3::options(broker, transport), requests_max);
+                    rumqttc::AsyncClient::new(v3::options(broker, transport), REQUESTS_MAX);
                 events.network_options.set_connection_timeout(CONNECT_SECONDS_MAX);
                 (Events::V3(Box::new(events)), Sender::V3(client))
             }
             Version::V5 => {
                 let (client, events) =
-                    client5::AsyncClient::new(v5::options(broker, transport), requests_max);
+                    client5::AsyncClient::new(v5::options(broker, transport), REQUESTS_MAX);
                 (Events::V5(Box::new(events)), Sender::V5(client))
             }
         };
@@ -117,14 +117,14 @@ impl Link {
     /// The connection has ended, or was not made.
     pub async fn next(&mut self, sender: &Sender) -> Result<Event, Ending> {
         match (&mut self.events, sender) {
-            (Events::V3(events), sender) => events
-                .poll()
-                .await
-                .map_or_else(|error| Err(v3::ending(&error)), |event| Ok(v3::event(event, sender))),
-            (Events::V5(events), sender) => events
-                .poll()
-                .await
-                .map_or_else(|error| Err(v5::ending(&error)), |event| Ok(v5::event(event, sender))),
+            (Events::V3(events), sender) => events.poll().await.map_or_else(
+                |error| Err(v3::ending(&error)),
+                |event| Ok(v3::event(event, sender)),
+            ),
+            (Events::V5(events), sender) => events.poll().await.map_or_else(
+                |error| Err(v5::ending(&error)),
+                |event| Ok(v5::event(event, sender)),
+            ),
         }
     }
 }

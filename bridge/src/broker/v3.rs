@@ -4,8 +4,8 @@ use std::mem;
 use std::time::Duration;
 
 use rumqttc::{
-    ConnectReturnCode, ConnectionError, Event as Rumqttc, MqttOptions, Outgoing, Packet, QoS, SubscribeFilter,
-    SubscribeReasonCode, Transport,
+    ConnectReturnCode, ConnectionError, Event as Rumqttc, MqttOptions, Outgoing, Packet, QoS,
+    SubscribeFilter, SubscribeReasonCode, Transport,
 };
 
 use super::{Ack, Ending, Event, KEEP_ALIVE_SECONDS, Message, PACKET_BYTES_MAX, Sender, Unacknowledged};
@@ -54,7 +54,7 @@ pub fn event(event: Rumqttc, sender: &Sender) -> Event {
                 })
                 .collect(),
         ),
-        Rumqttc::Incoming(Packet::Publish(mut message)) => Event::Message(Message {
+        Rumqttc::Incoming(Packet::Publish(mut message)) => Event::Message(Box::new(Message {
             topic: mem::take(&mut message.topic),
             payload: mem::take(&mut message.payload),
             is_retained: message.retain,
@@ -62,7 +62,7 @@ pub fn event(event: Rumqttc, sender: &Sender) -> Event {
                 sender: sender.clone(),
                 message: Unacknowledged::V3(message),
             },
-        }),
+        })),
         Rumqttc::Outgoing(Outgoing::Disconnect) => Event::Disconnected,
         Rumqttc::Incoming(_) | Rumqttc::Outgoing(_) => Event::Other,
     }

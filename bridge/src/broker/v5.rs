@@ -3,13 +3,13 @@
 use std::mem;
 use std::time::Duration;
 
+use rumqttc::Outgoing;
 use rumqttc::Transport;
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
     ConnectProperties, ConnectReturnCode, Filter, Packet, RetainForwardRule, SubscribeReasonCode,
 };
 use rumqttc::v5::{ConnectionError, Event as Rumqttc, MqttOptions};
-use rumqttc::Outgoing;
 
 use super::{Ack, CONNECT_SECONDS_MAX, Ending, Event, KEEP_ALIVE_SECONDS, Message, Sender, Unacknowledged};
 use crate::config::Broker;
@@ -72,7 +72,7 @@ pub fn event(event: Rumqttc, sender: &Sender) -> Event {
                 })
                 .collect(),
         ),
-        Rumqttc::Incoming(Packet::Publish(mut message)) => Event::Message(Message {
+        Rumqttc::Incoming(Packet::Publish(mut message)) => Event::Message(Box::new(Message {
             topic: String::from_utf8_lossy(&mem::take(&mut message.topic)).into_owned(),
             payload: mem::take(&mut message.payload),
             is_retained: message.retain,
@@ -80,7 +80,7 @@ pub fn event(event: Rumqttc, sender: &Sender) -> Event {
                 sender: sender.clone(),
                 message: Unacknowledged::V5(message),
             },
-        }),
+        })),
         Rumqttc::Outgoing(Outgoing::Disconnect) => Event::Disconnected,
         Rumqttc::Incoming(_) | Rumqttc::Outgoing(_) => Event::Other,
     }
@@ -89,8 +89,8 @@ pub fn event(event: Rumqttc, sender: &Sender) -> Event {
 /// Whether another connection may succeed.
 pub fn ending(error: &ConnectionError) -> Ending {
     use ConnectReturnCode::{
-        BadAuthenticationMethod, BadClientId, BadUserNamePassword, Banned, ClientIdentifierNotValid, NotAuthorized,
-        RefusedProtocolVersion, UnsupportedProtocolVersion,
+        BadAuthenticationMethod, BadClientId, BadUserNamePassword, Banned, ClientIdentifierNotValid,
+        NotAuthorized, RefusedProtocolVersion, UnsupportedProtocolVersion,
     };
     match error {
         ConnectionError::ConnectionRefused(

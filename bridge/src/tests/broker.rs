@@ -33,7 +33,7 @@ impl Broker {
         let port = free_port();
         let configuration = format!(
             "listener {port} 127.0.0.1\npersistence true\npersistence_location {}/\n\
-             max_queued_messages 0\nuser root\nlog_type all\n{}\n",
+             max_queued_messages 0\nuser root\nlog_type error\n{}\n",
             path.display(),
             settings(path)
         );
@@ -119,9 +119,14 @@ impl Publication {
 /// Publishes all, and returns when the broker has acknowledged each. Survives a broker that restarts.
 pub async fn publish(port: u16, messages: Vec<Publication>) {
     let mut options = MqttOptions::new("publisher", "127.0.0.1", port);
-    options.set_clean_session(false).set_max_packet_size(4 << 20, 4 << 20);
+    options
+        .set_clean_session(false)
+        .set_max_packet_size(4 << 20, 4 << 20);
     let all = messages.len();
-    let to_acknowledge = messages.iter().filter(|message| message.qos != QoS::AtMostOnce).count();
+    let to_acknowledge = messages
+        .iter()
+        .filter(|message| message.qos != QoS::AtMostOnce)
+        .count();
     let (client, mut events) = AsyncClient::new(options, 10);
     let sending = async {
         for message in messages {
@@ -153,7 +158,9 @@ pub async fn publish(port: u16, messages: Vec<Publication>) {
             () = polling => {}
         }
     };
-    tokio::time::timeout(PATIENCE, both).await.expect("the broker acknowledges");
+    tokio::time::timeout(PATIENCE, both)
+        .await
+        .expect("the broker acknowledges");
 }
 
 /// Distinct lines.

@@ -58,7 +58,10 @@ fn all_members() {
 fn the_environment_has_the_key_if_the_file_has_none() {
     let text = ["[api]\nurl = 'http://a'\n", BROKER, TOPIC].concat();
     let read = |key: Option<&str>| Config::parse(&text, key.map(str::to_owned), Path::new("bridge.toml"));
-    assert_eq!(read(Some("from-environment")).unwrap().api.key, "from-environment");
+    assert_eq!(
+        read(Some("from-environment")).unwrap().api.key,
+        "from-environment"
+    );
     assert!(matches!(read(Some("")), Err(ConfigError::NoKey)));
     assert!(matches!(read(None), Err(ConfigError::NoKey)));
 }
@@ -71,9 +74,18 @@ fn faults_are_named() {
         ([API, BROKER].concat(), "[[topics]]"),
         ([API, BROKER, "[[topics]]\ntopic = 'a'\n"].concat(), "source"),
         ([API, BROKER, TOPIC, "sauce = 'x'\n"].concat(), "sauce"),
-        ([API, BROKER, TOPIC, "[batch]\nlinger_ms = 60001\n"].concat(), "linger_ms"),
-        ([API, BROKER, TOPIC, "[batch]\nbytes = 10485761\n"].concat(), "bytes"),
-        ([API, BROKER, TOPIC, "[batch]\nmessages = 0\n"].concat(), "messages"),
+        (
+            [API, BROKER, TOPIC, "[batch]\nlinger_ms = 60001\n"].concat(),
+            "linger_ms",
+        ),
+        (
+            [API, BROKER, TOPIC, "[batch]\nbytes = 10485761\n"].concat(),
+            "bytes",
+        ),
+        (
+            [API, BROKER, TOPIC, "[batch]\nmessages = 0\n"].concat(),
+            "messages",
+        ),
         (broker("url = 'mqtt://b'\nversion = '3.1'"), "version"),
         (broker("url = 'mqtt://b'\nin_flight = 65536"), "in_flight"),
         (broker("url = 'mqtt://b'\npassword = 'p'"), "user"),
@@ -82,7 +94,10 @@ fn faults_are_named() {
         (broker("url = 'mqtt://u:p@b'"), "user"),
         (broker("url = 'mqtt://b/path'"), "mqtt://"),
         (broker("url = 'b:1883'"), "mqtt://"),
-        (format!("{API}[broker]\nurl = 'mqtt://b'\nclient_id = ''\n{TOPIC}"), "client_id"),
+        (
+            format!("{API}[broker]\nurl = 'mqtt://b'\nclient_id = ''\n{TOPIC}"),
+            "client_id",
+        ),
     ];
     for (text, word) in cases {
         let fault = parse(&text).unwrap_err().to_string();

@@ -25,14 +25,14 @@ async fn messages_become_points_in_their_order() {
         world.subscribe().await;
         let bridge = world.bridge();
         world.publish((1..=500).map(message).collect()).await;
-        world
-            .service
-            .until(|service| service.stored().len() == 500)
-            .await;
+        world.service.until(|service| service.stored().len() == 500).await;
         let expected: Vec<String> = (1..=500).map(line).collect();
         assert_eq!(world.service.stored(), expected, "{version}");
         let head = world.service.head();
-        assert!(head.starts_with("POST /api/v2/write?precision=ns&bucket=the+plant "), "{head}");
+        assert!(
+            head.starts_with("POST /api/v2/write?precision=ns&bucket=the+plant "),
+            "{head}"
+        );
         let counted = bridge.stop().await.unwrap();
         let all = Counted {
             received: 500,
@@ -50,10 +50,7 @@ async fn what_was_published_while_no_bridge_ran_is_delivered_to_the_next_one() {
         world.subscribe().await;
         world.publish((1..=100).map(message).collect()).await;
         let bridge = world.bridge();
-        world
-            .service
-            .until(|service| service.stored().len() == 100)
-            .await;
+        world.service.until(|service| service.stored().len() == 100).await;
         bridge.stop().await.unwrap();
         // All of it is acknowledged: nothing comes again.
         let bridge = world.bridge();
@@ -128,10 +125,7 @@ async fn a_batch_that_is_too_large_is_sent_in_parts_and_a_point_that_is_too_larg
     world.publish((1..=100).map(message).collect()).await;
     world.service.limit_lines(3);
     let bridge = world.bridge();
-    world
-        .service
-        .until(|service| service.stored().len() == 100)
-        .await;
+    world.service.until(|service| service.stored().len() == 100).await;
     let expected: Vec<String> = (1..=100).map(line).collect();
     assert_eq!(world.service.stored(), expected);
     bridge.stop().await.unwrap();
@@ -156,12 +150,14 @@ async fn messages_in_flight_are_bounded() {
         world.sections.push_str("[batch]\nlinger_ms = 20\n");
         world.publish((1..=200).map(message).collect()).await;
         let bridge = world.bridge();
-        world
-            .service
-            .until(|service| service.stored().len() == 200)
-            .await;
+        world.service.until(|service| service.stored().len() == 200).await;
         bridge.stop().await.unwrap();
-        let most = world.service.requests().iter().map(|body| body.lines().count()).max();
+        let most = world
+            .service
+            .requests()
+            .iter()
+            .map(|body| body.lines().count())
+            .max();
         assert_eq!(most, Some(5), "{version}");
     }
 }
@@ -193,7 +189,10 @@ async fn a_retained_message_counts_only_with_a_time_of_its_own() {
             ..Publication::new(topic, payload)
         };
         let timed = r#"{"timestamp":"1970-01-01T00:00:00.000000007Z","v":1}"#;
-        let messages = [retained("plant/north/timed", timed), retained("plant/north/plain", "5")];
+        let messages = [
+            retained("plant/north/timed", timed),
+            retained("plant/north/plain", "5"),
+        ];
         world.publish(messages.to_vec()).await;
         let bridge = world.bridge();
         world
@@ -207,7 +206,10 @@ async fn a_retained_message_counts_only_with_a_time_of_its_own() {
             .await;
         assert_eq!(bridge.stop().await.unwrap().retained, 1, "{version}");
         let stored = world.service.stored();
-        assert!(!stored.iter().any(|line| line.starts_with("plain")), "{version}: {stored:?}");
+        assert!(
+            !stored.iter().any(|line| line.starts_with("plain")),
+            "{version}: {stored:?}"
+        );
     }
 }
 
@@ -246,12 +248,14 @@ async fn an_encrypted_connection_with_user_and_password() {
         let cert = file("cert.pem", &certificate.cert.pem());
         let key = file("key.pem", &certificate.signing_key.serialize_pem());
         let passwords = file("passwords", "");
-        let added = ["mosquitto_passwd", "/usr/bin/mosquitto_passwd"].iter().find_map(|program| {
-            std::process::Command::new(program)
-                .args(["-b", &passwords, "ada", "right"])
-                .status()
-                .ok()
-        });
+        let added = ["mosquitto_passwd", "/usr/bin/mosquitto_passwd"]
+            .iter()
+            .find_map(|program| {
+                std::process::Command::new(program)
+                    .args(["-b", &passwords, "ada", "right"])
+                    .status()
+                    .ok()
+            });
         assert!(added.unwrap().success());
         format!("certfile {cert}\nkeyfile {key}\nallow_anonymous false\npassword_file {passwords}")
     });
@@ -270,7 +274,10 @@ async fn an_encrypted_connection_with_user_and_password() {
     };
     for version in VERSIONS {
         let refused = Running::start(config(version, "wrong", true)).end().await;
-        assert!(matches!(refused, Err(BridgeError::Broker(_))), "{version}: {refused:?}");
+        assert!(
+            matches!(refused, Err(BridgeError::Broker(_))),
+            "{version}: {refused:?}"
+        );
         let bridge = Running::start(config(version, "right", true));
         bridge.until(|counted| counted.connections == 1).await;
         bridge.stop().await.unwrap();

@@ -54,7 +54,10 @@ async fn a_batch_is_sent_again_until_the_service_has_stored_it() {
         let counted = bridge.stop().await.unwrap();
         // Sent again, but counted once.
         assert_eq!((counted.received, counted.stored), (50, 50), "{version}");
-        assert!(world.service.stored().len() > 50, "the repeated request was stored twice");
+        assert!(
+            world.service.stored().len() > 50,
+            "the repeated request was stored twice"
+        );
     }
 }
 

@@ -14,8 +14,15 @@ fn line(source: &str, dimensions: &[(&str, &str)], payload: &str) -> Result<Stri
 
 #[test]
 fn a_point_is_source_dimensions_fields_and_nanoseconds() {
-    let written = line("pump-7", &[("site", "north")], r#"{"t":21.5,"on":true,"mode":"auto"}"#);
-    assert_eq!(written.unwrap(), r#"pump-7,site=north mode="auto",on=true,t=21.5 7"#);
+    let written = line(
+        "pump-7",
+        &[("site", "north")],
+        r#"{"t":21.5,"on":true,"mode":"auto"}"#,
+    );
+    assert_eq!(
+        written.unwrap(),
+        r#"pump-7,site=north mode="auto",on=true,t=21.5 7"#
+    );
     assert_eq!(line("a", &[], "-1").unwrap(), "a value=-1.0 7");
 }
 
@@ -38,14 +45,20 @@ fn numbers_are_spelled_so_that_the_same_double_is_read() {
 fn separators_are_written_with_a_backslash() {
     let written = line("a b,c=d", &[("x y", "1,2=3 4")], r#"{"f g,h=i":1}"#);
     assert_eq!(written.unwrap(), r"a\ b\,c\=d,x\ y=1\,2\=3\ 4 f\ g\,h\=i=1.0 7");
-    assert_eq!(line(r"a\b", &[("x", r"\,y")], "1").unwrap(), r"a\b,x=\\,y value=1.0 7");
+    assert_eq!(
+        line(r"a\b", &[("x", r"\,y")], "1").unwrap(),
+        r"a\b,x=\\,y value=1.0 7"
+    );
     let text = line("a", &[], r#"{"m":"say \"hi\" \\ a, b\nnext"}"#);
     assert_eq!(text.unwrap(), "a m=\"say \\\"hi\\\" \\\\ a, b\nnext\" 7");
 }
 
 #[test]
 fn an_empty_dimension_is_left_out() {
-    assert_eq!(line("a", &[("x", ""), ("y", "1")], "1").unwrap(), "a,y=1 value=1.0 7");
+    assert_eq!(
+        line("a", &[("x", ""), ("y", "1")], "1").unwrap(),
+        "a,y=1 value=1.0 7"
+    );
 }
 
 #[test]

@@ -25,17 +25,25 @@ fn a_plain_number_true_or_false_is_the_field_value() {
     for (payload, value) in [
         ("21.5", FieldValue::Number(21.5)),
         (" -3e2\n", FieldValue::Number(-300.0)),
-        ("18446744073709551615", FieldValue::Number(18_446_744_073_709_551_615.0)),
+        (
+            "18446744073709551615",
+            FieldValue::Number(18_446_744_073_709_551_615.0),
+        ),
         ("true", FieldValue::Boolean(true)),
         ("false", FieldValue::Boolean(false)),
     ] {
-        assert_eq!(read(payload.as_bytes()), Ok(reading(None, &[("value", value)])), "{payload}");
+        assert_eq!(
+            read(payload.as_bytes()),
+            Ok(reading(None, &[("value", value)])),
+            "{payload}"
+        );
     }
 }
 
 #[test]
 fn members_of_an_object_are_fields_and_timestamp_is_the_time() {
-    let payload = br#"{"timestamp":"1970-01-01T00:00:01.5Z","temperature":21.5,"on":true,"mode":"auto","x":null}"#;
+    let payload =
+        br#"{"timestamp":"1970-01-01T00:00:01.5Z","temperature":21.5,"on":true,"mode":"auto","x":null}"#;
     let expected = reading(
         Some(1_500_000_000),
         &[
@@ -82,9 +90,22 @@ fn everything_else_is_unreadable() {
         assert_eq!(read(payload.as_bytes()), Err(fault), "{payload}");
     }
     let deep = "{\"a\":".repeat(1_000) + "1" + &"}".repeat(1_000);
-    for payload in ["", "21,5", "on", "NaN", "1e999", "{\"a\":1", "{\"a\":1}{", "\u{feff}1", &deep] {
+    for payload in [
+        "",
+        "21,5",
+        "on",
+        "NaN",
+        "1e999",
+        "{\"a\":1",
+        "{\"a\":1}{",
+        "\u{feff}1",
+        &deep,
+    ] {
         let fault = read(payload.as_bytes());
-        assert!(matches!(fault, Err(PayloadError::NotJson(_))), "{payload:?}: {fault:?}");
+        assert!(
+            matches!(fault, Err(PayloadError::NotJson(_))),
+            "{payload:?}: {fault:?}"
+        );
     }
     assert!(matches!(read(b"\xff\xfe"), Err(PayloadError::NotJson(_))));
 }
@@ -92,11 +113,19 @@ fn everything_else_is_unreadable() {
 #[test]
 fn sizes_are_bounded() {
     let fields = |count: usize| {
-        let members: Vec<String> = (0..count).map(|number| format!("\"f{number}\":{number}")).collect();
+        let members: Vec<String> = (0..count)
+            .map(|number| format!("\"f{number}\":{number}"))
+            .collect();
         format!("{{{}}}", members.join(","))
     };
-    assert_eq!(read(fields(FIELDS_MAX).as_bytes()).unwrap().fields.len(), FIELDS_MAX);
-    assert_eq!(read(fields(FIELDS_MAX + 1).as_bytes()), Err(PayloadError::TooManyFields));
+    assert_eq!(
+        read(fields(FIELDS_MAX).as_bytes()).unwrap().fields.len(),
+        FIELDS_MAX
+    );
+    assert_eq!(
+        read(fields(FIELDS_MAX + 1).as_bytes()),
+        Err(PayloadError::TooManyFields)
+    );
     let text = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8));
     assert!(read(text(PAYLOAD_BYTES_MAX).as_bytes()).is_ok());
     let larger = PAYLOAD_BYTES_MAX + 1;

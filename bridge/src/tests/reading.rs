@@ -18,7 +18,10 @@ fn reader(topics: &[(&str, Option<&str>)]) -> (Reader, Rc<Counts>) {
 fn the_first_pattern_that_takes_the_topic_reads_the_message() {
     let (reader, _) = reader(&[("plant/north/{source}", None), ("plant/{site}/+", Some("other"))]);
     assert_eq!(reader.filters(), ["plant/north/+", "plant/+/+"]);
-    assert_eq!(reader.read("plant/north/a", b"1", false, 7).unwrap(), "a value=1.0 7");
+    assert_eq!(
+        reader.read("plant/north/a", b"1", false, 7).unwrap(),
+        "a value=1.0 7"
+    );
     assert_eq!(
         reader.read("plant/south/a", b"1", false, 8).unwrap(),
         "other,site=south value=1.0 8"
@@ -44,8 +47,17 @@ fn a_message_with_a_timestamp_keeps_it_and_others_get_distinct_times_of_arrival(
 fn what_cannot_be_read_is_counted() {
     let (reader, counts) = reader(&[("plant/{source}", None)]);
     assert!(reader.read("plant/a", b"1", false, 1).is_some());
-    for (topic, payload) in [("other/a", "1"), ("plant/a", "on"), ("plant/", "1"), ("plant/a", "{}")] {
-        assert_eq!(reader.read(topic, payload.as_bytes(), false, 1), None, "{topic} {payload}");
+    for (topic, payload) in [
+        ("other/a", "1"),
+        ("plant/a", "on"),
+        ("plant/", "1"),
+        ("plant/a", "{}"),
+    ] {
+        assert_eq!(
+            reader.read(topic, payload.as_bytes(), false, 1),
+            None,
+            "{topic} {payload}"
+        );
     }
     // Retained, and of unknown age.
     assert_eq!(reader.read("plant/a", b"1", true, 1), None);

@@ -102,7 +102,10 @@ impl Service {
             };
             let waited = tokio::time::timeout(PATIENCE, waiting).await;
             let (stored, requests) = (self.stored().len(), self.requests().len());
-            assert!(waited.is_ok(), "{caller}: stored {stored} lines of {requests} requests");
+            assert!(
+                waited.is_ok(),
+                "{caller}: stored {stored} lines of {requests} requests"
+            );
         }
     }
 }
@@ -116,9 +119,13 @@ async fn serve(connection: TcpStream, state: &State) -> std::io::Result<()> {
                 return Ok(());
             }
         }
-        let length = head
-            .lines()
-            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+        let length = head.lines().find_map(|line| {
+            line.to_ascii_lowercase()
+                .strip_prefix("content-length:")?
+                .trim()
+                .parse()
+                .ok()
+        });
         let mut body = vec![0; length.unwrap_or_default()];
         connection.read_exact(&mut body).await?;
         let body = String::from_utf8(body).unwrap();
@@ -159,11 +166,17 @@ fn answer(state: &State, head: &str, body: &str) -> (u16, String) {
         return (404, r#"{"message":"no such route"}"#.to_owned());
     }
     if !head.to_ascii_lowercase().contains(&format!("x-api-key: {KEY}")) {
-        return (401, r#"{"code":"unauthorized","message":"unknown key"}"#.to_owned());
+        return (
+            401,
+            r#"{"code":"unauthorized","message":"unknown key"}"#.to_owned(),
+        );
     }
     let points = points(body);
     if state.lines_max.get().is_some_and(|most| points.len() > most) {
-        return (413, r#"{"code":"request too large","message":"smaller"}"#.to_owned());
+        return (
+            413,
+            r#"{"code":"request too large","message":"smaller"}"#.to_owned(),
+        );
     }
     let mut refused = Vec::new();
     for (number, point) in points {
@@ -175,7 +188,10 @@ fn answer(state: &State, head: &str, body: &str) -> (u16, String) {
     }
     match refused.is_empty() {
         true => (204, String::new()),
-        false => (400, format!(r#"{{"code":"invalid","message":"{}"}}"#, refused.join("; "))),
+        false => (
+            400,
+            format!(r#"{{"code":"invalid","message":"{}"}}"#, refused.join("; ")),
+        ),
     }
 }
 

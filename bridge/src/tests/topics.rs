@@ -21,7 +21,14 @@ fn levels_become_source_and_dimensions() {
         plant.matches("plant/north/pump-7"),
         origin("pump-7", &[("site", "north")])
     );
-    for other in ["plant", "plant/north", "plant/north/pump-7/x", "Plant/north/pump-7", "", "/plant/a/b"] {
+    for other in [
+        "plant",
+        "plant/north",
+        "plant/north/pump-7/x",
+        "Plant/north/pump-7",
+        "",
+        "/plant/a/b",
+    ] {
         assert_eq!(plant.matches(other), None, "{other}");
     }
 }
