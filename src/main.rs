@@ -2,6 +2,7 @@
 
 mod bridge_command;
 mod cluster_command;
+mod mcp_command;
 
 use std::error::Error;
 use std::io::{ErrorKind, Write, stdout};
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use cluster_command::ClusterCommand;
 use demo::Demo;
 use evaluator::{Backoff, Backtest};
+use mcp_command::McpArguments;
 use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
@@ -70,6 +72,8 @@ enum Command {
     /// Brings points of other protocols into the service at an address
     #[command(subcommand)]
     Bridge(BridgeCommand),
+    /// Gives language models tools to read the service at an address and to evaluate its rules (Model Context Protocol)
+    Mcp(McpArguments),
     /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
     Demo(DemoArguments),
 }
@@ -198,6 +202,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => run_restore(arguments),
         Command::Cluster(command) => command.run(),
         Command::Bridge(command) => command.run(),
+        Command::Mcp(arguments) => arguments.run(),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
