@@ -26,6 +26,8 @@ fn files_named_by_documents_exist() {
                 "wal/",
                 "engine/",
                 "evaluator/",
+                "bridge/",
+                "mcp/",
                 "listener/",
                 "log_store/",
                 "objects/",
@@ -79,6 +81,8 @@ fn glossary_terms_are_used_consistently() {
         "objects/src",
         "columnar/src",
         "evaluator/src",
+        "bridge/src",
+        "mcp/src",
         "demo/src",
     ];
     let product = |source: &Source| {
