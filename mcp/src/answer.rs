@@ -89,7 +89,8 @@ fn hint(tool: ToolName, answer: &Value) -> Option<String> {
 
 fn failure(tool: ToolName, reply: &Reply, answer: &Value, key: &str) -> String {
     let text = |member: &str| answer[member].as_str().unwrap_or_default().to_owned();
-    let mut told = format!("{} {}: {}", reply.status, text("error"), text("message"));
+    let message = text("message");
+    let mut told = format!("{} {}: {message}", reply.status, text("error"));
     for detail in answer["details"]
         .as_array()
         .into_iter()
@@ -102,8 +103,11 @@ fn failure(tool: ToolName, reply: &Reply, answer: &Value, key: &str) -> String {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        let message = detail["message"].as_str().unwrap_or_default();
-        told.push_str(&format!("\n- {}: {message}", path.join(".")));
+        let fault = detail["message"].as_str().unwrap_or_default();
+        // The message of a single fault names it already.
+        if !message.contains(fault) {
+            told.push_str(&format!("\n- {}: {fault}", path.join(".")));
+        }
     }
     match reply.status {
         401 => told.push_str("\nThe service does not know this key."),

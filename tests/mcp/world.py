@@ -47,7 +47,7 @@ class World:
         return self.call("POST", "/api/alerts", body)["alertRule"]["_id"]
 
     def key(self, path, kind):
-        return self.call("POST", path, {"name": kind, "type": kind})["apiKey"]
+        return self.call("POST", path, {"name": kind, "type": kind})["apiKey"]["key"]
 
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()

@@ -78,7 +78,15 @@ fn an_error_has_the_api_s_own_message_and_its_details() {
         told,
         "400 Validation Error: the body is not valid\n- filters.startTime: must be before endTime"
     );
-    let many = json!({"details": vec![json!({"path": ["a"], "message": "b"}); 1_000]});
+    let single = json!({
+        "error": "Validation Error", "message": "limit: must be at least 1",
+        "details": [{"path": ["limit"], "message": "must be at least 1"}],
+    });
+    assert_eq!(
+        failure(ToolName::Query, &reply(400, &single)),
+        "400 Validation Error: limit: must be at least 1"
+    );
+    let many = json!({"details": vec![json!({"path": ["a"], "message": "wrong"}); 1_000]});
     assert_eq!(failure(ToolName::Query, &reply(400, &many)).lines().count(), 21);
 }
 
