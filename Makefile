@@ -4,6 +4,7 @@
 # make pandas        compares answers to random questions with those of pandas; `make test` does so too
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
 # make python-package builds the wheel of clients/python, installs it into new environments and tests it
+# make mcp           has the official client of the Model Context Protocol evaluate rules; `make test` does so too
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
@@ -19,7 +20,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test pandas schemathesis python-package power siege storm cluster cluster-faults fuzz package package-test browser lint bench
+.PHONY: run demo test pandas schemathesis python-package mcp power siege storm cluster cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -28,10 +29,11 @@ demo:
 	$(CARGO) run --release --locked -- demo
 
 test:
-	tests/needs postgresql
+	tests/needs postgresql mosquitto
 	$(CARGO) test --workspace --locked
 	$(MAKE) pandas
 	$(MAKE) schemathesis
+	$(MAKE) mcp
 	$(MAKE) power
 	$(MAKE) siege
 	$(MAKE) package-test
@@ -51,6 +53,11 @@ python-package:
 	$(CARGO) test --test http --no-run --locked
 	tests/needs python3
 	python3 clients/python/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/python-package
+
+mcp:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
+	python3 tests/mcp/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/mcp-client
 
 power:
 	$(CARGO) test --test http --no-run --locked

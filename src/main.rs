@@ -1,6 +1,8 @@
 //! The command line of tidewatch.
 
+mod bridge_command;
 mod cluster_command;
+mod mcp_command;
 
 use std::error::Error;
 use std::io::{ErrorKind, Write, stdout};
@@ -10,10 +12,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bridge_command::BridgeCommand;
 use clap::{Args, Parser, Subcommand, value_parser};
 use cluster_command::ClusterCommand;
 use demo::Demo;
 use evaluator::{Backoff, Backtest};
+use mcp_command::McpArguments;
 use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
@@ -29,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The environment variable with the key of `evaluate`, if the command line has none.
+/// The environment variable with the key of `evaluate`, `bridge` and `mcp`, if nothing else has it.
 const KEY_VARIABLE: &str = "TIDEWATCH_KEY";
 
 /// Settings of the demo's server. No file and no environment variable is read.
@@ -65,6 +69,11 @@ enum Command {
     /// Makes and shows a cluster: several nodes on one log store
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Brings points of other protocols into the service at an address
+    #[command(subcommand)]
+    Bridge(BridgeCommand),
+    /// Gives language models tools to read the service at an address and to evaluate its rules (Model Context Protocol)
+    Mcp(McpArguments),
     /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
     Demo(DemoArguments),
 }
@@ -192,6 +201,8 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => run_backup(arguments),
         Command::Restore(arguments) => run_restore(arguments),
         Command::Cluster(command) => command.run(),
+        Command::Bridge(command) => command.run(),
+        Command::Mcp(arguments) => arguments.run(),
         Command::Demo(arguments) => run_demo(arguments),
     };
     outcome.unwrap_or_else(|error| {
@@ -225,14 +236,7 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Outcome {
         backoff: Backoff::default(),
     };
     let evaluating = async {
-        let signals = listen_for_signals()?;
-        let stop = CancellationToken::new();
-        let cancel = stop.clone();
-        actix_web::rt::spawn(async move {
-            let signal = signals.received().await;
-            tracing::info!(signal, "stopping: finishing the rules in progress");
-            cancel.cancel();
-        });
+        let stop = stop_on_signal("finishing the rules in progress")?;
         let url = &arguments.url;
         let printed = match arguments.backtest() {
             Some(test) => evaluator::backtest(url, &key, test, options, stop).await,
@@ -421,6 +425,19 @@ fn demo_server_fault(error: StartupError) -> String {
         ),
         error => error.to_string(),
     }
+}
+
+/// A token that the first signal to stop cancels. `remaining` says in the log what is done then.
+fn stop_on_signal(remaining: &'static str) -> Result<CancellationToken, String> {
+    let signals = listen_for_signals()?;
+    let stop = CancellationToken::new();
+    let cancel = stop.clone();
+    actix_web::rt::spawn(async move {
+        let signal = signals.received().await;
+        tracing::info!(signal, "stopping: {remaining}");
+        cancel.cancel();
+    });
+    Ok(stop)
 }
 
 fn listen_for_signals() -> Result<StopSignals, String> {

@@ -1,5 +1,5 @@
 //! One HTTP exchange with the service, limited in time and size. Never retries and never reveals the credential. Used
-//! by the evaluator and the demo.
+//! by the evaluator, the bridge, the MCP server and the demo.
 
 use std::time::Duration;
 
@@ -66,12 +66,13 @@ impl Client {
         let base = url.trim_end_matches('/');
         let address: Uri = base
             .parse()
-            .map_err(|cause| format!("--url {url} is no address: {cause}"))?;
+            .map_err(|cause| format!("{url} is no address of a service: {cause}"))?;
         let plain =
             address.query().is_none() && !address.authority().is_some_and(|a| a.as_str().contains('@'));
         if !plain || !matches!(address.scheme_str(), Some("http" | "https")) {
             return Err(
-                "--url must be http://HOST:PORT or https://HOST:PORT, without user or query".to_owned(),
+                "the address of the service must be http://HOST:PORT or https://HOST:PORT, without user or query"
+                    .to_owned(),
             );
         }
         let credential = credential.header()?;

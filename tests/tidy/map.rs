@@ -26,6 +26,8 @@ fn files_named_by_documents_exist() {
                 "wal/",
                 "engine/",
                 "evaluator/",
+                "bridge/",
+                "mcp/",
                 "listener/",
                 "log_store/",
                 "objects/",
@@ -81,6 +83,8 @@ fn glossary_terms_are_used_consistently() {
         "columnar/src",
         "protocols/src",
         "evaluator/src",
+        "bridge/src",
+        "mcp/src",
         "demo/src",
     ];
     let product = |source: &Source| {

@@ -235,7 +235,7 @@ fn an_invalid_address_or_key_is_refused_at_once() {
     ] {
         let text = refusal(url, KEY);
         assert!(
-            text.contains("--url") && !text.contains("secret"),
+            text.contains("address") && !text.contains("secret"),
             "{url}: {text}"
         );
     }
