@@ -143,10 +143,7 @@ mod tests {
     fn durations_are_units_or_seconds() {
         assert_eq!(duration_ms("15s").unwrap(), 15_000);
         assert_eq!(duration_ms("1h30m").unwrap(), 5_400_000);
-        assert_eq!(
-            duration_ms("1y2w3d4h5m6s7ms").unwrap(),
-            33_019_506_007
-        );
+        assert_eq!(duration_ms("1y2w3d4h5m6s7ms").unwrap(), 33_019_506_007);
         assert_eq!(duration_ms("0.5").unwrap(), 500);
         assert_eq!(duration_ms("-1").unwrap(), -1_000);
         assert_eq!(duration_ms("0").unwrap(), 0);

@@ -110,7 +110,7 @@ impl<'a> Evaluation<'a> {
     ) -> Result<Rows<'a>, Error> {
         self.check_steps(steps)?;
         let windows = self.windows(subquery.modifiers, subquery.range_ms, steps);
-        let inner_steps = self.subquery_steps(subquery, windows);
+        let inner_steps = self.subquery_steps(subquery, windows, steps);
         let call = self.over_call(over, windows, params, steps);
         let (inner, _charge) = self.rows(&subquery.expr, inner_steps)?.take();
         let mut rows = Rows::new(self.budget);
@@ -177,7 +177,7 @@ impl<'a> Evaluation<'a> {
             }
             Expr::Subquery(subquery) => {
                 let windows = self.windows(subquery.modifiers, subquery.range_ms, steps);
-                let inner_steps = self.subquery_steps(subquery, windows);
+                let inner_steps = self.subquery_steps(subquery, windows, steps);
                 let (inner, _charge) = self.rows(&subquery.expr, inner_steps)?.take();
                 for row in inner {
                     charge.add(row.values.len() * size_of::<Point>())?;
@@ -215,7 +215,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The multiples of the subquery's step from the first window to the end of the last one.
-    fn subquery_steps(&self, subquery: &Subquery, windows: WindowPlan) -> Steps {
+    fn subquery_steps(&self, subquery: &Subquery, windows: WindowPlan, steps: Steps) -> Steps {
         let step_ms = subquery.step_ms.unwrap_or(self.options.subquery_step_ms).max(1);
         let after_ms = windows.after_ms();
         // Rounds towards zero, as Prometheus does.
@@ -223,7 +223,22 @@ impl<'a> Evaluation<'a> {
         if start_ms <= after_ms {
             start_ms += step_ms;
         }
-        Steps::new(start_ms, windows.end_ms(windows.count.saturating_sub(1)), step_ms)
+        // Windows that are all the same end where the first one does.
+        let end_ms = match windows.step_ms {
+            0 => windows.first_end_ms,
+            _ => steps.end_ms - subquery.modifiers.offset_ms,
+        };
+        // A part that is the same at every step is evaluated at the first one, even when that lies beyond the range.
+        let is_evaluated_once = matches!(subquery.expr, Expr::Invariant(_));
+        Steps::new(
+            start_ms,
+            if is_evaluated_once {
+                end_ms.max(start_ms)
+            } else {
+                end_ms
+            },
+            step_ms,
+        )
     }
 
     /// Visits the series of a selector with their samples in any of the windows.

@@ -7,6 +7,9 @@ pub(crate) struct Steps {
     pub(crate) step_ms: i64,
     /// At least 1, except in a subquery whose range holds no step.
     pub(crate) count: usize,
+    /// The end that was asked for, at or after the last step. Subqueries are evaluated as far as that, which can be seen
+    /// in errors only.
+    pub(crate) end_ms: i64,
 }
 
 impl Steps {
@@ -20,6 +23,7 @@ impl Steps {
         Steps {
             start_ms,
             step_ms,
+            end_ms,
             count: usize::try_from(count).unwrap_or(usize::MAX),
         }
     }
@@ -32,6 +36,7 @@ impl Steps {
     pub(crate) fn first(&self) -> Steps {
         Steps {
             count: self.count.min(1),
+            end_ms: self.start_ms,
             ..*self
         }
     }

@@ -1,0 +1,1 @@
+//! What differs between versions of Prometheus: version 3 is meant.
