@@ -134,25 +134,70 @@ pub(crate) fn number(value: f64) -> String {
     if magnitude == 0.0 || !value.is_finite() || (1e-6..1e21).contains(&magnitude) {
         return plain_number(value);
     }
+    let Decimal { sign, digits, point } = Decimal::shortest(value);
+    let (first, rest) = digits.split_at(1);
+    let dot = if rest.is_empty() { "" } else { "." };
     // Go writes exponents with a sign and at least two digits.
-    let text = format!("{value:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => {
-            let (sign, exponent) = exponent
-                .strip_prefix('-')
-                .map_or(('+', exponent), |digits| ('-', digits));
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        None => text,
-    }
+    format!("{sign}{first}{dot}{rest}e{:+03}", point - 1)
 }
 
 /// The shortest decimal without an exponent: as Prometheus writes a scalar, and a value that becomes a label.
 pub(crate) fn plain_number(value: f64) -> String {
-    if value.is_infinite() {
-        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    if !value.is_finite() {
+        let sign = if value > 0.0 { "+" } else { "-" };
+        return if value.is_nan() {
+            "NaN".to_owned()
+        } else {
+            format!("{sign}Inf")
+        };
     }
-    format!("{value}")
+    let Decimal { sign, digits, point } = Decimal::shortest(value);
+    let length = digits.len() as i32;
+    match usize::try_from(point) {
+        Ok(before) if point >= length => format!("{sign}{digits:0<before$}"),
+        Ok(before) if before > 0 => format!("{sign}{}.{}", &digits[..before], &digits[before..]),
+        _ => {
+            let zeros = point.unsigned_abs() as usize;
+            format!("{sign}0.{:0<zeros$}{digits}", "")
+        }
+    }
+}
+
+/// A finite number: `0.digits` times ten to the power of `point`.
+struct Decimal {
+    sign: &'static str,
+    /// Without zeros at their ends, but for zero itself, which is `0`.
+    digits: String,
+    point: i32,
+}
+
+impl Decimal {
+    /// The fewest digits that read back as the same double; of two decimals that are equally near the even one, as in Go.
+    fn shortest(value: f64) -> Decimal {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(value.abs());
+        let (number, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let written = format!("{whole}{fraction}");
+        let digits = written.trim_start_matches('0');
+        if digits.is_empty() {
+            let digits = "0".to_owned();
+            return Decimal {
+                sign,
+                digits,
+                point: 1,
+            };
+        }
+        let zeros = (written.len() - digits.len()) as i32;
+        // The printer's own exponent is always a number.
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        Decimal {
+            sign,
+            digits: digits.trim_end_matches('0').to_owned(),
+            point: whole.len() as i32 - zeros + exponent,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +221,12 @@ mod tests {
             (1e21, "1e+21"),
             (1.25e-7, "1.25e-07"),
             (-1e300, "-1e+300"),
+            (5e-324, "5e-324"),
+            (1.797_693_134_862_315_7e308, "1.7976931348623157e+308"),
+            (123_456_789.5, "123456789.5"),
+            (0.001_25, "0.00125"),
+            (-120.0, "-120"),
+            (1_813_723_689_325_387.25, "1813723689325387.2"),
             (0.000_001, "0.000001"),
             (f64::NAN, "NaN"),
             (f64::INFINITY, "+Inf"),
@@ -185,6 +236,7 @@ mod tests {
             assert_eq!(number(value), expected);
         }
         assert_eq!(plain_number(1e21), "1000000000000000000000");
+        assert_eq!(plain_number(1.25e-7), "0.000000125");
     }
 
     #[test]

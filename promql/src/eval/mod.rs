@@ -89,7 +89,8 @@ pub(crate) fn range(
 }
 
 fn checked_steps(start_ms: i64, end_ms: i64, step_ms: i64) -> Result<Steps, Error> {
-    if start_ms.abs() > TIME_MS_MAX || end_ms.abs() > TIME_MS_MAX || step_ms > TIME_MS_MAX {
+    let is_far = |ms: i64| ms.unsigned_abs() > TIME_MS_MAX.unsigned_abs();
+    if is_far(start_ms) || is_far(end_ms) || is_far(step_ms) {
         return Err(Error::bad_data("a time or the step is out of range"));
     }
     Ok(Steps::new(start_ms, end_ms, step_ms))

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod differential;
+mod loaded;
 mod questions;
 mod remote_write;
 mod samples;
