@@ -28,7 +28,7 @@ demo:
 	$(CARGO) run --release --locked -- demo
 
 test:
-	tests/needs postgresql
+	tests/needs postgresql prometheus
 	$(CARGO) test --workspace --locked
 	$(MAKE) pandas
 	$(MAKE) schemathesis

@@ -4,6 +4,8 @@
 //! Prometheus is measured by HTTP on 127.0.0.1, its answer of about 1 MB included; this crate with the writing of that
 //! answer.
 
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]
+
 #[path = "../tests/it/remote_write.rs"]
 mod remote_write;
 #[path = "../tests/it/server.rs"]

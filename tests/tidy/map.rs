@@ -30,6 +30,7 @@ fn files_named_by_documents_exist() {
                 "log_store/",
                 "objects/",
                 "columnar/",
+                "promql/",
                 "demo/",
                 "tests/",
                 "benches/",
@@ -78,6 +79,7 @@ fn glossary_terms_are_used_consistently() {
         "log_store/src",
         "objects/src",
         "columnar/src",
+        "promql/src",
         "evaluator/src",
         "demo/src",
     ];

@@ -78,7 +78,7 @@ fn check_parameter(op: AggregateOp, param: &[f64]) -> Result<(), Error> {
             Some(ratio) => refused(format!("ratio value {ratio} is NaN")),
             None => Ok(()),
         },
-        _ => match param.iter().find(|k| !(k.abs() < i64::MAX as f64)) {
+        _ => match param.iter().find(|k| k.is_nan() || k.abs() >= i64::MAX as f64) {
             Some(k) => refused(format!("scalar value {k} overflows int64")),
             None => Ok(()),
         },

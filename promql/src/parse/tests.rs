@@ -1,3 +1,5 @@
+//! What is read, and what is refused, with what words.
+
 use super::*;
 
 fn refused(query: &str) -> String {
