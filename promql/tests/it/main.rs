@@ -1,4 +1,8 @@
 //! The crate from outside: answers compared with a real Prometheus, and the bounds of an evaluation.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report, its place is the message"
+)]
 
 mod bounds;
 mod differential;
