@@ -25,8 +25,6 @@ pub(crate) enum Expr {
     Aggregate(Box<Aggregate>),
     Binary(Box<Binary>),
     Negation(Box<Expr>),
-    /// Kept because `absent` looks at what is written as its argument.
-    Paren(Box<Expr>),
     /// Has the same value at every step, so it is evaluated at the first one.
     Invariant(Box<Expr>),
 }
@@ -165,7 +163,7 @@ impl Expr {
             Expr::Selector(_) | Expr::Aggregate(_) => Type::Vector,
             Expr::Range(_) | Expr::Subquery(_) => Type::Matrix,
             Expr::Call(call) => call.function.returns(),
-            Expr::Negation(inner) | Expr::Paren(inner) | Expr::Invariant(inner) => inner.value_type(),
+            Expr::Negation(inner) | Expr::Invariant(inner) => inner.value_type(),
             Expr::Binary(binary) => match (binary.left.value_type(), binary.right.value_type()) {
                 (Type::Scalar, Type::Scalar) => Type::Scalar,
                 _ => Type::Vector,
@@ -173,10 +171,10 @@ impl Expr {
         }
     }
 
-    /// Without parentheses and the mark of invariance around it.
+    /// Without the mark of invariance around it.
     pub(crate) fn bare(&self) -> &Expr {
         match self {
-            Expr::Paren(inner) | Expr::Invariant(inner) => inner.bare(),
+            Expr::Invariant(inner) => inner.bare(),
             other => other,
         }
     }

@@ -112,8 +112,21 @@ fn write_point(point: Point, out: &mut Vec<u8>) {
     out.push(b'[');
     write_time(point.time_ms, out);
     out.extend_from_slice(b",\"");
-    out.extend_from_slice(number(point.value).as_bytes());
+    write_number(point.value, out);
     out.extend_from_slice(b"\"]");
+}
+
+fn write_number(value: f64, out: &mut Vec<u8>) {
+    if value.is_finite() {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(value);
+        // The printer uses exponents for more numbers than Prometheus, never for fewer.
+        if !text.contains('e') {
+            out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+            return;
+        }
+    }
+    out.extend_from_slice(number(value).as_bytes());
 }
 
 /// Seconds with three decimals, or without any when they are whole.
@@ -234,6 +247,9 @@ mod tests {
         ];
         for (value, expected) in cases {
             assert_eq!(number(value), expected);
+            let mut out = Vec::new();
+            write_number(value, &mut out);
+            assert_eq!(out, expected.as_bytes());
         }
         assert_eq!(plain_number(1e21), "1000000000000000000000");
         assert_eq!(plain_number(1.25e-7), "0.000000125");

@@ -49,72 +49,48 @@ pub(super) fn groups(rows: &[Row], grouping: &Grouping) -> Vec<Group> {
 
 impl<'a> Evaluation<'a> {
     pub(super) fn aggregate(&self, aggregate: &Aggregate, steps: Steps) -> Result<Rows<'a>, Error> {
-        let param = aggregate.param.as_ref();
+        let grouped = |values: &dyn Fn(&[&Row]) -> Vec<f64>| self.grouped(aggregate, steps, values);
         match aggregate.op {
-            AggregateOp::CountValues => return self.count_values(aggregate, steps),
-            AggregateOp::Topk | AggregateOp::Bottomk | AggregateOp::Limitk | AggregateOp::LimitRatio => {
-                return self.ranked(aggregate, steps);
+            AggregateOp::Sum => grouped(&|rows| folded::<SumOf>(rows, steps)),
+            AggregateOp::Avg => grouped(&|rows| folded::<MeanOf>(rows, steps)),
+            AggregateOp::Count => grouped(&|rows| folded::<CountOf>(rows, steps)),
+            AggregateOp::Min => grouped(&|rows| folded::<LeastOf>(rows, steps)),
+            AggregateOp::Max => grouped(&|rows| folded::<GreatestOf>(rows, steps)),
+            AggregateOp::Group => grouped(&|rows| folded::<Presence>(rows, steps)),
+            AggregateOp::Stdvar => grouped(&|rows| folded::<Variance>(rows, steps)),
+            AggregateOp::Stddev => grouped(&|rows| folded::<Deviation>(rows, steps)),
+            AggregateOp::Quantile => {
+                let Some(param) = &aggregate.param else {
+                    return Err(Error::bad_data("quantile takes a parameter"));
+                };
+                let q = self.scalar(param, steps)?;
+                grouped(&|rows| quantiles(rows, &q))
             }
-            _ => {}
+            AggregateOp::CountValues => self.count_values(aggregate, steps),
+            AggregateOp::Topk | AggregateOp::Bottomk | AggregateOp::Limitk | AggregateOp::LimitRatio => {
+                self.ranked(aggregate, steps)
+            }
         }
-        let q = param.map(|param| self.scalar(param, steps)).transpose()?;
+    }
+
+    /// One row per group, of one value per step.
+    fn grouped(
+        &self,
+        aggregate: &Aggregate,
+        steps: Steps,
+        values: &dyn Fn(&[&Row]) -> Vec<f64>,
+    ) -> Result<Rows<'a>, Error> {
         let (rows, _charge) = self.rows(&aggregate.expr, steps)?.take();
         let mut out = Rows::new(self.budget);
         for group in groups(&rows, &aggregate.grouping) {
             self.budget.check_time()?;
             self.check_steps(steps)?;
-            let members = || group.members.iter().map(|member| &rows[*member]);
-            let values = match aggregate.op {
-                AggregateOp::Sum => folded::<SumOf>(members(), steps),
-                AggregateOp::Avg => folded::<MeanOf>(members(), steps),
-                AggregateOp::Count => folded::<CountOf>(members(), steps),
-                AggregateOp::Min => folded::<LeastOf>(members(), steps),
-                AggregateOp::Max => folded::<GreatestOf>(members(), steps),
-                AggregateOp::Group => folded::<Presence>(members(), steps),
-                AggregateOp::Stddev => {
-                    let mut values = folded::<Variance>(members(), steps);
-                    for value in values.iter_mut().filter(|value| !is_stale_marker(**value)) {
-                        *value = value.sqrt();
-                    }
-                    values
-                }
-                AggregateOp::Stdvar => folded::<Variance>(members(), steps),
-                AggregateOp::Quantile => self.quantiles(members(), q.as_deref().unwrap_or_default(), steps),
-                AggregateOp::CountValues
-                | AggregateOp::Topk
-                | AggregateOp::Bottomk
-                | AggregateOp::Limitk
-                | AggregateOp::LimitRatio => Vec::new(),
-            };
-            if let Some(row) = Row::new(group.labels, &values) {
+            let members: Vec<&Row> = group.members.iter().map(|member| &rows[*member]).collect();
+            if let Some(row) = Row::new(group.labels, &values(&members)) {
                 out.push(row)?;
             }
         }
         Ok(out)
-    }
-
-    fn quantiles<'r>(
-        &self,
-        members: impl Iterator<Item = &'r Row> + Clone,
-        q: &[f64],
-        steps: Steps,
-    ) -> Vec<f64> {
-        let mut sorted = Vec::new();
-        let of_step = |step: usize| {
-            sorted.clear();
-            sorted.extend(
-                members
-                    .clone()
-                    .map(|row| row.value(step))
-                    .filter(|value| !is_stale_marker(*value)),
-            );
-            if sorted.is_empty() {
-                STALE_MARKER
-            } else {
-                statistics::quantile(q[step], &mut sorted)
-            }
-        };
-        (0..steps.count).map(of_step).collect()
     }
 
     /// How many series have each value, which becomes a label.
@@ -166,6 +142,22 @@ impl<'a> Evaluation<'a> {
     }
 }
 
+/// The quantile of each step, `q` of them.
+fn quantiles(rows: &[&Row], q: &[f64]) -> Vec<f64> {
+    let mut sorted = Vec::new();
+    let of_step = |(step, q): (usize, &f64)| {
+        sorted.clear();
+        let values = rows.iter().map(|row| row.value(step));
+        sorted.extend(values.filter(|value| !is_stale_marker(*value)));
+        if sorted.is_empty() {
+            STALE_MARKER
+        } else {
+            statistics::quantile(*q, &mut sorted)
+        }
+    };
+    q.iter().enumerate().map(of_step).collect()
+}
+
 /// What an aggregation keeps of the values of a group at one step.
 trait Fold: Clone {
     fn new(value: f64) -> Self;
@@ -174,9 +166,9 @@ trait Fold: Clone {
 }
 
 /// One value per step from all values of the rows at it, row by row.
-fn folded<'r, F: Fold>(members: impl Iterator<Item = &'r Row>, steps: Steps) -> Vec<f64> {
+fn folded<F: Fold>(rows: &[&Row], steps: Steps) -> Vec<f64> {
     let mut folds: Vec<Option<F>> = vec![None; steps.count];
-    for row in members {
+    for row in rows {
         for (fold, value) in folds[row.first..].iter_mut().zip(&row.values) {
             if is_stale_marker(*value) {
                 continue;
@@ -327,5 +319,23 @@ impl Fold for Variance {
 
     fn result(&self) -> f64 {
         self.squares / self.count
+    }
+}
+
+/// The population standard deviation.
+#[derive(Clone)]
+struct Deviation(Variance);
+
+impl Fold for Deviation {
+    fn new(value: f64) -> Self {
+        Deviation(Variance::new(value))
+    }
+
+    fn add(&mut self, value: f64) {
+        self.0.add(value);
+    }
+
+    fn result(&self) -> f64 {
+        self.0.result().sqrt()
     }
 }

@@ -257,11 +257,7 @@ impl<'a> Evaluation<'a> {
 
 /// The labels that a selector demands to be equal to a value; those it names more than once are left out.
 fn demanded_labels(selected: &Expr) -> Labels {
-    let written = match selected {
-        Expr::Invariant(inner) => inner,
-        other => other,
-    };
-    let matchers: &[Matcher] = match written {
+    let matchers: &[Matcher] = match selected.bare() {
         Expr::Selector(selector) => &selector.matchers,
         Expr::Range(range) => &range.selector.matchers,
         _ => &[],

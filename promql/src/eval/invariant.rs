@@ -72,10 +72,6 @@ impl Bounds {
                 let (inner, is_invariant) = self.prepare(inner);
                 (Expr::Negation(Box::new(inner)), is_invariant)
             }
-            Expr::Paren(inner) => {
-                let (inner, is_invariant) = self.prepare(inner);
-                (Expr::Paren(Box::new(inner)), is_invariant)
-            }
             Expr::Invariant(_) => (expr.clone(), true),
         }
     }

@@ -87,15 +87,8 @@ impl<'a> Pairing<'_, 'a> {
     fn pair(&self, found: &Match, results: &mut Merger<'a>) -> Result<(), Error> {
         self.refuse_ambiguity(found)?;
         // At which steps a result of this match is taken: only one to one, where a second one is ambiguous.
-        let is_single = self.binary.many == Many::Neither;
-        let mut taken = vec![
-            false;
-            if is_single && found.many.len() > 1 {
-                self.steps.count
-            } else {
-                0
-            }
-        ];
+        let is_single = self.binary.many == Many::Neither && found.many.len() > 1;
+        let mut taken = vec![false; if is_single { self.steps.count } else { 0 }];
         let mut of_match = Merger::new(self.evaluation.budget, Equal::Merged);
         for many in &found.many {
             for one in &found.one {
@@ -112,14 +105,11 @@ impl<'a> Pairing<'_, 'a> {
                         }
                     }
                 }
-                of_match
-                    .add(row)
-                    .map_err(|error| match error.message.contains("same labelset") {
-                        true => Error::execution(
-                            "multiple matches for labels: grouping labels must ensure unique matches",
-                        ),
-                        false => error,
-                    })?;
+                if !of_match.try_add(row)? {
+                    return Err(Error::execution(
+                        "multiple matches for labels: grouping labels must ensure unique matches",
+                    ));
+                }
             }
         }
         let (rows, _charge) = of_match.finish().take();

@@ -138,7 +138,6 @@ impl<'a> Evaluation<'a> {
             Expr::Aggregate(aggregate) => self.aggregate(aggregate, steps).map(Evaluated::Rows),
             Expr::Binary(binary) => self.binary(binary, steps),
             Expr::Negation(inner) => self.negation(inner, steps),
-            Expr::Paren(inner) => self.eval(inner, steps),
             Expr::Invariant(inner) => self.once(inner, steps),
             Expr::Range(_) | Expr::Subquery(_) => {
                 Err(Error::bad_data("a range vector stands where it may not"))

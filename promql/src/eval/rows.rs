@@ -155,24 +155,33 @@ impl<'a> Merger<'a> {
     }
 
     pub(crate) fn add(&mut self, row: Row) -> Result<(), Error> {
+        let labels = row.labels.clone();
+        if self.try_add(row)? {
+            return Ok(());
+        }
+        Err(Error::execution(format!(
+            "vector cannot contain metrics with the same labelset: {labels}"
+        )))
+    }
+
+    /// False when the row collides with one that is there.
+    pub(crate) fn try_add(&mut self, row: Row) -> Result<bool, Error> {
         match self.positions.entry(row.labels.clone()) {
             Entry::Vacant(vacant) => {
                 vacant.insert(self.rows.rows.len());
-                self.rows.push(row)
+                self.rows.push(row)?;
             }
             Entry::Occupied(occupied) => {
                 let kept = &mut self.rows.rows[*occupied.get()];
                 let before = kept.bytes();
                 if self.equal == Equal::Refused || !kept.merge(&row) {
-                    return Err(Error::execution(format!(
-                        "vector cannot contain metrics with the same labelset: {}",
-                        row.labels
-                    )));
+                    return Ok(false);
                 }
                 let after = kept.bytes();
-                self.rows.charge.add(after - before)
+                self.rows.charge.add(after - before)?;
             }
         }
+        Ok(true)
     }
 
     pub(crate) fn finish(self) -> Rows<'a> {

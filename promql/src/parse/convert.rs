@@ -39,7 +39,7 @@ impl Conversion {
         match tree {
             grammar::Expr::NumberLiteral(number) => Ok(Expr::Number(number.val)),
             grammar::Expr::StringLiteral(string) => Ok(Expr::String(string.val)),
-            grammar::Expr::Paren(paren) => Ok(Expr::Paren(Box::new(self.expr(*paren.expr, depth + 1)?))),
+            grammar::Expr::Paren(paren) => self.expr(*paren.expr, depth + 1),
             grammar::Expr::Unary(unary) => Ok(Expr::Negation(Box::new(self.expr(*unary.expr, depth + 1)?))),
             grammar::Expr::VectorSelector(selector) => Ok(Expr::Selector(self.selector(selector)?)),
             grammar::Expr::MatrixSelector(matrix) => Ok(Expr::Range(RangeSelector {

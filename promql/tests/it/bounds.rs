@@ -36,6 +36,12 @@ fn the_deepest_question_fits_the_stack_of_a_thread() {
             let answer = instant(&storage, question, 30).unwrap();
             assert!(!answer.is_empty(), "{question}");
         }
+        let longest = instant(
+            &storage,
+            &format!("{}x", "x+".repeat(promql::OPERATORS_MAX - 1)),
+            30,
+        );
+        assert_eq!(longest.unwrap_err().kind, ErrorKind::BadData);
         let deeper = instant(
             &storage,
             &format!("{}x{}", "abs(".repeat(5_000), ")".repeat(5_000)),

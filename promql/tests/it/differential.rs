@@ -89,11 +89,11 @@ fn is_listed(query: &str, answers: [&Value; 2]) -> bool {
 
 /// A question and when it is asked.
 #[derive(Debug)]
-struct Asking {
-    query: String,
-    start_ms: i64,
+pub struct Asking {
+    pub query: String,
+    pub start_ms: i64,
     /// None for an instant query.
-    range: Option<(i64, i64)>,
+    pub range: Option<(i64, i64)>,
 }
 
 impl Asking {
@@ -129,7 +129,7 @@ impl Asking {
         self.range.is_some() || self.query.starts_with("sort")
     }
 
-    fn of(&self, prometheus: &Prometheus) -> Value {
+    pub fn of(&self, prometheus: &Prometheus) -> Value {
         let seconds = |ms: i64| format!("{}.{:03}", ms / 1000, ms % 1000);
         let start = seconds(self.start_ms);
         let answer = match self.range {
@@ -153,7 +153,7 @@ impl Asking {
         answer.body
     }
 
-    fn here(&self, storage: &MemoryStorage) -> Value {
+    pub fn here(&self, storage: &MemoryStorage) -> Value {
         let mut body = Vec::new();
         match self.evaluated(storage) {
             Ok(value) => json::write_success(&value, &mut body),
@@ -180,7 +180,7 @@ impl Asking {
 }
 
 /// Writes the samples slice by slice, since a fresh database takes only what is not much older than its newest sample.
-fn feed(prometheus: &Prometheus, storage: &MemoryStorage) {
+pub fn feed(prometheus: &Prometheus, storage: &MemoryStorage) {
     let mut from_ms = START_MS;
     while from_ms < START_MS + LENGTH_MS + WRITE_MS {
         let slices: Vec<(&Labels, Samples<'_>)> = storage
@@ -203,7 +203,7 @@ fn feed(prometheus: &Prometheus, storage: &MemoryStorage) {
     }
 }
 
-fn compare(expected: &Value, answer: &Value, asking: &Asking) -> Result<(), String> {
+pub fn compare(expected: &Value, answer: &Value, asking: &Asking) -> Result<(), String> {
     let differ = || Err(format!("expected {}, got {}", brief(expected), brief(answer)));
     if expected["status"] != answer["status"] || expected["errorType"] != answer["errorType"] {
         return differ();

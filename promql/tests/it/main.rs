@@ -5,6 +5,7 @@
 )]
 
 mod bounds;
+mod by_hand;
 mod differential;
 mod loaded;
 mod questions;

@@ -198,7 +198,7 @@ impl Generator<'_> {
     }
 
     fn arithmetic(&mut self) -> &'static str {
-        self.pick(&["+", "-", "*", "/", "^", "atan2"])
+        self.pick(&["+", "-", "*", "/", "^"])
     }
 
     fn grouping(&mut self) -> String {
@@ -409,6 +409,8 @@ impl Generator<'_> {
                     self.vector(depth - 1)
                 )
             }
+            27 => format!("({} atan2 {})", self.exact(depth - 1), self.exact(depth - 1)),
+            28 => format!("({} atan2 {})", self.exact(depth - 1), self.number()),
             21 => format!("-({})", self.vector(depth - 1)),
             22 => format!(
                 "clamp({}, {}, {})",
