@@ -343,3 +343,83 @@ fn extreme_time(window: Window<'_>, replaces: impl Fn(f64, f64) -> bool) -> f64 
     }
     seconds(window.times[found])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values at 60, 120 and 180 s over the minute before, of a sample every 20 s from 20 s on.
+    fn over(name: &str, params: &[f64]) -> Vec<f64> {
+        let times: Vec<i64> = (1..=6).map(|at| at * 20_000).collect();
+        let call = OverCall {
+            over: Over::named(name).unwrap(),
+            windows: WindowPlan {
+                first_end_ms: 60_000,
+                step_ms: 60_000,
+                range_ms: 60_000,
+                count: 3,
+                semantics: Semantics::V3,
+            },
+            steps: (60_000, 60_000),
+            params: &params.iter().map(|param| vec![*param; 3]).collect::<Vec<_>>(),
+            is_interrupted: &|| false,
+        };
+        let samples = Samples {
+            times: &times,
+            values: &[1.0, 3.0, 5.0, 2.0, 6.0, 4.0],
+        };
+        let mut out = Vec::new();
+        call.apply(samples, &mut out).unwrap();
+        assert!(
+            crate::storage::is_stale_marker(out[2]),
+            "{name} has a value without samples"
+        );
+        out.truncate(2);
+        out
+    }
+
+    #[test]
+    fn each_function_is_applied_to_each_window() {
+        let cases: &[(&str, &[f64], [f64; 2])] = &[
+            ("count_over_time", &[], [3.0, 3.0]),
+            ("sum_over_time", &[], [9.0, 12.0]),
+            ("avg_over_time", &[], [3.0, 4.0]),
+            ("min_over_time", &[], [1.0, 2.0]),
+            ("max_over_time", &[], [5.0, 6.0]),
+            ("last_over_time", &[], [5.0, 4.0]),
+            ("first_over_time", &[], [1.0, 2.0]),
+            ("present_over_time", &[], [1.0, 1.0]),
+            ("stdvar_over_time", &[], [8.0 / 3.0, 8.0 / 3.0]),
+            (
+                "stddev_over_time",
+                &[],
+                [(8.0_f64 / 3.0).sqrt(), (8.0_f64 / 3.0).sqrt()],
+            ),
+            ("quantile_over_time", &[0.5], [3.0, 4.0]),
+            ("mad_over_time", &[], [2.0, 2.0]),
+            ("changes", &[], [2.0, 2.0]),
+            ("resets", &[], [0.0, 1.0]),
+            ("delta", &[], [6.0, 3.0]),
+            // From the counter's zero on, 20 s and then 10 s before the first sample.
+            ("increase", &[], [5.0, 10.0]),
+            ("rate", &[], [5.0 / 60.0, 10.0 / 60.0]),
+            ("irate", &[], [0.1, 0.2]),
+            ("idelta", &[], [2.0, -2.0]),
+            ("deriv", &[], [0.1, 0.05]),
+            ("predict_linear", &[60.0], [11.0, 8.0]),
+            ("holt_winters", &[0.5, 0.5], [5.0, 7.0]),
+            ("ts_of_first_over_time", &[], [20.0, 80.0]),
+            ("ts_of_last_over_time", &[], [60.0, 120.0]),
+            ("ts_of_min_over_time", &[], [20.0, 80.0]),
+            ("ts_of_max_over_time", &[], [60.0, 100.0]),
+        ];
+        for (name, params, expected) in cases {
+            let values = over(name, params);
+            let is_near = values
+                .iter()
+                .zip(expected)
+                .all(|(value, expected)| (value - expected).abs() < 1e-9);
+            assert!(is_near, "{name}: {values:?}, expected {expected:?}");
+        }
+    }
+}

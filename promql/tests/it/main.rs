@@ -7,7 +7,9 @@
 mod bounds;
 mod by_hand;
 mod differential;
+mod garbage;
 mod loaded;
+mod operators;
 mod questions;
 mod remote_write;
 mod samples;
