@@ -1,6 +1,7 @@
 //! The crate from outside: answers compared with a real Prometheus, and the bounds of an evaluation.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "in a test a panic is the report, its place is the message"
 )]
 
