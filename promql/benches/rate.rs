@@ -63,6 +63,7 @@ fn answer(storage: &MemoryStorage) -> Vec<u8> {
 
 fn of_prometheus(storage: &MemoryStorage) -> Option<Duration> {
     let prometheus = server::Prometheus::start()?;
+    println!("Prometheus {}", prometheus.version());
     for from_ms in (START_MS..START_MS + LENGTH_MS).step_by(WRITE_MS as usize) {
         let slices = storage.series().map(|(labels, samples)| {
             let from = samples.times.partition_point(|time| *time < from_ms);
@@ -92,7 +93,7 @@ fn of_prometheus(storage: &MemoryStorage) -> Option<Duration> {
 fn rate(criterion: &mut Criterion) {
     let storage = series();
     match of_prometheus(&storage) {
-        Some(time) => println!("prometheus: {QUERY}: {time:?}, the best of {ASKED}"),
+        Some(time) => println!("{QUERY}: {time:?}, the best of {ASKED}"),
         None => println!("prometheus: not measured"),
     }
     criterion.bench_function(QUERY, |bencher| bencher.iter(|| answer(&storage)));

@@ -2,9 +2,8 @@
 
 use fastrand::Rng;
 
-use crate::differential::{Asking, compare, feed};
+use crate::differential::{Asking, comparable, compare, feed};
 use crate::samples::{self, START_MS};
-use crate::server::Prometheus;
 
 /// One a line.
 const QUESTIONS: &str = r#"
@@ -124,7 +123,7 @@ histogram_quantile(0.5, up)
 
 #[test]
 fn questions_at_the_edges_are_answered_and_refused_alike() {
-    let Some(prometheus) = Prometheus::start() else {
+    let Some(prometheus) = comparable() else {
         return;
     };
     let storage = samples::generated(&mut Rng::with_seed(1));

@@ -37,7 +37,7 @@ fn answers_are_those_of_prometheus() {
         .map(|seed| seed.parse().expect("PROMQL_SEED is a number"));
     let seed: u64 = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("PROMQL_SEED={seed}");
-    let Some(prometheus) = Prometheus::start() else {
+    let Some(prometheus) = comparable() else {
         return;
     };
     let mut rng = Rng::with_seed(seed);
@@ -177,6 +177,17 @@ impl Asking {
             Some((end_ms, step_ms)) => query.range(storage, self.start_ms, end_ms, step_ms, limits),
         }
     }
+}
+
+/// A Prometheus of the versions with which answers can be compared; none, with a message, when there is no such.
+pub fn comparable() -> Option<Prometheus> {
+    let prometheus = Prometheus::start()?;
+    let version = prometheus.version();
+    if !version.starts_with("2.") {
+        println!("skipped: answers are compared with those of Prometheus 2.42, this is {version}");
+        return None;
+    }
+    Some(prometheus)
 }
 
 /// Writes the samples slice by slice, since a fresh database takes only what is not much older than its newest sample.

@@ -237,7 +237,8 @@ impl Generator<'_> {
             0 => format!("{}({})", self.pick(EXACT_OVER), self.exact_range(depth - 1)),
             1 => format!("{}({})", self.pick(EXACT_MATH), self.exact(depth - 1)),
             2 => format!(
-                "{} {} ({})",
+                // Zero has no sign, so that it is no matter of chance which of both zeros is the extreme.
+                "{} {} (0 + {})",
                 self.pick(&["min", "max", "count", "group"]),
                 self.grouping(),
                 self.exact(depth - 1)

@@ -77,6 +77,20 @@ impl Prometheus {
         })
     }
 
+    pub fn version(&self) -> String {
+        let url = format!("http://{}/api/v1/status/buildinfo", self.address);
+        let body = self
+            .agent
+            .get(&url)
+            .call()
+            .unwrap()
+            .body_mut()
+            .read_to_string()
+            .unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        body["data"]["version"].as_str().unwrap().to_owned()
+    }
+
     pub fn write(&self, body: &[u8]) {
         let url = format!("http://{}/api/v1/write", self.address);
         let mut response = self
