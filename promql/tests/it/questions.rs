@@ -348,7 +348,10 @@ impl Generator<'_> {
                 } else {
                     &range
                 };
-                format!("predict_linear({range}, {})", self.scalar(1))
+                format!(
+                    "predict_linear({range}, {})",
+                    self.pick(&["0", "60", "-30.5", "3600", "pi()"])
+                )
             }
             8 => format!(
                 "holt_winters({}, {}, 0.3)",

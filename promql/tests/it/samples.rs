@@ -118,7 +118,7 @@ fn gauges(rng: &mut Rng, storage: &mut MemoryStorage) {
             gaps: 40,
             ..WHOLE
         };
-        push(rng, storage, &labels, life, |rng, _| f64::from(rng.i32(-3..4)));
+        push(rng, storage, &labels, life, |rng, _| f64::from(rng.u32(0..7)));
         let labels = [("__name__", "up"), ("instance", instance), ("job", "api")];
         push(rng, storage, &labels, WHOLE, |rng, _| {
             f64::from(rng.u8(0..20).min(1))
