@@ -34,12 +34,12 @@ const SELECTORS: &[&str] = &[
 const DISTINCT: &[&str] = &["temperature", "temperature{room=\"hall\"}", "memory_bytes"];
 
 const MATH: &[&str] = &[
-    "abs", "sqrt", "exp", "ln", "log2", "log10", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-    "acosh", "atanh", "deg", "rad",
+    "abs", "sqrt", "ln", "log2", "log10", "asin", "acos", "atan", "tanh", "asinh", "acosh", "atanh", "deg",
+    "rad",
 ];
 
-/// Of large values they show nothing but rounding errors.
-const PERIODIC: &[&str] = &["sin", "cos", "tan"];
+/// Of large values they show little but rounding errors.
+const STEEP: &[&str] = &["sin", "cos", "tan", "exp", "sinh", "cosh"];
 
 const EXACT_MATH: &[&str] = &["ceil", "floor", "sgn", "round", "abs"];
 
@@ -198,7 +198,7 @@ impl Generator<'_> {
     }
 
     fn arithmetic(&mut self) -> &'static str {
-        self.pick(&["+", "-", "*", "/", "^"])
+        self.pick(&["+", "-", "*", "/"])
     }
 
     fn grouping(&mut self) -> String {
@@ -363,7 +363,7 @@ impl Generator<'_> {
                 self.pick(&["0.5", "0.93", "0", "1", "-1", "2"]),
                 self.range(depth - 1)
             ),
-            10 if self.rng.bool() => format!("{}({})", self.pick(PERIODIC), self.exact(depth - 1)),
+            10 if self.rng.bool() => format!("{}({})", self.pick(STEEP), self.exact(depth - 1)),
             10 => format!("{}({})", self.pick(MATH), self.vector(depth - 1)),
             11 => format!(
                 "{}({})",
@@ -414,7 +414,12 @@ impl Generator<'_> {
                 )
             }
             27 => format!("({} atan2 {})", self.exact(depth - 1), self.exact(depth - 1)),
-            28 => format!("({} atan2 {})", self.exact(depth - 1), self.number()),
+            28 => format!(
+                "({} {} {})",
+                self.exact(depth - 1),
+                self.pick(&["atan2", "^"]),
+                self.number()
+            ),
             21 => format!("-({})", self.vector(depth - 1)),
             22 => format!(
                 "clamp({}, {}, {})",
