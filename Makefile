@@ -3,7 +3,7 @@
 # make test          installs what the tests need and runs everything
 # make pandas        compares answers to random questions with those of pandas; `make test` does so too
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
-# make python-package builds the wheel of clients/python, installs it into new environments and tests it
+# make python-package builds the wheel of clients/python, installs it into new environments and tests it; `make test` does so too
 # make mcp           has the official client of the Model Context Protocol evaluate rules; `make test` does so too
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
@@ -29,10 +29,11 @@ demo:
 	$(CARGO) run --release --locked -- demo
 
 test:
-	tests/needs postgresql mosquitto
+	tests/needs postgresql mosquitto prometheus
 	$(CARGO) test --workspace --locked
 	$(MAKE) pandas
 	$(MAKE) schemathesis
+	$(MAKE) python-package
 	$(MAKE) mcp
 	$(MAKE) power
 	$(MAKE) siege
