@@ -10,7 +10,7 @@ use super::endpoint::Endpoint;
 use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
     cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, invitations, keys,
-    members, metrics, operator, organization, query, resets, sessions, shared, silences, sources,
+    members, metrics, operator, organization, prometheus, query, resets, sessions, shared, silences, sources,
     webhook_deliveries, webhooks, writers,
 };
 use super::server::request_context::{RouteNumber, set_route};
@@ -81,6 +81,11 @@ pub fn sections(operator: bool) -> Vec<Section> {
             "agents",
             "Protocols that agents already speak.",
             vec![writers::endpoints()],
+        ),
+        section(
+            "Prometheus queries",
+            "What Grafana's data source for Prometheus asks. With an admin key, the path or a parameter names the bucket.",
+            vec![prometheus::endpoints()],
         ),
         section(
             "annotations",

@@ -34,6 +34,7 @@ pub mod operator;
 pub mod organization;
 pub mod page;
 pub mod passwords;
+pub mod prometheus;
 pub mod query;
 pub mod quota;
 mod records;

@@ -28,6 +28,7 @@ mod general;
 mod ingest;
 mod listener;
 mod operation;
+mod prometheus;
 mod query;
 mod real_data;
 mod security;

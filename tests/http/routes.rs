@@ -1,8 +1,10 @@
 //! Every route with its permitted callers: the tables of the contract and the spec as data. The tests of access, of the
 //! order of checks and of malformed bodies are generated from it, so that every listed route is covered by them.
 
+mod agents;
 mod ids;
 
+pub use agents::AGENT_ROUTES;
 pub use ids::Ids;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,15 +60,6 @@ const fn route(
         success,
     }
 }
-
-/// Routes of agents' protocols, whose bodies are not JSON; `writers` tests who may call them.
-pub const AGENT_ROUTES: &[Route] = &[
-    route("POST", "/write", None, WRITE, 204),
-    route("POST", "/api/v2/write", None, WRITE, 204),
-    route("POST", "/query", None, WRITE, 200),
-    route("POST", "/api/v1/write", None, WRITE, 204),
-    route("POST", "/v1/metrics", None, WRITE, 200),
-];
 
 pub const OPERATOR_ROUTES: &[Route] = &[
     route("GET", "/api/operator/organizations", None, OPERATOR, 200),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// What is said of an operation, and how it looks.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
     pub summary: String,
@@ -23,12 +23,22 @@ pub struct Operation {
     named_examples: BTreeMap<String, Map<String, Value>>,
 }
 
-/// All of them, by operation id.
+/// What the ids of Prometheus's queries begin with.
+const PROMQL: &str = "promql";
+
+/// All of them, by operation id. Prometheus's queries are the same by two methods and two paths.
 ///
 /// # Errors
 /// When the file is not as described, which a test rules out.
 pub fn operations() -> Result<BTreeMap<String, Operation>, serde_json::Error> {
-    serde_json::from_str(include_str!("operations.json"))
+    let mut operations: BTreeMap<String, Operation> = serde_json::from_str(include_str!("operations.json"))?;
+    let queries = operations.iter().filter(|(id, _)| id.starts_with(PROMQL));
+    let variants = queries.flat_map(|(id, operation)| {
+        ["ByForm", "OfBucket", "ByFormOfBucket"].map(|variant| (format!("{id}{variant}"), operation.clone()))
+    });
+    let variants: Vec<_> = variants.collect();
+    operations.extend(variants);
+    Ok(operations)
 }
 
 impl Operation {

@@ -100,6 +100,8 @@ callers! {
     Sender: WRITER.counting_bearer(), Schemes::Api;
     /// As `Sender`, with the key in the ways in which agents send it.
     AgentWriter: WRITER.counting_bearer(), Schemes::Agents;
+    /// As `Reader`, with the key in the ways in which agents send it.
+    AgentReader: READER, Schemes::Agents;
 }
 
 /// Everybody, without a credential.

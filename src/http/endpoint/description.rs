@@ -173,6 +173,8 @@ pub(super) fn path_parameters(path: &str) -> Vec<Value> {
             "deliveries" => "The delivery.",
             "invitations" => "The invitation.",
             "keys" => "The key.",
+            "label" => "The label.",
+            "prometheus" => "The bucket, by its id or name.",
             "panels" => "The place of the panel in the board, from 0.",
             "shared" => "The token of the link.",
             "shares" => "The link.",
@@ -184,7 +186,7 @@ pub(super) fn path_parameters(path: &str) -> Vec<Value> {
             _ => "",
         };
         let schema = match pair[0] {
-            "assets" => json!({"type": "string"}),
+            "assets" | "label" | "prometheus" => json!({"type": "string"}),
             "panels" => json!({"type": "integer", "minimum": 0, "maximum": BOARD_PANELS_MAX - 1}),
             "shared" => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}),
             _ => json!({"$ref": "#/components/schemas/ObjectId"}),

@@ -28,11 +28,11 @@ pub use answer::{Answer, HandlerAnswer, Written};
 pub use arrived::Arrived;
 pub use call::{Call, Exact, Optional, RequestBody, Unread};
 pub use credential::{
-    Admin, AgentWriter, Anyone, Bearer, Credential, Evaluator, Link, LinkHolder, NewUser, OperatorToken,
-    Querier, Reader, Sender, Visitor, Writer,
+    Admin, AgentReader, AgentWriter, Anyone, Bearer, Credential, Evaluator, Link, LinkHolder, NewUser,
+    OperatorToken, Querier, Reader, Sender, Visitor, Writer,
 };
 pub use description::Components;
-pub use params::{BucketParam, PrecisionParam};
+pub use params::{BucketInPath, BucketParam, LabelName, PrecisionParam};
 pub use params::{DimensionName, DueParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels};
 
 /// A row of the table.

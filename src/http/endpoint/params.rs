@@ -111,6 +111,40 @@ impl Params for BucketParam {
     }
 }
 
+/// A bucket that the path names, by its id or name.
+pub struct BucketInPath(pub BucketName);
+
+impl Params for BucketInPath {
+    const IDS: usize = 1;
+
+    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
+        Some(Self(BucketName(Some(text_in_path(request, index, faults)?))))
+    }
+}
+
+/// The name of a label, in the path.
+pub struct LabelName(pub String);
+
+impl Params for LabelName {
+    const IDS: usize = 1;
+
+    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
+        text_in_path(request, index, faults).map(Self)
+    }
+}
+
+/// A text in the path.
+fn text_in_path(request: &HttpRequest, index: usize, faults: &Faults) -> Option<String> {
+    let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
+    // The router leaves encoded what means something in a path.
+    let decoded = percent_decode_str(text).decode_utf8();
+    let decoded = decoded.map(std::borrow::Cow::into_owned);
+    faults
+        .root()
+        .member(name)
+        .check(decoded.map_err(|_| "must be UTF-8"))
+}
+
 /// The unit of timestamps of line protocol; empty when absent.
 pub struct PrecisionParam(pub String);
 
@@ -133,14 +167,7 @@ impl Params for DimensionName {
     const IDS: usize = 1;
 
     fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
-        let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
-        // The router leaves encoded what means something in a path.
-        let decoded = percent_decode_str(text).decode_utf8();
-        let decoded = decoded.map(|name| Self(name.into_owned()));
-        faults
-            .root()
-            .member(name)
-            .check(decoded.map_err(|_| "must be UTF-8"))
+        text_in_path(request, index, faults).map(Self)
     }
 }
 

@@ -31,6 +31,7 @@ pub mod metrics;
 pub mod operator;
 pub mod organization;
 pub mod panel_query;
+pub mod prometheus;
 pub mod query;
 pub mod query_body;
 mod query_members;

@@ -1,0 +1,65 @@
+//! What agents call.
+
+use super::{READ, Route, WRITE, route};
+
+/// Routes of agents' protocols and of Prometheus's queries, whose bodies are not JSON; `writers` and `prometheus` test who
+/// may call them.
+pub const AGENT_ROUTES: &[Route] = &[
+    route("POST", "/write", None, WRITE, 204),
+    route("POST", "/api/v2/write", None, WRITE, 204),
+    route("POST", "/query", None, WRITE, 200),
+    route("POST", "/api/v1/write", None, WRITE, 204),
+    route("POST", "/v1/metrics", None, WRITE, 200),
+    route("GET", "/prometheus/api/v1/query", None, READ, 200),
+    route("POST", "/prometheus/api/v1/query", None, READ, 200),
+    route("GET", "/prometheus/{bucket}/api/v1/query", None, READ, 200),
+    route("POST", "/prometheus/{bucket}/api/v1/query", None, READ, 200),
+    route("GET", "/prometheus/api/v1/query_range", None, READ, 200),
+    route("POST", "/prometheus/api/v1/query_range", None, READ, 200),
+    route("GET", "/prometheus/{bucket}/api/v1/query_range", None, READ, 200),
+    route("POST", "/prometheus/{bucket}/api/v1/query_range", None, READ, 200),
+    route("GET", "/prometheus/api/v1/labels", None, READ, 200),
+    route("POST", "/prometheus/api/v1/labels", None, READ, 200),
+    route("GET", "/prometheus/{bucket}/api/v1/labels", None, READ, 200),
+    route("POST", "/prometheus/{bucket}/api/v1/labels", None, READ, 200),
+    route("GET", "/prometheus/api/v1/label/{label}/values", None, READ, 200),
+    route("POST", "/prometheus/api/v1/label/{label}/values", None, READ, 200),
+    route(
+        "GET",
+        "/prometheus/{bucket}/api/v1/label/{label}/values",
+        None,
+        READ,
+        200,
+    ),
+    route(
+        "POST",
+        "/prometheus/{bucket}/api/v1/label/{label}/values",
+        None,
+        READ,
+        200,
+    ),
+    route("GET", "/prometheus/api/v1/series", None, READ, 200),
+    route("POST", "/prometheus/api/v1/series", None, READ, 200),
+    route("GET", "/prometheus/{bucket}/api/v1/series", None, READ, 200),
+    route("POST", "/prometheus/{bucket}/api/v1/series", None, READ, 200),
+    route("GET", "/prometheus/api/v1/metadata", None, READ, 200),
+    route("POST", "/prometheus/api/v1/metadata", None, READ, 200),
+    route("GET", "/prometheus/{bucket}/api/v1/metadata", None, READ, 200),
+    route("POST", "/prometheus/{bucket}/api/v1/metadata", None, READ, 200),
+    route("GET", "/prometheus/api/v1/status/buildinfo", None, READ, 200),
+    route("POST", "/prometheus/api/v1/status/buildinfo", None, READ, 200),
+    route(
+        "GET",
+        "/prometheus/{bucket}/api/v1/status/buildinfo",
+        None,
+        READ,
+        200,
+    ),
+    route(
+        "POST",
+        "/prometheus/{bucket}/api/v1/status/buildinfo",
+        None,
+        READ,
+        200,
+    ),
+];
