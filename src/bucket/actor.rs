@@ -3,18 +3,19 @@
 //!
 //! Messages that go through the journal or the sealer threads are here, those that only need the state in `request`.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use engine::Sealed;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::arriving::{Arriving, OfIngest, Refused};
 use super::budget::{Budget, Holds};
 use super::handle::Changed;
+use super::hold::{AskRoom, HoldReply, HoldSource, ReleaseSource, SourceHold};
 use super::registry::Inner;
 use super::request::{Ask, Request};
 use super::sealer::Sealer;
@@ -49,6 +50,8 @@ struct Applied {
     reply: IngestReply,
     holds: Holds,
     arriving: OfIngest,
+    number: u64,
+    alone: Option<Arc<OwnedMutexGuard<()>>>,
 }
 
 /// Deletes one source, or all of them with the bucket, in order with the ingests.
@@ -112,6 +115,13 @@ pub(super) struct BucketActor {
     parked: Vec<IngestReply>,
     /// Ingests that may repeat rows of others in progress.
     waiting: Vec<Take>,
+    /// Number of ingests submitted so far, and the numbers of those in progress.
+    submitted: u64,
+    in_progress: BTreeSet<u64>,
+    /// Who waits until no earlier ingest is in progress.
+    holding: Vec<(u64, HoldReply, SourceHold)>,
+    /// Ingests that were parsed before this number of splits may have the series of before.
+    split_at: u64,
 }
 
 impl BucketActor {
@@ -128,6 +138,37 @@ impl BucketActor {
             deleting: HashMap::new(),
             parked: Vec::new(),
             waiting: Vec::new(),
+            submitted: 0,
+            in_progress: BTreeSet::new(),
+            holding: Vec::new(),
+            split_at: 0,
+        }
+    }
+
+    /// Parks ingests of a source, or of all of them, until it is opened.
+    fn close(&mut self, source: Option<u32>) {
+        *self.deleting.entry(source).or_insert(0) += 1;
+    }
+
+    /// Ends one [`close`](Self::close). Senders of parked ingests read the catalog again.
+    fn open(&mut self, source: Option<u32>) {
+        if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
+            *entry.get_mut() -= 1;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+        for reply in self.parked.drain(..) {
+            respond(reply, Ok(Ingested::SourceGone));
+        }
+    }
+
+    /// Hands out the sources for which no earlier ingest is in progress any more.
+    fn hand_out(&mut self) {
+        let oldest = self.in_progress.first().copied().unwrap_or(u64::MAX);
+        for (_, reply, hold) in self.holding.extract_if(.., |(before, ..)| *before <= oldest) {
+            // If the sender is gone, the hold ends here.
+            respond(reply, hold);
         }
     }
 
@@ -173,6 +214,14 @@ impl BucketActor {
         }
         Ok(())
     }
+}
+
+/// Points of a bucket before this time have expired.
+fn cutoff_ns(catalog: &CatalogHandle, bucket: u32, now_ns: i64) -> i64 {
+    catalog.read(|catalog| {
+        let bucket = catalog.bucket_by_ordinal(bucket);
+        bucket.map_or(i64::MIN, |bucket| bucket.retention_cutoff_ns(now_ns))
+    })
 }
 
 /// The receiver is gone if the client has disconnected.
@@ -227,14 +276,17 @@ impl Handler<Take> for BucketActor {
             return;
         }
         let catalog = &self.dependencies.catalog;
-        if !catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources)) {
+        let has_sources = catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources));
+        if !has_sources || ingest.splits < self.split_at {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }
-        let arriving = match self
+        let series_max = self.dependencies.series_max;
+        let cutoff_ns = |now_ns| cutoff_ns(catalog, self.state.ordinal, now_ns);
+        let admitted = self
             .arriving
-            .admit(&self.state, &mut ingest, self.dependencies.series_max)
-        {
+            .admit(&self.state, &mut ingest, series_max, cutoff_ns);
+        let arriving = match admitted {
             Ok(arriving) => arriving,
             Err(Refused::Told(answer)) => return respond(reply, answer),
             Err(Refused::Waits) => {
@@ -243,6 +295,10 @@ impl Handler<Take> for BucketActor {
                 return;
             }
         };
+        let number = self.submitted;
+        self.submitted += 1;
+        self.in_progress.insert(number);
+        let alone = ingest.alone.take();
         let first_sequence = self.state.next_sequence;
         let id = ObjectId::of_point(self.state.ordinal, first_sequence);
         ingest.record.number(first_sequence, &id.to_hex());
@@ -262,6 +318,8 @@ impl Handler<Take> for BucketActor {
                 reply,
                 holds,
                 arriving,
+                number,
+                alone,
             });
             changed.set();
         };
@@ -281,8 +339,12 @@ impl Handler<Applied> for BucketActor {
             reply,
             holds,
             arriving,
+            number,
+            // Whoever compares next sees these rows.
+            alone: _alone,
         } = message;
         self.arriving.end(&arriving);
+        self.in_progress.remove(&number);
         for waiting in self.waiting.drain(..) {
             context.address().do_send(waiting);
         }
@@ -321,6 +383,7 @@ impl Handler<Applied> for BucketActor {
                 waiting.for_each(|reply| respond(reply, Err(error.clone().into())));
             }
         }
+        self.hand_out();
     }
 }
 
@@ -334,7 +397,7 @@ impl Handler<Delete> for BucketActor {
             reply,
         } = message;
         let (address, changed) = (context.address(), self.dependencies.changed.clone());
-        *self.deleting.entry(source).or_insert(0) += 1;
+        self.close(source);
         self.dependencies.journal.submit_command(command, move |outcome| {
             address.do_send(Deleted {
                 outcome,
@@ -355,12 +418,6 @@ impl Handler<Deleted> for BucketActor {
             source,
             reply,
         } = message;
-        if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
-            *entry.get_mut() -= 1;
-            if *entry.get() == 0 {
-                entry.remove();
-            }
-        }
         let remove = |state: &mut BucketState| match source {
             Some(source) => state.store.remove_source(source),
             None => state.store.remove_all(),
@@ -374,10 +431,42 @@ impl Handler<Deleted> for BucketActor {
             registry.forget(self.state.ordinal);
         }
         respond(reply, points.map_err(ServiceError::from));
-        // Their senders read the catalog again and decide whether to retry.
-        for reply in self.parked.drain(..) {
-            respond(reply, Ok(Ingested::SourceGone));
+        self.open(source);
+    }
+}
+
+impl Handler<HoldSource> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, HoldSource { source, reply }: HoldSource, context: &mut Self::Context) {
+        self.close(Some(source));
+        let hold = SourceHold::new(context.address(), source);
+        self.holding.push((self.submitted, reply, hold));
+        self.hand_out();
+    }
+}
+
+impl Handler<ReleaseSource> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, ReleaseSource(source): ReleaseSource, _: &mut Self::Context) {
+        if let Some(registry) = self.dependencies.registry.upgrade() {
+            self.split_at = registry.splits.fetch_add(1, Ordering::AcqRel) + 1;
         }
+        self.open(Some(source));
+    }
+}
+
+impl Handler<AskRoom> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, AskRoom { now_ns, reply }: AskRoom, _: &mut Self::Context) {
+        let series_max = self.dependencies.series_max;
+        if self.arriving.room(&self.state, series_max) == 0 {
+            let cutoff_ns = cutoff_ns(&self.dependencies.catalog, self.state.ordinal, now_ns);
+            self.arriving.count_expired(&self.state, cutoff_ns, now_ns);
+        }
+        respond(reply, (self.arriving.room(&self.state, series_max), series_max));
     }
 }
 

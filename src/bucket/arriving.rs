@@ -17,7 +17,20 @@ pub(super) struct Arriving {
     new: HashMap<Digest, (u32, u32)>,
     /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
     newest: HashMap<u32, (i64, u32)>,
+    expired: Option<Expired>,
 }
+
+/// Series whose points have all expired, when they were counted.
+#[derive(Clone, Copy)]
+struct Expired {
+    count: u64,
+    /// Of this many series.
+    of: u64,
+    at_ns: i64,
+}
+
+/// How long that count is used.
+const EXPIRED_KEPT_NS: i64 = 60 * 1_000_000_000;
 
 /// Why an ingest is not submitted.
 pub(super) enum Refused {
@@ -54,17 +67,22 @@ impl Arriving {
         state: &BucketState,
         ingest: &mut Ingest,
         series_max: u64,
+        cutoff_ns: impl Fn(i64) -> i64,
     ) -> Result<OfIngest, Refused> {
         let mut taken = OfIngest::default();
         let told = |ingested| Refused::Told(Ok(ingested));
         self.look_up(state, ingest)
             .map_err(|error| Refused::Told(Err(error)))?;
-        let is_new = |digest: &Digest| !self.new.contains_key(digest);
         let unknown = ingest.series.iter().filter(|series| series.ordinal.is_none());
-        let wanted = unknown.filter(|series| is_new(&series.digest)).count() as u64;
+        let wanted = unknown
+            .filter(|series| !self.new.contains_key(&series.digest))
+            .count() as u64;
         if wanted > 0 {
-            let held = state.store.series_count() + self.new.len() as u64;
-            let room = series_max.saturating_sub(held);
+            let mut room = self.room(state, series_max);
+            if wanted > room {
+                self.count_expired(state, cutoff_ns(ingest.now_ns), ingest.now_ns);
+                room = self.room(state, series_max);
+            }
             if wanted > room {
                 return Err(told(Ingested::NoRoom {
                     series: room,
@@ -118,6 +136,33 @@ impl Arriving {
             taken.once.push(ordinal);
         }
         Ok(taken)
+    }
+
+    /// Number of series that may be added.
+    pub(super) fn room(&self, state: &BucketState, series_max: u64) -> u64 {
+        let expired = self.expired.map_or(0, |expired| expired.count);
+        let held = state.store.series_count().saturating_sub(expired);
+        series_max.saturating_sub(held + self.new.len() as u64)
+    }
+
+    /// Counts the series whose points have all expired, which need no room. Looks at each series, so the count is kept for
+    /// a while, unless series were dropped meanwhile.
+    pub(super) fn count_expired(&mut self, state: &BucketState, cutoff_ns: i64, now_ns: i64) {
+        let held = state.store.series_count();
+        let is_known =
+            |it: &Expired| held >= it.of && (it.at_ns..it.at_ns + EXPIRED_KEPT_NS).contains(&now_ns);
+        if self.expired.as_ref().is_some_and(is_known) {
+            return;
+        }
+        let view = state.store.view();
+        let series = view.split_sources().filter_map(|source| view.members(source));
+        let has_expired = |ordinal: &u32| state.store.newest_ns(*ordinal).is_none_or(|ns| ns < cutoff_ns);
+        let count = series.map(|members| members.iter().filter(has_expired).count() as u64);
+        self.expired = Some(Expired {
+            count: count.sum(),
+            of: held,
+            at_ns: now_ns,
+        });
     }
 
     /// Sets the ordinals of series that have been added since the request looked for them.

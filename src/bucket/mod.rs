@@ -13,6 +13,7 @@ mod counts;
 mod damaged;
 mod figures;
 mod handle;
+mod hold;
 mod idempotency;
 mod load;
 mod pool;
@@ -25,6 +26,7 @@ pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, f
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::{BucketHandle, IndexedView};
+pub use hold::SourceHold;
 pub use load::BucketsLoad;
 pub use pool::{BucketPool, BucketPoolOptions};
 pub use registry::{Buckets, Dependencies, expired_rows};
@@ -33,6 +35,10 @@ pub use sealer::Sealer;
 pub use state::BucketState;
 
 pub use crate::ledger::Digest;
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
 
 use crate::ingest::RequestSeries;
 use crate::journal::{Answer, IngestRecord};
@@ -54,6 +60,10 @@ pub struct Ingest {
     pub idempotency: Option<(Digest, Digest)>,
     /// Time of the request, UTC nanoseconds.
     pub now_ns: i64,
+    /// The number of [`Buckets::splits`] before it was parsed.
+    pub splits: u64,
+    /// The right to compare rows with those that are there, held until its rows can be seen.
+    pub alone: Option<Arc<OwnedMutexGuard<()>>>,
 }
 
 /// Rows of a series that is stored only once, of which some may be there already.

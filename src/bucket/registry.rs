@@ -14,6 +14,7 @@ use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, IndexedView, gone};
+use super::hold::{AskRoom, HoldSource, SourceHold};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence, TakeView};
@@ -59,6 +60,8 @@ pub(super) struct Inner {
     refused: AtomicU64,
     /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
     pub(super) newest_ingest_ns: AtomicI64,
+    /// How often it has changed what the points of a source are split by.
+    pub(super) splits: AtomicU64,
 }
 
 /// Retry delay for requests to a bucket that is set apart: an operator has to repair it first.
@@ -83,6 +86,7 @@ impl Buckets {
             no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             newest_ingest_ns: AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN)),
+            splits: AtomicU64::new(0),
         }));
         buckets.0.pool().add(&buckets.0);
         for state in states {
@@ -215,6 +219,32 @@ impl Buckets {
         let (reply, answer) = oneshot::channel();
         handle.address.do_send(Take { ingest, reply, holds });
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// How often it has changed what the points of a source are split by. Read before the catalog, so that an ingest that
+    /// was parsed with an older catalog is returned to its sender.
+    pub fn splits(&self) -> u64 {
+        self.0.splits.load(Ordering::Acquire)
+    }
+
+    /// Holds back new points of a source. All earlier ones are applied when this returns.
+    ///
+    /// # Errors
+    /// 503 if the bucket is not available.
+    pub async fn hold_source(&self, bucket: &Bucket, source: u32) -> Result<SourceHold, ServiceError> {
+        let (reply, hold) = oneshot::channel();
+        self.handle(bucket)?.address.do_send(HoldSource { source, reply });
+        hold.await.map_err(|_| gone())
+    }
+
+    /// How many series may be added to a bucket, and how many it may have.
+    ///
+    /// # Errors
+    /// 503 if the bucket is not available.
+    pub async fn series_room(&self, bucket: &Bucket, now_ns: i64) -> Result<(u64, u64), ServiceError> {
+        let (reply, room) = oneshot::channel();
+        self.handle(bucket)?.address.do_send(AskRoom { now_ns, reply });
+        room.await.map_err(|_| gone())
     }
 
     /// Reserves memory for the record and for its rows.

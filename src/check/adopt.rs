@@ -113,7 +113,9 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
 
 /// Removes the series of sources that are split by dimensions; returns their number.
 fn take_series(buckets: &mut BTreeMap<u32, Fields>) -> usize {
-    let series = buckets.values_mut().map(|sources| sources.split_off(&SERIES_ORDINALS_FROM).len());
+    let series = buckets
+        .values_mut()
+        .map(|sources| sources.split_off(&SERIES_ORDINALS_FROM).len());
     series.sum()
 }
 

@@ -30,7 +30,7 @@ pub use batch::{Batch, parse_batch};
 pub use extend::{NewField, name_fault as field_name_fault};
 pub use json::Malformed;
 pub use point::{PointBody, parse_point};
-pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom};
+pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom, no_series};
 pub use sources::{SourceLookup, SourceView};
 
 use crate::error::ServiceError;

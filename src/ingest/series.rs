@@ -4,14 +4,14 @@
 //! series among those of the request. Series that do not exist yet get their ordinals from the bucket's actor.
 
 use engine::SERIES_ORDINALS_FROM;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::json::{Kind, Malformed, Scanner, write_number};
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError};
 use crate::limits::DIMENSION_VALUE_BYTES_MAX;
-use crate::series::{Digest, DimensionValues, LabelsWriter, digest_of};
+use crate::series::{Digest, DimensionValues, Labels, LabelsWriter, digest_of};
 
 /// Finds the series of a bucket.
 pub trait FindSeries: Send + Sync {
@@ -122,12 +122,14 @@ impl SeriesOfRequest {
                 });
                 if ordinal.is_none() {
                     if let Some(room) = self.room.filter(|room| self.new >= room.series) {
+                        let own = &self.series;
                         let fault = self.faults.entry(source).or_insert_with(|| {
                             let fullest = find.fullest(source).unwrap_or_else(|error| {
                                 self.failed.get_or_insert(error);
                                 None
                             });
-                            too_many_series(room, fullest)
+                            let fullest = fullest.into_iter().chain(fullest_of(own, source));
+                            too_many_series(room, fullest.max_by_key(|it| it.values))
                         });
                         return Err(Detail::at(&["metadata"], fault.as_str()));
                     }
@@ -150,11 +152,37 @@ impl SeriesOfRequest {
     }
 }
 
+/// The dimension of a source with most values among the new series of a request.
+fn fullest_of(series: &[RequestSeries], source: u32) -> Option<DimensionValues> {
+    let mut values: BTreeMap<String, HashSet<String>> = BTreeMap::new();
+    let new = series
+        .iter()
+        .filter(|series| series.source == source && !series.labels.is_empty());
+    for series in new {
+        for (name, value) in Labels::decode(&series.labels)?.iter() {
+            values
+                .entry(name.to_owned())
+                .or_default()
+                .insert(value.to_owned());
+        }
+    }
+    let counts = values.into_iter().map(|(name, values)| DimensionValues {
+        name: name.into(),
+        values: values.len() as u64,
+    });
+    // Of several, the first.
+    counts.rev().max_by_key(|it| it.values)
+}
+
+/// The fault of a point for whose series there is no room.
+pub fn no_series(series_max: u64) -> String {
+    format!(
+        "would make one more series, and the bucket has all {series_max} that it may have (storage.series_max)"
+    )
+}
+
 fn too_many_series(room: SeriesRoom, fullest: Option<DimensionValues>) -> String {
-    let max = room.series_max;
-    let fault = format!(
-        "would make one more series, and the bucket has all {max} that it may have (storage.series_max)"
-    );
+    let fault = no_series(room.series_max);
     match fullest {
         Some(DimensionValues { name, values }) => {
             format!("{fault}; the dimension {name:?} of its data source has most values: {values}")
@@ -220,7 +248,6 @@ fn number_label<'a>(text: &'a str, value: f64, buffer: &'a mut Vec<u8>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Labels;
 
     fn labels(metadata: &str, dimensions: &Dimensions) -> Vec<(String, String)> {
         let mut writer = LabelsWriter::default();

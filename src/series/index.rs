@@ -88,8 +88,8 @@ impl State {
     }
 }
 
-/// Number of series that a bucket gets before the dimension with most values is found again.
-const FULLEST_KEPT_SERIES: u32 = 1_024;
+/// The dimension with most values is found again when a bucket has got more than this part of its series since.
+const FULLEST_KEPT_SHARE: u32 = 8;
 /// Number of sources for which it is kept.
 const FULLEST_MAX: usize = 1_024;
 
@@ -267,7 +267,12 @@ impl SeriesIndex {
             let state = self.state.read();
             let next_ordinal = state.unsaved.next_ordinal;
             match state.fullest.get(&source) {
-                Some((at, found)) if next_ordinal - at < FULLEST_KEPT_SERIES => return Ok(found.clone()),
+                Some((at, found))
+                    if (next_ordinal - at).saturating_mul(FULLEST_KEPT_SHARE)
+                        <= at - SERIES_ORDINALS_FROM =>
+                {
+                    return Ok(found.clone());
+                }
                 _ => next_ordinal,
             }
         };
@@ -285,7 +290,9 @@ impl SeriesIndex {
         if fullest.len() >= FULLEST_MAX {
             fullest.clear();
         }
-        fullest.insert(source, (next_ordinal, found.clone()));
+        if found.is_some() {
+            fullest.insert(source, (next_ordinal, found.clone()));
+        }
         Ok(found)
     }
 

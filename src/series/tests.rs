@@ -113,7 +113,7 @@ impl World {
     /// What no checkpoint has is added again, as a replay does.
     fn restart(&mut self) {
         let unsaved = self.index.unsaved();
-        let named = self.files.ledger().ids();
+        let named = self.files.ledger().runs().ids();
         self.files = files(&self.disk, &named);
         self.index = SeriesIndex::open(BUCKET, self.files.ledger().clone()).unwrap();
         for added in &unsaved.series {

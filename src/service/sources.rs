@@ -7,6 +7,7 @@ pub use engine::{SeriesStats, SourceStats};
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
+use crate::bucket::SourceHold;
 use crate::catalog::{
     Bucket, Catalog, Command, Field, FieldType, Freshness, NewSource, Schema, Source, SourceSettings,
     text_bytes,
@@ -138,9 +139,10 @@ impl Service {
             if settings.name != known.name {
                 self.check_source_name(bucket_id, &settings.name)?;
             }
-            if settings.dimensions != known.dimensions {
-                self.check_dimensions_change(&bucket, &known).await?;
-            }
+            let hold = match settings.dimensions == known.dimensions {
+                true => None,
+                false => Some(self.hold_without_points(&bucket, &known).await?),
+            };
             if changes(&known, &settings) {
                 let (before, after) = text_bytes_of_change(&known, &settings);
                 self.admit_text(caller.organization_id, before, after)?;
@@ -150,7 +152,8 @@ impl Service {
                     settings,
                     at_ns,
                 };
-                let _settled = decision.commit(self.auditor(caller).audited(command)).await?;
+                let command = self.auditor(caller).audited(command);
+                let _settled = decision.commit_then(command, || drop(hold)).await?;
                 self.watch.look(source_id);
             }
         }
@@ -183,10 +186,15 @@ impl Service {
 }
 
 impl Service {
-    /// Points are split into series when they arrive, so dimensions can only change while there are none.
-    async fn check_dimensions_change(&self, bucket: &Bucket, source: &Source) -> Result<(), ServiceError> {
+    /// Points are split into series when they arrive, so dimensions can only change while there are none, and none arrive.
+    async fn hold_without_points(
+        &self,
+        bucket: &Bucket,
+        source: &Source,
+    ) -> Result<SourceHold, ServiceError> {
+        let hold = self.buckets.hold_source(bucket, source.ordinal).await?;
         match self.buckets.point_count(bucket, &[source.ordinal]).await? {
-            0 => Ok(()),
+            0 => Ok(hold),
             points => Err(ServiceError::conflict(format!(
                 "the dimensions of a data source can only be changed while it has no points; it has {points}: delete \
                  them first, or create another data source"

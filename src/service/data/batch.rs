@@ -39,9 +39,6 @@ impl Service {
                 duplicates,
                 errors: &errors,
             };
-            if inserted == 0 {
-                return Ok(Parsed::Repeated(bucket, (request.write)(&accepted)?));
-            }
             self.store(
                 request,
                 bucket,

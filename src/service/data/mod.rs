@@ -60,9 +60,8 @@ enum Parsed {
     Prepare(Arc<Bucket>, Vec<NewSourceFields>),
     /// An error. If the idempotency key was used before, the request still gets the earlier answer.
     Refused(Arc<Bucket>, ServiceError),
-    /// All points are there already, so that there is nothing to store. If the idempotency key was used before, the
-    /// request gets the earlier answer.
-    Repeated(Arc<Bucket>, IngestAnswer),
+    /// All points are there already, and no key: there is nothing to store.
+    Repeated(IngestAnswer),
 }
 
 struct Store {
@@ -108,6 +107,8 @@ struct Attempt {
     compared: HashMap<u32, Compared>,
     /// Sources that the request names and the organization may not have.
     refused_sources: RefusedSources,
+    /// The number of splits before it was parsed.
+    splits: u64,
 }
 
 impl Service {
@@ -154,6 +155,7 @@ impl Service {
         let digests = request.digests;
         let mut alone = None;
         for _ in 0..PARSES_MAX {
+            request.attempt.splits = self.buckets.splits();
             let store = match parse(&request)? {
                 Parsed::Store(store) => store,
                 Parsed::Extend(bucket, _) => {
@@ -169,15 +171,13 @@ impl Service {
                     request.attempt.refused_sources.extend(refused);
                     continue;
                 }
-                Parsed::Repeated(bucket, answer) => {
-                    let answered = self.answered(&bucket, digests).await?;
-                    return Ok(answered.unwrap_or(answer));
-                }
+                Parsed::Repeated(answer) => return Ok(answer),
                 Parsed::Refused(bucket, error) => {
                     return self.answered(&bucket, digests).await?.ok_or(error);
                 }
             };
-            let store = *store;
+            let mut store = *store;
+            store.ingest.alone.clone_from(&alone);
             let bucket = &store.bucket;
             if request.attempt.compares && !store.once.is_empty() {
                 request.attempt.compared = self.compare(bucket, store.once).await?;
@@ -216,7 +216,7 @@ impl Service {
                 Ingested::SourceGone => {}
                 Ingested::MayRepeat => {
                     if alone.is_none() {
-                        alone = Some(self.buckets.handle(bucket)?.compare_alone().await);
+                        alone = Some(Arc::new(self.buckets.handle(bucket)?.compare_alone().await));
                     }
                     request.attempt.compares = true;
                 }
@@ -240,6 +240,11 @@ impl Service {
         accepted: &Accepted<'_>,
     ) -> Result<Parsed, ServiceError> {
         let (count, now_ns) = (rows.rows(), request.now_ns);
+        if count == 0 && request.digests.is_none() {
+            return Ok(Parsed::Repeated((request.write)(accepted)?));
+        }
+        // Without rows, the record has only the answer to the key.
+        let series = if count == 0 { Vec::new() } else { series };
         let source_of = |table: u32| source_of(&series, table);
         let compared = &request.attempt.compared;
         let answer = (request.write)(accepted)?;
@@ -253,8 +258,8 @@ impl Service {
             };
             (entry, answer.id_at)
         });
-        let is_subscribed = self.deliveries.has_subscriber(&bucket);
-        let needs_newest = is_subscribed || self.watch.waits_for(bucket.id);
+        let is_subscribed = count > 0 && self.deliveries.has_subscriber(&bucket);
+        let needs_newest = count > 0 && (is_subscribed || self.watch.waits_for(bucket.id));
         let mut sources: Vec<u32> = rows.sources().map(source_of).collect();
         if !series.is_empty() {
             sources.sort_unstable();
@@ -280,6 +285,8 @@ impl Service {
                 series,
                 idempotency: request.digests.map(|digests| (digests.key, digests.body)),
                 now_ns,
+                splits: request.attempt.splits,
+                alone: None,
             },
             bucket,
             refused,

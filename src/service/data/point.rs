@@ -39,12 +39,13 @@ impl Service {
                     Duplicates::Keep => &[],
                     Duplicates::Skip => &[view.source.ordinal],
                 };
-                if once::drop_repeats(rows, &series, once, &request.attempt.compared) > 0 {
-                    return Ok(Parsed::Repeated(bucket, (request.write)(&Accepted::Repeated)?));
-                }
-                let accepted = Accepted::Point {
-                    point,
-                    created_at_ns: now_ns,
+                let repeated = once::drop_repeats(rows, &series, once, &request.attempt.compared);
+                let accepted = match repeated {
+                    0 => Accepted::Point {
+                        point,
+                        created_at_ns: now_ns,
+                    },
+                    _ => Accepted::Repeated,
                 };
                 self.store(request, bucket, rows, (series, once), 0, &accepted)
             })

@@ -394,6 +394,7 @@ impl Rest {
         let (bytes, progress, _answer_held) = match &grouping {
             Some(grouping) => {
                 plan.keep_top(&mut reached, stop)?;
+                plan.keep_occurring(&mut reached, grouping, stop)?;
                 plan.grouped(&self.indexed, &reached, grouping, self.write, stop)?
             }
             None => plan.raw(&reached, self.progress, self.write, stop)?,

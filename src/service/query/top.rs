@@ -7,7 +7,7 @@ use super::aggregations::quantiles;
 use super::coverage::Coverage;
 use super::plan::{Plan, Reached};
 use super::reading::{Aggregated, Reading};
-use super::{Aggregation, Aggregations};
+use super::{Aggregation, Aggregations, Grouping};
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
@@ -67,6 +67,47 @@ impl Plan {
         kept.sort_unstable();
         reached.keep(&kept);
         Ok(())
+    }
+
+    /// Removes the groups of dimensions without a matching point in the range: those of the others have a row for each
+    /// step when steps without points are rows too.
+    pub(super) fn keep_occurring(
+        &self,
+        reached: &mut Reached<'_>,
+        grouping: &Grouping,
+        stop: &Stop,
+    ) -> Result<(), ServiceError> {
+        if self.input.fill.is_none() || self.input.group_by_dimensions.is_empty() {
+            return Ok(());
+        }
+        let mut held = stop.budget().hold();
+        let coverage = Coverage::of(self, grouping, &mut held)?;
+        let reading = Reading {
+            reached,
+            coverage: &coverage,
+            step: Step::From(0).into(),
+            range_ns: self.range_ns,
+            holds_until_ns: i64::MAX,
+            quantiles: &[],
+        };
+        let kept = match grouping.aggregations.are_sums() {
+            true => self.groups_with_cells::<Aggregate>(&reading, stop)?,
+            false => self.groups_with_cells::<Statistics>(&reading, stop)?,
+        };
+        reached.keep(&kept);
+        Ok(())
+    }
+
+    fn groups_with_cells<C: Aggregated>(
+        &self,
+        reading: &Reading<'_>,
+        stop: &Stop,
+    ) -> Result<Vec<u32>, ServiceError> {
+        let found: Grouped<'_, C> = self.cells(reading, Wanted::ALL, stop)?;
+        let mut groups: Vec<u32> = found.cells.iter().map(|cell| cell.source).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        Ok(groups)
     }
 
     /// The value of each group that has one.

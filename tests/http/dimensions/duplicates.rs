@@ -145,6 +145,42 @@ fn an_idempotent_replay_repeats_the_first_numbers() {
 }
 
 #[test]
+fn a_key_of_nothing_but_duplicates_is_kept_too() {
+    let (_server, _, bucket) = scene::bucket();
+    let source = skipping(&bucket, &Value::Null);
+    let at_ns = now_ns() - HOUR;
+    bucket.send(&[point(&source, at_ns, &json!({"v": 1}))]);
+    let send = |route: &str, body: &Value| {
+        let request = bucket.client.post(route).key(&bucket.admin);
+        request
+            .header("Idempotency-Key", format!("key of {route}"))
+            .json(body)
+            .send()
+    };
+    let batch = json!({"bucketId": bucket.id, "dataPoints": [point(&source, at_ns, &json!({"v": 1}))]});
+    let mut single = point(&source, at_ns, &json!({"v": 1}));
+    single["bucketId"] = json!(bucket.id);
+    for (route, body) in [("/api/data/batch", &batch), ("/api/data", &single)] {
+        let first = send(route, body);
+        first.expect(201, SKIP);
+        let all = json!({"bucketId": bucket.id, "filters": {"dataSourceIds": [source]}});
+        scene::call(&bucket.client, &bucket.admin, "POST", "/api/data/delete", &all).expect(200, "delete");
+        let again = send(route, body);
+        assert_eq!(
+            again.header("Idempotent-Replayed"),
+            Some("true"),
+            "contract 4: {route}"
+        );
+        assert_eq!(again.body, first.body, "contract 4: {route}");
+        assert!(bucket.rows(&json!({})).is_empty(), "a replay stores nothing");
+        let mut other = body.clone();
+        other["note"] = json!("another body");
+        send(route, &other).expect(409, "contract 4: a key is not used for another body");
+        bucket.send(&[point(&source, at_ns, &json!({"v": 1}))]);
+    }
+}
+
+#[test]
 fn concurrent_writers_store_each_point_once() {
     let (_server, _, bucket) = scene::sealing_bucket();
     let source = skipping(&bucket, &json!("all"));

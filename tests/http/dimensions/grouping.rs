@@ -206,6 +206,14 @@ fn fill_compare_and_top_treat_a_group_as_a_source() {
         expected,
         "small print E1 of fill: the groups that occur in the range"
     );
+    let between = bucket.query(&json!({
+        "aggregation": "sum", "groupBy": "minute", "groupByDimensions": ["host"], "fill": 0, "filters": range(1, 1)
+    }));
+    assert_eq!(
+        sums(&between),
+        [(json!({"host": "b"}), 5)],
+        "small print E1: not groups that have points before and after the range only"
+    );
     let top = bucket.query(&json!({
         "aggregation": "sum", "groupBy": "all", "groupByDimensions": ["host"],
         "top": {"n": 2, "by": "sum", "field": "v"}

@@ -77,3 +77,42 @@ fn a_point_that_would_make_one_series_too_many_is_refused_by_name() {
         .collect();
     bucket.send(&points);
 }
+
+#[test]
+fn a_first_request_of_too_many_series_names_its_dimension() {
+    let (_server, _, bucket) = scene::bucket_on(scene::server_with("storage.series_max", "3"));
+    let source = split_source(&bucket, "cpu", &json!("all"));
+    let at_ns = now_ns() - HOUR;
+    let entries: Vec<Value> = (0..5)
+        .map(|host| {
+            labelled(
+                &source,
+                at_ns,
+                host,
+                &json!({"host": host.to_string(), "site": "s"}),
+            )
+        })
+        .collect();
+    let sent = bucket.batch(&entries).expect(207, "contract 12: an entry error");
+    let text = sent["errors"][0].to_string();
+    assert!(text.contains("\\\"host\\\""), "small print G1: {text}");
+    let single = bucket.single(&labelled(&source, at_ns, 9, &json!({"host": "9", "site": "s"})));
+    single.expect(400, "small print G1");
+    assert!(single.text().contains("host"), "small print G1: {single}");
+    let path = format!("/write?bucket={}", bucket.id);
+    let line = bucket
+        .client
+        .post(&path)
+        .key(&bucket.admin)
+        .body("disk,host=a v=1")
+        .send();
+    line.expect(400, "contract 13: the line is refused");
+    let sources = bucket.call("GET", "/sources", &Value::Null).json();
+    assert_eq!(
+        sources["totalCount"]
+            .as_u64()
+            .or(sources["dataSources"].as_array().map(|all| all.len() as u64)),
+        Some(1),
+        "small print I5: no source is created for points that are refused: {sources}"
+    );
+}

@@ -129,6 +129,39 @@ fn dimensions_change_only_while_there_are_no_points() {
 }
 
 #[test]
+fn points_are_never_split_by_other_dimensions_than_their_source_has() {
+    let (_server, _, bucket) = scene::bucket();
+    let at_ns = now_ns() - HOUR;
+    for round in 0..30 {
+        let source = split_source(&bucket, &format!("source {round}"), &Value::Null);
+        let path = format!("/sources/{source}");
+        let point = labelled(&source, at_ns, 1, &json!({"h": "x"}));
+        let (sent, changed) = std::thread::scope(|scope| {
+            let sent = scope.spawn(|| bucket.single(&point).status);
+            let changed = bucket.call("PATCH", &path, &json!({"dimensions": ["h"]})).status;
+            (sent.join().unwrap(), changed)
+        });
+        assert_eq!(sent, 201, "contract 4");
+        assert!([200, 409].contains(&changed), "contract 12: {changed}");
+        let series = bucket.call("GET", &format!("{path}/series"), &Value::Null).json();
+        let names = bucket
+            .call("GET", &format!("{path}/dimensions"), &Value::Null)
+            .json();
+        let is_split = changed == 200;
+        assert_eq!(
+            names["dimensions"].as_array().map(Vec::len),
+            Some(usize::from(is_split)),
+            "round {round}, PATCH {changed}: {names}"
+        );
+        let expected = if is_split { json!({"h": "x"}) } else { json!({}) };
+        assert_eq!(
+            series["series"][0]["dimensions"], expected,
+            "small print A4: round {round}, PATCH {changed}: {series}"
+        );
+    }
+}
+
+#[test]
 fn one_value_has_one_text() {
     let metadata = [
         json!({"n": 1}),

@@ -249,3 +249,19 @@ fn clients_ping_and_create_their_database() {
     assert_eq!(keyless.status, 401, "small print J7: POST /query needs a key");
     let _ = scene::UNKNOWN_ID;
 }
+
+#[test]
+fn names_that_differ_by_white_space_are_one_source() {
+    let (_server, _account, bucket) = bucket();
+    stored(
+        &bucket,
+        "\\ dup v=1 1700000000000000000\ndup v=2 1700000001000000000",
+    );
+    let listed = bucket.call("GET", "/sources", &Value::Null).json();
+    assert_eq!(
+        listed["dataSources"].as_array().map(Vec::len),
+        Some(1),
+        "contract 3: names are unique: {listed}"
+    );
+    assert_eq!(rows_of(&bucket, "dup").len(), 2);
+}

@@ -105,3 +105,20 @@ fn refused_points_are_in_partial_success() {
         "small print L1: the request's type"
     );
 }
+
+#[test]
+fn texts_of_agents_are_cut_to_what_people_may_write() {
+    let (_server, _account, bucket) = bucket();
+    let metrics = json!([{
+        "name": "long", "unit": format!("a\u{0}{}", "b".repeat(3_000)), "description": "d".repeat(100_000),
+        "gauge": {"dataPoints": [{"timeUnixNano": "1700000000000000000", "asDouble": 1}]}
+    }]);
+    send(&bucket, &metrics).expect(200, "small print L1");
+    let found = source(&bucket, "long").unwrap();
+    let unit = found["schema"]["value"]["unit"].as_str().unwrap();
+    assert_eq!(unit.len(), 200, "contract 3: at most 200 characters");
+    assert!(!unit.contains('\u{0}'));
+    let path = format!("/sources/{}", found["_id"].as_str().unwrap());
+    let again = bucket.call("PATCH", &path, &json!({"schema": found["schema"]}));
+    again.expect(200, "what is shown can be sent back");
+}

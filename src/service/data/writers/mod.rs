@@ -110,7 +110,7 @@ impl Service {
         let read = |request: &Request<'_>| self.read_entries(request, &bucket, &parse, &found);
         self.store_parsed(request, true, read).await?;
         let Found { written, described } = found.into_inner();
-        self.describe_sources(caller, &bucket, described).await?;
+        self.describe_sources(caller, &bucket, described).await;
         Ok(written)
     }
 
@@ -137,9 +137,6 @@ impl Service {
                 written: read.written,
                 described: read.described,
             });
-            if rows.rows() == 0 {
-                return Ok(Parsed::Repeated(Arc::clone(bucket), IngestAnswer::none()));
-            }
             self.store(
                 request,
                 Arc::clone(bucket),

@@ -122,7 +122,8 @@ impl<'s> EntrySink<'s> {
     }
 
     /// The target of a source, looked up at its first series.
-    fn target(&mut self, name: &str) -> usize {
+    fn target(&mut self, sent: &str) -> usize {
+        let name = sent.trim();
         if let Some(known) = self.by_name.get(name) {
             return *known;
         }
@@ -132,8 +133,7 @@ impl<'s> EntrySink<'s> {
         self.targets.len() - 1
     }
 
-    fn look_up(&mut self, sent: &str) -> Target {
-        let name = sent.trim();
+    fn look_up(&mut self, name: &str) -> Target {
         if name.is_empty() {
             return Target::Refused("the name of its data source is blank".to_owned());
         }
@@ -283,6 +283,7 @@ impl Sink for EntrySink<'_> {
     }
 
     fn family(&mut self, source: &str, family: Family<'_>) {
+        let source = source.trim();
         let index = self.by_name.get(source).copied();
         if let Some(Target::Missing(missing)) = index.map(|index| &mut self.targets[index]) {
             missing.describe(&family);
@@ -293,7 +294,7 @@ impl Sink for EntrySink<'_> {
         }
         // What people wrote is kept, and a family that is no source is dropped.
         let catalog = &self.service.catalog;
-        let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, source.trim()).cloned());
+        let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, source).cloned());
         self.described
             .extend(found.and_then(|source| Described::of(source, &family)));
     }

@@ -13,8 +13,8 @@ use crate::catalog::{
 };
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::ingest::field_name_fault;
-use crate::limits::{DESCRIPTION_CHARS_MAX, SCHEMA_FIELDS_MAX};
+use crate::ingest::{field_name_fault, no_series};
+use crate::limits::{DESCRIPTION_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 use crate::service::allowance::Countable;
 use crate::service::audit::settings_of as settings_of_source;
 use crate::service::{Caller, Service};
@@ -96,19 +96,19 @@ impl NewSourceFields {
     /// Takes the description and the unit of a source that is created.
     pub(super) fn describe(&mut self, family: &Family<'_>) {
         self.description = description_of(family);
-        self.unit = (!family.unit.is_empty()).then(|| (family.unit.into(), family.unit_fields));
+        self.unit = unit_of(family);
     }
 
     fn into_fields(self) -> Vec<Field> {
         let unit = self.unit;
-        let unit_of = |name: &str| {
+        let unit_of_field = |name: &str| {
             let (unit, fields) = unit.as_ref()?;
             fields.contains(&name).then(|| unit.clone())
         };
         let fields = self.fields.into_iter();
         fields
             .map(|(name, kind)| Field {
-                unit: unit_of(&name).map(Into::into),
+                unit: unit_of_field(&name).map(Into::into),
                 name: name.into(),
                 kind,
                 description: None,
@@ -118,9 +118,21 @@ impl NewSourceFields {
 }
 
 /// The description of a source by its family.
-pub(super) fn description_of(family: &Family<'_>) -> Option<Box<str>> {
-    let help: String = family.help.trim().chars().take(DESCRIPTION_CHARS_MAX).collect();
-    (!help.is_empty()).then(|| help.into())
+fn description_of(family: &Family<'_>) -> Option<Box<str>> {
+    stored(family.help, DESCRIPTION_CHARS_MAX)
+}
+
+/// The unit by a family, and the fields that have it.
+fn unit_of(family: &Family<'_>) -> Option<(Box<str>, &'static [&'static str])> {
+    Some((stored(family.unit, OPEN_NAME_CHARS_MAX)?, family.unit_fields))
+}
+
+/// A text as people could have sent it: without control characters, and not too long. `None` if nothing is left.
+fn stored(sent: &str, chars_max: usize) -> Option<Box<str>> {
+    let is_kept = |character: &char| !character.is_control();
+    let text: String = sent.trim().chars().filter(is_kept).take(chars_max).collect();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.into())
 }
 
 impl Service {
@@ -138,6 +150,7 @@ impl Service {
         let at_ns = self.now_ns();
         let (mut refused, mut commands) = (RefusedSources::new(), Vec::new());
         let (mut sources, mut text_bytes) = (0, 0);
+        let (room, series_max) = self.buckets.series_room(bucket, at_ns).await?;
         for missing in missing {
             let known = self
                 .catalog
@@ -169,6 +182,11 @@ impl Service {
                 }
                 (None, None) => {
                     let name = missing.name.clone();
+                    // Its first point makes a series.
+                    if sources as u64 >= room {
+                        refused.insert(name, no_series(series_max));
+                        continue;
+                    }
                     let settings = settings_of(missing);
                     let more = self.text_bytes_of(organization_id, &settings);
                     let admitted =
@@ -194,13 +212,9 @@ impl Service {
         Ok(refused)
     }
 
-    /// Describes a source that people have not described.
-    pub(super) async fn describe_sources(
-        &self,
-        caller: &Caller,
-        bucket: &Bucket,
-        described: Vec<Described>,
-    ) -> Result<(), ServiceError> {
+    /// Describes sources that people have not described. Points are durable already, so what cannot be described, such as
+    /// a source that was deleted meanwhile, is left out: its next description comes soon.
+    pub(super) async fn describe_sources(&self, caller: &Caller, bucket: &Bucket, described: Vec<Described>) {
         for Described {
             source,
             description,
@@ -219,9 +233,11 @@ impl Service {
                 }
                 settings
             };
-            self.update_source(caller, bucket.id, source.id, change).await?;
+            let updated = self.update_source(caller, bucket.id, source.id, change).await;
+            if let Err(error) = updated {
+                tracing::debug!(source = %source.id, error = error.message, "a source is not described");
+            }
         }
-        Ok(())
     }
 }
 
@@ -237,8 +253,8 @@ impl Described {
     pub(super) fn of(source: Arc<Source>, family: &Family<'_>) -> Option<Self> {
         let description = description_of(family).filter(|_| source.description.is_none());
         let lacks_unit = |field: &Field| field.unit.is_none() && family.unit_fields.contains(&&*field.name);
-        let has_place = !family.unit.is_empty() && source.schema.fields.iter().any(lacks_unit);
-        let unit = has_place.then(|| (family.unit.into(), family.unit_fields));
+        let has_place = source.schema.fields.iter().any(lacks_unit);
+        let unit = unit_of(family).filter(|_| has_place);
         (description.is_some() || unit.is_some()).then_some(Described {
             source,
             description,

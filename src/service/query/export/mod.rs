@@ -167,8 +167,9 @@ impl Planned {
     ) -> Result<Self, ServiceError> {
         let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget())?;
         let grouping = plan.grouping(&reached, stop)?;
-        if grouping.is_some() {
+        if let Some(grouping) = &grouping {
             plan.keep_top(&mut reached, stop)?;
+            plan.keep_occurring(&mut reached, grouping, stop)?;
         }
         let shape = ExportShape::of(&plan, grouping.as_ref(), stop)?;
         let name = ExportName {
