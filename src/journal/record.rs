@@ -315,7 +315,10 @@ mod tests {
             source: 4,
         };
         let labels = Some(&b"ab"[..]);
-        let sent = [RecordSeries { series, labels }, RecordSeries { series, labels: None }];
+        let sent = [
+            RecordSeries { series, labels },
+            RecordSeries { series, labels: None },
+        ];
         let record = IngestRecord::new(7, 1, 2, None, &sent, |out| out.extend_from_slice(b"rows"));
         let expected: [&[u8]; 13] = [
             &[3],
@@ -332,7 +335,11 @@ mod tests {
             &[0, 0, 0, 0],
             b"rows",
         ];
-        assert_eq!(record.bytes, expected.concat(), "FORMAT.md: it is stored, and never changes");
+        assert_eq!(
+            record.bytes,
+            expected.concat(),
+            "FORMAT.md: it is stored, and never changes"
+        );
     }
 
     #[test]

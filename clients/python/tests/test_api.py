@@ -52,6 +52,16 @@ def test_sources(client: Client, bucket: str) -> None:
     assert sources.delete(made["_id"])["deletedDataSource"]["name"] == "pump"
 
 
+def test_dimensions(client: Client, bucket: str) -> None:
+    sources = client.sources(bucket)
+    made = sources.create("cpu", {"usage": {"type": "number"}}, dimensions=["host"])
+    for host in ("a", "b"):
+        client.data.insert(bucket, made["_id"], {"usage": 0.5}, timestamp=NOW, metadata={"host": host})
+    assert [one["name"] for one in sources.dimensions(made["_id"])] == ["host"]
+    assert [one["value"] for one in sources.dimension_values(made["_id"], "host", prefix="a")] == ["a"]
+    assert [one["dimensions"] for one in sources.series(made["_id"], {"host": "b"})] == [{"host": "b"}]
+
+
 def test_keys(account: Account, bucket: str) -> None:
     keys = account.client.keys(bucket)
     made = keys.create("reader", "read", expires_at=NOW + timedelta(days=1))
