@@ -12,7 +12,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message};
 use engine::Sealed;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use super::arriving::{Arriving, OfIngest, Refused};
+use super::additions::{Additions, OfIngest, Refused};
 use super::budget::{Budget, Holds};
 use super::handle::Changed;
 use super::hold::{AskRoom, HoldReply, HoldSource, ReleaseSource, SourceHold};
@@ -49,7 +49,7 @@ struct Applied {
     key: Option<Digest>,
     reply: IngestReply,
     holds: Holds,
-    arriving: OfIngest,
+    additions: OfIngest,
     number: u64,
     alone: Option<Arc<OwnedMutexGuard<()>>>,
 }
@@ -107,7 +107,7 @@ pub(super) struct BucketActor {
     stopped: bool,
     pending: HashMap<Digest, Pending>,
     /// What ingests in progress add to series.
-    arriving: Arriving,
+    additions: Additions,
     /// Deletions in progress, by source; `None` is the whole bucket. Counted, because the client of one may have
     /// disconnected and the same deletion may be requested again in the meantime.
     deleting: HashMap<Option<u32>, u32>,
@@ -134,7 +134,7 @@ impl BucketActor {
             reported_bytes,
             stopped: false,
             pending: HashMap::new(),
-            arriving: Arriving::default(),
+            additions: Additions::default(),
             deleting: HashMap::new(),
             parked: Vec::new(),
             waiting: Vec::new(),
@@ -284,11 +284,11 @@ impl Handler<Take> for BucketActor {
         let series_max = self.dependencies.series_max;
         let cutoff_ns = |now_ns| cutoff_ns(catalog, self.state.ordinal, now_ns);
         let admitted = self
-            .arriving
+            .additions
             .admit(&self.state, &mut ingest, series_max, cutoff_ns);
-        let arriving = match admitted {
-            Ok(arriving) => arriving,
-            Err(Refused::Told(answer)) => return respond(reply, answer),
+        let additions = match admitted {
+            Ok(additions) => additions,
+            Err(Refused::With(answer)) => return respond(reply, answer),
             Err(Refused::Waits) => {
                 // Decided again when an ingest in progress has ended.
                 self.waiting.push(Take { ingest, reply, holds });
@@ -317,7 +317,7 @@ impl Handler<Take> for BucketActor {
                 key,
                 reply,
                 holds,
-                arriving,
+                additions,
                 number,
                 alone,
             });
@@ -338,12 +338,12 @@ impl Handler<Applied> for BucketActor {
             key,
             reply,
             holds,
-            arriving,
+            additions,
             number,
             // Whoever compares next sees these rows.
             alone: _alone,
         } = message;
-        self.arriving.end(&arriving);
+        self.additions.end(&additions);
         self.in_progress.remove(&number);
         for waiting in self.waiting.drain(..) {
             context.address().do_send(waiting);
@@ -462,11 +462,11 @@ impl Handler<AskRoom> for BucketActor {
 
     fn handle(&mut self, AskRoom { now_ns, reply }: AskRoom, _: &mut Self::Context) {
         let series_max = self.dependencies.series_max;
-        if self.arriving.room(&self.state, series_max) == 0 {
+        if self.additions.room(&self.state, series_max) == 0 {
             let cutoff_ns = cutoff_ns(&self.dependencies.catalog, self.state.ordinal, now_ns);
-            self.arriving.count_expired(&self.state, cutoff_ns, now_ns);
+            self.additions.count_expired(&self.state, cutoff_ns, now_ns);
         }
-        respond(reply, (self.arriving.room(&self.state, series_max), series_max));
+        respond(reply, (self.additions.room(&self.state, series_max), series_max));
     }
 }
 

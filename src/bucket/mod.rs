@@ -6,7 +6,7 @@
 //! refuses an ingest before taking it.
 
 mod actor;
-mod arriving;
+mod additions;
 mod budget;
 mod carried;
 mod counts;

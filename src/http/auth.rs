@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::prelude::{BASE64_STANDARD, Engine};
 
 use super::endpoint::Arrived;
 use super::inside;
@@ -155,7 +154,7 @@ fn authorized<'a>(scheme: &str, credential: &'a str, schemes: Schemes) -> Option
         (SCHEME, _) => Some(Presented::Token(credential)),
         ("token", Schemes::Agents) => Some(key(credential)),
         ("basic", Schemes::Agents) => {
-            let decoded = STANDARD.decode(credential).ok()?;
+            let decoded = BASE64_STANDARD.decode(credential).ok()?;
             let colon = decoded.iter().position(|byte| *byte == b':')?;
             Some(Presented::Key(decoded[colon + 1..].to_vec().into()))
         }

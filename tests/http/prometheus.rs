@@ -106,17 +106,25 @@ fn ranges_are_evaluated_at_their_steps() {
             ("step", "1m"),
         ],
     );
-    let values = |rate: &str| {
-        (0..=5)
-            .map(|step| json!([START + 300 + step * 60, rate]))
-            .collect::<Vec<_>>()
-    };
+    assert_eq!(found["resultType"], "matrix");
+    let rates: Vec<(&Value, Vec<(i64, i64)>)> = found["result"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|series| (&series["metric"], series["values"].as_array().unwrap()))
+        .map(|(metric, values)| {
+            let value = |point: &Value| point[1].as_str().unwrap().parse::<f64>().unwrap();
+            let rounded = |point: &Value| (point[0].as_i64().unwrap(), (value(point) * 1e9).round() as i64);
+            (metric, values.iter().map(rounded).collect())
+        })
+        .collect();
+    let values = |rate: i64| (0..=5).map(move |step| (START + 300 + step * 60, rate * 1_000_000_000));
     assert_eq!(
-        found,
-        json!({"resultType": "matrix", "result": [
-            {"metric": {"host": "a"}, "values": values("1")},
-            {"metric": {"host": "b"}, "values": values("2")},
-        ]}),
+        rates,
+        [
+            (&json!({"host": "a"}), values(1).collect::<Vec<_>>()),
+            (&json!({"host": "b"}), values(2).collect()),
+        ],
         "contract 16: PromQL whole; small print N5: a matrix is in order of its labels"
     );
 }
@@ -127,10 +135,7 @@ fn each_way_to_ask_has_the_same_answer() {
     counters(&bucket);
     let time = (START + 600).to_string();
     let parameters = encoded(&[("query", "sum(http_requests)"), ("time", &time)]);
-    let name = bucket.call("GET", "", &Value::Null).json()["name"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let name = text(&bucket.call("GET", "", &Value::Null).json(), "/bucket/name");
     let of_name = encoded(&[("", &name)]).split_off(1);
     let expected = data(
         &bucket,

@@ -477,10 +477,14 @@ impl Route {
     }
 }
 
+/// The dimension of a scene's source, as paths name it.
+const DIMENSION: &str = "host";
+
 /// `/api/buckets/{bucketId}` → `/api/buckets/{}`: the description has its own names of parameters.
 pub fn shape(path: &str) -> String {
     let segment = |segment: &str| {
-        let name = if segment.starts_with('{') { "{}" } else { segment };
+        let is_named = segment.starts_with('{') || segment == DIMENSION;
+        let name = if is_named { "{}" } else { segment };
         name.to_owned()
     };
     path.split('/').map(segment).collect::<Vec<_>>().join("/")

@@ -15,6 +15,7 @@ mod deleting;
 mod entries;
 mod expiry;
 mod faults;
+mod given_up;
 pub(crate) mod hooked_disk;
 mod keys;
 pub(crate) mod live;

@@ -258,7 +258,7 @@ impl World {
     }
 
     /// A request for a random bucket with sources, recorded in the model, and its ingest.
-    fn new_request(
+    pub(super) fn new_request(
         &mut self,
         key: Option<Digest>,
         bucket: Option<ObjectId>,

@@ -51,7 +51,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         post("/api/v1/write", "remoteWrite", remote_write_samples)
             .status(StatusCode::NO_CONTENT)
             .of_types(&[]),
-        post("/v1/metrics", "writeMetrics", write_metrics).of_types(&[PROTOBUF, JSON]),
+        post("/v1/metrics", "writeMetrics", write_metrics).of_types(&[JSON, PROTOBUF]),
     ]
 }
 
@@ -84,7 +84,7 @@ impl<const TYPE: char> RequestBody<ShardService> for AgentBody<TYPE> {
     fn describe(_: &mut Components) -> Option<Value> {
         let media_types: &[&str] = match TYPE {
             'l' => &["text/plain"],
-            'm' => &[PROTOBUF, JSON],
+            'm' => &[JSON, PROTOBUF],
             _ => &["application/x-www-form-urlencoded"],
         };
         Some(described(media_types, TYPE != 'f'))

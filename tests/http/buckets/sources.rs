@@ -61,6 +61,7 @@ fn a_source_is_created_shown_and_listed() {
     }
     let empty = json!({
         "totalDataPoints": 0, "firstDataPoint": null, "lastDataPoint": null, "averageIntervalSeconds": null,
+        "seriesCount": null,
     });
     assert_eq!(
         source["stats"], empty,

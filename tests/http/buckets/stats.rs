@@ -22,7 +22,7 @@ fn stats_include_late_points() {
     bucket.send(&[at(start)]);
     let one = json!({
         "totalDataPoints": 1, "firstDataPoint": timestamp(start), "lastDataPoint": timestamp(start),
-        "averageIntervalSeconds": null,
+        "averageIntervalSeconds": null, "seriesCount": null,
     });
     assert_eq!(
         stats(&bucket, &source),

@@ -207,7 +207,10 @@ fn fill_compare_and_top_treat_a_group_as_a_source() {
         "small print E1 of fill: the groups that occur in the range"
     );
     let between = bucket.query(&json!({
-        "aggregation": "sum", "groupBy": "minute", "groupByDimensions": ["host"], "fill": 0, "filters": range(1, 1)
+        "aggregation": "sum", "groupBy": "minute", "groupByDimensions": ["host"], "fill": 0,
+        "filters": {
+            "startTime": timestamp(start_ns + MINUTE), "endTime": timestamp(start_ns + MINUTE + SECOND)
+        }
     }));
     assert_eq!(
         sums(&between),

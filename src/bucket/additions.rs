@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 
 /// What all ingests in progress add.
 #[derive(Default)]
-pub(super) struct Arriving {
+pub(super) struct Additions {
     /// The ordinals of new series, and by how many ingests each is added.
     new: HashMap<Digest, (u32, u32)>,
     /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
@@ -35,7 +35,7 @@ const EXPIRED_KEPT_NS: i64 = 60 * 1_000_000_000;
 /// Why an ingest is not submitted.
 pub(super) enum Refused {
     /// The sender is told this.
-    Told(Result<Ingested, ServiceError>),
+    With(Result<Ingested, ServiceError>),
     /// It may repeat rows of another one in progress.
     Waits,
 }
@@ -46,7 +46,7 @@ enum Repeats {
     /// As rows that are stored.
     Stored,
     /// As rows of an ingest in progress.
-    Arriving,
+    Submitted,
 }
 
 /// What one ingest adds.
@@ -56,7 +56,7 @@ pub(super) struct OfIngest {
     once: Vec<u32>,
 }
 
-impl Arriving {
+impl Additions {
     /// Notes what an ingest adds, and sets the ordinals of its series. The cost grows with the series that are new, and
     /// with those that are stored only once.
     ///
@@ -70,9 +70,9 @@ impl Arriving {
         cutoff_ns: impl Fn(i64) -> i64,
     ) -> Result<OfIngest, Refused> {
         let mut taken = OfIngest::default();
-        let told = |ingested| Refused::Told(Ok(ingested));
+        let told = |ingested| Refused::With(Ok(ingested));
         self.look_up(state, ingest)
-            .map_err(|error| Refused::Told(Err(error)))?;
+            .map_err(|error| Refused::With(Err(error)))?;
         let unknown = ingest.series.iter().filter(|series| series.ordinal.is_none());
         let wanted = unknown
             .filter(|series| !self.new.contains_key(&series.digest))
@@ -93,7 +93,7 @@ impl Arriving {
         for rows in &ingest.repeats {
             match self.repeats(state, ingest, rows) {
                 Repeats::No => {}
-                Repeats::Arriving => return Err(Refused::Waits),
+                Repeats::Submitted => return Err(Refused::Waits),
                 Repeats::Stored => return Err(told(Ingested::MayRepeat)),
             }
         }
@@ -186,7 +186,7 @@ impl Arriving {
         };
         let reaches = |newest_ns: Option<i64>| newest_ns.is_some_and(|newest_ns| oldest_ns <= newest_ns);
         if reaches(self.newest.get(&ordinal).map(|(newest_ns, _)| *newest_ns)) {
-            return Repeats::Arriving;
+            return Repeats::Submitted;
         }
         match reaches(state.store.newest_ns(ordinal)) {
             true => Repeats::Stored,
