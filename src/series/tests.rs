@@ -231,12 +231,16 @@ fn the_index_agrees_with_a_model() {
     let mut saved = BTreeMap::<u32, BTreeSet<u32>>::new();
     world
         .index
-        .for_each_saved(|series| drop(saved.entry(series.source).or_default().insert(series.ordinal)))
+        .for_each_saved(|series| {
+            saved.entry(series.source).or_default().insert(series.ordinal);
+        })
         .unwrap();
     let mut by_digest = BTreeMap::<u32, BTreeSet<u32>>::new();
     world
         .index
-        .for_each_digest(|series| drop(by_digest.entry(series.source).or_default().insert(series.ordinal)))
+        .for_each_digest(|series| {
+            by_digest.entry(series.source).or_default().insert(series.ordinal);
+        })
         .unwrap();
     let expected: BTreeMap<u32, BTreeSet<u32>> = world
         .model

@@ -232,7 +232,7 @@ fn wrong_questions_are_told_as_prometheus_does() {
             ("step", step),
         ]
     };
-    let wrong: Vec<(&str, Vec<(&str, &str)>, u16, &str)> = vec![
+    let wrong = [
         ("query", vec![("query", "sum(")], 400, "bad_data"),
         ("query", vec![], 400, "bad_data"),
         (

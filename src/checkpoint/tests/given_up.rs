@@ -33,6 +33,10 @@ async fn poll_a_while<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Opti
 /// did not see rows whose record was still on its way, and stored them again. A source that was split in another way did
 /// not wait for such rows, either.
 #[test]
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the journal's thread must wait until the request is dropped"
+)]
 fn nobody_compares_or_splits_points_before_rows_on_their_way_can_be_seen() {
     let seed = seed();
     let disk = SimDisk::new(seed);

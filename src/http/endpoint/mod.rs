@@ -58,10 +58,13 @@ pub struct Endpoint {
     types: &'static [&'static str],
     /// Headers of the success, in addition to those of every answer.
     headers: Map<String, Value>,
-    make_route: Box<dyn FnOnce(Success, fn(ServiceError) -> ServiceError) -> Route>,
+    make_route: Box<dyn FnOnce(Success, ErrorMembers) -> Route>,
     /// Adds what the errors of this route have beside those of others.
-    errors: fn(ServiceError) -> ServiceError,
+    errors: ErrorMembers,
 }
+
+/// Adds members to an error.
+type ErrorMembers = fn(ServiceError) -> ServiceError;
 
 /// The status of a success, and the role that a person needs.
 type Success = (StatusCode, Role);
@@ -104,7 +107,7 @@ impl Endpoint {
     where
         F: Future<Output = Result<A, ServiceError>> + 'static,
     {
-        let make_route = move |(status, least): Success, errors: fn(ServiceError) -> ServiceError| {
+        let make_route = move |(status, least): Success, errors: ErrorMembers| {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
                 let answer = async move {

@@ -324,7 +324,7 @@ async fn build_info<P: NamesBucket, const BY_FORM: bool>(
     let body = json!({"status": "success", "data": data})
         .to_string()
         .into_bytes();
-    Ok(respond::respond(&call.request, StatusCode::OK, body).await?)
+    respond::respond(&call.request, StatusCode::OK, body).await
 }
 
 /// Answers the question that the parameters ask.
@@ -355,7 +355,7 @@ async fn answer<P: Params, const BY_FORM: bool>(
             (status, body)
         }
     };
-    Ok(respond::respond(&call.request, status, body).await?)
+    respond::respond(&call.request, status, body).await
 }
 
 fn written(found: &Found, limit: usize) -> Vec<u8> {

@@ -82,7 +82,7 @@ impl Service {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let (buckets, now_ns) = (self.buckets.clone(), self.now_ns());
         let sources = self.catalog.read(|catalog| catalog.source_pages_of(bucket.id));
-        let memory_bytes_max = usize::try_from(self.config.query.memory_bytes_max).unwrap_or(usize::MAX);
+        let memory_bytes_max = self.config.query.memory_bytes_max;
         let answer = move |stop: &crate::query_pool::Stop, turn: Turn| {
             if turn == Turn::Short {
                 return Ok(Step::Long);

@@ -122,7 +122,8 @@ impl Storage for BucketStorage<'_> {
         let range_ns = self.range_ns(range);
         let (mut times, mut values): (Vec<i64>, Vec<f64>) = (Vec::new(), Vec::new());
         for (labels, columns) in self.series_of(matchers, range)? {
-            (times.clear(), values.clear());
+            times.clear();
+            values.clear();
             let mut push = |(timestamp_ns, _): Position, value: f64| {
                 let time_ms = timestamp_ns.div_euclid(MILLISECOND_NS);
                 // Of one instant, the later arrival counts.

@@ -26,8 +26,14 @@ fn seed() -> u64 {
     seed
 }
 
+/// A step, a source and values of dimensions.
+type GroupKey<'a> = (i64, Option<&'a str>, Vec<Option<&'a str>>);
+
+/// Whether a matcher selects a value; `None` for a series without the dimension.
+type Selects = Box<dyn Fn(Option<&str>) -> bool>;
+
 /// A random matcher, and whether it passes a value.
-fn matcher(random: &mut fastrand::Rng, name: &str) -> (Value, Box<dyn Fn(Option<&str>) -> bool>) {
+fn matcher(random: &mut fastrand::Rng, name: &str) -> (Value, Selects) {
     let value = |random: &mut fastrand::Rng| format!("{name}{}", random.u8(0..9));
     match random.u8(0..6) {
         0 => {
@@ -141,7 +147,7 @@ fn random_questions_agree_with_a_brute_force() {
 
         let by: Vec<&str> = ["c", "a", "b"].into_iter().filter(|_| random.bool()).collect();
         let is_merged = random.bool();
-        let mut groups: BTreeMap<(i64, Option<&str>, Vec<Option<&str>>), i64> = BTreeMap::new();
+        let mut groups: BTreeMap<GroupKey<'_>, i64> = BTreeMap::new();
         for point in &selected {
             let source = (!is_merged).then(|| sources[point.source].as_str());
             let labels = by

@@ -108,7 +108,7 @@ impl NewSourceFields {
         let fields = self.fields.into_iter();
         fields
             .map(|(name, kind)| Field {
-                unit: unit_of_field(&name).map(Into::into),
+                unit: unit_of_field(&name),
                 name: name.into(),
                 kind,
                 description: None,
@@ -183,7 +183,7 @@ impl Service {
                 (None, None) => {
                     let name = missing.name.clone();
                     // Its first point makes a series.
-                    if sources as u64 >= room {
+                    if sources >= room {
                         refused.insert(name, no_series(series_max));
                         continue;
                     }
