@@ -94,14 +94,17 @@ pub(crate) struct Orders {
 }
 
 impl Checkpointer {
-    /// Creates a checkpointer that nobody serves yet.
-    pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
+    /// Creates a checkpointer that nobody serves yet. `covered`: the sequence that the last checkpoint reaches.
+    pub(crate) fn new(recovered: &Recovered, covered: Sequence) -> (Self, Orders) {
         let (sender, orders) = unbounded_channel();
         let checkpointer = Checkpointer {
             orders: sender,
             shared: Arc::default(),
         };
-        checkpointer.shared.stats.lock().recovery = recovered.times;
+        {
+            let mut stats = checkpointer.shared.stats.lock();
+            (stats.recovery, stats.covered) = (recovered.times, covered);
+        }
         let orders = Orders {
             orders,
             checkpointer: checkpointer.clone(),

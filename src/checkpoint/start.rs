@@ -267,7 +267,7 @@ pub(super) fn assemble(
         options,
         publish,
     } = home;
-    let (checkpointer, orders) = Checkpointer::new(&opened.recovered);
+    let (checkpointer, orders) = Checkpointer::new(&opened.recovered, opened.manifest.covered);
     let catalog = CatalogHandle::new(opened.catalog);
     let order = checkpointer.clone();
     let progress = move |tail_bytes: u64| {
