@@ -41,32 +41,32 @@ test:
 	$(MAKE) browser
 
 pandas:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/pandas/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/pandas
 
 schemathesis:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
 
 python-package:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 clients/python/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/python-package
 
 mcp:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/mcp/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/mcp-client
 
 power:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/machine/power.py --binary $(TARGET)/debug/tidewatch
 
 siege:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3 openssl
 	python3 tests/machine/siege.py --binary $(TARGET)/debug/tidewatch
 
@@ -103,12 +103,12 @@ package:
 	packaging/build $(TARGET)/release/tidewatch $(TARGET)/package
 
 package-test:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/machine/package.py --binary $(TARGET)/debug/tidewatch
 
 browser:
-	$(CARGO) test --test http --no-run --locked
+	$(CARGO) test --workspace --test http --no-run --locked
 	dashboard/tests/run $(TARGET)/debug/tidewatch
 
 lint:

@@ -65,10 +65,11 @@ class ValueCondition(_Comparisons, _Membership, total=False):
 DimensionCondition = TypedDict(
     "DimensionCondition",
     {
-        "not": NotRequired[str | None | Sequence[str | None]],
-        "matches": NotRequired[str],
-        "notMatches": NotRequired[str],
+        "not": str | Sequence[str | None] | None,
+        "matches": str,
+        "notMatches": str,
     },
+    total=False,
 )
 """One of: none of these values; values that a regular expression matches as a whole; values that it does not match."""
 
