@@ -103,8 +103,9 @@ def set_parameter_schemas(operation):
             parameter["schema"] = {"type": "integer", "enum": [0, 1, 99]}
             continue
         parameter["schema"] = {"type": "string", "enum": ids(kind)}
-    # Which version a board has depends on the requests before.
-    operation["parameters"] = [part for part in operation.get("parameters", []) if part["name"] != "If-Match"]
+    # Which version a board has depends on the requests before, and which dimensions there are on the points.
+    variable = ("If-Match", "dimensions")
+    operation["parameters"] = [part for part in operation.get("parameters", []) if part["name"] not in variable]
     for parameter in operation["parameters"]:
         if parameter["in"] == "query" and parameter["name"] in ("bucketId", "dataSourceId", "startTime", "endTime"):
             parameter["schema"] = prepared_member(parameter["name"], parameter["schema"])
@@ -130,6 +131,9 @@ def prepared_schema(schema, schemas):
 def prepared_member(name, member):
     if name in MEMBERS:
         return choice(member, ids(MEMBERS[name]))
+    # No prepared source has dimensions, and which names are known no schema expresses.
+    if name == "groupByDimensions" or (name == "dimensions" and "Conditions" in json.dumps(member)):
+        return {"type": "null"}
     if name == "dataSourceIds":
         return {**member, "items": {"type": "string", "enum": ids("source")}}
     if name == "field":
@@ -245,6 +249,7 @@ def prepared_example(value):
         return {
             name: WORLD[MEMBERS[name]][0] if name in MEMBERS
             else WORLD["source"] if name == "dataSourceIds"
+            else None if name == "groupByDimensions" or (name == "dimensions" and isinstance(member, dict))
             else WORLD["rule"] if name == "alertIds"
             else {"level": {"gte": 1.5}} if name == "values" and is_nested(member)
             else {"level": 1.5} if name == "values"
