@@ -44,6 +44,8 @@ OF_AGENTS = {"/write", "/api/v2/write", "/query", "/ping", "/api/v1/write", "/v1
 MEMBERS = {"bucketId": "bucket", "dataSourceId": "source"}
 FIELDS = ["level", "door", "open"]
 CONDITION = "level is above 3"
+# No control characters, and one that is not white space.
+NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*$"
 
 
 @schemathesis.hook
@@ -132,8 +134,10 @@ def prepared_member(name, member):
     if name in MEMBERS:
         return choice(member, ids(MEMBERS[name]))
     # No prepared source has dimensions, and which names are known no schema expresses.
-    if name == "groupByDimensions" or (name == "dimensions" and "Conditions" in json.dumps(member)):
+    if name == "groupByDimensions":
         return {"type": "null"}
+    if name == "dimensions" and "Conditions" in json.dumps(member):
+        return {"type": ["object", "null"], "maxProperties": 0}
     if name == "dataSourceIds":
         return {**member, "items": {"type": "string", "enum": ids("source")}}
     if name == "field":
@@ -175,6 +179,9 @@ def prepared_member(name, member):
         return choice(member, ["level * 2 + 1", "max(`level`, -3) / abs(level)"])
     if name == "expressions":
         # Two of one name are refused, which no schema expresses.
+        for part in member.get("oneOf", [member]):
+            if "items" in part:
+                part["items"]["properties"]["name"]["pattern"] = NAME
         return {**member, "maxItems": 1}
     if name == "groupBy" and "example" in json.dumps(member):
         # Not what a rule says of it.
