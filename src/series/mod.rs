@@ -5,8 +5,8 @@
 //! writes them to the ledger's stream `Series`, as entries that are looked up there, so that a restart reads only which
 //! series belong to which source. The entries are described in FORMAT.md of the ledger, "Series".
 //!
-//! - [`labels`]: labels and their encoding. [`matcher`]: conditions on labels.
-//! - [`index`]: the index of a bucket. `entries`: its entries in the ledger. `values`: names and values with the series
+//! - `labels`: labels and their encoding. `matcher`: conditions on labels.
+//! - `index`: the index of a bucket. `entries`: its entries in the ledger. `values`: names and values with the series
 //!   that have them.
 
 mod entries;
