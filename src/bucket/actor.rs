@@ -108,10 +108,10 @@ pub(super) struct BucketActor {
     pending: HashMap<Digest, Pending>,
     /// What ingests in progress add to series.
     additions: Additions,
-    /// Deletions in progress, by source; `None` is the whole bucket. Counted, because the client of one may have
-    /// disconnected and the same deletion may be requested again in the meantime.
+    /// Sources that are closed to ingests, by deletions and holds in progress; `None` is the whole bucket. Counted, because
+    /// the client of a deletion may have disconnected and the same one may be requested again in the meantime.
     deleting: HashMap<Option<u32>, u32>,
-    /// Ingests that arrived while one of their sources was being deleted.
+    /// Ingests that arrived while one of their sources was closed.
     parked: Vec<IngestReply>,
     /// Ingests that may repeat rows of others in progress.
     waiting: Vec<Take>,

@@ -17,6 +17,7 @@ pub(super) struct Additions {
     new: HashMap<Digest, (u32, u32)>,
     /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
     newest: HashMap<u32, (i64, u32)>,
+    /// Counted when there was no room; `None` before.
     expired: Option<Expired>,
 }
 
