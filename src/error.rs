@@ -81,6 +81,8 @@ impl Detail {
 pub enum ErrorExtra {
     /// The entries of a batch, which are all at fault.
     Batch(Vec<EntryError>),
+    /// The rows of a file, which are all at fault: their number, and the first of them.
+    Import(u64, Vec<EntryError>),
     /// The state of the rule whose verdict was refused.
     Standing(Box<Standing>),
     /// A word for the error that clients of another API expect.
@@ -99,8 +101,12 @@ pub struct SamplesWritten {
 /// A batch entry that was not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EntryError {
-    /// Index of the entry in the batch, from 0.
+    /// Index of the entry in the batch, or of the row in the file, from 0.
     pub index: u32,
+    /// Line of the file, from 1; only of files of text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub line: Option<u64>,
     /// All faults of the entry.
     pub error: String,
 }

@@ -35,6 +35,8 @@ pub const NAMES_SHOWN_MAX: usize = 8;
 pub const DELETIONS_OF_ORGANIZATION_MAX: usize = 4;
 /// Exports that an organization has in progress.
 pub const EXPORTS_OF_ORGANIZATION_MAX: usize = 4;
+/// Imports that an organization has in progress.
+pub const IMPORTS_OF_ORGANIZATION_MAX: usize = 4;
 /// Distinct names in a query's `fields`: the maximum of a schema.
 pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
 /// Entries of each array of a query.

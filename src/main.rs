@@ -2,6 +2,7 @@
 
 mod bridge_command;
 mod cluster_command;
+mod import_command;
 mod mcp_command;
 
 use std::error::Error;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use cluster_command::ClusterCommand;
 use demo::Demo;
 use evaluator::{Backoff, Backtest};
+use import_command::ImportArguments;
 use mcp_command::McpArguments;
 use objects::{Location, ObjectStore};
 use tidewatch::backup::{self, OnDamage};
@@ -33,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The environment variable with the key of `evaluate`, `bridge` and `mcp`, if nothing else has it.
+/// The environment variable with the key of `evaluate`, `bridge`, `import` and `mcp`, if nothing else has it.
 const KEY_VARIABLE: &str = "TIDEWATCH_KEY";
 
 /// Settings of the demo's server. No file and no environment variable is read.
@@ -72,6 +74,8 @@ enum Command {
     /// Brings points of other protocols into the service at an address
     #[command(subcommand)]
     Bridge(BridgeCommand),
+    /// Sends files of rows to the service at an address; goes on where it was interrupted
+    Import(ImportArguments),
     /// Gives language models tools to read the service at an address and to evaluate its rules (Model Context Protocol)
     Mcp(McpArguments),
     /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
@@ -202,6 +206,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => run_restore(arguments),
         Command::Cluster(command) => command.run(),
         Command::Bridge(command) => command.run(),
+        Command::Import(arguments) => arguments.run(),
         Command::Mcp(arguments) => arguments.run(),
         Command::Demo(arguments) => run_demo(arguments),
     };

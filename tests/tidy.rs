@@ -5,6 +5,8 @@
     reason = "in a test a panic is the report, its place is the message"
 )]
 
+#[path = "tidy/crates.rs"]
+mod crates;
 #[path = "tidy/layering.rs"]
 mod layering;
 #[path = "tidy/map.rs"]

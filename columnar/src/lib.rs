@@ -1,6 +1,6 @@
 //! Tables as Parquet files and as Arrow IPC streams, by the official crates.
 //!
-//! A [`TableWriter`] takes rows column by column and hands out bytes as they are complete. It keeps at most one batch of
+//! [`TableReader`] reads the rows of a Parquet file. A [`TableWriter`] takes rows column by column and hands out bytes as they are complete. It keeps at most one batch of
 //! rows and, for Parquet, one row group, both with a limit in bytes: so memory does not grow with the table, except for
 //! the few hundred bytes that the end of a Parquet file says of each row group and column. The crate knows neither the
 //! API nor the engine, and writes to memory only.
@@ -8,8 +8,10 @@
 #![warn(missing_docs)]
 
 mod column;
+mod pages;
 #[cfg(any(test, feature = "read"))]
 pub mod read;
+mod table_reader;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 pub use column::{Column, ColumnSpec, Kind};
+pub use table_reader::{Batch, ReadError, TableReader, Value};
 
 /// Rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 8_192;

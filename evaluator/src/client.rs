@@ -1,19 +1,21 @@
 //! One HTTP exchange with the service, limited in time and size. Never retries and never reveals the credential. Used
-//! by the evaluator, the bridge, the MCP server and the demo.
+//! by the evaluator, the bridge, the importer, the MCP server and the demo.
 
 use std::time::Duration;
 
-use awc::Connector;
 use awc::error::PayloadError;
 use awc::http::header::{AUTHORIZATION, HeaderName, HeaderValue, RETRY_AFTER};
 use awc::http::{Method, StatusCode, Uri};
+use awc::{Connector, SendClientRequest};
 use bytes::Bytes;
+use futures_util::Stream;
 use serde_json::Value;
 
 use crate::condition::clip;
 
 /// A page of 10,000 rows takes about 2 MB; with maximum metadata in every point, 160 MB.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After a longer idle time the service may just be closing the connection, and a request sent on it is lost.
 const IDLE_MAX: Duration = Duration::from_secs(2);
@@ -107,25 +109,60 @@ impl Client {
         sending.await.unwrap_or(Err(NoReply::Slow(within)))
     }
 
+    /// Posts bytes of any type under an idempotency key.
+    pub async fn post_bytes(
+        &self,
+        path: &str,
+        key: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Result<Reply, NoReply> {
+        let request = self.http.post(format!("{}{path}", self.base));
+        let sent = request.insert_header((IDEMPOTENCY_KEY, key)).send_body(body);
+        let reply = tokio::time::timeout(within, reply(sent));
+        reply.await.unwrap_or(Err(NoReply::Slow(within)))
+    }
+
+    /// Posts what a stream gives under an idempotency key.
+    pub async fn post_stream<E: std::error::Error + 'static>(
+        &self,
+        path: &str,
+        key: &str,
+        body: impl Stream<Item = Result<Bytes, E>> + 'static,
+        within: Duration,
+    ) -> Result<Reply, NoReply> {
+        let request = self.http.post(format!("{}{path}", self.base));
+        let sent = request
+            .insert_header((IDEMPOTENCY_KEY, key))
+            .send_stream(Box::pin(body));
+        let reply = tokio::time::timeout(within, reply(sent));
+        reply.await.unwrap_or(Err(NoReply::Slow(within)))
+    }
+
     async fn send(&self, method: &Method, path: &str, body: Option<Bytes>) -> Result<Reply, NoReply> {
         let request = self.http.request(method.clone(), format!("{}{path}", self.base));
         let sent = match body {
             Some(body) => request.content_type("application/json").send_body(body),
             None => request.send(),
         };
-        let mut answer = sent
-            .await
-            .map_err(|cause| NoReply::Unreachable(cause.to_string()))?;
-        let body = answer.body().limit(ANSWER_BYTES_MAX).await;
-        Ok(Reply {
-            status: answer.status(),
-            retry_after: answer.headers().get(RETRY_AFTER).and_then(seconds),
-            body: body.map_err(|cause| match cause {
-                PayloadError::Overflow => NoReply::TooLarge,
-                cause => NoReply::Unreachable(format!("the answer broke off: {cause}")),
-            })?,
-        })
+        reply(sent).await
     }
+}
+
+/// Reads the whole answer to a request.
+async fn reply(sent: SendClientRequest) -> Result<Reply, NoReply> {
+    let mut answer = sent
+        .await
+        .map_err(|cause| NoReply::Unreachable(cause.to_string()))?;
+    let body = answer.body().limit(ANSWER_BYTES_MAX).await;
+    Ok(Reply {
+        status: answer.status(),
+        retry_after: answer.headers().get(RETRY_AFTER).and_then(seconds),
+        body: body.map_err(|cause| match cause {
+            PayloadError::Overflow => NoReply::TooLarge,
+            cause => NoReply::Unreachable(format!("the answer broke off: {cause}")),
+        })?,
+    })
 }
 
 impl Credential<'_> {

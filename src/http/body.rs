@@ -37,7 +37,7 @@ const USUAL_RATIO: usize = 8;
 /// Incompressible data grows a little when compressed (frame headers, 5 bytes a 16 KiB block).
 const ENCODING_OVERHEAD_BYTES: usize = 4_096;
 /// Log2 of the largest zstd window: 8 MiB, the most that RFC 9659 lets an HTTP sender use.
-const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Decompressed bytes between two checks of the limit and the budget.
 const DECODE_STEP_BYTES: usize = 64 * 1_024;
@@ -188,7 +188,7 @@ pub fn decoded(request: &HttpRequest, sent: &Body, bytes_max: usize) -> Result<V
     decoded.ok_or_else(|| ServiceError::payload_too_large(bytes_max))
 }
 
-fn budget_of(request: &HttpRequest) -> Result<&Data<BodyBudget>, ServiceError> {
+pub(super) fn budget_of(request: &HttpRequest) -> Result<&Data<BodyBudget>, ServiceError> {
     request
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))
@@ -214,7 +214,7 @@ pub fn malformed_json(fault: &dyn std::fmt::Display) -> ServiceError {
     ServiceError::validation(format!("the body is not valid JSON: {fault}"))
 }
 
-fn coding_of(request: &HttpRequest) -> Result<Coding, ServiceError> {
+pub(super) fn coding_of(request: &HttpRequest) -> Result<Coding, ServiceError> {
     let mut stated = request.headers().get_all(CONTENT_ENCODING);
     let encoding = match (stated.next(), stated.next()) {
         (None, _) => return Ok(Coding::Identity),
@@ -303,7 +303,7 @@ fn decode(
     }
 }
 
-fn undecodable(cause: std::io::Error) -> ServiceError {
+pub(super) fn undecodable(cause: std::io::Error) -> ServiceError {
     // The library distinguishes its errors only by their text.
     let message = if cause.to_string().contains("too much memory") {
         format!(

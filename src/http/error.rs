@@ -159,8 +159,8 @@ pub struct ErrorBody<'a> {
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum ExtraBody<'a> {
     Batch {
-        inserted_count: usize,
-        failed_count: usize,
+        inserted_count: u64,
+        failed_count: u64,
         errors: &'a [EntryError],
     },
     Standing {
@@ -177,7 +177,12 @@ impl<'a> ErrorBody<'a> {
             Some(match extra {
                 ErrorExtra::Batch(errors) => ExtraBody::Batch {
                     inserted_count: 0,
-                    failed_count: errors.len(),
+                    failed_count: errors.len() as u64,
+                    errors,
+                },
+                ErrorExtra::Import(failed_count, errors) => ExtraBody::Batch {
+                    inserted_count: 0,
+                    failed_count: *failed_count,
                     errors,
                 },
                 ErrorExtra::Standing(standing) => ExtraBody::Standing {

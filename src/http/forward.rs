@@ -1,7 +1,8 @@
 //! Passes a request on to the node that owns its shard, in one hop.
 //!
 //! The body is read whole before it is sent, within the limits of bodies: so that the request can be sent to the next owner
-//! if the shard is just being handed over, and a slow client holds resources of one node only. Before a large body is read,
+//! if the shard is just being handed over, and a slow client holds resources of one node only. A file that is imported, which
+//! has any length, is passed on as it arrives, to one owner. Before a large body is read,
 //! the owner is asked whether it knows the caller. A request whose fate is unknown is sent again only if that is harmless.
 
 use std::fmt::Display;
@@ -12,7 +13,7 @@ use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderName};
 use actix_web::http::uri::PathAndQuery;
 use actix_web::http::{Method, StatusCode};
 use actix_web::rt::time::sleep;
-use actix_web::web::{Bytes, Data};
+use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use awc::error::{ConnectError, SendRequestError};
 use awc::{ClientRequest, ClientResponse};
@@ -91,7 +92,7 @@ impl<'a> Outgoing<'a> {
             body,
             is_too_large: false,
             is_repeatable: is_repeatable(request),
-            takes_long: LONG_REQUESTS.contains(&request.path()),
+            takes_long: LONG_REQUESTS.contains(&request.path()) || is_streamed(request.path()),
             until,
         }
     }
@@ -141,11 +142,8 @@ fn to_owner(client: &NodeClient, owner: &Owner, method: &Method, target: &str) -
         .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()))
 }
 
-async fn send(
-    client: &NodeClient,
-    owner: &Owner,
-    outgoing: &Outgoing<'_>,
-) -> Result<ClientResponse, SendRequestError> {
+/// A request to an owner, with all but the body.
+fn head(client: &NodeClient, owner: &Owner, outgoing: &Outgoing<'_>) -> ClientRequest {
     let request = outgoing.request;
     let mut sent = to_owner(client, owner, &outgoing.method, outgoing.target)
         .no_decompress()
@@ -164,7 +162,17 @@ async fn send(
     if outgoing.is_too_large {
         sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));
     }
-    sent.send_body(outgoing.body.clone()).await
+    sent
+}
+
+async fn send(
+    client: &NodeClient,
+    owner: &Owner,
+    outgoing: &Outgoing<'_>,
+) -> Result<ClientResponse, SendRequestError> {
+    head(client, owner, outgoing)
+        .send_body(outgoing.body.clone())
+        .await
 }
 
 /// Asks another node for its part of an answer that several shards give: a request of this method to this path, with the
@@ -238,6 +246,17 @@ pub async fn forward(
             }
         }
     }
+    if is_streamed(request.path()) {
+        lift_deadline(&request);
+        return pass_on(
+            client,
+            cluster,
+            &owner,
+            &Outgoing::request(&request, Bytes::new(), until),
+            payload,
+        )
+        .await;
+    }
     let outgoing = if has_body(&request) {
         match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
             // The owner says so, after it has checked who calls.
@@ -265,6 +284,35 @@ pub async fn forward(
         Delivered::Here => {
             let arrived = Arrived::again(&request, outgoing.body, until).await?;
             Ok(Forwarded::Here(arrived))
+        }
+    }
+}
+
+/// Passes on a body as it arrives. It is gone if the owner is none any more.
+async fn pass_on(
+    client: &NodeClient,
+    cluster: &Cluster,
+    owner: &Owner,
+    outgoing: &Outgoing<'_>,
+    payload: Payload,
+) -> Result<Forwarded, ServiceError> {
+    let sending = pin!(head(client, owner, outgoing).send_stream(payload));
+    let sent = match select(sending, pin!(gone(cluster, owner))).await {
+        Either::Left((sent, _)) => sent.map_err(|error| error.to_string()),
+        Either::Right(_) => Err("it is none any more".to_owned()),
+    };
+    match sent {
+        Ok(answer) if !answer.headers().contains_key(&inside::NOT_HERE) => {
+            cluster.table.counts.forwarded();
+            Ok(Forwarded::Answered(respond(answer)))
+        }
+        Ok(_) => {
+            cluster.table.ask_for_news();
+            Err(unanswered(owner, &"it is none any more"))
+        }
+        Err(error) => {
+            cluster.table.counts.unanswered();
+            Err(unanswered(owner, &error))
         }
     }
 }
@@ -339,6 +387,11 @@ async fn attempt(client: &NodeClient, cluster: &Cluster, owner: &Owner, outgoing
 async fn gone(cluster: &Cluster, owner: &Owner) {
     cluster.table.moved(owner).await;
     sleep(LAST_ANSWERS_WITHIN).await;
+}
+
+/// Whether the body of this path may have any length.
+fn is_streamed(path: &str) -> bool {
+    path.starts_with("/api/buckets/") && path.ends_with("/import")
 }
 
 /// Whether the request may have a body that means something (RFC 9110, 9.3.1).

@@ -7,6 +7,7 @@
 
 mod auth;
 mod body;
+mod body_stream;
 pub mod docs;
 mod endpoint;
 mod error;

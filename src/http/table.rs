@@ -9,9 +9,9 @@ use super::docs;
 use super::endpoint::Endpoint;
 use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
-    cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, invitations, keys,
-    members, metrics, operator, organization, prometheus, query, resets, sessions, shared, silences, sources,
-    webhook_deliveries, webhooks, writers,
+    cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, imports, invitations,
+    keys, members, metrics, operator, organization, prometheus, query, resets, sessions, shared, silences,
+    sources, webhook_deliveries, webhooks, writers,
 };
 use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
@@ -75,6 +75,7 @@ pub fn sections(operator: bool) -> Vec<Section> {
                 data_deletion::endpoints(),
                 query::endpoints(),
                 export::endpoints(),
+                imports::endpoints(),
             ],
         ),
         section(

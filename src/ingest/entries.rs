@@ -118,6 +118,7 @@ impl<'s> Entries<'s> {
             scan.skip_value(ENTRY_DEPTH - 1)?;
             self.errors.push(EntryError {
                 index,
+                line: None,
                 error: format!("must be an object, not {found}"),
             });
             return Ok(());
@@ -356,6 +357,7 @@ impl<'s> Entries<'s> {
         let (Some(view), Some(values), true) = (view, values, faults.is_empty()) else {
             self.errors.push(EntryError {
                 index,
+                line: None,
                 error: joined(&faults),
             });
             return Ok(());

@@ -73,7 +73,9 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{Journal, JournalError};
 use crate::ledger::Ledger;
-use crate::limits::{DELETIONS_OF_ORGANIZATION_MAX, EXPORTS_OF_ORGANIZATION_MAX};
+use crate::limits::{
+    DELETIONS_OF_ORGANIZATION_MAX, EXPORTS_OF_ORGANIZATION_MAX, IMPORTS_OF_ORGANIZATION_MAX,
+};
 use crate::metrics::Sharded;
 
 pub use figures::{Figures, IngestFigures, PublishFigures};
@@ -135,6 +137,7 @@ pub struct Service {
     /// Deletions of points in progress.
     deletions: Concurrency,
     exports: Concurrency,
+    imports: Concurrency,
     /// Counts the requests with links to boards.
     link_calls: LinkLimiter,
     /// Makes changes durable.
@@ -201,6 +204,7 @@ impl Service {
             watch: Watch::default(),
             deletions: Concurrency::new("deletions of points", DELETIONS_OF_ORGANIZATION_MAX),
             exports: Concurrency::new("exports", EXPORTS_OF_ORGANIZATION_MAX),
+            imports: Concurrency::new("imports", IMPORTS_OF_ORGANIZATION_MAX),
             link_calls: LinkLimiter::default(),
             decisions: Decisions::new(journal),
             ingested: Sharded::default(),

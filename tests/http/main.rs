@@ -25,6 +25,7 @@ mod dimensions;
 mod evaluations;
 mod export;
 mod general;
+mod imports;
 mod ingest;
 mod listener;
 mod operation;

@@ -33,7 +33,9 @@ pub use credential::{
 };
 pub use description::Components;
 pub use params::{BucketInPath, BucketParam, LabelName, PrecisionParam};
-pub use params::{DimensionName, DueParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels};
+pub use params::{
+    DimensionName, DueParams, ImportParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels,
+};
 
 /// A row of the table.
 pub struct Endpoint {

@@ -15,8 +15,16 @@ use crate::ingest::timestamp;
 use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
 use crate::service::annotations::AnnotationFilter;
-use crate::service::data::BucketName;
+use crate::service::data::{BucketName, EpochUnit, ImportFormat, ImportSettings};
 use crate::service::page::{Page, PageRequest};
+
+/// Units of times that are numbers.
+const EPOCH_UNITS: [(&str, EpochUnit); 4] = [
+    ("ns", EpochUnit(1)),
+    ("us", EpochUnit(1_000)),
+    ("ms", EpochUnit(1_000_000)),
+    ("s", EpochUnit(1_000_000_000)),
+];
 
 /// The ids of the path, in their order, and the parameters of the query string that a handler takes.
 pub trait Params: Sized {
@@ -183,6 +191,71 @@ impl Params for Prefix {
     fn describe() -> Vec<Value> {
         let about = "How the values begin; case matters. All values when absent.";
         vec![query_parameter("prefix", about, json!({"type": "string"}))]
+    }
+}
+
+/// What a request says of the file that it imports.
+pub struct ImportParams {
+    /// The format; by the type of the content when absent.
+    pub format: Option<ImportFormat>,
+    pub settings: ImportSettings,
+}
+
+impl Params for ImportParams {
+    fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let word = |word: &str| {
+            let formats = ImportFormat::ALL.map(|format| (format.name(), format));
+            word_of(word, &formats)
+        };
+        let format = pairs.parsed("format", word, faults);
+        let unit = pairs.parsed("precision", |word: &str| word_of(word, &EPOCH_UNITS), faults);
+        let source = pairs.last("source").map(str::to_owned);
+        let source = faults.root().member("source").check(source.ok_or("is required"));
+        let dimensions = pairs.last("dimensions").unwrap_or_default();
+        let dimensions = dimensions.split(',').filter(|name| !name.is_empty());
+        Some(Self {
+            format: format?,
+            settings: ImportSettings {
+                source: source?,
+                time: pairs.last("time").map(str::to_owned),
+                dimensions: dimensions.map(str::to_owned).collect(),
+                unit: unit?,
+            },
+        })
+    }
+
+    fn describe() -> Vec<Value> {
+        let text = || json!({"type": "string"});
+        let one_of = |words: Vec<&str>| json!({"type": "string", "enum": words});
+        let formats = ImportFormat::ALL.map(ImportFormat::name).to_vec();
+        let units = EPOCH_UNITS.map(|(name, _)| name).to_vec();
+        let mut source = query_parameter(
+            "source",
+            "The data source, by its id or name. One that does not exist is created, with all dimensions, and does \
+             not take points twice.",
+            text(),
+        );
+        source["required"] = json!(true);
+        vec![
+            source,
+            query_parameter("format", "By the Content-Type when absent.", one_of(formats)),
+            query_parameter(
+                "time",
+                "The column with the time; `timestamp`, else `time`, when absent.",
+                text(),
+            ),
+            query_parameter(
+                "dimensions",
+                "Columns that are dimensions, separated by commas.",
+                text(),
+            ),
+            query_parameter(
+                "precision",
+                "The unit of times that are numbers. When absent, times are ISO 8601.",
+                one_of(units),
+            ),
+        ]
     }
 }
 

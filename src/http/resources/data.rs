@@ -25,16 +25,25 @@ static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-rep
 
 const REPLAYED: &str = "`true` when the answer is that of an earlier request with the same key.";
 
-pub fn endpoints() -> Vec<Endpoint> {
-    let idempotency_key = json!({
-        "name": "Idempotency-Key", "in": "header", "required": false,
-        "description": "Printable ASCII of your choice, new for each new body. Sent again with the same bytes within 24 \
-            hours, it gives the first answer again and stores nothing.",
+const REPLAYED_REQUEST: &str = "Printable ASCII of your choice, new for each new body. Sent again with the same bytes \
+    within 24 hours, it gives the first answer again and stores nothing.";
+/// The same of an import.
+pub const REPLAYED_ROWS: &str = "Printable ASCII of your choice, new for each new file. Sent again with the same file \
+    and parameters within 24 hours, rows that were stored are not stored again, also if the first request broke off.";
+
+/// The description of the header.
+pub fn idempotency_key_header(about: &str) -> Value {
+    json!({
+        "name": "Idempotency-Key", "in": "header", "required": false, "description": about,
         "schema": {
             "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX,
             "pattern": "^[!-~]([ -~]*[!-~])?$",
         },
-    });
+    })
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    let idempotency_key = idempotency_key_header(REPLAYED_REQUEST);
     vec![
         post("/api/data", "ingestPoint", ingest)
             .reads_header(idempotency_key.clone())
@@ -99,7 +108,7 @@ async fn ingest_batch(
 }
 
 /// The request's idempotency key.
-fn idempotency_key(request: &HttpRequest) -> Result<Option<&[u8]>, ServiceError> {
+pub fn idempotency_key(request: &HttpRequest) -> Result<Option<&[u8]>, ServiceError> {
     let key = request.headers().get(&IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
     match key {
         Some(key) if !is_idempotency_key(key) => Err(ServiceError::faults(vec![Detail {

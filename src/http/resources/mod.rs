@@ -24,6 +24,7 @@ pub mod evaluation_body;
 pub mod evaluations;
 pub mod export;
 pub mod health;
+pub mod imports;
 pub mod invitations;
 pub mod keys;
 pub mod members;

@@ -4,6 +4,7 @@
 mod answer;
 mod batch;
 mod idempotency;
+mod imports;
 mod once;
 mod point;
 mod series;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use engine::rows::{NewestRows, RowsWriter};
 
 pub use answer::{Accepted, IngestAnswer, WriteAnswer};
+pub use imports::{EpochUnit, Import, ImportFormat, ImportSettings, Imported};
 pub use writers::{BucketName, EntrySink, Written};
 
 use super::{Caller, Service};

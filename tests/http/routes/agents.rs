@@ -2,14 +2,15 @@
 
 use super::{READ, Route, WRITE, route};
 
-/// Routes of agents' protocols and of Prometheus's queries, whose bodies are not JSON; `writers` and `prometheus` test who
-/// may call them.
+/// Routes of agents' protocols and of Prometheus's queries, and of files, whose bodies are not JSON; `writers`,
+/// `prometheus` and `imports` test who may call them.
 pub const AGENT_ROUTES: &[Route] = &[
     route("POST", "/write", None, WRITE, 204),
     route("POST", "/api/v2/write", None, WRITE, 204),
     route("POST", "/query", None, WRITE, 200),
     route("POST", "/api/v1/write", None, WRITE, 204),
     route("POST", "/v1/metrics", None, WRITE, 200),
+    route("POST", "/api/buckets/{bucket}/import", None, WRITE, 201),
     route("GET", "/prometheus/api/v1/query", None, READ, 200),
     route("POST", "/prometheus/api/v1/query", None, READ, 200),
     route("GET", "/prometheus/{bucket}/api/v1/query", None, READ, 200),

@@ -11,6 +11,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::idempotency::Digests;
+use super::imports::KeptAnswer;
 use super::once::drop_repeats;
 use super::{Accepted, Attempt, IngestAnswer, Parsed, Request, with_buffers};
 use crate::catalog::Bucket;
@@ -31,6 +33,8 @@ pub struct Written {
     pub values: u64,
     /// The same of histograms and summaries.
     pub histograms: u64,
+    /// Number of points that are there already.
+    pub duplicates: u64,
     /// Number of samples, or lines, that are refused.
     pub refused: u64,
     /// The first refused entries, by their numbers, with the reasons.
@@ -96,19 +100,45 @@ impl Service {
         body_bytes: usize,
         parse: impl Fn(&mut EntrySink<'_>) -> Result<(), ServiceError>,
     ) -> Result<Written, ServiceError> {
+        self.write_entries_once(caller, bucket, body_bytes, None, parse)
+            .await
+    }
+
+    /// The same, under an idempotency key: a second request of the same key and body stores nothing, and gives the
+    /// numbers of the first.
+    ///
+    /// # Errors
+    /// Also 409 for a key that was used with another body.
+    pub(super) async fn write_entries_once(
+        &self,
+        caller: &Caller,
+        bucket: Arc<Bucket>,
+        body_bytes: usize,
+        digests: Option<Digests>,
+        parse: impl Fn(&mut EntrySink<'_>) -> Result<(), ServiceError>,
+    ) -> Result<Written, ServiceError> {
         let found = RefCell::new(Found::default());
-        // The answer is written from `found`, in each protocol's own way.
-        let write = |_: &Accepted<'_>| Ok(IngestAnswer::none());
+        // The answer is written from `found`, in each protocol's own way. What a key keeps is its own.
+        let write = |_: &Accepted<'_>| {
+            let mut answer = IngestAnswer::none();
+            if digests.is_some() {
+                answer.body = KeptAnswer::write(&found.borrow().written)?;
+            }
+            Ok(answer)
+        };
         let request = Request {
             caller,
             body_bytes,
-            digests: None,
+            digests,
             now_ns: self.now_ns(),
             write: &write,
             attempt: Attempt::default(),
         };
         let read = |request: &Request<'_>| self.read_entries(request, &bucket, &parse, &found);
-        self.store_parsed(request, true, read).await?;
+        let answer = self.store_parsed(request, true, read).await?;
+        if answer.replayed {
+            return KeptAnswer::read(&answer.body);
+        }
         let Found { written, described } = found.into_inner();
         self.describe_sources(caller, &bucket, described).await;
         Ok(written)
@@ -131,10 +161,12 @@ impl Service {
                 return Ok(Parsed::Prepare(Arc::clone(bucket), read.missing));
             }
             let series = scratch.series.take()?;
-            drop_repeats(rows, &series, &read.once, &request.attempt.compared);
+            let duplicates = drop_repeats(rows, &series, &read.once, &request.attempt.compared);
             let refused = read.written.refusals.len();
+            let mut written = read.written;
+            written.duplicates = u64::from(duplicates);
             found.replace(Found {
-                written: read.written,
+                written,
                 described: read.described,
             });
             self.store(

@@ -96,6 +96,11 @@ impl<'s> EntrySink<'s> {
         self.request.now_ns
     }
 
+    /// Refuses an entry, for this reason.
+    pub fn refuse_entry(&mut self, entry: u32, reason: String) {
+        self.written.refuse(entry, 1, || reason);
+    }
+
     pub(super) fn finish(mut self) -> Read {
         self.written.refusals.sort_by_key(|(entry, _)| *entry);
         let (mut missing, mut once) = (Vec::new(), Vec::new());
