@@ -110,7 +110,7 @@ pub(super) struct BucketActor {
     additions: Additions,
     /// Sources that are closed to ingests, by deletions and holds in progress; `None` is the whole bucket. Counted, because
     /// the client of a deletion may have disconnected and the same one may be requested again in the meantime.
-    deleting: HashMap<Option<u32>, u32>,
+    closed: HashMap<Option<u32>, u32>,
     /// Ingests that arrived while one of their sources was closed.
     parked: Vec<IngestReply>,
     /// Ingests that may repeat rows of others in progress.
@@ -135,7 +135,7 @@ impl BucketActor {
             stopped: false,
             pending: HashMap::new(),
             additions: Additions::default(),
-            deleting: HashMap::new(),
+            closed: HashMap::new(),
             parked: Vec::new(),
             waiting: Vec::new(),
             submitted: 0,
@@ -147,12 +147,12 @@ impl BucketActor {
 
     /// Parks ingests of a source, or of all of them, until it is opened.
     fn close(&mut self, source: Option<u32>) {
-        *self.deleting.entry(source).or_insert(0) += 1;
+        *self.closed.entry(source).or_insert(0) += 1;
     }
 
     /// Ends one [`close`](Self::close). Senders of parked ingests read the catalog again.
     fn open(&mut self, source: Option<u32>) {
-        if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
+        if let Entry::Occupied(mut entry) = self.closed.entry(source) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
                 entry.remove();
@@ -269,9 +269,9 @@ impl Handler<Take> for BucketActor {
         let Err(reply) = self.repeated(&ingest, reply) else {
             return;
         };
-        let is_deleting = |source| self.deleting.contains_key(&source);
+        let is_closed = |source| self.closed.contains_key(&source);
         let mut sources = ingest.sources.iter().copied().map(Some);
-        if !self.deleting.is_empty() && (is_deleting(None) || sources.any(is_deleting)) {
+        if !self.closed.is_empty() && (is_closed(None) || sources.any(is_closed)) {
             self.parked.push(reply);
             return;
         }

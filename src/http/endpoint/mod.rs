@@ -32,7 +32,7 @@ pub use credential::{
     OperatorToken, Querier, Reader, Sender, Visitor, Writer,
 };
 pub use description::Components;
-pub use params::{BucketInPath, BucketParam, LabelName, PrecisionParam};
+pub use params::{BucketInPath, BucketParam, PrecisionParam};
 pub use params::{
     DimensionName, DueParams, ImportParams, LinkToken, Pagination, PanelIndex, Params, Prefix, WantedLabels,
 };

@@ -130,10 +130,10 @@ impl Params for BucketInPath {
     }
 }
 
-/// The name of a label, in the path.
-pub struct LabelName(pub String);
+/// The name of a dimension, in the path: for Prometheus that of a label.
+pub struct DimensionName(pub String);
 
-impl Params for LabelName {
+impl Params for DimensionName {
     const IDS: usize = 1;
 
     fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
@@ -165,17 +165,6 @@ impl Params for PrecisionParam {
     fn describe() -> Vec<Value> {
         let about = "Unit of the timestamps: `ns` (default), `us`, `ms` or `s`.";
         vec![query_parameter("precision", about, json!({"type": "string"}))]
-    }
-}
-
-/// The name of a dimension, in the path.
-pub struct DimensionName(pub String);
-
-impl Params for DimensionName {
-    const IDS: usize = 1;
-
-    fn read(request: &HttpRequest, index: usize, faults: &Faults) -> Option<Self> {
-        text_in_path(request, index, faults).map(Self)
     }
 }
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::error::ServiceError;
 use crate::http::body;
 use crate::http::endpoint::{
-    AgentReader, BucketInPath, BucketParam, Call, Components, Endpoint, LabelName, Params, RequestBody, get,
-    post,
+    AgentReader, BucketInPath, BucketParam, Call, Components, DimensionName, Endpoint, Params, RequestBody,
+    get, post,
 };
 use crate::http::respond;
 use crate::http::shape::Faults;
@@ -264,9 +264,9 @@ async fn labels<P: NamesBucket, const BY_FORM: bool>(
 }
 
 async fn label_values<P: NamesBucket, const BY_FORM: bool>(
-    call: Call<AgentReader, (P, LabelName), Asked<BY_FORM>>,
+    call: Call<AgentReader, (P, DimensionName), Asked<BY_FORM>>,
 ) -> Result<HttpResponse, ServiceError> {
-    let (bucket, LabelName(label)) = &call.params;
+    let (bucket, DimensionName(label)) = &call.params;
     let (bucket, label) = (bucket.name().clone(), label.clone());
     answer(call, &bucket, |asked| {
         Ok(Question::LabelValues {

@@ -77,7 +77,9 @@ impl Plan {
         grouping: &Grouping,
         stop: &Stop,
     ) -> Result<(), ServiceError> {
-        if self.input.fill.is_none() || self.input.group_by_dimensions.is_empty() {
+        // The groups that `top` keeps have a value.
+        let are_known = self.input.top_field().is_some();
+        if self.input.fill.is_none() || self.input.group_by_dimensions.is_empty() || are_known {
             return Ok(());
         }
         let mut held = stop.budget().hold();

@@ -1,5 +1,7 @@
 //! Small print I: who writes, and to which bucket.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{bucket, rows_of, source};
@@ -8,22 +10,6 @@ use crate::support::client::Answer;
 use crate::support::given::Bucket;
 
 const LINE: &[u8] = b"cpu,host=a v=1";
-
-fn base64(text: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in text.as_bytes().chunks(3) {
-        let bits = chunk
-            .iter()
-            .fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place > chunk.len() { '=' } else { digit as char });
-        }
-    }
-    out
-}
 
 fn authorized(bucket: &Bucket, path: &str, authorization: &str) -> Answer {
     bucket
@@ -43,8 +29,8 @@ fn the_key_is_taken_as_agents_send_it() {
         format!("bearer {key}"),
         format!("Token {key}"),
         format!("TOKEN {key}"),
-        format!("Basic {}", base64(&format!("anybody:{key}"))),
-        format!("basic {}", base64(&format!(":{key}"))),
+        format!("Basic {}", BASE64.encode(format!("anybody:{key}"))),
+        format!("basic {}", BASE64.encode(format!(":{key}"))),
     ] {
         for path in ["/write", "/api/v2/write"] {
             let answer = authorized(&bucket, path, &authorization);

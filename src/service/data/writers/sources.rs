@@ -150,7 +150,12 @@ impl Service {
         let at_ns = self.now_ns();
         let (mut refused, mut commands) = (RefusedSources::new(), Vec::new());
         let (mut sources, mut text_bytes) = (0, 0);
-        let (room, series_max) = self.buckets.series_room(bucket, at_ns).await?;
+        // Fields need none.
+        let creates = missing.iter().any(|missing| missing.source_id.is_none());
+        let (room, series_max) = match creates {
+            true => self.buckets.series_room(bucket, at_ns).await?,
+            false => (0, 0),
+        };
         for missing in missing {
             let known = self
                 .catalog
