@@ -66,7 +66,7 @@ class Credentials:
 def _request(http: httpx.Client | httpx.AsyncClient, credentials: Credentials, call: Call[Any]) -> httpx.Request:
     headers = {**credentials.headers, **call.headers}
     if call.content is not None:
-        headers["Content-Type"] = "application/json"
+        headers.setdefault("Content-Type", "application/json")
     return http.build_request(
         call.method, call.path, params=dict(call.params) or None, content=call.content, headers=headers
     )

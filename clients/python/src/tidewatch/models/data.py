@@ -15,6 +15,7 @@ ColumnValues = list[Any] | dict[str, list[Any]]
 
 Sort = Literal["asc", "desc"]
 ExportFormat = Literal["csv", "ndjson", "parquet", "arrow"]
+ImportFormat = Literal["csv", "ndjson", "parquet"]
 
 
 class Entry(TypedDict):
@@ -39,9 +40,10 @@ class Point(TypedDict):
 
 
 class EntryError(TypedDict):
-    """A batch entry that was not stored."""
+    """A batch entry, or a row of a file, that was not stored. `line` is that of a file of text, from 1."""
 
     index: int
+    line: NotRequired[int]
     error: str
 
 
@@ -232,7 +234,10 @@ class ColumnsAnswer(TypedDict):
 
 
 class Inserted(TypedDict):
-    """What became of a batch: every entry is inserted or listed in `errors`."""
+    """What became of a batch or a file: every entry is inserted, there already, or counted by `failedCount`.
+
+    `errors` lists the failed ones, the first 1,000 of a file.
+    """
 
     message: str
     insertedCount: int

@@ -19,6 +19,7 @@ from tidewatch.models.data import (
     Entry,
     ExportFormat,
     ExportQuery,
+    ImportFormat,
     Inserted,
     Point,
     Query,
@@ -158,6 +159,39 @@ class Data(Resource[M]):
         The file appears, or replaces the one before, only when the export is whole.
         """
         return self._transport.save(_export(query, export_format), Path(file))
+
+    @endpoint
+    def import_(
+        self,
+        bucket_id: str,
+        source: str,
+        content: bytes,
+        import_format: ImportFormat,
+        *,
+        time: str | None = None,
+        dimensions: Sequence[str] = (),
+        precision: Literal["ns", "us", "ms", "s"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Inserted]:
+        """`POST /api/buckets/:bucketId/import`: the rows of a file as points of a source, by its name or id.
+
+        The file is held in memory; `tidewatch import` sends files of any size. `time` is the column with the time,
+        `dimensions` are columns that are dimensions, `precision` is the unit of times that are numbers. Faults and the
+        idempotency key are as for `insert_batch`.
+        """
+        params = given(
+            source=source, format=import_format, time=time, dimensions=",".join(dimensions) or None, precision=precision
+        )
+        call: Call[Inserted] = Call(
+            "POST",
+            path("buckets", bucket_id, "import"),
+            whole,
+            params={name: str(value) for name, value in params.items()},
+            content=content,
+            headers={"Content-Type": "application/octet-stream"},
+            repeatable=True,
+        )
+        return call.with_header("Idempotency-Key", idempotency_key or new_idempotency_key())
 
     @endpoint
     def delete(self, bucket_id: str, filters: DeletionFilters, *, dry_run: bool | None = None) -> Call[Deletion]:
