@@ -26,11 +26,15 @@ impl Head {
             let mut values = values.filter(|(found, _)| *found == name);
             values.next().map(|(_, value)| value.trim())
         };
+        let status = head.split(' ').nth(1)?.parse().ok()?;
         Some(Self {
-            status: head.split(' ').nth(1)?.parse().ok()?,
+            status,
             closes: header("connection") == Some("close"),
             body_start: end + HEAD_END.len(),
-            body_len: header("content-length").and_then(|len| len.parse().ok()),
+            body_len: match status {
+                204 => Some(0),
+                _ => header("content-length").and_then(|len| len.parse().ok()),
+            },
         })
     }
 

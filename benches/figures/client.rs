@@ -107,7 +107,7 @@ impl Connection {
 
 fn succeeded(status: u16, body: &[u8]) -> Outcome<()> {
     match status {
-        200 | 201 => Ok(()),
+        200 | 201 | 204 => Ok(()),
         _ => Err(format!("the server answered {status}: {}", String::from_utf8_lossy(body)).into()),
     }
 }

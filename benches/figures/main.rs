@@ -16,6 +16,7 @@ mod concurrent;
 mod damage;
 mod deletions;
 mod deliveries;
+mod dimensions;
 mod durability;
 mod exports;
 mod files;
@@ -56,6 +57,7 @@ mod storage;
 mod table;
 mod take_over;
 mod wide;
+mod writers;
 
 use std::error::Error;
 use std::time::Instant;
@@ -81,11 +83,14 @@ const EXPERIMENTS: &[Experiment] = &[
     ingest::BATCHES,
     ingest::SINGLES,
     wide::WIDE,
+    writers::WRITERS,
     durability::SLOW_SYNC,
     storage::DISK,
     restart::READY,
     restart::REPLAY,
     many_series::MANY_SERIES,
+    dimensions::SERIES,
+    dimensions::GROUPS,
     files::FILES,
     checkpoints::SYNCS,
     damage::DAMAGE,
