@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::client::{Connection, alternate, request};
 use crate::points::{SECOND_NS, days_ago_ns};
-use crate::server::{Account, NAME, Server, bytes_below, data_root};
+use crate::server::{Account, NAME, Server, bytes_below, data_root, files_below};
 use crate::table::{Experiment, Figure, Measured, Requirement, median, significant};
 
 pub const SERIES: Experiment = Experiment {
@@ -91,7 +91,7 @@ fn series() -> Outcome<Vec<Measured>> {
     let source = source_of(&server, &account, &bucket)?;
     let source_of_few = source_of(&server, &account, &few)?;
     server.stop()?;
-    let (files, bytes) = bytes_below(&data_dir)?;
+    let (files, (bytes, _)) = (files_below(&data_dir), bytes_below(&data_dir)?);
     let (mut ready_s, mut memory) = (Vec::new(), 0.0);
     for _ in 0..RESTARTS {
         let server = Server::start(&data_dir, &[])?;
