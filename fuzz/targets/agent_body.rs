@@ -1,0 +1,121 @@
+//! Bodies of agents: line protocol, remote write 1.0 and 2.0, OTLP as protobuf and JSON. Each is read or refused in bounded
+//! memory, and what the sink is given is what the service stores.
+//!
+//! The first byte of an input selects its protocol.
+
+use protocols::line::{self, Dialect, Precision};
+use protocols::otlp::{self, Encoding};
+use protocols::remote_write::{self, Version};
+use protocols::{Family, Field, METADATA_TOTAL_BYTES_MAX, Refusal, Sample, Sink, Value};
+use serde_json::value::RawValue;
+
+use super::memory;
+
+/// The most that is held for a byte of a body: JSON becomes protobuf first.
+const HELD_PER_BYTE: u64 = 64;
+
+/// Checks what it is given.
+#[derive(Default)]
+struct Checked {
+    has_series: bool,
+    last_number: Option<u32>,
+    metadata_bytes: usize,
+    /// Entries that were refused.
+    refused: Vec<u32>,
+}
+
+impl Checked {
+    fn count(&mut self, sample: Sample) {
+        assert!(
+            self.last_number.is_none_or(|last| last <= sample.number),
+            "numbers ascend"
+        );
+        self.last_number = Some(sample.number);
+    }
+}
+
+impl Sink for Checked {
+    fn series(&mut self, _: &str, metadata: &str) {
+        self.has_series = true;
+        self.metadata_bytes += metadata.len();
+        let is_object = metadata.starts_with('{') && serde_json::from_str::<&RawValue>(metadata).is_ok();
+        assert!(metadata.is_empty() || is_object, "{metadata:?}");
+    }
+
+    fn point(&mut self, sample: Sample, _: i64, fields: &[Field<'_>]) {
+        assert!(self.has_series && !fields.is_empty());
+        self.count(sample);
+        for field in fields {
+            assert!(!field.name.is_empty());
+            assert!(
+                !matches!(field.value, Value::Number(number) if !number.is_finite()),
+                "{field:?}"
+            );
+        }
+    }
+
+    fn stale(&mut self, sample: Sample, _: i64) {
+        self.count(sample);
+    }
+
+    fn not_stored(&mut self, sample: Sample) {
+        self.count(sample);
+    }
+
+    fn refuse(&mut self, entry: u32, samples: u32, reason: Refusal<'_>) {
+        assert!(samples > 0 && !reason.to_string().is_empty());
+        self.refused.push(entry);
+    }
+
+    fn family(&mut self, _: &str, _: Family<'_>) {}
+}
+
+pub fn check(data: &[u8]) {
+    let Some((kind, body)) = data.split_first() else {
+        return;
+    };
+    memory::bounded(body.len(), HELD_PER_BYTE, || {
+        let mut sink = Checked::default();
+        match kind % 5 {
+            0 => {
+                let units = ["ns", "us", "ms", "s"];
+                let unit = units[usize::from(kind / 5) % units.len()];
+                let precision = Precision::parse(unit, Dialect::V2).unwrap();
+                line::parse(body, precision, 1_700_000_000_000_000_000, &mut sink);
+                sink.refused
+                    .iter()
+                    .for_each(|entry| assert!(line::entry_name(*entry).starts_with("line ")));
+            }
+            kind @ 1..=2 => {
+                let version = if kind == 1 { Version::V1 } else { Version::V2 };
+                if remote_write::parse(body, version, &mut sink).is_ok() {
+                    let entries = ascending(sink.refused);
+                    let names = remote_write::entry_names(body, version, &entries).unwrap();
+                    assert_eq!(names.len(), entries.len());
+                }
+            }
+            kind => {
+                let encoding = if kind == 3 {
+                    Encoding::Protobuf
+                } else {
+                    Encoding::Json
+                };
+                let mut buffer = Vec::new();
+                let Ok(message) = otlp::message(body, encoding, &mut buffer) else {
+                    return;
+                };
+                if otlp::parse(message, &mut sink).is_ok() {
+                    let entries = ascending(sink.refused);
+                    assert_eq!(otlp::entry_names(message, &entries).unwrap().len(), entries.len());
+                }
+            }
+        }
+        assert!(sink.metadata_bytes <= METADATA_TOTAL_BYTES_MAX);
+    });
+}
+
+fn ascending(mut entries: Vec<u32>) -> Vec<u32> {
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
