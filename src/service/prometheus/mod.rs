@@ -2,6 +2,7 @@
 
 mod labels;
 mod metrics;
+mod samples;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};

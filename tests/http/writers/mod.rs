@@ -1,6 +1,7 @@
 //! Contract 13: protocols that agents already speak, and their small print (I to L).
 
 mod callers;
+mod ends;
 mod lines;
 mod metrics;
 mod samples;
