@@ -194,6 +194,7 @@ fn add_sources(
             id: source_id,
             bucket_id,
             settings: settings(ordinal, fields),
+            metric_type: None,
             created_at_ns: now_ns,
         };
         catalog.apply(&Command::SourceCreated { source });

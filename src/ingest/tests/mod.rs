@@ -64,6 +64,7 @@ pub(super) fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str
         duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
+        metric_type: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     }

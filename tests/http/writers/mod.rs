@@ -3,6 +3,7 @@
 mod callers;
 mod ends;
 mod lines;
+mod metric_types;
 mod metrics;
 mod samples;
 
