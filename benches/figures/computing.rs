@@ -62,6 +62,7 @@ fn source() -> Arc<Source> {
         duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
+        metric_type: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     })

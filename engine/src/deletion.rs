@@ -1,17 +1,24 @@
 //! Deletes points that a filter selects, from blocks in segments. A block whose rows are all selected becomes dead; one
 //! with some of them is written anew without them. Nothing changes in place: the caller writes the new blocks to a
 //! segment, stores durably which blocks are dead, and then replaces them in the store, as after a merge.
+//!
+//! A deletion that selects by time and series alone takes the ends of these series along. One that looks at metadata or
+//! values leaves ends, which have neither.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use roaring::RoaringBitmap;
 
 use crate::block::{BlockReader, encode_block};
 use crate::cache::Cache;
 use crate::columns::Columns;
+use crate::ends::{ENDED_SERIES, source_of_ends};
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_gone, is_young};
 use crate::members::SeriesRef;
 use crate::merge::{Merge, MergeError};
 use crate::query::{Budget, Matching, MetadataFilter, Run, ValueFilter, check_stop, matching};
+use crate::rows::Scalar;
 use crate::segment::{DeadRanges, SegmentWriter};
 use crate::snapshot::{SeriesSnapshot, View};
 
@@ -22,6 +29,13 @@ pub struct RowFilters<'a> {
     pub metadata: Option<MetadataFilter<'a>>,
     /// By its values.
     pub values: &'a [ValueFilter<'a>],
+}
+
+impl RowFilters<'_> {
+    /// Whether every row is selected.
+    fn select_all(&self) -> bool {
+        self.metadata.is_none() && self.values.is_empty()
+    }
 }
 
 /// Selects points of a bucket.
@@ -41,7 +55,10 @@ pub trait PointFilter: Send + Sync {
 
 /// The blocks that may have selected rows, by series.
 pub struct Deletion {
+    /// Those of ends are found by their ordinals.
     series: Vec<(SeriesRef, Vec<BlockEntry>)>,
+    /// The series whose ends are deleted; `None` for all.
+    named: Option<RoaringBitmap>,
     cache: Cache,
 }
 
@@ -68,16 +85,31 @@ impl Deletion {
             let SeriesSnapshot { ordinal, source, .. } = series;
             (!blocks.is_empty()).then_some((SeriesRef { ordinal, source }, blocks))
         };
-        let mut series: Vec<_> = match filter.series(view)? {
-            None => view.reaching(range_ns).filter_map(filed).collect(),
+        let named = filter.series(view)?;
+        let mut series: Vec<_> = match &named {
+            None => {
+                let points = view.reaching(range_ns);
+                points
+                    .chain(view.ends_reaching(range_ns))
+                    .filter_map(filed)
+                    .collect()
+            }
             Some(named) => {
-                let named = named.into_iter().filter_map(|ordinal| view.series(ordinal));
-                named.filter_map(filed).collect()
+                let mut sources = BTreeSet::new();
+                let points = named.iter().filter_map(|ordinal| view.series(*ordinal));
+                let points = points.inspect(|series| {
+                    sources.insert(series.source);
+                });
+                let mut found: Vec<_> = points.filter_map(filed).collect();
+                let ends = sources.into_iter().filter_map(|source| view.ends(source));
+                found.extend(ends.filter_map(filed));
+                found
             }
         };
         series.sort_unstable_by_key(|(series, _)| series.ordinal);
         Ok(Deletion {
             series,
+            named: named.map(RoaringBitmap::from_iter),
             cache: view.cache().clone(),
         })
     }
@@ -100,10 +132,31 @@ impl Deletion {
             merge: Merge { sources: Vec::new() },
         };
         let range_ns = filter.range_ns();
+        let named = self.named;
+        let has_ended = |value: Scalar<'_>| match (value, &named) {
+            (Scalar::Number(ordinal), Some(named)) => named.contains(ordinal as u32),
+            _ => true,
+        };
+        let ended = [ValueFilter {
+            field: ENDED_SERIES,
+            passes: &has_ended,
+            bounds: (f64::NEG_INFINITY, f64::INFINITY),
+        }];
+        let of_ends = RowFilters {
+            metadata: None,
+            values: if named.is_some() { &ended } else { &[] },
+        };
         for (series, blocks) in self.series {
             let ordinal = series.ordinal;
+            let is_ends = source_of_ends(ordinal).is_some();
+            let points = deleted.points;
             let mut written = Ok::<Vec<BlockEntry>, MergeError>(Vec::new());
             filter.of_series(series, &mut |filters| {
+                let filters = match is_ends {
+                    false => filters,
+                    true if filters.select_all() => &of_ends,
+                    true => return,
+                };
                 let replaced = blocks.iter().map(|entry| {
                     check_stop(stop)?;
                     let (run, budget) = (Run::Block(entry), Budget::unlimited());
@@ -114,6 +167,9 @@ impl Deletion {
                 written = replaced.filter_map(Result::transpose).collect();
             });
             let replaced = written?;
+            if is_ends {
+                deleted.points = points;
+            }
             if !replaced.is_empty() {
                 deleted.merge.sources.push((ordinal, replaced));
             }
@@ -169,7 +225,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::rows::{RowsWriter, Scalar};
+    use crate::query::for_each_end;
+    use crate::rows::RowsWriter;
     use crate::saved::{BUCKET, checkpoint};
     use crate::{SegmentFile, SharedBytes, Store};
 
@@ -357,5 +414,49 @@ mod tests {
             .unwrap();
         // Rows 0, 3 and 6 of the first segment had expired.
         assert_eq!(deleted.points as i64, 3 * ROWS / 3 - 3);
+    }
+
+    #[test]
+    fn ends_go_with_the_points_of_their_time_unless_values_are_looked_at() {
+        let all = (i64::MIN, i64::MAX);
+        let chosen = |source, range_ns, divisor| Chosen {
+            source,
+            range_ns,
+            divisor,
+        };
+        for (chosen, left) in [
+            (
+                chosen(None, (2 * ROWS, 3 * ROWS), None),
+                vec![(0, ROWS), (1, ROWS)],
+            ),
+            (chosen(None, all, None), vec![]),
+            (chosen(Some(1), all, None), vec![(0, ROWS), (0, 2 * ROWS)]),
+            (
+                chosen(Some(0), all, Some(2)),
+                vec![(0, ROWS), (0, 2 * ROWS), (1, ROWS), (1, 2 * ROWS)],
+            ),
+        ] {
+            let (mut store, _) = store();
+            let points = rows_of(&store).len();
+            let mut rows = RowsWriter::new();
+            for source in 0..2 {
+                rows.end_series(source, source, ROWS);
+                rows.end_series(source, source, 2 * ROWS);
+            }
+            let mut encoded = Vec::new();
+            rows.encode(&mut encoded);
+            store.apply(&encoded, 1 << 40, &[]).unwrap();
+            checkpoint(&mut store, 4);
+            let (deleted, _, _) = delete(&mut store, 9, &chosen);
+            assert_eq!(deleted as usize, points - rows_of(&store).len(), "{chosen:?}");
+            let view = store.view();
+            let mut found = Vec::new();
+            for source in 0..2 {
+                let Some(ends) = view.ends(source) else { continue };
+                let each = |(timestamp_ns, _), ordinal| found.push((ordinal, timestamp_ns));
+                for_each_end(&ends, all, &Budget::unlimited(), &|| false, each).unwrap();
+            }
+            assert_eq!(found, left, "{chosen:?}");
+        }
     }
 }

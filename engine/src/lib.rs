@@ -25,6 +25,7 @@ mod columns;
 mod content;
 mod decimal;
 mod deletion;
+mod ends;
 mod entry;
 mod error;
 mod expired;
@@ -53,6 +54,7 @@ pub use column::{Column, FieldColumn, Texts, Values};
 pub use columns::Columns;
 pub use content::{Content, SharedBytes};
 pub use deletion::{Deleted, Deletion, PointFilter, RowFilters};
+pub use ends::source_of_ends;
 pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use local_step::{Earlier, LocalStep};
@@ -70,6 +72,8 @@ pub use zone::Zone;
 
 #[cfg(test)]
 mod cache_tests;
+#[cfg(test)]
+mod ends_tests;
 #[cfg(test)]
 mod memory_tests;
 #[cfg(test)]

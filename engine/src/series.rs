@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, BlockId, encode_block};
 use crate::columns::Columns;
+use crate::ends::{source_of_ends, without_repeats};
 use crate::entry::BlockEntry;
 use crate::rows::Table;
 
@@ -425,8 +426,13 @@ pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
     }
 }
 
-/// Cuts the given rows of sorted columns into blocks.
+/// Cuts the given rows of sorted columns into blocks. Of ends that repeat, the first is kept.
 pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> Vec<Arc<Block>> {
+    if source_of_ends(source).is_some()
+        && let Some(kept) = without_repeats(sorted, rows.clone())
+    {
+        return cut_blocks(source, &kept, 0..kept.rows());
+    }
     let mut blocks = Vec::new();
     let mut start = rows.start;
     while start < rows.end {

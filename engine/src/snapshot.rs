@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 use crate::EngineError;
 use crate::cache::Cache;
 use crate::columns::Columns;
+use crate::ends::ends_of;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
 use crate::left::rows_left;
@@ -34,6 +35,7 @@ const ALWAYS_NS: (i64, i64) = (i64::MIN, i64::MAX);
 #[derive(Clone)]
 pub struct View {
     pages: Pages,
+    ends: Pages,
     members: Members,
     expired: Arc<[ExpiredRows]>,
     cache: Cache,
@@ -64,9 +66,10 @@ pub(crate) struct Live {
 }
 
 impl View {
-    pub(crate) fn of(pages: &Pages, members: &Members, cache: &Cache) -> Self {
+    pub(crate) fn of(pages: &Pages, ends: &Pages, members: &Members, cache: &Cache) -> Self {
         View {
             pages: pages.clone(),
+            ends: ends.clone(),
             members: members.clone(),
             expired: Arc::default(),
             cache: cache.clone(),
@@ -90,6 +93,18 @@ impl View {
     /// A series by its ordinal; `None` if it never had a point.
     pub fn series(&self, ordinal: u32) -> Option<SeriesSnapshot> {
         Some(self.of_series(ordinal, self.pages.get(ordinal)?))
+    }
+
+    /// The ends of a source's series, for [`for_each_end`](crate::query::for_each_end); `None` if there are none.
+    pub fn ends(&self, source: u32) -> Option<SeriesSnapshot> {
+        let ordinal = ends_of(source);
+        Some(self.of_series(ordinal, self.ends.get(ordinal)?))
+    }
+
+    /// The ends of all sources that may have some within the range, both ends inclusive.
+    pub(crate) fn ends_reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = SeriesSnapshot> {
+        let reaching = self.ends.reaching(range_ns);
+        reaching.map(|(ordinal, series)| self.of_series(ordinal, series))
     }
 
     /// The ordinals of the series of a source that is split by dimensions.

@@ -5,10 +5,10 @@ use crate::EngineError;
 use crate::block::BlockId;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, CheckpointPart};
+use crate::ends::{AllSeries, ENDS_ORDINALS_FROM, ends_of, source_of_ends};
 use crate::entry::BlockEntry;
 use crate::members::{Members, SERIES_ORDINALS_FROM, SeriesRef};
 use crate::merge::Merge;
-use crate::pages::Pages;
 use crate::rows::RowsReader;
 use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
@@ -28,7 +28,7 @@ const OWN_CACHE_BYTES: u64 = 4 << 20;
 
 /// The sources of a bucket and their rows.
 pub struct Store {
-    series: Pages,
+    series: AllSeries,
     /// The series of the sources that are split by dimensions.
     members: Members,
     segments: BTreeMap<u64, Held>,
@@ -59,7 +59,7 @@ impl Store {
     /// An empty store that uses this cache.
     pub fn with_cache(cache: Cache) -> Self {
         Store {
-            series: Pages::default(),
+            series: AllSeries::default(),
             members: Members::default(),
             segments: BTreeMap::new(),
             unsaved: BTreeSet::new(),
@@ -76,7 +76,7 @@ impl Store {
         let (id, rows) = (part.file.id(), part.rows);
         for (ordinal, blocks) in self.take_in(part) {
             self.series.change_or_insert(ordinal, |series| {
-                series.source = ordinal;
+                series.source = source_of_ends(ordinal).unwrap_or(ordinal);
                 series.adopt(blocks);
             });
         }
@@ -97,7 +97,7 @@ impl Store {
 
     /// The greatest ordinal of a series that is not that of a source.
     pub fn greatest_series(&self) -> Option<u32> {
-        let greatest = self.series.greatest()?;
+        let greatest = self.series.points.greatest()?;
         (greatest >= SERIES_ORDINALS_FROM).then_some(greatest)
     }
 
@@ -109,7 +109,7 @@ impl Store {
 
     /// Adds the rows of one log record, as written by `RowsWriter::encode`; the first has `first_sequence`. Rows of
     /// table [`SERIES_ORDINALS_FROM`] + n belong to the n-th of `series`, those of other tables to the source of that
-    /// ordinal. Returns their number.
+    /// ordinal. Ends of series without points are left out. Returns the number of points.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows of tables before the error have then been added,
@@ -124,15 +124,30 @@ impl Store {
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
+            let named = |number: u32| match number.checked_sub(SERIES_ORDINALS_FROM) {
+                None => Ok(None),
+                Some(place) => {
+                    let named = series.get(place as usize).copied();
+                    named.map(Some).ok_or(corrupt("a series of the record"))
+                }
+            };
+            let of_ends = source_of_ends(table.source);
+            if of_ends.is_some() {
+                table.name_ended(|number| {
+                    let ordinal = named(number)?.map_or(number, |series| series.ordinal);
+                    let held = self.series.points.get(ordinal);
+                    Ok(held.filter(|held| !held.is_empty()).map(|_| ordinal))
+                })?;
+            }
             let count = table.timestamps_ns.len() as u32;
-            let place = table.source.checked_sub(SERIES_ORDINALS_FROM);
-            let named = place.map(|place| series.get(place as usize));
-            let named = named.map(|named| named.ok_or(corrupt("a series of the record")));
-            let named = named.transpose()?.copied();
+            if of_ends.is_some() && count == 0 {
+                continue;
+            }
+            let named = named(table.source)?;
             let ordinal = named.map_or(table.source, |series| series.ordinal);
             let seals = &mut self.seals;
             let append = |held: &mut Series| {
-                held.source = named.map_or(ordinal, |series| series.source);
+                held.source = of_ends.unwrap_or(named.map_or(ordinal, |series| series.source));
                 held.append(ordinal, table, first_sequence, seals)
             };
             let growth = self.series.change_or_insert(ordinal, append);
@@ -143,7 +158,7 @@ impl Store {
             self.unsaved.insert(ordinal);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
-            applied += count;
+            applied += if of_ends.is_some() { 0 } else { count };
         }
         self.unsaved_encoded_bytes += rows.len() as u64;
         Ok(applied)
@@ -178,7 +193,7 @@ impl Store {
     /// Memory of the table of series in bytes, unused capacity included.
     #[cfg(test)]
     pub(crate) fn table_bytes(&self) -> usize {
-        self.series.memory_bytes()
+        self.series.points.memory_bytes()
     }
 
     #[cfg(test)]
@@ -192,13 +207,15 @@ impl Store {
         self.unsaved_encoded_bytes
     }
 
-    /// Removes a source with its series; returns its number of points.
+    /// Removes a source with its series and their ends; returns its number of points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
+        self.remove_series(ends_of(source));
         let members = self.members.of(source).cloned().unwrap_or_default();
         let members: u64 = members.iter().map(|ordinal| self.remove_series(ordinal)).sum();
         members + self.remove_series(source)
     }
 
+    /// Returns its number of points.
     fn remove_series(&mut self, ordinal: u32) -> u64 {
         self.unsaved.remove(&ordinal);
         if self.unsaved.is_empty() {
@@ -213,7 +230,10 @@ impl Store {
         });
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
         self.release(series.blocks().iter().filter_map(BlockEntry::rows_of_segment));
-        series.stats().points
+        match source_of_ends(ordinal) {
+            None => series.stats().points,
+            Some(_) => 0,
+        }
     }
 
     /// Removes all sources; returns their number of points.
@@ -259,12 +279,12 @@ impl Store {
         self.forget_empty(expired.emptied);
     }
 
-    /// Removes those of these series that have no rows, and are not a source's own.
+    /// Removes those of these series that have no rows, and are not a source's own points.
     fn forget_empty(&mut self, changed: impl IntoIterator<Item = u32>) {
-        let of_dimensions = changed
+        let others = changed
             .into_iter()
-            .filter(|ordinal| *ordinal >= SERIES_ORDINALS_FROM);
-        for ordinal in of_dimensions {
+            .filter(|ordinal| *ordinal >= ENDS_ORDINALS_FROM);
+        for ordinal in others {
             if self.series.get(ordinal).is_some_and(Series::is_empty) {
                 self.remove_series(ordinal);
             }
@@ -294,7 +314,7 @@ impl Store {
 
     /// A view of the current content, for readers on any thread. Costs a few reference counts, whatever the size.
     pub fn view(&self) -> View {
-        View::of(&self.series, &self.members, &self.cache)
+        View::of(&self.series.points, &self.series.ends, &self.members, &self.cache)
     }
 
     /// Begins a checkpoint: takes all rows that no segment contains, which stay readable. `None` if there are none. The

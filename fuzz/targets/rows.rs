@@ -1,10 +1,10 @@
 //! The rows of a log record from arbitrary bytes: an error, or a store that can be read completely and that a
-//! checkpoint writes to a segment with the same number of rows.
+//! checkpoint writes to a segment with the same number of points.
 
 use std::sync::Arc;
 
-use engine::query::{ScanQuery, Selection, scan};
-use engine::{SegmentFile, SegmentWriter, Store};
+use engine::query::{Budget, ScanQuery, Selection, for_each_end, scan};
+use engine::{SegmentFile, SegmentWriter, Store, source_of_ends};
 
 const BUCKET: u32 = 7;
 
@@ -32,6 +32,11 @@ pub fn check(data: &[u8]) {
     };
     let page = scan(&selections, &query).unwrap();
     assert!(page.more || page.rows.len() == applied as usize);
+    for ends in snapshot.iter().filter_map(|series| view.ends(series.source)) {
+        let all = (i64::MIN, i64::MAX);
+        let each = |_, ordinal| assert!(view.series(ordinal).is_some(), "only what exists ends");
+        for_each_end(&ends, all, &Budget::unlimited(), &|| false, each).unwrap();
+    }
     for seal in store.take_seals() {
         let sealed = seal.run();
         store.finish_seal(sealed);
@@ -43,7 +48,13 @@ pub fn check(data: &[u8]) {
     let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment)).unwrap();
     let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();
     let part = file.part(BUCKET).unwrap();
-    assert_eq!(part.as_ref().map_or(0, |part| part.rows()), u64::from(applied));
+    let blocks = part.as_ref().map(|part| part.verify().unwrap());
+    let blocks = blocks.into_iter().flatten();
+    let of_points = blocks.filter(|block| source_of_ends(block.source).is_none());
+    assert_eq!(
+        of_points.map(|block| u64::from(block.rows)).sum::<u64>(),
+        u64::from(applied)
+    );
     store.finish_checkpoint(checkpoint, part, i64::MIN);
     assert_eq!(store.view().stats(i64::MIN, &|| false, &mut Err).unwrap(), stats);
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{DamagedBlock, EngineError};
+use engine::{DamagedBlock, EngineError, source_of_ends};
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, CatalogHandle};
@@ -121,7 +121,9 @@ impl DamagedBlocks {
         let ids = |catalog: &Catalog| {
             let bucket = catalog.bucket_by_ordinal(block.bucket?)?.id;
             let mut sources = catalog.sources_of(bucket);
-            let source = sources.find(|source| Some(source.ordinal) == block.source);
+            let of_source = |ordinal: u32| source_of_ends(ordinal).unwrap_or(ordinal);
+            let ordinal = block.source.map(of_source);
+            let source = sources.find(|source| Some(source.ordinal) == ordinal);
             Some((bucket, source.map(|source| source.id)))
         };
         let ids = self.0.catalog.read(ids);

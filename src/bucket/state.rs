@@ -91,7 +91,8 @@ impl BucketState {
         }
         // Before the rows, so that whoever sees the rows finds their series.
         self.series.add(&new);
-        self.store
+        let points = self
+            .store
             .apply(record.encoded_rows, record.first_sequence, &named)?;
         if let Some(entry) = &record.idempotency {
             self.idempotency.insert(entry, record.created_at_ns);
@@ -99,7 +100,10 @@ impl BucketState {
         self.next_sequence = self
             .next_sequence
             .max(record.first_sequence + u64::from(record.rows));
-        self.ingested_at_ns = self.ingested_at_ns.max(Some(record.created_at_ns));
+        let has_only_ends = points == 0 && record.rows > 0;
+        if !has_only_ends {
+            self.ingested_at_ns = self.ingested_at_ns.max(Some(record.created_at_ns));
+        }
         self.applied = sequence;
         Ok(true)
     }

@@ -134,15 +134,16 @@ impl Catalog {
                 fields,
                 at_ns,
             } => self.extend_schema(*source_id, fields, *at_ns),
+            Command::MetricTyped {
+                source_id,
+                metric_type,
+            } => self.change_source(*source_id, |source| source.metric_type = Some(*metric_type)),
             Command::FreshnessChanged { changes, at_ns } => {
                 for change in changes {
                     self.queue_owed(&[&change.told], *at_ns);
-                    if let Some(known) = self.source(change.source_id).cloned() {
-                        self.insert_source(Arc::new(Source {
-                            stale_since_ns: change.stale_since_ns,
-                            ..Source::clone(&known)
-                        }));
-                    }
+                    self.change_source(change.source_id, |source| {
+                        source.stale_since_ns = change.stale_since_ns;
+                    });
                 }
             }
             Command::SourceDeleted { source_id } => self.delete_source(*source_id),
@@ -422,6 +423,7 @@ impl Catalog {
             duplicates: new.settings.duplicates,
             expected_interval_seconds: new.settings.expected_interval_seconds,
             stale_since_ns: None,
+            metric_type: new.metric_type,
             created_at_ns: new.created_at_ns,
             updated_at_ns: new.created_at_ns,
         });
@@ -464,6 +466,14 @@ impl Catalog {
                 updated_at_ns: at_ns,
                 ..(*known).clone()
             }));
+        }
+    }
+
+    fn change_source(&mut self, id: ObjectId, change: impl FnOnce(&mut Source)) {
+        if let Some(known) = self.source(id) {
+            let mut source = Source::clone(known);
+            change(&mut source);
+            self.insert_source(Arc::new(source));
         }
     }
 

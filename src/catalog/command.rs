@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     Acknowledgement, AfterAttempt, Annotation, AnnotationSettings, Attempt, Audit, Board, BoardSettings,
     Bucket, Bytes, Delivery, DeliveryTotals, Dimensions, Duplicates, FanOut, Field, Invitation, Key, KeyHash,
-    MonthDay, NewDeliveries, Organization, Outcome, PasswordHash, PasswordReset, PendingLimits, Plan, Role,
-    RuleRuntime, RuleSettings, RuleState, SchemaMode, Share, Silence, SourceStatus, User, UserSession,
-    Webhook, WebhookSettings,
+    MetricType, MonthDay, NewDeliveries, Organization, Outcome, PasswordHash, PasswordReset, PendingLimits,
+    Plan, Role, RuleRuntime, RuleSettings, RuleState, SchemaMode, Share, Silence, SourceStatus, User,
+    UserSession, Webhook, WebhookSettings,
 };
 use crate::ids::ObjectId;
 
@@ -127,6 +127,11 @@ pub enum Command {
         source_id: ObjectId,
         fields: Vec<Field>,
         at_ns: i64,
+    },
+    /// An agent has told the type of a source's metric.
+    MetricTyped {
+        source_id: ObjectId,
+        metric_type: MetricType,
     },
     /// Sources have become stale, or no longer are.
     FreshnessChanged {
@@ -308,6 +313,9 @@ pub struct NewSource {
     pub id: ObjectId,
     pub bucket_id: ObjectId,
     pub settings: SourceSettings,
+    /// The type of its metric, if an agent has told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_type: Option<MetricType>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
 }

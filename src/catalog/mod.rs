@@ -87,7 +87,7 @@ pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use session::UserSession;
 pub use silence::Silence;
 pub use snapshot::Snapshot;
-pub use source::{Dimensions, Duplicates, Freshness, Source, SourcePages, SourceStatus};
+pub use source::{Dimensions, Duplicates, Freshness, MetricType, Source, SourcePages, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{PasswordHash, PasswordReset, Role, User};
 pub use webhook::{

@@ -115,7 +115,9 @@ impl Catalog {
             Command::SourceCreated { source } => {
                 (self.organization_of_bucket(source.bucket_id), &[BUCKETS, SOURCES])
             }
-            Command::SourceUpdated { source_id, .. } | Command::SchemaExtended { source_id, .. } => {
+            Command::SourceUpdated { source_id, .. }
+            | Command::SchemaExtended { source_id, .. }
+            | Command::MetricTyped { source_id, .. } => {
                 (self.organization_of_source(*source_id), &[SOURCES])
             }
             Command::SourceDeleted { source_id } => (

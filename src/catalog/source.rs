@@ -78,6 +78,36 @@ impl Duplicates {
     }
 }
 
+/// The type of a metric, as agents tell it of a source; shown to readers of Prometheus's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricType {
+    /// A sum that only grows.
+    Counter,
+    /// A value that goes up and down.
+    Gauge,
+    /// Counts in buckets.
+    Histogram,
+    /// A histogram whose counts go up and down.
+    GaugeHistogram,
+    /// Quantiles.
+    Summary,
+    /// Labels, with the value 1.
+    Info,
+    /// States, of which some are on.
+    StateSet,
+}
+
+names!(MetricType:
+    Counter => "counter",
+    Gauge => "gauge",
+    Histogram => "histogram",
+    GaugeHistogram => "gaugehistogram",
+    Summary => "summary",
+    Info => "info",
+    StateSet => "stateset"
+);
+
 /// Expected intervals without a point after which a source is stale.
 const STALE_INTERVALS: i64 = 3;
 
@@ -116,6 +146,9 @@ pub struct Source<S = Arc<Schema>> {
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_since_ns: Option<i64>,
+    /// The type of its metric, if an agent has told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_type: Option<MetricType>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
     /// UTC nanoseconds.
@@ -139,6 +172,7 @@ impl<S> Source<S> {
             duplicates: self.duplicates,
             expected_interval_seconds: self.expected_interval_seconds,
             stale_since_ns: self.stale_since_ns,
+            metric_type: self.metric_type,
             created_at_ns: self.created_at_ns,
             updated_at_ns: self.updated_at_ns,
         }
@@ -269,6 +303,7 @@ mod tests {
             duplicates: Default::default(),
             expected_interval_seconds: None,
             stale_since_ns: None,
+            metric_type: None,
             created_at_ns: 0,
             updated_at_ns: 0,
         })

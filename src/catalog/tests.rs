@@ -253,6 +253,7 @@ fn create_source(number: u64, name: &str, fields: Vec<Field>) -> Command {
             id: id(number),
             bucket_id: id(3),
             settings,
+            metric_type: None,
             created_at_ns: 0,
         },
     }

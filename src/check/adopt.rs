@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{Cache, FieldKind, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter};
+use engine::{
+    Cache, FieldKind, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter, source_of_ends,
+};
 use wal::Sequence;
 
 use super::rebuild::{opened, rebuild};
@@ -111,11 +113,13 @@ fn buckets(dir: &DataDir, before: Sequence, say: &mut Say<'_>) -> Result<BTreeMa
     Ok(buckets)
 }
 
-/// Removes the series of sources that are split by dimensions; returns their number.
+/// Removes the series of sources that are split by dimensions, and ends of series; returns the number of the former.
 fn take_series(buckets: &mut BTreeMap<u32, Fields>) -> usize {
-    let series = buckets
-        .values_mut()
-        .map(|sources| sources.split_off(&SERIES_ORDINALS_FROM).len());
+    let series = buckets.values_mut().map(|sources| {
+        let series = sources.split_off(&SERIES_ORDINALS_FROM).len();
+        sources.retain(|ordinal, _| source_of_ends(*ordinal).is_none());
+        series
+    });
     series.sum()
 }
 
@@ -190,6 +194,7 @@ fn add_sources(
             id: source_id,
             bucket_id,
             settings: settings(ordinal, fields),
+            metric_type: None,
             created_at_ns: now_ns,
         };
         catalog.apply(&Command::SourceCreated { source });

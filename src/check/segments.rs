@@ -7,7 +7,7 @@ use std::path::Path;
 
 use disk::Disk;
 use engine::verify::BlockReport;
-use engine::{DeadRanges, Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage};
+use engine::{DeadRanges, Lost, MergeError, Salvaged, SegmentFile, SharedBytes, salvage, source_of_ends};
 
 use super::repair::replace;
 use super::{Report, Say};
@@ -80,7 +80,9 @@ pub(super) fn read(
                 damages.push(describe_block(&path, bucket, block));
             } else {
                 figures.blocks += 1;
-                figures.points += u64::from(block.rows);
+                if source_of_ends(block.source).is_none() {
+                    figures.points += u64::from(block.rows);
+                }
             }
         }
     }
@@ -99,9 +101,13 @@ fn describe_block(path: &Path, bucket: u32, block: &BlockReport) -> String {
 }
 
 /// Describes the points of a block, for the operator.
-fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
+fn points(ordinal: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
+    let (what, source) = match source_of_ends(ordinal) {
+        None => ("points", ordinal),
+        Some(source) => ("ends of series", source),
+    };
     format!(
-        "{rows} points of source {source} from {} to {}",
+        "{rows} {what} of source {source} from {} to {}",
         format_timestamp_ns(first_ns).as_str(),
         format_timestamp_ns(last_ns).as_str()
     )

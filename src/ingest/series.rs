@@ -4,7 +4,6 @@
 //! series among those of the request. Series that do not exist yet get their ordinals from the bucket's actor.
 
 use engine::SERIES_ORDINALS_FROM;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::json::{Kind, Malformed, Scanner, write_number};
@@ -101,6 +100,27 @@ impl SeriesOfRequest {
         dimensions: &Dimensions,
         metadata: Option<&str>,
     ) -> Result<u32, Detail> {
+        let digest = self.digest(source.ordinal, dimensions, metadata);
+        match self.known(source.ordinal, digest, find) {
+            Some(table) => Ok(table),
+            None => self.add(source.ordinal, digest, find),
+        }
+    }
+
+    /// The same for a series that exists, or has rows in this request; `None` for any other.
+    pub fn known_table(
+        &mut self,
+        source: &Source,
+        find: &dyn FindSeries,
+        dimensions: &Dimensions,
+        metadata: Option<&str>,
+    ) -> Option<u32> {
+        let digest = self.digest(source.ordinal, dimensions, metadata);
+        self.known(source.ordinal, digest, find)
+    }
+
+    /// The digest of the labels in metadata, which are encoded.
+    fn digest(&mut self, source: u32, dimensions: &Dimensions, metadata: Option<&str>) -> Digest {
         self.writer.clear();
         if let Some(metadata) = metadata {
             // It was scanned before, so it is well-formed.
@@ -108,47 +128,53 @@ impl SeriesOfRequest {
         }
         self.encoded.clear();
         self.writer.encode(&mut self.encoded);
-        self.table_of_labels(source.ordinal, find)
+        digest_of(source, &self.encoded)
     }
 
-    fn table_of_labels(&mut self, source: u32, find: &dyn FindSeries) -> Result<u32, Detail> {
-        let digest = digest_of(source, &self.encoded);
-        let place = match self.by_digest.entry(digest) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(vacant) => {
-                let ordinal = find.find(source, &digest).unwrap_or_else(|error| {
+    fn known(&mut self, source: u32, digest: Digest, find: &dyn FindSeries) -> Option<u32> {
+        if let Some(place) = self.by_digest.get(&digest) {
+            return Some(SERIES_ORDINALS_FROM + place);
+        }
+        let found = find.find(source, &digest).unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            None
+        });
+        Some(self.push(RequestSeries {
+            source,
+            digest,
+            ordinal: Some(found?),
+            labels: Vec::new(),
+        }))
+    }
+
+    /// Adds a series that does not exist, with the encoded labels.
+    fn add(&mut self, source: u32, digest: Digest, find: &dyn FindSeries) -> Result<u32, Detail> {
+        if let Some(room) = self.room.filter(|room| self.new >= room.series) {
+            let own = &self.series;
+            let fault = self.faults.entry(source).or_insert_with(|| {
+                let fullest = find.fullest(source).unwrap_or_else(|error| {
                     self.failed.get_or_insert(error);
                     None
                 });
-                if ordinal.is_none() {
-                    if let Some(room) = self.room.filter(|room| self.new >= room.series) {
-                        let own = &self.series;
-                        let fault = self.faults.entry(source).or_insert_with(|| {
-                            let fullest = find.fullest(source).unwrap_or_else(|error| {
-                                self.failed.get_or_insert(error);
-                                None
-                            });
-                            let fullest = fullest.into_iter().chain(fullest_of(own, source));
-                            too_many_series(room, fullest.max_by_key(|it| it.values))
-                        });
-                        return Err(Detail::at(&["metadata"], fault.as_str()));
-                    }
-                    self.new += 1;
-                }
-                let place = self.series.len() as u32;
-                self.series.push(RequestSeries {
-                    source,
-                    digest,
-                    ordinal,
-                    labels: match ordinal {
-                        Some(_) => Vec::new(),
-                        None => self.encoded.clone(),
-                    },
-                });
-                *vacant.insert(place)
-            }
-        };
-        Ok(SERIES_ORDINALS_FROM + place)
+                let fullest = fullest.into_iter().chain(fullest_of(own, source));
+                too_many_series(room, fullest.max_by_key(|it| it.values))
+            });
+            return Err(Detail::at(&["metadata"], fault.as_str()));
+        }
+        self.new += 1;
+        Ok(self.push(RequestSeries {
+            source,
+            digest,
+            ordinal: None,
+            labels: self.encoded.clone(),
+        }))
+    }
+
+    fn push(&mut self, series: RequestSeries) -> u32 {
+        let place = self.series.len() as u32;
+        self.by_digest.insert(series.digest, place);
+        self.series.push(series);
+        SERIES_ORDINALS_FROM + place
     }
 }
 
@@ -248,6 +274,8 @@ fn number_label<'a>(text: &'a str, value: f64, buffer: &'a mut Vec<u8>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::SchemaMode;
+    use crate::ingest::tests::{BUCKET, STRICT, source};
 
     fn labels(metadata: &str, dimensions: &Dimensions) -> Vec<(String, String)> {
         let mut writer = LabelsWriter::default();
@@ -305,5 +333,39 @@ mod tests {
             labels(r#"{"a.b":1,"a":{"b":2}}"#, &named),
             [("a.b".to_owned(), "1".to_owned())]
         );
+    }
+
+    /// Knows one series of each source.
+    struct OneKnown(Digest);
+
+    impl FindSeries for OneKnown {
+        fn find(&self, _: u32, digest: &Digest) -> Result<Option<u32>, ServiceError> {
+            Ok((*digest == self.0).then_some(SERIES_ORDINALS_FROM + 70))
+        }
+
+        fn fullest(&self, _: u32) -> Result<Option<DimensionValues>, ServiceError> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn only_series_that_exist_or_have_points_can_end() {
+        let source = source(STRICT, BUCKET, SchemaMode::Strict, &[]);
+        let mut request = SeriesOfRequest::default();
+        let (known, new) = (Some(r#"{"a":"1"}"#), Some(r#"{"a":"2"}"#));
+        let find = OneKnown(request.digest(source.ordinal, &Dimensions::All, known));
+        let ended = |request: &mut SeriesOfRequest, metadata| {
+            request.known_table(&source, &find, &Dimensions::All, metadata)
+        };
+        assert_eq!(ended(&mut request, new), None);
+        assert_eq!(ended(&mut request, known), Some(SERIES_ORDINALS_FROM));
+        let table = request.table(&source, &find, &Dimensions::All, new).unwrap();
+        assert_eq!(table, SERIES_ORDINALS_FROM + 1);
+        assert_eq!(ended(&mut request, new), Some(table), "it has a point");
+        assert_eq!(ended(&mut request, known), Some(SERIES_ORDINALS_FROM));
+        let taken = request.take().unwrap();
+        let ordinals: Vec<Option<u32>> = taken.iter().map(|series| series.ordinal).collect();
+        assert_eq!(ordinals, [Some(SERIES_ORDINALS_FROM + 70), None]);
+        assert!(taken[0].labels.is_empty() && !taken[1].labels.is_empty());
     }
 }

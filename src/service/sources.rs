@@ -90,6 +90,7 @@ impl Service {
             id,
             bucket_id,
             settings,
+            metric_type: None,
             created_at_ns: self.now_ns(),
         };
         let _settled = decision

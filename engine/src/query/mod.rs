@@ -44,7 +44,7 @@ pub(crate) use reader::Run;
 pub use rows_in_steps::{Completion, NeededField};
 pub use scan::{Position, RowNumbers, RowTest, ScanQuery, Selection, scan, scan_some, scan_within};
 pub use statistics::{Ends, Needs, Statistics, Value};
-pub use values::{for_each_value, may_have_values};
+pub use values::{for_each_end, for_each_value, may_have_values};
 
 /// What a query read, for metrics and benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

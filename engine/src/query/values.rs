@@ -7,6 +7,7 @@ use super::reader::Run;
 use super::scan::Position;
 use crate::EngineError;
 use crate::column::Values;
+use crate::ends::ENDED_SERIES;
 use crate::snapshot::SeriesSnapshot;
 use crate::step::Step;
 
@@ -53,6 +54,23 @@ pub fn for_each_value(
             }
         }
         Ok(true)
+    })
+}
+
+/// Calls `each` with the position of each end in the range, both ends inclusive, in order of time and then of arrival, and
+/// with the ordinal of the series that ended. `ends`: those of a source, by [`View::ends`](crate::View::ends).
+///
+/// # Errors
+/// As for [`for_each_value`].
+pub fn for_each_end(
+    ends: &SeriesSnapshot,
+    range_ns: (i64, i64),
+    budget: &Budget,
+    stop: &dyn Fn() -> bool,
+    mut each: impl FnMut(Position, u32),
+) -> Result<(), EngineError> {
+    for_each_value(ends, ENDED_SERIES, range_ns, budget, stop, |position, ordinal| {
+        each(position, ordinal as u32);
     })
 }
 

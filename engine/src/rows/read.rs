@@ -85,7 +85,7 @@ impl<'a> RowsReader<'a> {
     }
 
     /// Reads the rows of the next source; `None` after the last. The rows stay in the reader's buffers.
-    pub(crate) fn next(&mut self) -> Result<Option<&Table<'a>>, EngineError> {
+    pub(crate) fn next(&mut self) -> Result<Option<&mut Table<'a>>, EngineError> {
         if self.tables == 0 {
             return match self.reader.is_empty() {
                 true => Ok(None),

@@ -3,17 +3,21 @@
 use std::collections::HashSet;
 
 use super::table::{Column, RowsWriter, Table, Texts, Values};
+use crate::ends::source_of_ends;
 
 /// The timestamps and fields of values.
 pub type KnownValues = HashSet<(i64, u16)>;
 
 impl RowsWriter {
     /// Removes, from the tables for which `known` returns something, the values that are in it and those whose field has
-    /// a value at the same time in an earlier row. Rows without values left are removed. Returns their number.
+    /// a value at the same time in an earlier row. Rows without values left are removed; ends of series stay. Returns the
+    /// number of removed rows.
     pub fn drop_repeats<'k>(&mut self, known: impl Fn(u32) -> Option<&'k KnownValues>) -> u32 {
         let mut dropped = Vec::new();
         for table in self.used_tables() {
-            if let Some(known) = known(table.source) {
+            if source_of_ends(table.source).is_none()
+                && let Some(known) = known(table.source)
+            {
                 table.drop_repeats(known, &mut dropped);
             }
         }
@@ -29,7 +33,7 @@ impl RowsWriter {
         dropped.len() as u32
     }
 
-    /// The timestamps of each table that has rows, with the ordinals of the fields that occur, ascending.
+    /// The timestamps of each table that has points, with the ordinals of the fields that occur, ascending.
     pub fn times(&self) -> impl Iterator<Item = (u32, &[i64], Vec<u16>)> {
         self.tables().map(|table| {
             let fields = table.present_columns().map(|(field, _)| field);

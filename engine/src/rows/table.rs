@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::column::TEXT_BYTES;
+use crate::ends::source_of_ends;
 
 /// One value of the current row.
 enum Cell {
@@ -400,14 +401,21 @@ impl RowsWriter {
         self.abort();
     }
 
-    /// Number of committed rows.
+    /// Number of committed rows, ends of series included.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
+    /// Number of committed rows that are points.
+    pub fn points(&self) -> u32 {
+        let ends = self.ends().map(|table| table.timestamps_ns.len() as u32);
+        self.rows - ends.sum::<u32>()
+    }
+
     /// Ordinals of the sources that have committed rows.
     pub fn sources(&self) -> impl Iterator<Item = u32> {
-        self.tables().map(|table| table.source)
+        let of_points = self.tables().map(|table| table.source);
+        of_points.chain(self.ends().filter_map(|table| source_of_ends(table.source)))
     }
 
     pub(super) fn used_tables(&mut self) -> impl Iterator<Item = &mut Table> {
@@ -419,9 +427,20 @@ impl RowsWriter {
         self.rows -= rows;
     }
 
+    /// The tables of points.
     pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.tables[..self.used]
-            .iter()
-            .filter(|table| !table.timestamps_ns.is_empty())
+        self.tables_with_rows(false)
+    }
+
+    /// The tables of ends of series.
+    pub(super) fn ends(&self) -> impl Iterator<Item = &Table> {
+        self.tables_with_rows(true)
+    }
+
+    fn tables_with_rows(&self, of_ends: bool) -> impl Iterator<Item = &Table> {
+        let is_wanted = move |table: &&Table| {
+            !table.timestamps_ns.is_empty() && source_of_ends(table.source).is_some() == of_ends
+        };
+        self.tables[..self.used].iter().filter(is_wanted)
     }
 }

@@ -16,8 +16,10 @@ pub(super) const TEXTS: u8 = 3;
 impl RowsWriter {
     /// Appends the committed rows, encoded as described in FORMAT.md, "Rows".
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.tables().count() as u64);
-        for table in self.tables() {
+        // Series are there before their ends.
+        let tables = || self.tables().chain(self.ends());
+        put_varint(out, tables().count() as u64);
+        for table in tables() {
             put_table(out, table);
         }
     }

@@ -4,9 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{Budget, GroupQuery, ScanQuery, Selection, for_each_end, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{Checkpoint, MergeError, SegmentFile, SegmentPart, SegmentWriter, Store, Unit, Values};
+use engine::{
+    Checkpoint, MergeError, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter, SeriesRef, Store,
+    Unit, Values,
+};
 
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 10_000;
@@ -278,6 +281,63 @@ fn rows_and_segments_written_by_this_version_are_read() {
     store.apply(&rows_with_carries(), 1, &[]).unwrap();
     check_carries(&mut store);
     check_segment(segment());
+}
+
+/// A series of source 4 with a point.
+const ENDED: SeriesRef = SeriesRef {
+    ordinal: SERIES_ORDINALS_FROM + 9,
+    source: 4,
+};
+
+/// Ends of that series, and of source 4 itself.
+fn rows_with_ends() -> Vec<u8> {
+    let mut writer = RowsWriter::new();
+    writer.end_series(4, SERIES_ORDINALS_FROM, 30 * SECOND);
+    for table in [SERIES_ORDINALS_FROM, 4] {
+        writer.begin(table);
+        writer.number(0, 1.0, 0);
+        writer.commit(15 * SECOND);
+    }
+    writer.end_series(4, 4, 31 * SECOND);
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    bytes
+}
+
+fn store_with_ends(rows: &[u8]) -> Store {
+    let mut store = Store::new();
+    assert_eq!(store.apply(rows, 1, &[ENDED]).unwrap(), 2, "points");
+    store
+}
+
+fn check_ends(store: &Store) {
+    let ends = store.view().ends(4).unwrap();
+    let (all, mut found) = ((i64::MIN, i64::MAX), Vec::new());
+    let each = |position, ordinal| found.push((position, ordinal));
+    for_each_end(&ends, all, &Budget::unlimited(), &|| false, each).unwrap();
+    let expected = [((30 * SECOND, 1), ENDED.ordinal), ((31 * SECOND, 4), 4)];
+    assert_eq!(found, expected);
+}
+
+/// Ends of series, which were added later under the same versions.
+#[test]
+fn ends_of_series_are_read() {
+    let segment = |store: &mut Store| {
+        let checkpoint = store.begin_checkpoint().unwrap();
+        SegmentWriter::of_bucket(ROWS_BUCKET, |segment| checkpoint.write(segment)).unwrap()
+    };
+    let names = ["rows-1-ends.bin", "segment-3-ends.bin"];
+    let now = [rows_with_ends(), segment(&mut store_with_ends(&rows_with_ends()))];
+    if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
+        let files = names.iter().zip(&now);
+        files.for_each(|(name, bytes)| std::fs::write(path(name), bytes).unwrap());
+    }
+    let kept = names.map(|name| std::fs::read(path(name)).unwrap());
+    for [rows, segment] in [now, kept] {
+        check_ends(&store_with_ends(&rows));
+        let file = SegmentFile::open(1, Arc::new(segment)).unwrap();
+        check_ends(&store_of(&file, ROWS_BUCKET));
+    }
 }
 
 /// Truncation and damage to footer or trailer are refused as before.

@@ -236,6 +236,7 @@ impl CommandGenerator {
                         id: new,
                         bucket_id,
                         settings,
+                        metric_type: None,
                         created_at_ns: at_ns,
                     },
                 }
@@ -323,6 +324,7 @@ impl CommandGenerator {
                     id: new,
                     bucket_id: self.buckets[0],
                     settings,
+                    metric_type: None,
                     created_at_ns: self.made as i64,
                 },
             }
@@ -367,6 +369,10 @@ impl CommandGenerator {
                 settings: rule_settings("temperature below 5"),
                 runtime: RuleRuntime::new(at_ns),
                 at_ns,
+            },
+            3 if self.random.below(8) == 0 => Command::MetricTyped {
+                source_id: self.random.pick(&self.sources)?,
+                metric_type: MetricType::ALL[self.random.below(MetricType::ALL.len())],
             },
             3 if self.random.below(4) == 0 => {
                 let told = NewDeliveries {

@@ -126,6 +126,7 @@ fn name(command: &Command) -> &'static str {
         Command::SourceCreated { .. } => "SourceCreated",
         Command::SourceUpdated { .. } => "SourceUpdated",
         Command::SchemaExtended { .. } => "SchemaExtended",
+        Command::MetricTyped { .. } => "MetricTyped",
         Command::FreshnessChanged { .. } => "FreshnessChanged",
         Command::SourceDeleted { .. } => "SourceDeleted",
         Command::RuleCreated { .. } => "RuleCreated",

@@ -88,6 +88,7 @@ pub(super) async fn set_up(rooms: &Rooms) {
             id: id(source),
             bucket_id: id(3),
             settings,
+            metric_type: None,
             created_at_ns: NOW_NS,
         };
         commands.push(Command::SourceCreated { source });

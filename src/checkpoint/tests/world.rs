@@ -220,6 +220,7 @@ impl World {
             id: source_id,
             bucket_id,
             settings,
+            metric_type: None,
             created_at_ns,
         };
         rooms.journal.commit(Command::SourceCreated { source }).await?;

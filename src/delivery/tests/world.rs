@@ -158,6 +158,7 @@ impl World {
                 duplicates: Default::default(),
                 expected_interval_seconds: None,
             },
+            metric_type: None,
             created_at_ns: START_NS,
         };
         self.commit(Command::SourceCreated { source }).await;

@@ -381,7 +381,7 @@ fn written(found: &Found, limit: usize) -> Vec<u8> {
 }
 
 fn of_metadata(known: &crate::service::prometheus::MetricMetadata) -> Value {
-    json!({"type": "unknown", "help": known.help, "unit": known.unit})
+    json!({"type": known.metric_type, "help": known.help, "unit": known.unit})
 }
 
 fn write_entries<T>(

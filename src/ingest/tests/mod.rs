@@ -18,10 +18,10 @@ use crate::ids::ObjectId;
 const NOW_NS: i64 = 1_767_225_600_000_000_000; // 2026-01-01T00:00:00Z
 const OLDEST_NS: i64 = 1_764_633_600_000_000_000; // 2025-12-02T00:00:00Z
 
-const BUCKET: &str = "0000000000000000000000b1";
+pub(super) const BUCKET: &str = "0000000000000000000000b1";
 const ELSEWHERE: &str = "0000000000000000000000b2";
 /// Strict: number, number, boolean, string, and a name that JSON has to escape.
-const STRICT: &str = "000000000000000000000001";
+pub(super) const STRICT: &str = "000000000000000000000001";
 /// Extend: one number.
 const EXTEND: &str = "000000000000000000000002";
 /// Strict, one number, inactive.
@@ -43,7 +43,7 @@ fn field((name, kind): &(&str, FieldType)) -> Field {
     }
 }
 
-fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType)]) -> Source {
+pub(super) fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType)]) -> Source {
     let id = id(text);
     Source {
         id,
@@ -64,6 +64,7 @@ fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType
         duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
+        metric_type: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     }

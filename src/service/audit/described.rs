@@ -111,6 +111,7 @@ pub fn described(catalog: &Catalog, command: &Command) -> Option<Described> {
         | Command::KeysTouched { .. }
         | Command::BucketOrdinalsBegun { .. }
         | Command::SchemaExtended { .. }
+        | Command::MetricTyped { .. }
         | Command::FreshnessChanged { .. }
         | Command::VerdictRecorded { .. }
         | Command::RuleResolved { .. }

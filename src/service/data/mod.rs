@@ -69,6 +69,8 @@ enum Parsed {
 struct Store {
     bucket: Arc<Bucket>,
     ingest: Ingest,
+    /// Number of points among the rows.
+    points: u32,
     /// Number of entries that are not stored.
     refused: usize,
     answer: IngestAnswer,
@@ -186,11 +188,10 @@ impl Service {
                 request.attempt.compares = false;
                 continue;
             }
-            let rows = store.ingest.rows;
             match self.buckets.ingest(bucket, store.ingest).await? {
                 Ingested::Stored { first_sequence } => {
                     let counts = self.ingested.mine();
-                    counts.stored(rows, request.body_bytes);
+                    counts.stored(store.points, request.body_bytes);
                     counts.refused(store.refused);
                     let answer = store.answer.numbered(bucket.ordinal, first_sequence);
                     if let Some(rows) = store.newest {
@@ -241,7 +242,7 @@ impl Service {
         refused: usize,
         accepted: &Accepted<'_>,
     ) -> Result<Parsed, ServiceError> {
-        let (count, now_ns) = (rows.rows(), request.now_ns);
+        let (count, points, now_ns) = (rows.rows(), rows.points(), request.now_ns);
         if count == 0 && request.digests.is_none() {
             return Ok(Parsed::Repeated((request.write)(accepted)?));
         }
@@ -260,8 +261,8 @@ impl Service {
             };
             (entry, answer.id_at)
         });
-        let is_subscribed = count > 0 && self.deliveries.has_subscriber(&bucket);
-        let needs_newest = count > 0 && (is_subscribed || self.watch.waits_for(bucket.id));
+        let is_subscribed = points > 0 && self.deliveries.has_subscriber(&bucket);
+        let needs_newest = points > 0 && (is_subscribed || self.watch.waits_for(bucket.id));
         let mut sources: Vec<u32> = rows.sources().map(source_of).collect();
         if !series.is_empty() {
             sources.sort_unstable();
@@ -291,6 +292,7 @@ impl Service {
                 alone: None,
             },
             bucket,
+            points,
             refused,
             answer,
             newest,

@@ -5,6 +5,11 @@ use crate::catalog::{Field, FieldType, Source};
 /// The field whose metric has the name of its source.
 const VALUE: &str = "value";
 
+/// Whether a field has the samples of remote write, which its ends of series are about.
+pub(super) fn has_ends(field: &Field) -> bool {
+    *field.name == *VALUE
+}
+
 /// The name of a field's metric; `None` for texts, which are not metrics.
 pub(super) fn metric_name(source: &Source, field: &Field) -> Option<String> {
     match field.kind {

@@ -2,6 +2,7 @@
 
 mod labels;
 mod metrics;
+mod samples;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use promql::{Error, Labels, Limits, METRIC_NAME, Matcher, Query, TimeRange};
 
 use super::{Caller, Service};
-use crate::catalog::Bucket;
+use crate::catalog::{Bucket, MetricType};
 use crate::error::ServiceError;
 use crate::query_pool::{Step, Turn, wait};
 use storage::BucketStorage;
@@ -50,6 +51,8 @@ pub enum Question {
 /// What is known of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MetricMetadata {
+    /// As Prometheus spells it.
+    pub metric_type: &'static str,
     pub help: String,
     pub unit: String,
 }
@@ -198,6 +201,7 @@ impl BucketStorage<'_> {
                     continue;
                 }
                 found.entry(name).or_default().insert(MetricMetadata {
+                    metric_type: source.metric_type.map_or(UNKNOWN, MetricType::name),
                     help: source.description.as_deref().unwrap_or_default().to_owned(),
                     unit: field.unit.as_deref().unwrap_or_default().to_owned(),
                 });
@@ -206,6 +210,9 @@ impl BucketStorage<'_> {
         found
     }
 }
+
+/// The type of a metric of which no agent has told one.
+const UNKNOWN: &str = "unknown";
 
 /// Approximate memory of a label beside its texts.
 const LABEL_BYTES: usize = 48;

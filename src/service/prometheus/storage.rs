@@ -5,10 +5,11 @@ use std::fmt::Display;
 
 use engine::query::{Position, for_each_value, may_have_values};
 use engine::{EngineError, SeriesSnapshot};
-use promql::{Error, Hints, Labels, Matcher, Samples, Storage, TimeRange, VisitSamples};
+use promql::{Error, Hints, Labels, Matcher, STALE_MARKER, Storage, TimeRange, VisitSamples};
 
 use super::is_name;
-use super::metrics::metric_name;
+use super::metrics::{has_ends, metric_name};
+use super::samples::{Collected, WithEnds};
 use crate::bucket::IndexedView;
 use crate::catalog::SourcePages;
 use crate::query_pool::Stop;
@@ -25,14 +26,19 @@ pub(super) struct BucketStorage<'q> {
 }
 
 /// A field of a series.
-type Column = (SeriesSnapshot, u16);
+pub(super) struct Column {
+    pub(super) series: SeriesSnapshot,
+    field: u16,
+    /// Whether the ends of the series are about this field.
+    pub(super) has_ends: bool,
+}
 
 pub(super) fn failed(error: impl Display) -> Error {
     tracing::error!(%error, "series cannot be read");
     Error::internal("the series cannot be read; the server's log says why")
 }
 
-fn of_engine(error: EngineError) -> Error {
+pub(super) fn of_engine(error: EngineError) -> Error {
     match error {
         // The evaluation ends with a timeout, as it asks whether it may go on.
         EngineError::Stopped => {
@@ -62,9 +68,12 @@ impl BucketStorage<'_> {
         let names: Vec<&Matcher> = matchers.iter().filter(|matcher| is_name(matcher)).collect();
         for source in self.sources.iter() {
             let fields = (0_u16..).zip(&source.schema.fields);
-            let metrics = fields.filter_map(|(ordinal, field)| Some((ordinal, metric_name(source, field)?)));
-            let wanted = metrics.filter(|(_, name)| names.iter().all(|matcher| matcher.matches(name)));
-            let wanted: Vec<(u16, String)> = wanted.collect();
+            let metrics = fields.filter_map(|(ordinal, field)| {
+                let name = metric_name(source, field)?;
+                Some((ordinal, name, has_ends(field)))
+            });
+            let wanted = metrics.filter(|(_, name, _)| names.iter().all(|matcher| matcher.matches(name)));
+            let wanted: Vec<(u16, String, bool)> = wanted.collect();
             if wanted.is_empty() {
                 continue;
             }
@@ -75,7 +84,7 @@ impl BucketStorage<'_> {
                 if !series.overlaps(range_ns) {
                     continue;
                 }
-                for (field, metric) in &wanted {
+                for (field, metric, has_ends) in &wanted {
                     let labels = self.labels_of(source, &series, metric)?;
                     let matches = |matcher: &Matcher| matcher.matches(labels.get(matcher.name()));
                     if matchers.iter().all(matches)
@@ -83,7 +92,12 @@ impl BucketStorage<'_> {
                             || may_have_values(&series, *field, range_ns).map_err(of_engine)?)
                         && let Some(series) = self.indexed.view.series(series.ordinal)
                     {
-                        found.entry(labels).or_default().push((series, *field));
+                        let (field, has_ends) = (*field, *has_ends);
+                        found.entry(labels).or_default().push(Column {
+                            series,
+                            field,
+                            has_ends,
+                        });
                     }
                 }
             }
@@ -102,12 +116,20 @@ impl BucketStorage<'_> {
 
     fn read(
         &self,
-        (series, field): &Column,
+        column: &Column,
         range_ns: (i64, i64),
         each: impl FnMut(Position, f64),
     ) -> Result<(), Error> {
         let stop = || self.stop.now();
-        for_each_value(series, *field, range_ns, self.stop.budget(), &stop, each).map_err(of_engine)
+        for_each_value(
+            &column.series,
+            column.field,
+            range_ns,
+            self.stop.budget(),
+            &stop,
+            each,
+        )
+        .map_err(of_engine)
     }
 }
 
@@ -120,38 +142,32 @@ impl Storage for BucketStorage<'_> {
         visit: VisitSamples<'_>,
     ) -> Result<(), Error> {
         let range_ns = self.range_ns(range);
-        let (mut times, mut values): (Vec<i64>, Vec<f64>) = (Vec::new(), Vec::new());
-        for (labels, columns) in self.series_of(matchers, range)? {
-            times.clear();
-            values.clear();
-            let mut push = |(timestamp_ns, _): Position, value: f64| {
-                let time_ms = timestamp_ns.div_euclid(MILLISECOND_NS);
-                // Of one instant, the later arrival counts.
-                if times.last() == Some(&time_ms) {
-                    times.pop();
-                    values.pop();
-                }
-                times.push(time_ms);
-                values.push(value);
-            };
+        let found = self.series_of(matchers, range)?;
+        let ends = self.ends_of(&found, range_ns)?;
+        let mut collected = Collected::default();
+        for (labels, columns) in found {
+            collected.clear();
             match columns.as_slice() {
-                [column] => self.read(column, range_ns, push)?,
+                [column] => {
+                    let mut with_ends = WithEnds::new(ends.of(column), &mut collected);
+                    self.read(column, range_ns, |position, value| {
+                        with_ends.value(position, value)
+                    })?;
+                    with_ends.finish();
+                }
                 columns => {
                     let mut all: Vec<(Position, f64)> = Vec::new();
                     for column in columns {
                         self.read(column, range_ns, |position, value| all.push((position, value)))?;
+                        all.extend(ends.of(column).iter().map(|position| (*position, STALE_MARKER)));
                     }
                     all.sort_by_key(|(position, _)| *position);
                     all.into_iter()
-                        .for_each(|(position, value)| push(position, value));
+                        .for_each(|(position, value)| collected.push(position, value));
                 }
             }
-            if times.is_empty() {
+            let Some(samples) = collected.samples() else {
                 continue;
-            }
-            let samples = Samples {
-                times: &times,
-                values: &values,
             };
             if visit(labels, samples).is_break() {
                 break;

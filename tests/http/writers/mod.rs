@@ -1,7 +1,9 @@
 //! Contract 13: protocols that agents already speak, and their small print (I to L).
 
 mod callers;
+mod ends;
 mod lines;
+mod metric_types;
 mod metrics;
 mod samples;
 

@@ -6,10 +6,10 @@ use super::{bucket, post, rows_of, source};
 use crate::support::client::Answer;
 use crate::support::given::Bucket;
 
-const V1: &str = "application/x-protobuf";
-const V2: &str = "application/x-protobuf;proto=io.prometheus.write.v2.Request";
-const AT_MS: i64 = 1_700_000_000_000;
-const STALE: u64 = 0x7ff0_0000_0000_0002;
+pub(super) const V1: &str = "application/x-protobuf";
+pub(super) const V2: &str = "application/x-protobuf;proto=io.prometheus.write.v2.Request";
+pub(super) const AT_MS: i64 = 1_700_000_000_000;
+pub(super) const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 fn varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
@@ -20,7 +20,7 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// A field of protobuf with a length.
-fn nested(field: u64, content: &[u8]) -> Vec<u8> {
+pub(super) fn nested(field: u64, content: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     varint(field << 3 | 2, &mut out);
     varint(content.len() as u64, &mut out);
@@ -28,25 +28,25 @@ fn nested(field: u64, content: &[u8]) -> Vec<u8> {
     out
 }
 
-fn number(field: u64, value: u64) -> Vec<u8> {
+pub(super) fn number(field: u64, value: u64) -> Vec<u8> {
     let mut out = Vec::new();
     varint(field << 3, &mut out);
     varint(value, &mut out);
     out
 }
 
-fn double(field: u64, value: f64) -> Vec<u8> {
+pub(super) fn double(field: u64, value: f64) -> Vec<u8> {
     let mut out = Vec::new();
     varint(field << 3 | 1, &mut out);
     out.extend_from_slice(&value.to_le_bytes());
     out
 }
 
-fn sample(value: f64, at_ms: i64) -> Vec<u8> {
+pub(super) fn sample(value: f64, at_ms: i64) -> Vec<u8> {
     nested(2, &[double(1, value), number(2, at_ms as u64)].concat())
 }
 
-fn series(labels: &[(&str, &str)], samples: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn series(labels: &[(&str, &str)], samples: &[Vec<u8>]) -> Vec<u8> {
     let labels = labels.iter().map(|(name, value)| {
         nested(
             1,
@@ -68,13 +68,13 @@ fn snappy(message: &[u8]) -> Vec<u8> {
     out
 }
 
-fn send(bucket: &Bucket, content_type: &str, message: &[u8]) -> Answer {
+pub(super) fn send(bucket: &Bucket, content_type: &str, message: &[u8]) -> Answer {
     let headers = [("Content-Type", content_type), ("Content-Encoding", "snappy")];
     post(bucket, "/api/v1/write", &headers, &snappy(message))
 }
 
 #[track_caller]
-fn assert_written(answer: &Answer, status: u16, samples: &str) {
+pub(super) fn assert_written(answer: &Answer, status: u16, samples: &str) {
     assert_eq!(answer.status, status, "{answer}");
     let written = |what: &str| {
         answer

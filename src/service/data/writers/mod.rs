@@ -3,6 +3,8 @@
 //! A protocol's parser (crate `protocols`) hands its points to [`EntrySink`], which writes them as rows. Sources and fields
 //! that are missing are made durable first; then the body is parsed again, so that no row is ever written with a schema
 //! that is not on disk.
+//!
+//! Ends of series are rows, too, of series that exist. An end that is sent again is logged again and means the same.
 
 mod sink;
 mod sources;

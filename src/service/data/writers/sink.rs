@@ -14,6 +14,9 @@ use crate::limits::{NAMES_SHOWN_MAX, OPEN_NAME_CHARS_MAX};
 use crate::service::Service;
 use crate::service::data::Request;
 
+/// The field of samples, which ends are about.
+const SAMPLE_FIELD: &str = "value";
+
 /// Sources that a request describes; the next one describes the others.
 const DESCRIBED_MAX: usize = 100;
 
@@ -257,6 +260,27 @@ impl<'s> EntrySink<'s> {
         self.rows.commit(timestamp_ns);
         Ok(())
     }
+
+    /// The source's ordinal and the table of the current series, if it exists and may have ended at this time: the end of
+    /// anything else is nothing.
+    fn ended(&mut self, timestamp_ns: i64) -> Option<(u32, u32)> {
+        let Target::Known(view, _) = &self.targets[self.current?] else {
+            return None;
+        };
+        if timestamp_ns < self.oldest_ns || view.source.schema.field(SAMPLE_FIELD).is_none() {
+            return None;
+        }
+        self.table = match (self.table, &view.series, &view.source.dimensions) {
+            (Some(table), ..) => Some(table),
+            (None, Some(find), Some(dimensions)) => {
+                let metadata = Some(&*self.metadata).filter(|metadata| !metadata.is_empty());
+                self.series
+                    .known_table(&view.source, &**find, dimensions, metadata)
+            }
+            _ => Some(view.source.ordinal),
+        };
+        Some((view.source.ordinal, self.table?))
+    }
 }
 
 impl Sink for EntrySink<'_> {
@@ -274,9 +298,11 @@ impl Sink for EntrySink<'_> {
         }
     }
 
-    /// Ends of series are counted, and not stored.
-    fn stale(&mut self, sample: Sample, _: i64) {
+    fn stale(&mut self, sample: Sample, timestamp_ns: i64) {
         self.count(sample);
+        if let Some((source, table)) = self.ended(timestamp_ns) {
+            self.rows.end_series(source, table, timestamp_ns);
+        }
     }
 
     fn not_stored(&mut self, sample: Sample) {

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use protocols::{Family, Field as SentField};
+use protocols::{Family, Field as SentField, Kind};
 
 use super::RefusedSources;
 use super::sink::kind_of;
 use crate::catalog::{
-    Bucket, Command, Dimensions, Duplicates, Field, FieldType, NewSource, Schema, SchemaMode, Source,
-    SourceSettings, SourceStatus,
+    Bucket, Command, Dimensions, Duplicates, Field, FieldType, MetricType, NewSource, Schema, SchemaMode,
+    Source, SourceSettings, SourceStatus,
 };
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -33,6 +33,7 @@ pub struct NewSourceFields {
     kinds: HashMap<Box<str>, FieldType>,
     description: Option<Box<str>>,
     unit: Option<(Box<str>, &'static [&'static str])>,
+    metric_type: Option<MetricType>,
 }
 
 impl NewSourceFields {
@@ -52,6 +53,7 @@ impl NewSourceFields {
             kinds: HashMap::new(),
             description: None,
             unit: None,
+            metric_type: None,
         }
     }
 
@@ -93,10 +95,11 @@ impl NewSourceFields {
         Ok(())
     }
 
-    /// Takes the description and the unit of a source that is created.
+    /// Takes the description, the unit and the metric's type of a source that is created.
     pub(super) fn describe(&mut self, family: &Family<'_>) {
         self.description = description_of(family);
         self.unit = unit_of(family);
+        self.metric_type = metric_type_of(family.kind);
     }
 
     fn into_fields(self) -> Vec<Field> {
@@ -125,6 +128,20 @@ fn description_of(family: &Family<'_>) -> Option<Box<str>> {
 /// The unit by a family, and the fields that have it.
 fn unit_of(family: &Family<'_>) -> Option<(Box<str>, &'static [&'static str])> {
     Some((stored(family.unit, OPEN_NAME_CHARS_MAX)?, family.unit_fields))
+}
+
+/// The type of a metric; `None` if it is not known.
+fn metric_type_of(kind: Kind) -> Option<MetricType> {
+    Some(match kind {
+        Kind::Unknown => return None,
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge => MetricType::Gauge,
+        Kind::Histogram => MetricType::Histogram,
+        Kind::GaugeHistogram => MetricType::GaugeHistogram,
+        Kind::Summary => MetricType::Summary,
+        Kind::Info => MetricType::Info,
+        Kind::StateSet => MetricType::StateSet,
+    })
 }
 
 /// A text as people could have sent it: without control characters, and not too long. `None` if nothing is left.
@@ -192,6 +209,7 @@ impl Service {
                         refused.insert(name, no_series(series_max));
                         continue;
                     }
+                    let metric_type = missing.metric_type;
                     let settings = settings_of(missing);
                     let more = self.text_bytes_of(organization_id, &settings);
                     let admitted =
@@ -205,6 +223,7 @@ impl Service {
                         id: self.next_id(),
                         bucket_id: bucket.id,
                         settings,
+                        metric_type,
                         created_at_ns: at_ns,
                     };
                     commands.push(self.auditor(caller).audited(Command::SourceCreated { source }));
@@ -220,12 +239,20 @@ impl Service {
     /// Describes sources that people have not described. Points are durable already, so what cannot be described, such as
     /// a source that was deleted meanwhile, is left out: its next description comes soon.
     pub(super) async fn describe_sources(&self, caller: &Caller, bucket: &Bucket, described: Vec<Described>) {
+        let typed = described.iter().filter_map(Described::typed).collect();
+        if let Err(error) = self.set_metric_types(caller, typed).await {
+            tracing::debug!(bucket = %bucket.id, error = error.message, "metrics have no types yet");
+        }
         for Described {
             source,
             description,
             unit,
+            metric_type: _,
         } in described
         {
+            if description.is_none() && unit.is_none() {
+                continue;
+            }
             let change = |known: &Source| {
                 let mut settings = settings_of_source(known);
                 settings.description = settings.description.or(description);
@@ -244,6 +271,14 @@ impl Service {
             }
         }
     }
+
+    async fn set_metric_types(&self, caller: &Caller, typed: Vec<Command>) -> Result<(), ServiceError> {
+        if !typed.is_empty() {
+            let decision = self.decisions.begin(caller.organization_id).await;
+            let _settled = decision.commit_all(typed).await?;
+        }
+        Ok(())
+    }
 }
 
 /// What is said of a source that exists.
@@ -251,6 +286,8 @@ pub(super) struct Described {
     pub(super) source: Arc<Source>,
     pub(super) description: Option<Box<str>>,
     pub(super) unit: Option<(Box<str>, &'static [&'static str])>,
+    /// The first one that is told stays, so that agents that do not agree write nothing again and again.
+    pub(super) metric_type: Option<MetricType>,
 }
 
 impl Described {
@@ -260,10 +297,19 @@ impl Described {
         let lacks_unit = |field: &Field| field.unit.is_none() && family.unit_fields.contains(&&*field.name);
         let has_place = source.schema.fields.iter().any(lacks_unit);
         let unit = unit_of(family).filter(|_| has_place);
-        (description.is_some() || unit.is_some()).then_some(Described {
+        let metric_type = metric_type_of(family.kind).filter(|_| source.metric_type.is_none());
+        (description.is_some() || unit.is_some() || metric_type.is_some()).then_some(Described {
             source,
             description,
             unit,
+            metric_type,
+        })
+    }
+
+    fn typed(&self) -> Option<Command> {
+        Some(Command::MetricTyped {
+            source_id: self.source.id,
+            metric_type: self.metric_type?,
         })
     }
 }
