@@ -23,6 +23,18 @@ describe("tables", () => {
     }
   });
 
+  test("groups by dimensions have their own rows, absent values too", () => {
+    const tables = tablesOf({
+      ...columns([[1, "a", 1], [1, "a", 2], [1, "b", 3], [2, "a", 4]]),
+      dimensions: { host: [null, "x", "x", "x"], cpu: ["0", "0", "0", "0"] },
+    });
+    expect([...tables.values()].map(({ sourceId, group, values }) => [sourceId, group, values.get("v")])).toEqual([
+      ["a", [["host", null], ["cpu", "0"]], [1]],
+      ["a", [["host", "x"], ["cpu", "0"]], [2, 4]],
+      ["b", [["host", "x"], ["cpu", "0"]], [3]],
+    ]);
+  });
+
   test("a field may be called anything", () => {
     const hostile = JSON.parse('{"__proto__": [1]}') as Record<string, number[]>;
     const tables = tablesOf({ timestamp: [iso(1)], dataSourceId: ["a"], values: hostile });
