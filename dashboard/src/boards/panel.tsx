@@ -9,7 +9,7 @@ import { Plot } from "../chart/plot";
 import { lookOf } from "../chart/palette";
 import { nearestIndex } from "../explorer/legend";
 import type { Span } from "../explorer/range";
-import type { Line } from "../explorer/series";
+import { placesIn, type Line } from "../explorer/series";
 import { chartLines, type Naming } from "./answer";
 import { BarsView } from "./bars-view";
 import { RulesView } from "./rules-view";
@@ -105,7 +105,12 @@ type LinesProps = ShownProps & { data: PanelData & { kind: "rows" }; naming: Nam
 function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: LinesProps) {
   const theme = useStore(shownTheme);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
-  const lines = useMemo(() => chartLines(data.answer, naming), [data, naming.unit, sourceName]);
+  const places = useRef<ReadonlyMap<string, number>>(new Map());
+  const lines = useMemo(() => {
+    const made = chartLines(data.answer, naming, places.current);
+    places.current = placesIn(made);
+    return made;
+  }, [data, naming.unit, sourceName]);
   const legend = useRef<HTMLUListElement>(null);
   const { span } = data;
   if (lines.length === 0) return <p class="panel-note">No values in this range.</p>;
