@@ -1,7 +1,7 @@
 /** The fields of a form for a panel's query, and the query that they say. Pure. */
 import type { PanelKind, PanelQuery } from "../api/boards";
 import { BAND } from "../api/query";
-import { TOP_DEFAULT, UNSPLIT, conditionOf, dimensionFilters, matcherOf, type DimensionCondition } from "../explorer/dimensions";
+import { TOP_DEFAULT, UNSPLIT, dimensionFilters, matchersOf, readConditions, type DimensionCondition } from "../explorer/dimensions";
 import { isSplit, queryOf, type Plan } from "../explorer/plan";
 import { UNREFINED, membersOf, storedFields } from "../explorer/refinement";
 import type { ExplorerState } from "../explorer/state";
@@ -55,8 +55,7 @@ export function formOf(query: PanelQuery): QueryForm | null {
 
 function conditionsOf(members: unknown): DimensionCondition[] | null {
   if (typeof members !== "object" || Array.isArray(members)) return members === undefined ? [] : null;
-  const all = Object.entries(members ?? {}).map(([name, matcher]) => conditionOf(name, matcher));
-  return all.every((one) => one !== null) ? all : null;
+  return readConditions(members ?? {});
 }
 
 type Ranked = Pick<QueryForm, "aggregation" | "fields">;
@@ -85,9 +84,7 @@ export function queryOfForm(form: QueryForm, kind: PanelKind): PanelQuery {
   const filters = {
     ...(sourceIds.length === 0 ? {} : { dataSourceIds: sourceIds }),
     ...(fields.length === 0 ? {} : { fields }),
-    ...(conditions.length === 0
-      ? {}
-      : { dimensions: Object.fromEntries(conditions.map((one) => [one.name, matcherOf(one)])) }),
+    ...(conditions.length === 0 ? {} : { dimensions: matchersOf(conditions) }),
   };
   const asked = { bucketId, filters, layout: "columns" };
   if (aggregation === "") return { ...asked, maxPoints: POINTS };

@@ -134,6 +134,16 @@ export function conditionOf(name: string, matcher: unknown): DimensionCondition 
   return { name, operator, values };
 }
 
+/** Conditions as the member of a query. */
+export const matchersOf = (conditions: DimensionCondition[]): Record<string, Matcher> =>
+  Object.fromEntries(conditions.map((one) => [one.name, matcherOf(one)]));
+
+/** The same back; null where one of them says more than a condition can. */
+export function readConditions(matchers: object): DimensionCondition[] | null {
+  const all = Object.entries(matchers).map(([name, matcher]) => conditionOf(name, matcher));
+  return all.every((one) => one !== null) ? all : null;
+}
+
 /** Whether a series without the dimension meets the condition. */
 export const takesAbsent = ({ operator }: DimensionCondition): boolean =>
   operator === "absent" || operator === "not" || operator === "notMatches";
@@ -167,5 +177,5 @@ export function dimensionFilters(
 ): Partial<Query["filters"]> {
   const known = conditions.filter(({ name }) => isKnown(names, sourceIds, name));
   if (known.length === 0) return {};
-  return { dimensions: Object.fromEntries(known.map((one) => [one.name, matcherOf(one)])) };
+  return { dimensions: matchersOf(known) };
 }
