@@ -187,8 +187,8 @@ export function GroupFields({ named, value, tried, optional = false, onChange }:
         <p class="hint">
           {full
             ? `${GROUPS_MAX} dimensions are as many as can be grouped by.`
-            : groups.length > 1
-              ? "Each combination of their values is a line."
+            : groups.length > 0
+              ? "Several: each combination of their values is a line."
               : "None: all series of a source are one line."}
         </p>
       </fieldset>

@@ -121,6 +121,6 @@ function remarksOfGroups({ plan, parts }: View): string[] {
   const ranked = [...new Set(full.flatMap((bucket) => bucket.ranked ?? []))];
   const of = ranked.length === 0 ? "" : ` of ${ranked.join(", ")}`;
   return [
-    `A line for each ${groups.join(", ")}: ${which}${of} over the range; others are left out. “Dimensions” says how many.`,
+    `A line for each ${groups.join(", ")}: ${which}${of} over the range; others are left out. How many there are at most is set under “Dimensions”.`,
   ];
 }

@@ -23,6 +23,7 @@ import { UNSPLIT, type DimensionChoice } from "./dimensions";
 import { Export } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
+import { isSplit } from "./plan";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
 import type { RefineFormProps } from "./refine-form";
 import { UNREFINED, withExpressions } from "./refinement";
@@ -247,7 +248,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
-                texts={lines.length === 0 && view.plan.unmatched.length === 0}
+                texts={lines.length === 0 && view.plan.unmatched.length === 0 && !isSplit(view.plan)}
               />
             )}
           </div>

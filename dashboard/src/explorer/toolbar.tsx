@@ -118,7 +118,7 @@ export function Toolbar({ state, span, zone, outputs, onChange, onRefine, onDime
             value={state.aggregation}
             onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
             options={[
-              { value: "auto", label: "avg + band" },
+              { value: "auto", label: (state.dimensions?.groups ?? []).length > 0 ? "avg" : "avg + band" },
               ...AGGREGATIONS.map((name) => ({ value: name, label: name })),
             ]}
           />

@@ -4,7 +4,7 @@ import { createBucketKey, type BucketKeyType } from "../api/keys";
 import { useAction } from "../app/load";
 import { rememberKey, useMadeKey } from "../app/made-keys";
 import { notify } from "../app/notices";
-import { IfMay } from "../app/role";
+import { useMay } from "../app/role";
 import { Button } from "../parts/button";
 import { ErrorBox } from "../parts/forms";
 import { PLACEHOLDERS } from "../parts/snippets";
@@ -25,6 +25,7 @@ const NEEDS: Record<BucketKeyType, string> = { write: "Sending needs a write key
 
 export function MadeKey({ bucketId, type, name, what }: MadeKeyProps) {
   const key = useMadeKey(bucketId, type);
+  const mayMake = useMay("editor");
   const made = useRef(false);
   const make = useAction(async () => {
     const created = await createBucketKey(bucketId, { name: name.slice(0, NAME_MAX), type });
@@ -42,13 +43,14 @@ export function MadeKey({ bucketId, type, name, what }: MadeKeyProps) {
     <div class="notice-box">
       <p>
         {NEEDS[type]} Replace <code>{PLACEHOLDERS[type]}</code> with one of the bucket's{" "}
-        <a href={`#/buckets/${bucketId}/keys`}>keys</a>, or
+        <a href={`#/buckets/${bucketId}/keys`}>keys</a>
+        {mayMake ? ", or" : "."}
       </p>
-      <IfMay>
+      {mayMake && (
         <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
           Create a {type} key
         </Button>
-      </IfMay>
+      )}
       <ErrorBox error={make.error} />
     </div>
   ) : (

@@ -6,13 +6,13 @@ import { formatCompact, formatCount, plural } from "../app/format";
 import { useLoad } from "../app/load";
 import { labelsInWords, shownValue } from "../explorer/dimension-words";
 import { groupedHref } from "../explorer/state";
-import { Button } from "../parts/button";
+import { Button, LinkButton } from "../parts/button";
 import { TextField } from "../parts/forms";
 import { Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago } from "../parts/show";
 import { dimensionsInWords } from "./source-dimensions-draft";
 
-const PAGE_ROWS = 20;
+const PAGE_ROWS = 10;
 
 export interface SourceDimensionsProps {
   source: Source;
@@ -63,24 +63,20 @@ export function SourceDimensions({ source }: SourceDimensionsProps) {
                       </th>
                       <td class="number">{formatCount(values)}</td>
                       <td class="row-actions">
-                        <div class="actions end">
-                          <Button
-                            small
-                            pressed={named === name}
-                            label={`Values of ${name}`}
-                            disabled={values === 0}
-                            onClick={() => setNamed(named === name ? null : name)}
-                          >
-                            Values
-                          </Button>
-                          {fields.length > 0 && values > 0 && (
-                            <a class="button plain small" href={groupedHref(fields, [name])}>
-                              <span>
-                                A line for each<span class="visually-hidden"> {name}</span>
-                              </span>
-                            </a>
-                          )}
-                        </div>
+                        <Button
+                          small
+                          pressed={named === name}
+                          label={`Values of ${name}`}
+                          disabled={values === 0}
+                          onClick={() => setNamed(named === name ? null : name)}
+                        >
+                          Values
+                        </Button>{" "}
+                        {fields.length > 0 && values > 0 && (
+                          <LinkButton small href={groupedHref(fields, [name])}>
+                            Chart<span class="visually-hidden"> with a line for each {name}</span>
+                          </LinkButton>
+                        )}
                       </td>
                     </tr>
                   ))}

@@ -38,7 +38,7 @@ const withKey =
 
 /** Agents on other machines do not find the loopback address of this one. */
 const elsewhere = (origin: string): string =>
-  isLoopback(origin) ? "# On another machine, put this server's address there instead, and let it listen there.\n" : "";
+  isLoopback(origin) ? "# On another machine: this server's address there instead,\n# and let the server listen there.\n" : "";
 
 const telegraf = withKey("write", ({ origin, bucket, key }) => [
   {
@@ -46,7 +46,7 @@ const telegraf = withKey("write", ({ origin, bucket, key }) => [
     code: `${elsewhere(origin)}[[outputs.influxdb_v2]]
   urls = [${quoted(origin)}]
   token = ${quoted(key)}
-  # The key says which bucket is meant; Telegraf wants both names all the same.
+  # The key says which bucket is meant; Telegraf wants names, too.
   organization = "tidewatch"
   bucket = ${quoted(bucket)}
 
