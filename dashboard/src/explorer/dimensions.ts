@@ -29,8 +29,14 @@ export interface DimensionChoice {
 
 /** Lines that can be told apart by colour and dash. */
 export const TOP_DEFAULT = 20;
-/** More lines than this hide each other. */
+/** More lines of a field than this hide each other. */
 export const TOP_MAX = 100;
+/** Of all fields of a view together. */
+const LINES_MAX = 200;
+
+/** How many groups each of so many fields has at most, so that all of them can be drawn. */
+export const topOfEach = ({ top }: DimensionChoice, fields: number): number =>
+  Math.max(1, Math.min(top, Math.floor(LINES_MAX / Math.max(1, fields))));
 
 export const UNSPLIT: DimensionChoice = { conditions: [], groups: [], top: TOP_DEFAULT, least: false };
 

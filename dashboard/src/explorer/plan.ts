@@ -16,7 +16,7 @@ import {
   type Query,
 } from "../api/query";
 import type { Source } from "../api/sources";
-import { UNSPLIT, canHold, dimensionFilters, isKnown, type DimensionChoice, type DimensionNames } from "./dimensions";
+import { UNSPLIT, canHold, dimensionFilters, isKnown, topOfEach, type DimensionChoice, type DimensionNames } from "./dimensions";
 import { timesOf, type Span } from "./range";
 import { UNREFINED, canMatch, isFiltered, membersOf, storedFields, type Refinement } from "./refinement";
 import { groupsAtMost, rankOf, splitPlans } from "./split-plan";
@@ -79,7 +79,8 @@ export function planOf(
   names: DimensionNames = NO_NAMES,
 ): Plan {
   const typeOf = (ref: FieldRef) => sources.get(ref.sourceId)?.schema[ref.field]?.type;
-  const { refinement = UNREFINED, dimensions = UNSPLIT } = state;
+  const { refinement = UNREFINED, dimensions: choice = UNSPLIT } = state;
+  const dimensions = { ...choice, top: topOfEach(choice, state.fields.length) };
   const { merged } = refinement;
   const split = dimensions.groups.length > 0;
   const taken = { refinement, dimensions, names };

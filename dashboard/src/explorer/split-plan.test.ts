@@ -76,6 +76,11 @@ test("each source has groups of its own, by the names that it has", () => {
   expect(queries[2]).not.toHaveProperty("top");
 });
 
+test("many fields have fewer groups each", () => {
+  const fields = Array.from({ length: 24 }, (_, n) => (n % 2 === 0 ? "cpu.v" : "mem.w"));
+  expect(plan(fields, { groups: ["host"] }).dimensions.top).toBe(8);
+});
+
 test("sources together have groups of all, for each field", () => {
   const made = plan(["cpu.v", "mem.v", "mem.w"], { groups: ["host"] }, { refinement: { ...UNREFINED, merged: true } });
   const queries = made.buckets.map((bucket) => queryOf(made, bucket, DAY));

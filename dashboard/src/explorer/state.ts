@@ -83,17 +83,17 @@ export const sameField = (a: FieldRef, b: FieldRef): boolean =>
 export const fieldId = (ref: FieldRef): string => `${ref.bucketId}.${ref.sourceId}.${ref.field}`;
 
 /** A link to the explorer with these fields. */
-export const exploreHref = (fields: FieldRef[], range: Range = { kind: "last", preset: "24h" }): string =>
-  writeState({ fields: fields.slice(0, FIELDS_MAX), range, aggregation: "auto", groupBy: "auto", compare: null, live: false });
-
-/** The same with a line for each combination of the values of some dimensions. */
-export const groupedHref = (fields: FieldRef[], groups: string[]): string =>
+export const exploreHref = (
+  fields: FieldRef[],
+  range: Range = { kind: "last", preset: "24h" },
+  dimensions: Partial<DimensionChoice> = {},
+): string =>
   writeState({
     fields: fields.slice(0, FIELDS_MAX),
-    range: { kind: "last", preset: "24h" },
+    range,
     aggregation: "auto",
     groupBy: "auto",
     compare: null,
     live: false,
-    dimensions: { ...UNSPLIT, groups },
+    dimensions: { ...UNSPLIT, ...dimensions },
   });

@@ -233,11 +233,16 @@ function chartOf(rule: Rule): string {
     sourceId: input.dataSourceId ?? rule.dataSourceId,
     field: input.field,
   }));
+  const [first, ...others] = inputs;
+  // Several inputs may take different series; a chart has one choice.
+  const conditions = others.length === 0 ? (readConditions(first?.dimensions ?? {}) ?? []) : [];
   return exploreHref(
     fields.filter(
       (ref, index) =>
         fields.findIndex((other) => other.sourceId === ref.sourceId && other.field === ref.field) === index,
     ),
+    undefined,
+    { conditions },
   );
 }
 

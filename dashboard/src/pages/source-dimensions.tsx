@@ -5,7 +5,7 @@ import type { Source } from "../api/sources";
 import { formatCompact, formatCount, plural } from "../app/format";
 import { useLoad } from "../app/load";
 import { labelsInWords, shownValue } from "../explorer/dimension-words";
-import { groupedHref } from "../explorer/state";
+import { exploreHref } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
 import { TextField } from "../parts/forms";
 import { Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
@@ -73,7 +73,7 @@ export function SourceDimensions({ source }: SourceDimensionsProps) {
                           Values
                         </Button>{" "}
                         {fields.length > 0 && values > 0 && (
-                          <LinkButton small href={groupedHref(fields, [name])}>
+                          <LinkButton small href={exploreHref(fields, undefined, { groups: [name] })}>
                             Chart<span class="visually-hidden"> with a line for each {name}</span>
                           </LinkButton>
                         )}
