@@ -163,6 +163,7 @@ function Values({ path, name, onPick }: ValuesProps) {
                 onMove={setOffset}
                 back="Previous"
                 forward="Next"
+                label="Pages of values"
               />
             </>
           )
@@ -245,6 +246,7 @@ function SeriesTable({ path, having, count, onAll }: SeriesProps) {
                 onMove={setOffset}
                 back="Previous"
                 forward="Next"
+                label="Pages of series"
               />
             </>
           )
