@@ -5,7 +5,7 @@ import { labelsInWords } from "../explorer/dimension-words";
 import { groupGaps, pointGaps } from "../explorer/gaps";
 import { placesOf } from "../explorer/places";
 import type { Line } from "../explorer/series";
-import { MERGED, tableId, type Group } from "../explorer/table";
+import { MERGED, byGroup, tableId, type Group } from "../explorer/table";
 
 /** A value of a field of a source, or of all sources, over time. */
 export interface Series {
@@ -47,7 +47,8 @@ export function seriesOf(answer: PanelAnswer): Series[] {
   }
   const times = flat.timestamps.map((text) => Date.parse(text));
   const all: Series[] = [];
-  for (const [id, { sourceId, group, own }] of rows) {
+  // Sources stay in the order of the answer.
+  for (const [id, { sourceId, group, own }] of [...rows].sort(([, a], [, b]) => byGroup(a, b))) {
     own.sort((a, b) => times[a]! - times[b]!);
     for (const [field, byName] of flat.values) {
       const least = byName.get(MIN);

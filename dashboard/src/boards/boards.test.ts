@@ -126,7 +126,7 @@ test("groups by dimensions are lines, named by what tells them apart, in rows an
   };
   expect(seriesOf(rows)).toEqual(seriesOf(columns));
   const lines = chartLines(columns, { source: () => "Pump", unit: "" });
-  expect(lines.map(({ label }) => label)).toEqual(["host=a", "no host"]);
+  expect(lines.map(({ label }) => label)).toEqual(["no host", "host=a"]);
   const kept = chartLines(rows, { source: () => "Pump", unit: "" }, new Map([[lines[1]!.id, 7]]));
   expect(kept[1]!.index).toBe(7);
 });

@@ -95,12 +95,12 @@ describe("groups by dimensions", () => {
     before.previous.set("v", [1, 1]);
     const tables = { "a 1": group("a", [[0, 1]]), "a 2": before, "a 3": group(null, [[0, 5]]) };
     const made = linesOf(shown(tables), [ref("v")], SOURCES);
-    expect(made.map(({ label }) => label)).toEqual(["host=a", "host=b", "host=b · 7 d before", "no host"]);
-    expect(made[1]!.index).toBe(made[2]!.index);
+    expect(made.map(({ label }) => label)).toEqual(["no host", "host=a", "host=b", "host=b · 7 d before"]);
+    expect(made[2]!.index).toBe(made[3]!.index);
     expect(new Set(made.map(({ index }) => index)).size).toBe(3);
     expect(made.map(({ newest }) => newest)).toEqual([null, null, null, null]);
     const several = linesOf(shown(tables), [ref("v"), ref("on")], SOURCES);
-    expect(several.map(({ label }) => label)[0]).toBe("a · v · host=a");
+    expect(several.map(({ label }) => label)[1]).toBe("a · v · host=a");
   });
 
   test("a line keeps its colour when others come before it", () => {

@@ -10,7 +10,7 @@ import { isCount, isMerged, isSplit } from "./plan";
 import type { Span } from "./range";
 import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
-import { MERGED, tableId, type SourceTable } from "./table";
+import { MERGED, byGroup, tableId, type SourceTable } from "./table";
 
 export interface Line {
   id: string;
@@ -112,7 +112,7 @@ function linesOfGroups(line: Line, sourceId: string, part: Part, view: View, onl
   const tables = [...part.tables.values()].filter(
     (table) => table.sourceId === sourceId && (table.values.get(field) ?? []).some((value) => value !== null),
   );
-  return tables.slice(0, view.plan.dimensions.top).flatMap((table) => {
+  return tables.slice(0, view.plan.dimensions.top).sort(byGroup).flatMap((table) => {
     // Of a source without the dimensions, the line is its own.
     if (table.group.length === 0) return drawn(line, table, part, view);
     const words = labelsInWords(table.group);

@@ -30,6 +30,17 @@ export type Group = readonly (readonly [name: string, value: string | null])[];
 export const tableId = (sourceId: string, group: Group): string =>
   group.length === 0 ? sourceId : `${sourceId} ${JSON.stringify(group.map(([, value]) => value))}`;
 
+/** In the order in which people look for them: numbers in a name count, absent stands first. */
+export function byGroup(a: { group: Group }, b: { group: Group }): number {
+  for (const [place, [, value]] of a.group.entries()) {
+    const other = b.group[place]?.[1] ?? null;
+    if (value === other) continue;
+    if (value === null || other === null) return value === null ? -1 : 1;
+    return value.localeCompare(other, "en", { numeric: true }) || (value < other ? -1 : 1);
+  }
+  return a.group.length - b.group.length;
+}
+
 /** By `tableId`. */
 export type Tables = ReadonlyMap<string, SourceTable>;
 
