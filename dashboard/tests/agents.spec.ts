@@ -48,7 +48,7 @@ test("an agent is configured with a key of its own, and what it sends appears", 
   await page.getByRole("button", { name: "Grafana" }).click();
   await expect(first).toContainText("YOUR-READ-KEY");
   await page.getByRole("button", { name: "Create a read key" }).click();
-  await expect(page.getByText("The read key is in the configurations")).toBeFocused();
+  await expect(page.locator(".warn-box", { hasText: "The read key is in the configurations" })).toBeFocused();
   const byHand = await page.locator("pre").nth(1).innerText();
   const [, url = ""] = /URL +(\S+)/.exec(byHand)!;
   const [, name = ""] = /Header +(\S+)/.exec(byHand)!;
@@ -57,7 +57,7 @@ test("an agent is configured with a key of its own, and what it sends appears", 
   const { data } = (await answer.json()) as { data: { result: { metric: Record<string, string> }[] } };
   expect(data.result.map(({ metric }) => metric["room"])).toEqual(["a"]);
 
-  await page.getByRole("link", { name: "sources", exact: true }).click();
+  await page.getByRole("navigation", { name: "Parts of the bucket" }).getByRole("link", { name: "Sources" }).click();
   await expect(page.getByRole("link", { name: "cpu", exact: true })).toBeVisible();
   await page.getByRole("link", { name: "humidity" }).click();
   await expect(page.getByRole("region", { name: "Dimensions", exact: true })).toContainText("room");
