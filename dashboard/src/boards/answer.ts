@@ -137,7 +137,7 @@ const NO_PLACES: ReadonlyMap<string, number> = new Map();
 /** Places in the palette: in their order, of groups as they had them in the picture before. */
 export const placesOfSeries = (all: Series[], before: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
   all.some(({ group }) => group.length > 0)
-    ? placesOf(all.map(({ id }) => id), before)
+    ? placesOf(all.map(({ id, group }) => ({ id, name: labelsInWords(group) })), before)
     : new Map(all.map(({ id }, index) => [id, index]));
 
 /** The series that a chart can draw, with gaps where data is missing. */

@@ -1,5 +1,5 @@
 /** A panel: its title, what it shows, and how it stands. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { BoardContent, Panel } from "../api/boards";
 import { ApiError } from "../api/client";
 import { formatTime, sentence } from "../app/format";
@@ -35,6 +35,10 @@ export interface PanelProps {
 
 /** Below this a chart has no room for its axes. */
 const PLOT_PX_MIN = 80;
+/** A legend of one row. */
+const LEGEND_PX = 28;
+/** Fewer lines than this are seen at once. */
+const LEGEND_LINES = 6;
 const NONE: ReadonlySet<string> = new Set();
 
 export function PanelBody(props: PanelProps) {
@@ -112,9 +116,12 @@ function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: Line
     return made;
   }, [data, naming.unit, sourceName]);
   const legend = useRef<HTMLUListElement>(null);
+  // It has as many rows as its lines need, which are known when it is there.
+  const [legendHeight, setLegendHeight] = useState(LEGEND_PX);
+  useLayoutEffect(() => setLegendHeight(legend.current?.offsetHeight ?? LEGEND_PX), [lines, size.width, size.height]);
   const { span } = data;
   if (lines.length === 0) return <p class="panel-note">No values in this range.</p>;
-  const height = Math.max(PLOT_PX_MIN, size.height - (legend.current?.offsetHeight ?? 28) - 4);
+  const height = Math.max(PLOT_PX_MIN, size.height - legendHeight - 4);
   const title = panel.title === "" ? "Chart" : panel.title;
   return (
     <>
@@ -132,7 +139,8 @@ function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: Line
         onZoom={onZoom}
         onKey={() => false}
       />
-      <ul class="panel-legend" ref={legend}>
+      {/* Of many lines it scrolls, by keyboard too. */}
+      <ul class="panel-legend capped" ref={legend} tabIndex={lines.length > LEGEND_LINES ? 0 : undefined} aria-label="Legend">
         {lines.map((line) => (
           <li key={line.id}>
             <span class="chip" aria-hidden="true" style={{ background: lookOf(line.index, theme).stroke }} />

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { placesOf } from "./places";
 
 const NONE = new Map<string, number>();
-const ids = (count: number) => Array.from({ length: count }, (_, n) => `host=${n}`);
+const ids = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `x host=${n}`, name: `host=${n}` }));
 
 test("the same lines have the same colours, in whatever order they come", () => {
   const places = placesOf(ids(20), NONE);
@@ -20,7 +20,12 @@ test("few lines have a colour of their own each, and no dash", () => {
 
 test("a line keeps its colour while others come and go", () => {
   const before = placesOf(ids(10), NONE);
-  const after = placesOf(["new", ...ids(10).slice(3)], before);
-  for (const id of ids(10).slice(3)) expect(after.get(id)).toBe(before.get(id));
+  const after = placesOf([{ id: "new", name: "new" }, ...ids(10).slice(3)], before);
+  for (const { id } of ids(10).slice(3)) expect(after.get(id)).toBe(before.get(id));
   expect(new Set(after.values()).size).toBe(8);
+});
+
+test("a line has the same colour in another chart", () => {
+  const place = (id: string) => placesOf([{ id, name: "host=a" }], NONE).get(id);
+  expect(place("in the explorer")).toBe(place("in a panel"));
 });

@@ -3,20 +3,28 @@
 /** Of these, each has a colour of its own; further ones are dashed. */
 const COLOURS = 8;
 
+/** A line: `name` is what it is called wherever it is drawn. */
+export interface Named {
+  id: string;
+  name: string;
+}
+
 /**
- * A place for each id. What had one keeps it; others get one that follows from their name, so that the same lines have
- * the same colours after a reload.
+ * A place for each line, by its id. What had one keeps it; others get one that follows from their name, so that a line
+ * has the same colour after a reload, and as a rule in other charts.
  */
-export function placesOf(ids: readonly string[], before: ReadonlyMap<string, number>): Map<string, number> {
+export function placesOf(lines: readonly Named[], before: ReadonlyMap<string, number>): Map<string, number> {
   const places = new Map<string, number>();
-  for (const id of ids) {
+  for (const { id } of lines) {
     const kept = before.get(id);
     if (kept !== undefined) places.set(id, kept);
   }
   const taken = new Set(places.values());
   // In the order of their names, whatever the order in which they came.
-  for (const id of ids.filter((one) => !places.has(one)).sort()) {
-    let place = hash(id) % COLOURS;
+  const added = lines.filter(({ id }) => !places.has(id));
+  added.sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1));
+  for (const { id, name } of added) {
+    let place = hash(name) % COLOURS;
     while (taken.has(place)) place = nextOf(place, taken);
     taken.add(place);
     places.set(id, place);

@@ -17,6 +17,8 @@ export interface Line {
   ref: FieldRef;
   /** `Pump 1 · vibration`. */
   label: string;
+  /** `host=a`, of a group by dimensions. */
+  group?: string;
   unit: string;
   type: FieldType;
   /** Place in the palette: a line keeps its colour while others come and go. */
@@ -116,15 +118,16 @@ function linesOfGroups(line: Line, sourceId: string, part: Part, view: View, onl
     // Of a source without the dimensions, the line is its own.
     if (table.group.length === 0) return drawn(line, table, part, view);
     const words = labelsInWords(table.group);
-    const named = { id: `${line.id} ${tableId("", table.group)}`, label: only ? words : `${line.label} · ${words}` };
-    return drawn({ ...line, ...named }, table, part, view);
+    const [id, label] = [`${line.id} ${tableId("", table.group)}`, only ? words : `${line.label} · ${words}`];
+    return drawn({ ...line, id, label, group: words }, table, part, view);
   });
 }
 
 /** Groups come and go: each keeps its colour while it is there, and what stood there before has that of its line. */
 function placed(lines: Line[], before: ReadonlyMap<string, number>): Line[] {
   const own = (line: Line) => (line.isBefore ? line.id.replace(/ before$/, "") : line.id);
-  const places = placesOf([...new Set(lines.map(own))], before);
+  const named = lines.filter(({ isBefore }) => !isBefore).map(({ id, group = "" }) => ({ id, name: group }));
+  const places = placesOf(named, before);
   return lines.map((line) => ({ ...line, index: places.get(own(line))! }));
 }
 
