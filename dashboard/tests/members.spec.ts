@@ -104,6 +104,7 @@ test("a viewer sees everything and no button that would be refused", async ({ pa
     bucket,
     `${bucket}/sources`,
     `${bucket}/keys`,
+    `${bucket}/connect`,
     `${bucket}/rules`,
     `${bucket}/sources/${world.sourceId}`,
     "#/rules",

@@ -66,6 +66,15 @@ export type Step = keyof typeof STEP_SECONDS;
 /** What `maxPoints` may be. */
 export const MAX_POINTS_RANGE = { least: 100, most: 10_000 } as const;
 
+/** What the value of a dimension must be; null is absent. */
+export type Matcher =
+  | string
+  | null
+  | (string | null)[]
+  | { not: string | null | (string | null)[] }
+  | { matches: string }
+  | { notMatches: string };
+
 export interface Query {
   bucketId: string;
   filters: {
@@ -76,6 +85,7 @@ export interface Query {
     /** Conditions on values, by field and operator. */
     values?: Record<string, Record<string, NonNullable<Value>>>;
     metadata?: Record<string, NonNullable<Value>>;
+    dimensions?: Record<string, Matcher>;
   };
   /** Of an array, the values of each are members of an object for the field. */
   aggregation?: Aggregation | Aggregation[];
@@ -95,6 +105,10 @@ export interface Query {
   expressions?: { name: string; expression: string }[];
   /** Groups all sources together; rows then have no `dataSourceId`. */
   mergeSources?: boolean;
+  /** Splits groups further, by the values of these dimensions. */
+  groupByDimensions?: string[];
+  /** Keeps the groups with the greatest values of a field over the whole range, or the least. */
+  top?: { n: number; by: Aggregation; field: string; order?: "asc" };
 }
 
 export type Value = number | string | boolean | null;
@@ -105,6 +119,8 @@ export interface QueryRow {
   timestamp: string;
   dataSourceId: string;
   values: Record<string, Value>;
+  /** Of groups by dimensions. */
+  dimensions?: Record<string, string | null>;
   metadata?: Record<string, unknown>;
   /** What an average smoothed, in rows that were downsampled. */
   stats?: Record<string, { min: number | null; max: number | null }>;
@@ -128,6 +144,8 @@ export interface Columns {
   timestamp: string[];
   /** Absent where all sources are grouped together. */
   dataSourceId?: string[];
+  /** Of groups by dimensions, a column for each name. */
+  dimensions?: Record<string, (string | null)[]>;
   values: Record<string, Value[]>;
   /** What stood there before, with `compare`. */
   previous?: Record<string, Value[]>;

@@ -2,7 +2,7 @@
 import { listBuckets, type Bucket } from "./buckets";
 import { allPages, queryString, request, type Pagination } from "./client";
 import type { DeliveriesPage } from "./webhooks";
-import type { Aggregation, GroupBy } from "./query";
+import type { Aggregation, GroupBy, Matcher } from "./query";
 
 export type RuleState = "armed" | "firing" | "clearing" | "unevaluated";
 export type RuleStatus = "active" | "paused" | "inactive";
@@ -19,6 +19,9 @@ export interface EvaluationInput {
   /** What stands in steps without values; kept by the page as it is. */
   fill?: string | number;
   timezone?: string;
+  /** Conditions on dimensions, as in a query. */
+  dimensions?: Record<string, Matcher>;
+  groupByDimensions?: string[];
 }
 
 export interface Evaluation {

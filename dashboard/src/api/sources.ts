@@ -13,6 +13,12 @@ export interface FieldDefinition {
 
 export type Schema = Record<string, FieldDefinition>;
 
+/** Which members of metadata split the points into series: none, all, or those of these names. */
+export type Dimensions = null | "all" | string[];
+
+/** What becomes of a point that is sent again. */
+export type Duplicates = "keep" | "skip";
+
 export interface Source {
   _id: string;
   bucketId: string;
@@ -22,6 +28,8 @@ export interface Source {
   schema: Schema;
   schemaMode: "strict" | "extend";
   downsampling: boolean;
+  dimensions: Dimensions;
+  duplicates: Duplicates;
   status: "active" | "inactive";
   /** Null when no points are expected. */
   expectedIntervalSeconds: number | null;
@@ -32,6 +40,8 @@ export interface Source {
     lastDataPoint: string | null;
     /** Null below two points. */
     averageIntervalSeconds: number | null;
+    /** Null of a source without dimensions. */
+    seriesCount: number | null;
   };
   createdAt: string;
   updatedAt: string;
@@ -44,6 +54,8 @@ export interface SourceInput {
   schema?: Schema;
   schemaMode?: Source["schemaMode"];
   downsampling?: boolean;
+  dimensions?: Dimensions;
+  duplicates?: Duplicates;
   status?: Source["status"];
   /** The server says what is wrong with a text. */
   expectedIntervalSeconds?: number | string | null;

@@ -1,16 +1,20 @@
-/** Write keys made in this visit, by bucket: commands can be shown whole. In memory only, gone with the session. */
+/** Keys made in this visit, by bucket: commands can be shown whole. In memory only, gone with the session. */
+import type { BucketKeyType, CreatedKey } from "../api/keys";
 import { session } from "./session";
-import { createStore } from "./store";
+import { createStore, useStore } from "./store";
 
-interface MadeKey {
-  _id: string;
-  key: string;
-}
+type MadeKey = Pick<CreatedKey, "_id" | "key" | "type">;
 
-export const madeKeys = createStore<ReadonlyMap<string, MadeKey>>(new Map());
+const madeKeys = createStore<ReadonlyMap<string, MadeKey>>(new Map());
 
-export function rememberKey(bucketId: string, { _id, key }: MadeKey): void {
-  madeKeys.set(new Map([...madeKeys.get(), [bucketId, { _id, key }]]));
+const placeOf = (bucketId: string, type: CreatedKey["type"]): string => `${bucketId} ${type}`;
+
+/** The newest key of this type that was made for the bucket. */
+export const useMadeKey = (bucketId: string, type: BucketKeyType): string | null =>
+  useStore(madeKeys).get(placeOf(bucketId, type))?.key ?? null;
+
+export function rememberKey(bucketId: string, { _id, key, type }: MadeKey): void {
+  madeKeys.set(new Map([...madeKeys.get(), [placeOf(bucketId, type), { _id, key, type }]]));
 }
 
 /** A deleted key opens nothing any more. */

@@ -1,13 +1,18 @@
 /** What a panel's query answers, as lines that the chart draws. Pure. */
 import type { PanelAnswer } from "../api/boards";
 import { STEP_SECONDS, type Step, type Value } from "../api/query";
+import { labelsInWords } from "../explorer/dimension-words";
 import { groupGaps, pointGaps } from "../explorer/gaps";
+import { placesOf } from "../explorer/places";
 import type { Line } from "../explorer/series";
+import { MERGED, byGroup, tableId, type Group } from "../explorer/table";
 
 /** A value of a field of a source, or of all sources, over time. */
 export interface Series {
   id: string;
   sourceId: string | null;
+  /** Of groups by dimensions, their values; empty otherwise. */
+  group: Group;
   field: string;
   /** Of several, the one that this is. */
   aggregation: string | null;
@@ -23,6 +28,7 @@ const [MIN, MAX] = ["min", "max"];
 interface Flat {
   timestamps: string[];
   sourceIds: string[] | null;
+  groups: Group[] | null;
   /** By field, then by aggregation; the empty name where there is one alone. */
   values: Map<string, Map<string, Value[]>>;
   stats: Map<string, { min: (number | null)[]; max: (number | null)[] }>;
@@ -31,16 +37,18 @@ interface Flat {
 /** All series of an answer, each in order of time. */
 export function seriesOf(answer: PanelAnswer): Series[] {
   const flat = answer.columns === undefined ? flatOfRows(answer.data ?? []) : flatOfColumns(answer.columns);
-  const rows = new Map<string | null, number[]>();
+  const rows = new Map<string, { sourceId: string | null; group: Group; own: number[] }>();
   for (const row of flat.timestamps.keys()) {
-    const id = flat.sourceIds?.[row] ?? null;
+    const [sourceId, group] = [flat.sourceIds?.[row] ?? null, flat.groups?.[row] ?? []];
+    const id = tableId(sourceId ?? MERGED, group);
     const known = rows.get(id);
-    if (known === undefined) rows.set(id, [row]);
-    else known.push(row);
+    if (known === undefined) rows.set(id, { sourceId, group, own: [row] });
+    else known.own.push(row);
   }
   const times = flat.timestamps.map((text) => Date.parse(text));
   const all: Series[] = [];
-  for (const [sourceId, own] of rows) {
+  // Sources stay in the order of the answer.
+  for (const [id, { sourceId, group, own }] of [...rows].sort(([, a], [, b]) => byGroup(a, b))) {
     own.sort((a, b) => times[a]! - times[b]!);
     for (const [field, byName] of flat.values) {
       const least = byName.get(MIN);
@@ -53,8 +61,9 @@ export function seriesOf(answer: PanelAnswer): Series[] {
         const band = name === "avg" && banded ? { min: byName.get(MIN)!, max: byName.get(MAX)! } : stats;
         const pick = <T>(values: T[]): T[] => present.map((row) => values[row]!);
         all.push({
-          id: `${sourceId ?? ""} ${field} ${name}`,
+          id: `${id} ${field} ${name}`,
           sourceId,
+          group,
           field,
           aggregation: name === "" ? null : name,
           times: pick(times),
@@ -74,7 +83,12 @@ function flatOfColumns(columns: NonNullable<PanelAnswer["columns"]>): Flat {
     new Map(Array.isArray(column) ? [["", column]] : Object.entries(column)),
   ]);
   const { timestamp: timestamps, dataSourceId: sourceIds = null } = columns;
-  return { timestamps, sourceIds, values: new Map(values), stats: new Map(Object.entries(columns.stats ?? {})) };
+  const dimensions = Object.entries(columns.dimensions ?? {});
+  const groups =
+    dimensions.length === 0
+      ? null
+      : timestamps.map((_, row): Group => dimensions.map(([name, column]) => [name, column[row] ?? null]));
+  return { timestamps, sourceIds, groups, values: new Map(values), stats: new Map(Object.entries(columns.stats ?? {})) };
 }
 
 function flatOfRows(rows: NonNullable<PanelAnswer["data"]>): Flat {
@@ -99,7 +113,8 @@ function flatOfRows(rows: NonNullable<PanelAnswer["data"]>): Flat {
   }
   const merged = rows.some((row) => row.dataSourceId === undefined);
   const sourceIds = merged ? null : rows.map((row) => row.dataSourceId ?? "");
-  return { timestamps: rows.map((row) => row.timestamp), sourceIds, values, stats };
+  const groups = rows.map(({ dimensions }): Group => Object.entries(dimensions ?? {}));
+  return { timestamps: rows.map((row) => row.timestamp), sourceIds, groups, values, stats };
 }
 
 /** What the rows of an answer are groups of; null for points. */
@@ -117,12 +132,21 @@ export interface Naming {
   unit: string;
 }
 
+const NO_PLACES: ReadonlyMap<string, number> = new Map();
+
+/** Places in the palette: in their order, of groups as they had them in the picture before. */
+export const placesOfSeries = (all: Series[], before: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
+  all.some(({ group }) => group.length > 0)
+    ? placesOf(all.map(({ id, group }) => ({ id, name: labelsInWords(group) })), before)
+    : new Map(all.map(({ id }, index) => [id, index]));
+
 /** The series that a chart can draw, with gaps where data is missing. */
-export function chartLines(answer: PanelAnswer, naming: Naming): Line[] {
+export function chartLines(answer: PanelAnswer, naming: Naming, places: ReadonlyMap<string, number> = NO_PLACES): Line[] {
   const all = seriesOf(answer).filter(({ values }) => values.some((value) => typeof value !== "string"));
   const step = stepOf(answer);
   const seconds = secondsOf(step);
-  return all.map((series, index) => {
+  const given = placesOfSeries(all, places);
+  return all.map((series) => {
     const isGap = seconds === null ? pointGaps(series.times) : groupGaps(series.times, seconds * 1000);
     const line: Line = {
       id: series.id,
@@ -130,7 +154,7 @@ export function chartLines(answer: PanelAnswer, naming: Naming): Line[] {
       label: labelOf(series, all, naming),
       unit: naming.unit,
       type: series.values.every((value) => typeof value === "boolean") ? "boolean" : "number",
-      index,
+      index: given.get(series.id)!,
       step,
       times: [],
       starts: step === null ? null : [],
@@ -159,11 +183,18 @@ function push(line: Line, at: number, value: number | null, low: number | null, 
 }
 
 /** As short as tells the series apart. */
-export function labelOf({ sourceId, field, aggregation }: Series, all: Series[], naming: Naming): string {
+export function labelOf({ sourceId, group, field, aggregation }: Series, all: Series[], naming: Naming): string {
   const several = <T>(of: (series: Series) => T) => new Set(all.map(of)).size > 1;
   const known = sourceId === null ? null : naming.source(sourceId);
   const source =
     known ?? (sourceId !== null && several((one) => one.sourceId) ? `source …${sourceId.slice(-4)}` : null);
-  const parts = [source, field, aggregation !== null && several((one) => one.aggregation) ? aggregation : null];
+  // What all groups have in common is left to the panel's title.
+  const grouped = group.length > 0;
+  const named = [
+    !grouped || several((one) => one.sourceId) ? source : null,
+    !grouped || several((one) => one.field) ? field : null,
+    grouped ? labelsInWords(group) : null,
+  ];
+  const parts = [...named, aggregation !== null && several((one) => one.aggregation) ? aggregation : null];
   return parts.filter((part) => part !== null).join(" · ");
 }

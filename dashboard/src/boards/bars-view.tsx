@@ -5,13 +5,15 @@ import { shownTheme, type Zone } from "../app/preferences";
 import { useStore } from "../app/store";
 import { lookOf } from "../chart/palette";
 import type { Span } from "../explorer/range";
-import { labelOf, seriesOf, type Naming, type Series } from "./answer";
+import { labelOf, placesOfSeries, seriesOf, type Naming, type Series } from "./answer";
 import { levelOf, shown } from "./thresholds";
 
 const [WIDTH, HEIGHT] = [1000, 300];
 /** Of the time between two steps, so much is bar. */
 const FILLED = 0.8;
 const BAR_MIN = 0.6;
+/** Colours follow from the names alone. */
+const FIRST: ReadonlyMap<string, number> = new Map();
 
 interface BarsProps {
   panel: Panel;
@@ -38,6 +40,8 @@ export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
   const from = Math.min(span.from, times[0]!);
   const unit = WIDTH / Math.max(1, Math.max(span.to, times.at(-1)! + step) - from);
   const width = Math.max(BAR_MIN, (step * unit * FILLED) / all.length);
+  const places = placesOfSeries(all, FIRST);
+  const colourOf = (series: Series) => lookOf(places.get(series.id) ?? 0, theme).stroke;
   const label = (series: Series) => labelOf(series, all, naming);
   const newest = all.map((series) => `${label(series)} ${shown(series.values.at(-1) ?? null, panel)}`).join(", ");
   return (
@@ -64,7 +68,7 @@ export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
                   y={y(Math.max(0, value))}
                   width={width}
                   height={Math.max(value === 0 ? 0 : 1, y(Math.min(0, value)) - y(Math.max(0, value)))}
-                  fill={lookOf(place, theme).stroke}
+                  fill={colourOf(series)}
                 >
                   <title>{`${label(series)}, ${formatTime(at, zone)}: ${shown(value, panel)}`}</title>
                 </rect>
@@ -80,9 +84,9 @@ export function BarsView({ panel, answer, span, naming, zone }: BarsProps) {
         <span>{formatMoment(span.to, Date.now(), zone)}</span>
       </p>
       <ul class="panel-legend">
-        {all.map((series, place) => (
+        {all.map((series) => (
           <li key={series.id}>
-            <span class="chip" aria-hidden="true" style={{ background: lookOf(place, theme).stroke }} />
+            <span class="chip" aria-hidden="true" style={{ background: colourOf(series) }} />
             {label(series)} <strong>{shown(series.values.at(-1) ?? null, panel)}</strong>
           </li>
         ))}

@@ -21,6 +21,7 @@ import { SettingsForm } from "./settings-form";
 import { ShareDialog } from "./share-dialog";
 import { readBoardState, writeBoardState, type BoardState } from "./state";
 import { useRounds } from "./use-rounds";
+import { dimensionOfVariable } from "./variables";
 
 export function BoardPage({ id }: { id: string }) {
   const loaded = useLoad(`board ${id}`, (signal) => getBoard(id, signal), ["boards"]);
@@ -176,7 +177,16 @@ function Shown({ board, reload }: { board: Board; reload: () => void }) {
       ) : (
         <ErrorBox error={saving.error} />
       )}
-      <Controls board={shown} state={state} onChange={show} sourceName={sourceName} zone={zone} />
+      <Controls
+        board={shown}
+        state={state}
+        onChange={show}
+        sourceName={sourceName}
+        dimensionOf={(variable) =>
+          catalog.data === null ? null : dimensionOfVariable(variable, shown, state, catalog.data)
+        }
+        zone={zone}
+      />
       {shown.panels.length === 0 ? (
         <Empty
           title="A board without panels"

@@ -108,6 +108,29 @@ test("rows and columns give the same series", () => {
   expect(line).toMatchObject({ label: "Pump · t", values: [5, 2], lows: [4, 1], highs: [6, 3], type: "number" });
 });
 
+test("groups by dimensions are lines, named by what tells them apart, in rows and in columns", () => {
+  const columns: PanelAnswer = {
+    columns: {
+      timestamp: [at(1), at(1)],
+      dataSourceId: ["s", "s"],
+      dimensions: { host: ["a", null] },
+      values: { t: [1, 2] },
+    },
+    metadata: { hasMore: false, groupBy: "minute" },
+  };
+  const rows: PanelAnswer = {
+    data: ["a", null].map((host, index) => ({
+      ...{ timestamp: at(1), dataSourceId: "s", dimensions: { host }, values: { t: index + 1 } },
+    })),
+    metadata: { hasMore: false, groupBy: "minute" },
+  };
+  expect(seriesOf(rows)).toEqual(seriesOf(columns));
+  const lines = chartLines(columns, { source: () => "Pump", unit: "" });
+  expect(lines.map(({ label }) => label)).toEqual(["no host", "host=a"]);
+  const kept = chartLines(rows, { source: () => "Pump", unit: "" }, new Map([[lines[1]!.id, 7]]));
+  expect(kept[1]!.index).toBe(7);
+});
+
 test("merged rows have no source, and a pause is a gap", () => {
   const times = [0, 1, 2, 3, 4, 60, 61, 62];
   const answer: PanelAnswer = {

@@ -4,6 +4,8 @@ import { isKnownZone } from "../app/clock";
 import { formatSpan, formatTime } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { SelectField, TextField } from "../parts/forms";
+import { VariableField } from "./variable-field";
+import type { VariableDimension } from "./variables";
 import { LENGTHS, lengthSeconds, valueOf, type BoardState } from "./state";
 
 interface ControlsProps {
@@ -13,6 +15,8 @@ interface ControlsProps {
   /** The name of a source, where a variable stands for one. */
   sourceName: (id: string) => string | null;
   zone: Zone;
+  /** The dimension that a variable stands for a value of. */
+  dimensionOf?: (variable: string) => VariableDimension | null;
   /** Without those that a link does not take. */
   shared?: boolean;
 }
@@ -20,7 +24,7 @@ interface ControlsProps {
 const OWN = "";
 const FIXED = "fixed";
 
-export function Controls({ board, state, onChange, sourceName, zone, shared }: ControlsProps) {
+export function Controls({ board, state, onChange, sourceName, zone, dimensionOf, shared }: ControlsProps) {
   const lengths = [
     { value: OWN, label: `${spokenRange(board.range, zone)} (default)` },
     ...LENGTHS.map((length) => ({ value: length, label: spokenRange(length, zone) })),
@@ -42,6 +46,11 @@ export function Controls({ board, state, onChange, sourceName, zone, shared }: C
           const choose = (value: string) =>
             onChange({ ...state, values: new Map([...state.values, [variable.name, value]]) });
           const value = valueOf(variable, state) ?? "";
+          const dimension = variable.values === null ? (dimensionOf?.(variable.name) ?? null) : null;
+          if (dimension !== null) {
+            const { name } = variable;
+            return <VariableField key={name} label={name} value={value} dimension={dimension} onInput={choose} />;
+          }
           if (variable.values === null)
             return <TextField key={variable.name} label={variable.name} value={value} onInput={choose} />;
           const choices = variable.values.includes(value) ? variable.values : [value, ...variable.values];

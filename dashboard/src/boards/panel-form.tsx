@@ -1,12 +1,13 @@
 /** A panel's title, kind, query and looks. A query that the form cannot say is written as JSON. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { LEVELS, PANEL_KINDS, type BoardContent, type Level, type Panel, type PanelKind, type PanelQuery } from "../api/boards";
-import { AGGREGATIONS, GROUPINGS } from "../api/query";
 import { numberOf } from "../app/format";
 import type { Catalog } from "../explorer/catalog";
+import { isValidChoice } from "../explorer/dimension-fields";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
-import { CheckField, NumberField, SelectField, TextAreaField, TextField, focusFault } from "../parts/forms";
+import { NumberField, SelectField, TextAreaField, TextField, focusFault } from "../parts/forms";
+import { QueryFields } from "./query-fields";
 import { formOf, queryOfForm, type QueryForm } from "./query-form";
 
 interface PanelFormProps {
@@ -44,6 +45,10 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
   const [thresholds, setThresholds] = useState<ThresholdText[]>(
     (panel?.thresholds ?? []).map(({ value, level }) => ({ value: String(value), level })),
   );
+  const body = useRef<HTMLFormElement>(null);
+  /** How often dimensions were found wrong; their faults are shown from the first time on. */
+  const [rounds, setRounds] = useState(0);
+  useEffect(() => focusFault(body.current), [rounds]);
   const [fault, setFault] = useState<string | null>(null);
   const digits = decimals.trim() === "" ? null : Number(decimals);
   const digitsFault =
@@ -53,6 +58,7 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
   const submit = (element: HTMLFormElement) => {
     const query = form === null ? parsed(json) : queryOfForm(form, kind);
     if (query === null) return setFault("must be a JSON object");
+    if (form !== null && kind !== "rules" && !isValidChoice(form, true)) return setRounds(rounds + 1);
     if (digitsFault !== null || thresholds.some(({ value }) => numberOf(value) === null)) return focusFault(element);
     const limits = thresholds.map(({ value, level }) => ({ value: numberOf(value)!, level }));
     onDone({
@@ -68,6 +74,7 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
   return (
     <Dialog title={panel === null ? "Add a panel" : "Edit the panel"} onClose={onClose} wide>
       <form
+        ref={body}
         onSubmit={(event) => {
           event.preventDefault();
           submit(event.currentTarget);
@@ -94,7 +101,7 @@ export function PanelForm({ panel, board, catalog, onDone, onClose }: PanelFormP
             fault={fault}
           />
         ) : (
-          <QueryFields form={form} kind={kind} board={board} catalog={catalog} onChange={setForm} />
+          <QueryFields form={form} kind={kind} board={board} catalog={catalog} tried={rounds > 0} onChange={setForm} />
         )}
         <Button
           small
@@ -168,87 +175,4 @@ function parsed(text: string): PanelQuery | null {
   } catch {
     return null;
   }
-}
-
-interface QueryFieldsProps {
-  form: QueryForm;
-  kind: PanelKind;
-  board: BoardContent;
-  catalog: Catalog;
-  onChange: (form: QueryForm) => void;
-}
-
-function QueryFields({ form, kind, board, catalog, onChange }: QueryFieldsProps) {
-  const variables = board.variables.map(({ name }) => ({ value: `$${name}`, label: `$${name}` }));
-  const { buckets } = catalog;
-  const known = buckets.map(({ bucket }) => ({ value: bucket._id, label: bucket.name }));
-  const others = [...known, ...variables].some(({ value }) => value === form.bucketId);
-  const options = [...known, ...variables, ...(others ? [] : [{ value: form.bucketId, label: form.bucketId }])];
-  const sources = buckets.find(({ bucket }) => bucket._id === form.bucketId)?.sources ?? [];
-  // A variable may stand for any of them.
-  const any = form.sourceIds.length === 0 || form.sourceIds.some((id) => id.startsWith("$"));
-  const picked = sources.filter(({ _id }) => any || form.sourceIds.includes(_id));
-  const fields = [...new Set([...picked.flatMap(({ schema }) => Object.keys(schema)), ...form.fields])].sort();
-  const toggled = (list: string[], value: string, on: boolean) =>
-    on ? [...list, value] : list.filter((one) => one !== value);
-  return (
-    <>
-      <SelectField
-        label="Bucket"
-        value={form.bucketId}
-        options={options}
-        onChange={(bucketId) => onChange({ ...form, bucketId, sourceIds: [], fields: [] })}
-      />
-      {kind !== "rules" && (
-        <>
-          <fieldset class="choice-list">
-            <legend>Data sources (all when none is chosen)</legend>
-            {[...sources.map(({ _id, name }) => ({ value: _id, label: name })), ...variables].map(({ value, label }) => (
-              <CheckField
-                key={value}
-                label={label}
-                checked={form.sourceIds.includes(value)}
-                onChange={(on) => onChange({ ...form, sourceIds: toggled(form.sourceIds, value, on) })}
-              />
-            ))}
-          </fieldset>
-          <fieldset class="choice-list">
-            <legend>Fields (all when none is chosen)</legend>
-            {fields.map((field) => (
-              <CheckField
-                key={field}
-                label={field}
-                checked={form.fields.includes(field)}
-                onChange={(on) => onChange({ ...form, fields: toggled(form.fields, field, on) })}
-              />
-            ))}
-          </fieldset>
-          <div class="field-row">
-            <SelectField
-              label="Aggregation"
-              value={form.aggregation}
-              options={[{ value: "", label: "as the screen needs it" }, { value: "band", label: "avg with its band" }, ...AGGREGATIONS]}
-              onChange={(aggregation) =>
-                onChange({ ...form, aggregation, groupBy: form.groupBy === "" && aggregation !== "" ? "hour" : form.groupBy })
-              }
-            />
-            {form.aggregation !== "" && (
-              <SelectField
-                label="In steps of"
-                value={form.groupBy}
-                options={[...new Set([...GROUPINGS, "all", form.groupBy])]}
-                onChange={(groupBy) => onChange({ ...form, groupBy })}
-              />
-            )}
-          </div>
-          <CheckField
-            label="All sources together"
-            checked={form.merge}
-            disabled={form.aggregation === ""}
-            onChange={(merge) => onChange({ ...form, merge })}
-          />
-        </>
-      )}
-    </>
-  );
 }

@@ -1,5 +1,5 @@
 /** A panel: its title, what it shows, and how it stands. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { BoardContent, Panel } from "../api/boards";
 import { ApiError } from "../api/client";
 import { formatTime, sentence } from "../app/format";
@@ -9,7 +9,7 @@ import { Plot } from "../chart/plot";
 import { lookOf } from "../chart/palette";
 import { nearestIndex } from "../explorer/legend";
 import type { Span } from "../explorer/range";
-import type { Line } from "../explorer/series";
+import { placesIn, type Line } from "../explorer/series";
 import { chartLines, type Naming } from "./answer";
 import { BarsView } from "./bars-view";
 import { RulesView } from "./rules-view";
@@ -35,6 +35,10 @@ export interface PanelProps {
 
 /** Below this a chart has no room for its axes. */
 const PLOT_PX_MIN = 80;
+/** A legend of one row. */
+const LEGEND_PX = 28;
+/** Fewer lines than this are seen at once. */
+const LEGEND_LINES = 6;
 const NONE: ReadonlySet<string> = new Set();
 
 export function PanelBody(props: PanelProps) {
@@ -105,11 +109,19 @@ type LinesProps = ShownProps & { data: PanelData & { kind: "rows" }; naming: Nam
 function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: LinesProps) {
   const theme = useStore(shownTheme);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
-  const lines = useMemo(() => chartLines(data.answer, naming), [data, naming.unit, sourceName]);
+  const places = useRef<ReadonlyMap<string, number>>(new Map());
+  const lines = useMemo(() => {
+    const made = chartLines(data.answer, naming, places.current);
+    places.current = placesIn(made);
+    return made;
+  }, [data, naming.unit, sourceName]);
   const legend = useRef<HTMLUListElement>(null);
+  // It has as many rows as its lines need, which are known when it is there.
+  const [legendHeight, setLegendHeight] = useState(LEGEND_PX);
+  useLayoutEffect(() => setLegendHeight(legend.current?.offsetHeight ?? LEGEND_PX), [lines, size.width, size.height]);
   const { span } = data;
   if (lines.length === 0) return <p class="panel-note">No values in this range.</p>;
-  const height = Math.max(PLOT_PX_MIN, size.height - (legend.current?.offsetHeight ?? 28) - 4);
+  const height = Math.max(PLOT_PX_MIN, size.height - legendHeight - 4);
   const title = panel.title === "" ? "Chart" : panel.title;
   return (
     <>
@@ -127,7 +139,8 @@ function LinesView({ panel, data, size, naming, zone, onZoom, sourceName }: Line
         onZoom={onZoom}
         onKey={() => false}
       />
-      <ul class="panel-legend" ref={legend}>
+      {/* Of many lines it scrolls, by keyboard too. */}
+      <ul class="panel-legend capped" ref={legend} tabIndex={lines.length > LEGEND_LINES ? 0 : undefined} aria-label="Legend">
         {lines.map((line) => (
           <li key={line.id}>
             <span class="chip" aria-hidden="true" style={{ background: lookOf(line.index, theme).stroke }} />

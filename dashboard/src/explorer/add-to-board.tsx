@@ -9,6 +9,7 @@ import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { ErrorBox, SelectField, TextField } from "../parts/forms";
 import { WhenLoaded } from "../parts/page";
+import type { Plan } from "./plan";
 import type { ExplorerState } from "./state";
 
 const NEW = "";
@@ -17,13 +18,15 @@ const [WIDTH, HEIGHT] = [6, 6];
 
 interface AddToBoardProps {
   state: ExplorerState;
+  /** Of what is shown; null while nothing is. */
+  plan: Plan | null;
   /** A title to begin with. */
   title: string;
   unit: string | null;
   onClose: () => void;
 }
 
-export function AddToBoard({ state, title: first, unit, onClose }: AddToBoardProps) {
+export function AddToBoard({ state, plan, title: first, unit, onClose }: AddToBoardProps) {
   const boards = useLoad("boards", listBoards, ["boards"]);
   const [title, setTitle] = useState(first.slice(0, 100));
   const [picked, setPicked] = useState<string | null>(null);
@@ -32,7 +35,7 @@ export function AddToBoard({ state, title: first, unit, onClose }: AddToBoardPro
   const chosen = picked ?? last;
   const { run, running, error } = useAction(async () => {
     const known = boards.data?.find((board) => board._id === chosen);
-    const panels = queriesOfView(state).reduce<Panel[]>(
+    const panels = queriesOfView(state, plan).reduce<Panel[]>(
       (all, query) => [
         ...all,
         { title, kind: "lines", query, unit, decimals: null, thresholds: null, ...placeBelow(all, WIDTH, HEIGHT) },

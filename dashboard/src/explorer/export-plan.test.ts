@@ -25,7 +25,7 @@ test("points stay points", () => {
   expect(query).toMatchObject({ bucketId: "b", filters: { dataSourceIds: ["s"], fields: ["v", "text"] } });
   expect(query).not.toHaveProperty("maxPoints");
   expect(query).not.toHaveProperty("limit");
-  expect(pointQueries(UNREFINED, [{ bucketId: "b", sourceId: "s", field: "v" }], span, sources)).toHaveLength(1);
+  expect(pointQueries(PLAN, [{ bucketId: "b", sourceId: "s", field: "v" }], span, sources)).toHaveLength(1);
 });
 
 test("averages of the server's choice have its step, their band and shares of switches, and no texts", () => {
@@ -59,8 +59,8 @@ test("what a view leaves out and computes, its files leave out and compute", () 
   expect(query).toMatchObject({ groupBy: "5m", aggregation: "avg", expressions: refinement.expressions });
   expect(query?.filters).toMatchObject({ fields: ["v"], values: { v: { gt: 5 } } });
   const fields = ["v", "text"].map((field) => ({ bucketId: "b", sourceId: "s", field }));
-  const [points] = pointQueries(refinement, fields, span, sources);
+  const [points] = pointQueries({ ...PLAN, refinement }, fields, span, sources);
   expect(points?.filters).toMatchObject({ values: { v: { gt: 5 } } });
   const other = { ...refinement, conditions: [{ field: "absent", operator: "gt" as const, value: 5 }] };
-  expect(pointQueries(other, fields, span, sources)).toEqual([]);
+  expect(pointQueries({ ...PLAN, refinement: other }, fields, span, sources)).toEqual([]);
 });

@@ -2,9 +2,9 @@
 import type { ExportQuery } from "../api/query";
 import type { Source } from "../api/sources";
 import type { View } from "./fetch";
-import { hasBand, pointPlans, pointsQuery, queryOf, type BucketPlan } from "./plan";
+import { canTake, hasBand, pointPlans, pointsQuery, queryOf, type BucketPlan, type Taken } from "./plan";
 import type { Span } from "./range";
-import { canMatch, storedFields, type Refinement } from "./refinement";
+import { storedFields } from "./refinement";
 import type { FieldRef } from "./state";
 
 /** One query for each bucket of the view. */
@@ -12,7 +12,7 @@ export function shownQueries(view: View, sources: ReadonlyMap<string, Source>): 
   return view.plan.buckets.map((bucket, index) => {
     const step = view.parts[index]?.groupBy ?? null;
     const { plan } = view;
-    if (step === null) return pointsQuery(plan.refinement, bucket, view.span);
+    if (step === null) return pointsQuery(plan, bucket, view.span);
     const chosen = plan.kind === "auto" || bucket.shares;
     const { limit: _, ...query } = queryOf(plan, bucket, view.span);
     if (!chosen) return query;
@@ -29,16 +29,13 @@ export function shownQueries(view: View, sources: ReadonlyMap<string, Source>): 
 
 /** Every point of the fields in the range that the view takes. */
 export function pointQueries(
-  refinement: Refinement,
+  taken: Taken,
   fields: FieldRef[],
   span: Span,
   sources: ReadonlyMap<string, Source>,
 ): ExportQuery[] {
-  const matched = fields.filter(({ sourceId }) => {
-    const source = sources.get(sourceId);
-    return source === undefined || canMatch(refinement, source);
-  });
-  return pointPlans(matched).map((bucket) => pointsQuery(refinement, bucket, span));
+  const matched = fields.filter(({ sourceId }) => canTake(taken, sourceId, sources));
+  return pointPlans(matched).map((bucket) => pointsQuery(taken, bucket, span));
 }
 
 /** Averages with their band, and the share of time that a switch was true. */

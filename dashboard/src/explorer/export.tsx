@@ -11,7 +11,7 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox, SelectField } from "../parts/forms";
 import { pointQueries, shownQueries } from "./export-plan";
 import type { View } from "./fetch";
-import { isFiltered } from "./refinement";
+import { isPartial, isSplit } from "./plan";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
 
@@ -73,7 +73,8 @@ export function Export({ view, state, sources, onClose }: ExportProps) {
       <div class="choices">
         <div>
           <h3>What is shown</h3>
-          <p class="hint">{steps.size > 0 ? `${view.plan.aggregation} by ${stepsShown}` : "Points as they came"}.</p>
+          <p class="hint">{steps.size > 0 ? `${view.plan.aggregation} by ${stepsShown}` : "Points as they came"}
+            {isSplit(view.plan) && ` of each group by ${view.plan.dimensions.groups.join(", ")}`}.</p>
           <Button
             icon="download"
             disabled={bytes !== null}
@@ -88,7 +89,7 @@ export function Export({ view, state, sources, onClose }: ExportProps) {
             {points === null ? "All points" : plural(points, "point")} with their metadata, from one moment.
           </p>
           {bytes === null ? (
-            <Button icon="download" onClick={() => void save(pointQueries(view.plan.refinement, state.fields, view.span, sources))}>
+            <Button icon="download" onClick={() => void save(pointQueries(view.plan, state.fields, view.span, sources))}>
               Save every point
             </Button>
           ) : (
@@ -109,7 +110,7 @@ export function Export({ view, state, sources, onClose }: ExportProps) {
 /** As far as the server has counted them. */
 function pointsInRange({ plan, parts }: View): number | null {
   // A point that has a boolean and a number is in the parts of both.
-  if (plan.buckets.some(({ shares }) => shares) || isFiltered(plan.refinement)) return null;
+  if (plan.buckets.some(({ shares }) => shares) || isPartial(plan)) return null;
   if (parts.some((part) => part.points === null || part.truncated)) return null;
   return parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
 }

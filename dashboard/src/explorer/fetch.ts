@@ -9,7 +9,7 @@ import {
   type Step,
 } from "../api/query";
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
-import { hasBand, newestQuery, queryOf, type BucketPlan, type Plan } from "./plan";
+import { hasBand, isSplit, newestQuery, queryOf, type BucketPlan, type Plan } from "./plan";
 import type { Span } from "./range";
 import { joined, onlyExtremes, tablesOf, type Tables } from "./table";
 
@@ -64,7 +64,8 @@ export async function fetchView(plan: Plan, span: Span, signal: AbortSignal): Pr
 /** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
 export async function followView(view: View, span: Span, signal: AbortSignal): Promise<View> {
   const began = performance.now();
-  if (view.plan.kind === "auto" || view.plan.buckets.some(({ shares }) => shares)) {
+  // Of groups, a part of the range has others that are the greatest.
+  if (view.plan.kind === "auto" || isSplit(view.plan) || view.plan.buckets.some(({ shares }) => shares)) {
     const steps = view.parts.flatMap((part) => part.groupBy ?? []);
     const finest = Math.min(...steps.map((step) => STEP_SECONDS[step] * 1000));
     const due = Date.now() - view.readAt >= Math.min(finest, WHOLE_PERIOD_MS_MAX);
@@ -141,7 +142,7 @@ function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<Query
   return Promise.all(
     plan.buckets.map(({ bucketId, sourceIds, refs }) => {
       const fields = [...new Set(refs.map((ref) => ref.field))];
-      return runQuery(newestQuery(plan.refinement, { bucketId, sourceIds }, fields, span, LATEST_ROWS), signal);
+      return runQuery(newestQuery(plan, { bucketId, sourceIds }, fields, span, LATEST_ROWS), signal);
     }),
   );
 }
@@ -156,7 +157,7 @@ async function newestOf(
 ): Promise<NewestPoints> {
   const found = await Promise.all(
     plan.buckets.map((bucket, index) =>
-      newestPoints(plan.refinement, bucket, points[index]!, parts[index] ?? null, span, signal),
+      newestPoints(plan, bucket, points[index]!, parts[index] ?? null, span, signal),
     ),
   );
   return new Map(found.flatMap((each) => [...each]));

@@ -1,9 +1,8 @@
 /** The newest point of each line: what a sensor said last, whatever the view makes of its points. */
 import { runQuery, type Query, type QueryAnswer, type QueryRow, type Value } from "../api/query";
 import type { Part } from "./fetch";
-import { newestQuery, type BucketPlan } from "./plan";
+import { newestQuery, type BucketPlan, type Taken } from "./plan";
 import type { Span } from "./range";
-import type { Refinement } from "./refinement";
 import { fieldId, type FieldRef } from "./state";
 
 export interface Newest {
@@ -19,7 +18,7 @@ export type NewestPoints = ReadonlyMap<string, Newest>;
  * more rarely than the others may not be among them: it is looked up in what the chart has, or asked for by itself.
  */
 export async function newestPoints(
-  refinement: Refinement,
+  taken: Taken,
   bucket: BucketPlan,
   latest: QueryAnswer,
   drawn: Part | null,
@@ -41,7 +40,7 @@ export async function newestPoints(
     if (drawn.groupBy === null) found.set(fieldId(ref), last);
     else asked.push(ref);
   }
-  const answers = await Promise.all(asked.map((ref) => runQuery(lastQuery(refinement, ref, span), signal)));
+  const answers = await Promise.all(asked.map((ref) => runQuery(lastQuery(taken, ref, span), signal)));
   for (const [index, ref] of asked.entries()) note(ref, answers[index]!.data);
   return found;
 }
@@ -63,5 +62,5 @@ export function newerOf(before: NewestPoints, after: NewestPoints): NewestPoints
 
 const isValue = (value: Value | undefined): value is NonNullable<Value> => value !== undefined && value !== null;
 
-const lastQuery = (refinement: Refinement, { bucketId, sourceId, field }: FieldRef, span: Span): Query =>
-  newestQuery(refinement, { bucketId, sourceIds: [sourceId] }, [field], span, 1);
+const lastQuery = (taken: Taken, { bucketId, sourceId, field }: FieldRef, span: Span): Query =>
+  newestQuery(taken, { bucketId, sourceIds: [sourceId] }, [field], span, 1);

@@ -2,9 +2,9 @@
 import type { Aggregation } from "../api/query";
 import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
+import { conditionInWords } from "./dimension-words";
 import type { Part, View } from "./fetch";
-import { hasBand, isMerged } from "./plan";
-import { isFiltered } from "./refinement";
+import { hasBand, isMerged, isPartial, isSplit } from "./plan";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
 import { stepName } from "./steps";
@@ -55,7 +55,7 @@ export function noteOf(view: View, all: Line[]): { drawn: string; how: string } 
   if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
   const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
   // The server counts points before it filters them.
-  const of = points > 0 && !isFiltered(view.plan.refinement) ? ` of ${plural(points, "point")}` : "";
+  const of = points > 0 && !isPartial(view.plan) ? ` of ${plural(points, "point")}` : "";
   return { drawn, how: `, averaged by ${steps.join(" or ")}${of}${mixed}; the band is min to max` };
 }
 
@@ -70,19 +70,25 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   const { plan, parts } = view;
   const remarks: string[] = [];
   if (plan.leftOut.length > 0) {
-    if (isMerged(plan)) {
-      remarks.push(`Sources together have lines of numbers only; ${plan.leftOut.join(", ")} is left out.`);
+    if (isMerged(plan) || isSplit(plan)) {
+      const what = isSplit(plan) ? "Groups by dimensions" : "Sources together";
+      remarks.push(`${what} have lines of numbers only; ${plan.leftOut.join(", ")} is left out.`);
     } else
       remarks.push(
         `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
       );
   }
   if (plan.unmatched.length > 0) {
-    remarks.push(`${plan.unmatched.join(", ")}: no point can match, since a field of the filter is missing there.`);
+    remarks.push(`${plan.unmatched.join(", ")}: no point can match, since a field or a dimension of the filter is missing there.`);
   }
   if (plan.refinement.merged && !isMerged(plan)) {
     remarks.push("Raw points are of one source each: choose another grouping to have sources together.");
   }
+  const { conditions } = plan.dimensions;
+  if (conditions.length > 0) remarks.push(`Only series where ${conditions.map(conditionInWords).join(" and ")}.`);
+  if (isSplit(plan)) remarks.push(...remarksOfGroups(view));
+  else if (plan.dimensions.groups.length > 0)
+    remarks.push("Raw points are in no groups: choose another grouping for a line for each value of a dimension.");
   const { shares } = byShares(view);
   const steps = [...new Set(shares.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
   if (steps.length > 0) {
@@ -104,4 +110,17 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
     );
   }
   return remarks;
+}
+
+/** Which groups are lines, and that there may be more of them. */
+function remarksOfGroups({ plan, parts }: View): string[] {
+  const { groups, top, least } = plan.dimensions;
+  const full = plan.buckets.filter(({ shares }, index) => !shares && (parts[index]?.tables.size ?? 0) >= top);
+  if (full.length === 0) return [];
+  const which = `the ${top} with the ${least ? "least" : "greatest"} ${plan.aggregation}`;
+  const ranked = [...new Set(full.flatMap((bucket) => bucket.ranked ?? []))];
+  const of = ranked.length === 0 ? "" : ` of ${ranked.join(", ")}`;
+  return [
+    `A line for each ${groups.join(", ")}: ${which}${of} over the range; others are left out. How many there are at most is set under “Dimensions”.`,
+  ];
 }

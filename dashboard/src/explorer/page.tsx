@@ -18,17 +18,21 @@ import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
+import type { DimensionFormProps } from "./dimension-form";
+import { UNSPLIT, type DimensionChoice } from "./dimensions";
 import { Export } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
+import { isSplit } from "./plan";
 import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
 import type { RefineFormProps } from "./refine-form";
 import { UNREFINED, withExpressions } from "./refinement";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
-import { linesOf, pointsOf, type Line } from "./series";
-import { fieldId, readFields, readState, writeState, type ExplorerState } from "./state";
+import { linesOf, placesIn, pointsOf, type Line } from "./series";
+import { fieldId, readFields, readState, writeState, type ExplorerState, type FieldRef } from "./state";
 import { Toolbar } from "./toolbar";
+import { useNames } from "./use-names";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
 
@@ -63,6 +67,15 @@ const LazyRefineForm = (props: RefineFormProps) => (
   <Lazy name="refine form" what="form" load={async () => (await import("./refine-form")).RefineForm} props={props} />
 );
 
+const LazyDimensionForm = (props: DimensionFormProps) => (
+  <Lazy
+    name="dimension form"
+    what="form"
+    load={async () => (await import("./dimension-form")).DimensionForm}
+    props={props}
+  />
+);
+
 function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const { search } = useRoute();
   const zone = useZone();
@@ -72,7 +85,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [dialog, setDialog] = useState<"curl" | "export" | "board" | "refine" | null>(null);
+  const [dialog, setDialog] = useState<"curl" | "export" | "board" | "refine" | "dimensions" | null>(null);
   const [picking, setPicking] = useState(false);
 
   const refinement = state.refinement ?? UNREFINED;
@@ -100,7 +113,9 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, picked]);
   const beyond = useMemo(() => readFields(search).length, [search]) - state.fields.length;
   const gone = state.fields.length - fields.length;
-  const loaded = useView(state, catalog, width, zone);
+  const split = state.dimensions ?? UNSPLIT;
+  const names = useNames(catalog, fields, state.dimensions !== undefined);
+  const loaded = useView(state, catalog, width, zone, names);
   const { view } = loaded;
 
   const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
@@ -109,7 +124,12 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
   const notesKey = marksKey === null ? null : `notes ${marksKey}`;
   const notes = useLoad(notesKey, (signal) => fetchNotes(fields, signal), ["annotations"]);
 
-  const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
+  const places = useRef<ReadonlyMap<string, number>>(new Map());
+  const lines = useMemo(() => {
+    const made = view === null ? [] : linesOf(view, fields, catalog.byId, places.current);
+    places.current = placesIn(made);
+    return made;
+  }, [view, fields, catalog]);
   const span =
     view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
   const shownMarks = useMemo(
@@ -140,6 +160,8 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
     if (!next.delete(id)) next.add(id);
     setHidden(next);
   };
+  const pickedSources = [...new Set(fields.map(({ sourceId }) => sourceId))].flatMap((id) => stored.byId.get(id) ?? []);
+  const divisible = state.dimensions !== undefined || pickedSources.some(({ dimensions }) => dimensions !== null);
   const height = width < 620 ? 280 : Math.max(320, Math.min(440, Math.round(width * 0.4)));
 
   return (
@@ -149,7 +171,13 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
           {fields.length === 0 ? "Pick sources and fields" : `${plural(fields.length, "field")} picked`}
         </button>
         <div class="side-body">
-          <Picker catalog={catalog} fields={state.fields} theme={theme} onChange={(next) => change({ fields: next })} />
+          <Picker
+            catalog={catalog}
+            fields={state.fields}
+            theme={theme}
+            split={split.groups.length > 0}
+            onChange={(next) => change({ fields: next })}
+          />
         </div>
       </aside>
       <div class="explorer-main">
@@ -159,6 +187,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
           zone={zone}
           onChange={change}
           onRefine={() => setDialog("refine")}
+          onDimensions={divisible ? () => setDialog("dimensions") : null}
           outputs={
             <>
               <IfMay>
@@ -209,7 +238,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
                 zone={zone}
                 theme={theme}
                 height={height}
-                label={`Chart of ${lines.map((line) => line.label).join(", ")}, ${plural(points, "point")} from ${formatTime(span.from, zone)} to ${formatTime(span.to, zone)}`}
+                label={`Chart of ${namesOf(lines)}, ${plural(points, "point")} from ${formatTime(span.from, zone)} to ${formatTime(span.to, zone)}`}
                 onCursor={setCursorAt}
                 onZoom={zoom}
                 onKey={onKey}
@@ -219,7 +248,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
-                texts={lines.length === 0 && view.plan.unmatched.length === 0}
+                texts={lines.length === 0 && view.plan.unmatched.length === 0 && !isSplit(view.plan)}
               />
             )}
           </div>
@@ -299,10 +328,22 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
           }}
         />
       )}
+      {dialog === "dimensions" && (
+        <LazyDimensionForm
+          choice={split}
+          sources={pickedSources}
+          onClose={() => setDialog(null)}
+          onDone={(next) => {
+            setDialog(null);
+            change({ dimensions: next });
+          }}
+        />
+      )}
       {dialog === "board" && (
         <AddToBoard
           state={{ ...state, fields }}
-          title={lines.map((line) => line.label).join(", ")}
+          title={titleOf(lines, split, fields, catalog)}
+          plan={view?.plan ?? null}
           unit={new Set(lines.map((line) => line.unit)).size === 1 ? (lines[0]?.unit ?? null) : null}
           onClose={() => setDialog(null)}
         />
@@ -312,6 +353,24 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
       )}
     </div>
   );
+}
+
+/** More names than this are not listened to. */
+const NAMES_MAX = 12;
+
+const namesOf = (lines: Line[]): string =>
+  lines.length <= NAMES_MAX
+    ? lines.map((line) => line.label).join(", ")
+    : `${lines
+        .slice(0, NAMES_MAX)
+        .map((line) => line.label)
+        .join(", ")} and ${lines.length - NAMES_MAX} more`;
+
+/** Of groups, what they are groups of. */
+function titleOf(lines: Line[], { groups }: DimensionChoice, fields: FieldRef[], { byId }: Catalog): string {
+  if (groups.length === 0) return lines.map((line) => line.label).join(", ");
+  const names = fields.map(({ sourceId, field }) => `${byId.get(sourceId)?.name ?? ""} · ${field}`);
+  return `${names.join(", ")} by ${groups.join(", ")}`;
 }
 
 function spoken(line: Line, at: number): string {

@@ -10,10 +10,12 @@ interface PickerProps {
   catalog: Catalog;
   fields: FieldRef[];
   theme: "light" | "dark";
+  /** Lines have colours of their own, several of a field. */
+  split: boolean;
   onChange: (fields: FieldRef[]) => void;
 }
 
-export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
+export function Picker({ catalog, fields, theme, split, onChange }: PickerProps) {
   const [sought, setSought] = useState("");
   const id = useId();
   const needle = sought.trim().toLowerCase();
@@ -94,7 +96,7 @@ export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
                         <span
                           class="swatch"
                           aria-hidden="true"
-                          style={{ background: index >= 0 ? lookOf(index, theme).stroke : "transparent" }}
+                          style={{ background: index < 0 ? "transparent" : split ? "var(--text-muted)" : lookOf(index, theme).stroke }}
                         />
                         <span class="name">{field}</span>
                         <span class="unit">{definition.type === "number" ? definition.unit : definition.type}</span>

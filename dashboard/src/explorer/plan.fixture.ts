@@ -1,3 +1,4 @@
+import { UNSPLIT } from "./dimensions";
 import type { Plan } from "./plan";
 import { UNREFINED } from "./refinement";
 
@@ -13,5 +14,7 @@ export const PLAN: Plan = {
   coarsenedFrom: null,
   leftOut: [],
   refinement: UNREFINED,
+  dimensions: UNSPLIT,
+  names: new Map(),
   unmatched: [],
 };

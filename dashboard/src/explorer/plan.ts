@@ -16,8 +16,10 @@ import {
   type Query,
 } from "../api/query";
 import type { Source } from "../api/sources";
+import { UNSPLIT, canHold, dimensionFilters, isKnown, topOfEach, type DimensionChoice, type DimensionNames } from "./dimensions";
 import { timesOf, type Span } from "./range";
-import { UNREFINED, canMatch, membersOf, storedFields, type Refinement } from "./refinement";
+import { UNREFINED, canMatch, isFiltered, membersOf, storedFields, type Refinement } from "./refinement";
+import { groupsAtMost, rankOf, splitPlans } from "./split-plan";
 import type { ExplorerState, FieldRef } from "./state";
 
 /** One query: the endpoint answers for one bucket at a time, with as many sources as an answer has rows for. */
@@ -30,9 +32,19 @@ export interface BucketPlan {
   fields: string[];
   /** Booleans of a view of a chosen grouping: by a step of the server's choice, as the share of time true. */
   shares: boolean;
+  /** The field by whose values groups by dimensions are kept; absent where none can be compared. */
+  ranked?: string;
 }
 
-export interface Plan {
+/** Which points a view takes of its sources, and what it computes of them. */
+export interface Taken {
+  refinement: Refinement;
+  dimensions: DimensionChoice;
+  /** Which dimensions the sources have, as far as it is known. */
+  names: DimensionNames;
+}
+
+export interface Plan extends Taken {
   /** `auto`: the server chooses. `raw`: points. `grouped`: by name. */
   kind: "auto" | "raw" | "grouped";
   groupBy: GroupBy | null;
@@ -48,10 +60,11 @@ export interface Plan {
   coarsenedFrom: GroupBy | null;
   /** Fields that groups by name leave out: they average numbers alone. */
   leftOut: string[];
-  refinement: Refinement;
   /** Names of sources of which no point can match. */
   unmatched: string[];
 }
+
+const NO_NAMES: DimensionNames = new Map();
 
 /** Groups by name may be a little finer than the screen: the next unit is up to sixty times as coarse. */
 const ROWS_PER_PX_MAX = 1.5;
@@ -63,14 +76,15 @@ export function planOf(
   widthPx: number,
   now: number,
   timezone: string | null = null,
+  names: DimensionNames = NO_NAMES,
 ): Plan {
   const typeOf = (ref: FieldRef) => sources.get(ref.sourceId)?.schema[ref.field]?.type;
-  const { refinement = UNREFINED } = state;
+  const { refinement = UNREFINED, dimensions: choice = UNSPLIT } = state;
+  const dimensions = { ...choice, top: topOfEach(choice, state.fields.length) };
   const { merged } = refinement;
-  const isMatched = ({ sourceId }: FieldRef) => {
-    const source = sources.get(sourceId);
-    return source === undefined || canMatch(refinement, source);
-  };
+  const split = dimensions.groups.length > 0;
+  const taken = { refinement, dimensions, names };
+  const isMatched = ({ sourceId }: FieldRef) => canTake(taken, sourceId, sources);
   const fields = state.fields.filter(isMatched);
   const unmatched = state.fields.flatMap((ref) => (isMatched(ref) ? [] : (sources.get(ref.sourceId)?.name ?? [])));
   const numbers = fields.filter((ref) => typeOf(ref) === "number");
@@ -84,7 +98,7 @@ export function planOf(
     maxPoints: Math.max(least, Math.min(most, Math.round(widthPx))),
     coarsenedFrom: null,
     leftOut: [],
-    refinement,
+    ...taken,
     unmatched: [...new Set(unmatched)],
   };
 
@@ -92,14 +106,14 @@ export function planOf(
   // all else are groups by name.
   const computed = fields.some((ref) => sources.get(ref.sourceId)?.schema[ref.field]?.expression !== undefined);
   const extreme = (aggregation === "min" || aggregation === "max") && !computed;
-  const chosen = (aggregation === "avg" || extreme) && !merged;
+  const chosen = (aggregation === "avg" || extreme) && !merged && !split;
   const byName = state.groupBy !== "auto" || state.compare !== null || !chosen;
   // Groups by name have no booleans, their extremes say nothing, and points may be more than an answer holds: beside
   // another choice they are asked for by themselves.
   const raw = state.groupBy === "raw";
   const counted = isCount(aggregation) && !raw;
   const apart = (byName || aggregation !== "avg") && !counted;
-  const booleans = apart && (raw || !merged) ? fields.filter((ref) => typeOf(ref) === "boolean") : [];
+  const booleans = apart && (raw || !(merged || split)) ? fields.filter((ref) => typeOf(ref) === "boolean") : [];
   const others = fields.filter((ref) => !booleans.includes(ref));
   const shares = bucketPlans(booleans, booleans, sharesMax(raw, plan.maxPoints), true);
   if (!byName && fields.some((ref) => typeOf(ref) !== "string")) {
@@ -112,19 +126,24 @@ export function planOf(
 
   const used = [...new Set(drawn.map((ref) => ref.sourceId))].flatMap((id) => sources.get(id) ?? []);
   const rows = (unit: GroupBy) => Math.max(1, ...used.map((source) => rowsOf(source, span, unit, now)));
+  const groups = split ? groupsAtMost(dimensions, used, merged) : 1;
+  const rowsMax = Math.floor(QUERY_ROWS_MAX / groups);
   const asked = state.groupBy === "auto" ? null : state.groupBy;
   const groupBy =
     asked === null
-      ? GROUPINGS.find((unit) => rows(unit) <= Math.max(least, widthPx) * ROWS_PER_PX_MAX)
-      : GROUPINGS.slice(GROUPINGS.indexOf(asked)).find((unit) => rows(unit) <= QUERY_ROWS_MAX);
+      ? GROUPINGS.find((unit) => rows(unit) <= Math.min(rowsMax, Math.max(least, widthPx) * ROWS_PER_PX_MAX))
+      : GROUPINGS.slice(GROUPINGS.indexOf(asked)).find((unit) => rows(unit) <= rowsMax);
   const unit = groupBy ?? "month";
+  const plans = split
+    ? splitPlans(drawn, others, merged).map((one) => ({ ...one, ...rankOf(one, refinement, sources) }))
+    : // Together, the sources have the rows of one.
+      bucketPlans(drawn, others, merged ? 1 : rows(unit));
   return {
     ...plan,
     kind: "grouped",
     groupBy: unit,
     compare: state.compare,
-    // Together, the sources have the rows of one.
-    buckets: [...bucketPlans(drawn, others, merged ? 1 : rows(unit)), ...shares],
+    buckets: [...plans, ...shares],
     coarsenedFrom: asked === unit ? null : asked,
     leftOut: [...new Set(others.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
   };
@@ -133,8 +152,25 @@ export function planOf(
 /** Aggregations of values of every type, which are numbers of something. */
 export const isCount = (aggregation: Aggregation): boolean => aggregation === "count" || aggregation === "distinct";
 
-/** Averages hide what they smooth; of the other aggregations the name says what is shown. */
-export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggregation === "avg";
+/** Averages hide what they smooth; of the other aggregations the name says what is shown. Bands of groups cover each other. */
+export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggregation === "avg" && !isSplit(plan);
+
+/** Whether each group by dimensions is a line. */
+export const isSplit = (plan: Plan): boolean => plan.kind === "grouped" && plan.dimensions.groups.length > 0;
+
+/** Whether some points of the sources may be left out. */
+export const isPartial = ({ refinement, dimensions }: Taken): boolean =>
+  isFiltered(refinement) || dimensions.conditions.length > 0;
+
+/** Whether some point of a source may be in the view. */
+export function canTake(
+  { refinement, dimensions, names }: Taken,
+  sourceId: string,
+  sources: ReadonlyMap<string, Source>,
+): boolean {
+  const source = sources.get(sourceId);
+  return source === undefined || (canMatch(refinement, source) && canHold(dimensions, names, sourceId));
+}
 
 /** Points stay points as long as an answer holds them. */
 const sharesMax = (raw: boolean, maxPoints: number): number => (raw ? MAX_POINTS_RANGE.most : maxPoints);
@@ -147,7 +183,7 @@ export const pointPlans = (fields: FieldRef[]): BucketPlan[] => bucketPlans(fiel
 
 /** The query of a plan for one bucket, as it is sent and as the curl text shows it. */
 export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
-  const query = refinedQuery(plan.refinement, bucket, bucket.fields, span);
+  const query = takenQuery(plan, bucket, bucket.fields, span);
   const zoned = plan.timezone === null ? query : { ...query, timezone: plan.timezone };
   if (bucket.shares) return { ...zoned, maxPoints: sharesMax(plan.kind === "raw", plan.maxPoints) };
   if (plan.kind === "auto") return { ...zoned, maxPoints: plan.maxPoints };
@@ -159,34 +195,48 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
     aggregation: hasBand(plan) ? BAND : plan.aggregation,
     groupBy: plan.groupBy,
     ...(isMerged(plan) ? { mergeSources: true } : {}),
+    ...(isSplit(plan) ? groupMembers(plan, bucket) : {}),
     ...(plan.compare === null ? {} : { compare: { offset: plan.compare } }),
   };
 }
 
-/** The points of sources, of which a refinement may leave some out, and compute more fields. */
-function refinedQuery(
-  refinement: Refinement,
+/** Groups by those of the names that the sources have, the greatest or the least of them. */
+function groupMembers(
+  { dimensions: { groups, top, least }, names, aggregation }: Plan,
+  { sourceIds, ranked }: BucketPlan,
+): Partial<Query> {
+  const known = groups.filter((name) => isKnown(names, sourceIds, name));
+  if (known.length === 0) return {};
+  if (ranked === undefined) return { groupByDimensions: known };
+  const order = least ? { order: "asc" as const } : {};
+  return { groupByDimensions: known, top: { n: top, by: aggregation, field: ranked, ...order } };
+}
+
+/** The points of sources, of which a view may leave some out, and compute more fields. */
+function takenQuery(
+  { refinement, dimensions, names }: Taken,
   { bucketId, sourceIds: dataSourceIds }: Pick<BucketPlan, "bucketId" | "sourceIds">,
   fields: string[],
   span: Span,
 ): Query {
   const { query, filters } = membersOf(refinement, fields);
+  const series = dimensionFilters(dimensions, names, dataSourceIds);
   const stored = storedFields(refinement, fields);
-  return { bucketId, filters: { dataSourceIds, fields: stored, ...timesOf(span), ...filters }, ...query };
+  return { bucketId, filters: { dataSourceIds, fields: stored, ...timesOf(span), ...filters, ...series }, ...query };
 }
 
 /** The newest points, so many. */
 export const newestQuery = (
-  refinement: Refinement,
+  taken: Taken,
   sources: Pick<BucketPlan, "bucketId" | "sourceIds">,
   fields: string[],
   span: Span,
   limit: number,
-): Query => ({ ...refinedQuery(refinement, sources, fields, span), limit, sort: "desc", downsampling: false });
+): Query => ({ ...takenQuery(taken, sources, fields, span), limit, sort: "desc", downsampling: false });
 
 /** All points that a view takes. */
-export const pointsQuery = (refinement: Refinement, bucket: BucketPlan, span: Span): Query =>
-  refinedQuery(refinement, bucket, bucket.fields, span);
+export const pointsQuery = (taken: Taken, bucket: BucketPlan, span: Span): Query =>
+  takenQuery(taken, bucket, bucket.fields, span);
 
 /** Groups of a unit in the part of `span` in which the source has points at all. */
 function rowsOf(source: Source, span: Span, unit: GroupBy, now: number): number {

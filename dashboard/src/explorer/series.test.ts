@@ -4,7 +4,7 @@ import type { Source } from "../api/sources";
 import type { View } from "./fetch";
 import type { Plan } from "./plan";
 import { PLAN } from "./plan.fixture";
-import { aligned, linesOf, pointsOf, type Line } from "./series";
+import { aligned, linesOf, placesIn, pointsOf, type Line } from "./series";
 import type { SourceTable } from "./table";
 
 const SOURCES = new Map(
@@ -29,6 +29,8 @@ function table(field: string, cells: Cell[]): SourceTable {
   const band = cells.some(([, , low]) => low !== undefined);
   const column = (place: 2 | 3) => new Map(band ? [[field, cells.map((cell) => cell[place] ?? null)]] : []);
   return {
+    sourceId: "a",
+    group: [],
     times: cells.map(([at]) => at),
     timestamps: [],
     values: new Map([[field, cells.map(([, value]) => value)]]),
@@ -79,6 +81,38 @@ describe("comparison", () => {
     const plan: Plan = { ...PLAN, kind: "grouped", groupBy: "hour", aggregation: "rate", buckets: [BUCKET] };
     const made = linesOf(view({ a: table("v", [[0, 2]]) }, "hour", { plan, newest }), [ref("v")], SOURCES)[0]!;
     expect([made.unit, made.newest]).toEqual(["m/s", null]);
+  });
+});
+
+describe("groups by dimensions", () => {
+  const group = (host: string | null, values: Cell[]): SourceTable => ({ ...table("v", values), group: [["host", host]] });
+  const dimensions = { ...PLAN.dimensions, groups: ["host"] };
+  const plan: Plan = { ...PLAN, kind: "grouped", groupBy: "hour", compare: "7d", dimensions, buckets: [BUCKET] };
+  const shown = (tables: Record<string, SourceTable>) => view(tables, "hour", { plan });
+
+  test("each is a line, named after its values; what stood there before has its colour", () => {
+    const before = group("b", [[0, 3], [HOUR, 4]]);
+    before.previous.set("v", [1, 1]);
+    const tables = { "a 1": group("a", [[0, 1]]), "a 2": before, "a 3": group(null, [[0, 5]]) };
+    const made = linesOf(shown(tables), [ref("v")], SOURCES);
+    expect(made.map(({ label }) => label)).toEqual(["no host", "host=a", "host=b", "host=b · 7 d before"]);
+    expect(made[2]!.index).toBe(made[3]!.index);
+    expect(new Set(made.map(({ index }) => index)).size).toBe(3);
+    expect(made.map(({ newest }) => newest)).toEqual([null, null, null, null]);
+    const several = linesOf(shown(tables), [ref("v"), ref("on")], SOURCES);
+    expect(several.map(({ label }) => label)[1]).toBe("a · v · host=a");
+  });
+
+  test("a line keeps its colour when others come before it", () => {
+    const first = linesOf(shown({ "a 1": group("m", [[0, 1]]) }), [ref("v")], SOURCES);
+    const tables = Object.fromEntries([..."abcdefghm"].map((host) => [`a ${host}`, group(host, [[0, 1]])]));
+    const next = linesOf(shown(tables), [ref("v")], SOURCES, placesIn(first));
+    expect(next.find(({ label }) => label === "host=m")!.index).toBe(first[0]!.index);
+  });
+
+  test("groups without a value of the field, and those beyond the bound, are no lines", () => {
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`a ${n}`, group(`h${n}`, [[0, 1]])]));
+    expect(linesOf(shown({ ...many, "a x": group("x", [[0, null]]) }), [ref("v")], SOURCES)).toHaveLength(20);
   });
 });
 

@@ -3,18 +3,22 @@ import { STEP_SECONDS, type Aggregation, type Offset, type Step } from "../api/q
 import type { FieldType, FieldDefinition, Source } from "../api/sources";
 import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
+import { labelsInWords } from "./dimension-words";
 import { groupGaps, pointGaps } from "./gaps";
-import { isCount, isMerged } from "./plan";
+import { placesOf } from "./places";
+import { isCount, isMerged, isSplit } from "./plan";
 import type { Span } from "./range";
 import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
-import { MERGED, type SourceTable } from "./table";
+import { MERGED, byGroup, tableId, type SourceTable } from "./table";
 
 export interface Line {
   id: string;
   ref: FieldRef;
   /** `Pump 1 · vibration`. */
   label: string;
+  /** `host=a`, of a group by dimensions. */
+  group?: string;
   unit: string;
   type: FieldType;
   /** Place in the palette: a line keeps its colour while others come and go. */
@@ -34,23 +38,31 @@ export interface Line {
   newest: { at: number; value: number } | null;
 }
 
-export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
-  const { aggregation, compare, kind } = view.plan;
+/** `places`: those of groups in the palette, in the picture before; empty for the first one. */
+export function linesOf(
+  view: View,
+  fields: FieldRef[],
+  sources: ReadonlyMap<string, Source>,
+  places: ReadonlyMap<string, number> = NO_PLACES,
+): Line[] {
+  const { aggregation, kind } = view.plan;
   const counted = kind === "grouped" && isCount(aggregation);
   // A point is no sum: beside sums of hours it would stand as the least by far.
   const derived = kind === "grouped" && DERIVED.includes(aggregation);
-  const merged = isMerged(view.plan);
-  return fields.flatMap((ref, index) => {
+  const [merged, split] = [isMerged(view.plan), isSplit(view.plan)];
+  const all = fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
     const part = view.parts[view.plan.buckets.findIndex(({ refs }) => refs.some((one) => sameField(one, ref)))];
     if (source === undefined || definition === undefined || part === undefined) return [];
     // A text is no line at all.
     if (definition.type === "string" && !counted) return [];
+    // Of groups, what is no number is left out.
+    if (split && definition.type !== "number" && !counted) return [];
     const together = merged ? view.plan.buckets.flatMap(({ refs }) => refs.filter((one) => isBeside(one, ref))) : [];
     // Of sources together, the first one has the line.
     if (merged && (!sameField(together[0]!, ref) || (definition.type !== "number" && !counted))) return [];
-    const newest = counted || merged ? null : newestOf(view, ref);
+    const newest = counted || merged || split ? null : newestOf(view, ref);
     const line: Line = {
       id: fieldId(ref),
       ref,
@@ -67,23 +79,61 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       isBefore: false,
       newest: derived && definition.type === "number" ? null : newest,
     };
-    const table = part.tables.get(merged ? MERGED : ref.sourceId);
-    if (table === undefined) return [line];
-    fill(line, table, part, view, newest?.at ?? null);
-    const previous = table.previous.get(ref.field);
-    if (compare === null || previous === undefined) return [line];
-    const before: Line = {
-      ...line,
-      id: `${line.id} before`,
-      label: `${line.label} · ${spanName(compare)} before`,
-      ...{ times: [], starts: [], values: [], lows: null, highs: null, isBefore: true, newest: null },
-    };
-    const none = new Map<string, (number | null)[]>();
-    const values = new Map([[ref.field, previous]]);
-    fill(before, { ...table, values, lows: none, highs: none }, part, view, null);
-    return [line, before];
+    const sourceId = merged ? MERGED : ref.sourceId;
+    if (split) return linesOfGroups(line, sourceId, part, view, fields.length === 1);
+    const table = part.tables.get(sourceId);
+    return table === undefined ? [line] : drawn(line, table, part, view, newest?.at ?? null);
+  });
+  return split ? placed(all, places) : all;
+}
+
+const NO_PLACES: ReadonlyMap<string, number> = new Map();
+
+/** A line, and what stood there before. `newest`: when the newest point was. */
+function drawn(empty: Line, table: SourceTable, part: Part, view: View, newest: number | null = null): Line[] {
+  const line: Line = { ...empty, times: [], starts: empty.starts === null ? null : [], values: [] };
+  fill(line, table, part, view, newest);
+  const { compare } = view.plan;
+  const previous = table.previous.get(line.ref.field);
+  if (compare === null || previous === undefined) return [line];
+  const before: Line = {
+    ...line,
+    id: `${line.id} before`,
+    label: `${line.label} · ${spanName(compare)} before`,
+    ...{ times: [], starts: [], values: [], lows: null, highs: null, isBefore: true, newest: null },
+  };
+  const none = new Map<string, (number | null)[]>();
+  const values = new Map([[line.ref.field, previous]]);
+  fill(before, { ...table, values, lows: none, highs: none }, part, view, null);
+  return [line, before];
+}
+
+/** A line for each group of a source that has values of the field; `only`: its name says nothing that is not plain. */
+function linesOfGroups(line: Line, sourceId: string, part: Part, view: View, only: boolean): Line[] {
+  const { field } = line.ref;
+  const tables = [...part.tables.values()].filter(
+    (table) => table.sourceId === sourceId && (table.values.get(field) ?? []).some((value) => value !== null),
+  );
+  return tables.slice(0, view.plan.dimensions.top).sort(byGroup).flatMap((table) => {
+    // Of a source without the dimensions, the line is its own.
+    if (table.group.length === 0) return drawn(line, table, part, view);
+    const words = labelsInWords(table.group);
+    const [id, label] = [`${line.id} ${tableId("", table.group)}`, only ? words : `${line.label} · ${words}`];
+    return drawn({ ...line, id, label, group: words }, table, part, view);
   });
 }
+
+/** Groups come and go: each keeps its colour while it is there, and what stood there before has that of its line. */
+function placed(lines: Line[], before: ReadonlyMap<string, number>): Line[] {
+  const own = (line: Line) => (line.isBefore ? line.id.replace(/ before$/, "") : line.id);
+  const named = lines.filter(({ isBefore }) => !isBefore).map(({ id, group = "" }) => ({ id, name: group }));
+  const places = placesOf(named, before);
+  return lines.map((line) => ({ ...line, index: places.get(own(line))! }));
+}
+
+/** Where lines stand in the palette, for the next picture. */
+export const placesIn = (lines: readonly Line[]): ReadonlyMap<string, number> =>
+  new Map(lines.filter(({ isBefore }) => !isBefore).map(({ id, index }) => [id, index]));
 
 /** Of one line, where sources are drawn together. */
 const isBeside = (a: FieldRef, b: FieldRef): boolean => a.bucketId === b.bucketId && a.field === b.field;

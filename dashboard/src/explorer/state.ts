@@ -1,5 +1,6 @@
 /** What the explorer shows, as it stands in the URL: a view can be shared by its address. Pure. */
 import { AGGREGATIONS, GROUPINGS, OFFSETS, type Aggregation, type GroupBy, type Offset } from "../api/query";
+import { UNSPLIT, countOfChoice, readChoice, writeChoice, type DimensionChoice } from "./dimensions";
 import { countOf, readRefinement, writeRefinement, type Refinement } from "./refinement";
 import { endsNow, readRange, writeRange, type Range } from "./range";
 
@@ -22,6 +23,8 @@ export interface ExplorerState {
   live: boolean;
   /** Absent: the points as they are. */
   refinement?: Refinement;
+  /** Absent: all series of a source together. */
+  dimensions?: DimensionChoice;
 }
 
 /** More lines than this cannot be told apart, and make the URL too long to share. */
@@ -48,8 +51,10 @@ export function readState(search: URLSearchParams): ExplorerState {
   const groupBy = search.get("by") as GroupBy | "raw" | null;
   const compare = search.get("vs") as Offset | null;
   const refinement = readRefinement(search);
+  const dimensions = readChoice(search);
   return {
     ...(countOf(refinement) === 0 ? {} : { refinement }),
+    ...(countOfChoice(dimensions) === 0 ? {} : { dimensions }),
     fields: readFields(search).slice(0, FIELDS_MAX),
     range,
     aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
@@ -67,6 +72,7 @@ export function writeState(state: ExplorerState): string {
   if (state.groupBy !== "auto") search.set("by", state.groupBy);
   if (state.compare !== null) search.set("vs", state.compare);
   if (state.refinement !== undefined) writeRefinement(state.refinement, search);
+  if (state.dimensions !== undefined) writeChoice(state.dimensions, search);
   if (state.live && endsNow(state.range)) search.set("live", "1");
   return `#/explore?${search.toString()}`;
 }
@@ -77,5 +83,17 @@ export const sameField = (a: FieldRef, b: FieldRef): boolean =>
 export const fieldId = (ref: FieldRef): string => `${ref.bucketId}.${ref.sourceId}.${ref.field}`;
 
 /** A link to the explorer with these fields. */
-export const exploreHref = (fields: FieldRef[], range: Range = { kind: "last", preset: "24h" }): string =>
-  writeState({ fields: fields.slice(0, FIELDS_MAX), range, aggregation: "auto", groupBy: "auto", compare: null, live: false });
+export const exploreHref = (
+  fields: FieldRef[],
+  range: Range = { kind: "last", preset: "24h" },
+  dimensions: Partial<DimensionChoice> = {},
+): string =>
+  writeState({
+    fields: fields.slice(0, FIELDS_MAX),
+    range,
+    aggregation: "auto",
+    groupBy: "auto",
+    compare: null,
+    live: false,
+    dimensions: { ...UNSPLIT, ...dimensions },
+  });

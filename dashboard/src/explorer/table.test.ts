@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Columns } from "../api/query";
-import { joined, onlyExtremes, tablesOf } from "./table";
+import { byGroup, joined, onlyExtremes, tablesOf } from "./table";
 
 const iso = (second: number) => new Date(second * 1000).toISOString();
 const columns = (rows: [second: number, source: string, value: number | null][]): Columns => ({
@@ -21,6 +21,29 @@ describe("tables", () => {
       expect(tables.get("a")).toMatchObject({ times: [1000, 2000], values: new Map([["v", [1, 2]]]) });
       expect(tables.get("b")).toMatchObject({ times: [1000], values: new Map([["v", [7]]]) });
     }
+  });
+
+  test("groups by dimensions have their own rows, absent values too", () => {
+    const tables = tablesOf({
+      ...columns([[1, "a", 1], [1, "a", 2], [1, "b", 3], [2, "a", 4]]),
+      dimensions: { host: [null, "x", "x", "x"], cpu: ["0", "0", "0", "0"] },
+    });
+    expect([...tables.values()].map(({ sourceId, group, values }) => [sourceId, group, values.get("v")])).toEqual([
+      ["a", [["host", null], ["cpu", "0"]], [1]],
+      ["a", [["host", "x"], ["cpu", "0"]], [2, 4]],
+      ["b", [["host", "x"], ["cpu", "0"]], [3]],
+    ]);
+  });
+
+  test("groups stand in the order in which people look for them", () => {
+    const group = (...values: (string | null)[]) => ({ group: values.map((value, n) => [`d${n}`, value] as const) });
+    const sorted = [group("web-10", "a"), group("web-2", "b"), group("web-2", null), group(null, "z")].sort(byGroup);
+    expect(sorted.map((one) => one.group.map(([, value]) => value))).toEqual([
+      [null, "z"],
+      ["web-2", null],
+      ["web-2", "b"],
+      ["web-10", "a"],
+    ]);
   });
 
   test("a field may be called anything", () => {

@@ -2,6 +2,10 @@
 import type { Columns, Value } from "../api/query";
 
 export interface SourceTable {
+  /** `MERGED` of all sources together. */
+  sourceId: string;
+  /** Of a group by dimensions, their values in order; empty otherwise. */
+  group: Group;
   /** Milliseconds, ascending; `timestamps` keep every digit. */
   times: number[];
   timestamps: string[];
@@ -19,26 +23,49 @@ export interface SourceTable {
 /** What all sources together have in place of an id. */
 export const MERGED = "";
 
-/** By source. */
+/** Names and values of dimensions; null is absent. */
+export type Group = readonly (readonly [name: string, value: string | null])[];
+
+/** The id of a table: of a source, or of a group of its series. */
+export const tableId = (sourceId: string, group: Group): string =>
+  group.length === 0 ? sourceId : `${sourceId} ${JSON.stringify(group.map(([, value]) => value))}`;
+
+/** In the order in which people look for them: numbers in a name count, absent stands first. */
+export function byGroup(a: { group: Group }, b: { group: Group }): number {
+  for (const [place, [, value]] of a.group.entries()) {
+    const other = b.group[place]?.[1] ?? null;
+    if (value === other) continue;
+    if (value === null || other === null) return value === null ? -1 : 1;
+    return value.localeCompare(other, "en", { numeric: true }) || (value < other ? -1 : 1);
+  }
+  return a.group.length - b.group.length;
+}
+
+/** By `tableId`. */
 export type Tables = ReadonlyMap<string, SourceTable>;
 
 export function tablesOf(columns: Columns): Tables {
-  const places = new Map<string, number[]>();
+  const places = new Map<string, { sourceId: string; group: Group; rows: number[] }>();
+  const dimensions = Object.entries(columns.dimensions ?? {});
   for (const row of columns.timestamp.keys()) {
-    const id = columns.dataSourceId?.[row] ?? MERGED;
-    const rows = places.get(id);
-    if (rows === undefined) places.set(id, [row]);
-    else rows.push(row);
+    const sourceId = columns.dataSourceId?.[row] ?? MERGED;
+    const group = dimensions.map(([name, column]) => [name, column[row] ?? null] as const);
+    const id = tableId(sourceId, group);
+    const place = places.get(id);
+    if (place === undefined) places.set(id, { sourceId, group, rows: [row] });
+    else place.rows.push(row);
   }
   const times = parsed(columns.timestamp);
   const tables = new Map<string, SourceTable>();
-  for (const [id, rows] of places) {
+  for (const [id, { sourceId, group, rows }] of places) {
     if (rows.length > 1 && times[rows[0]!]! > times[rows.at(-1)!]!) rows.reverse();
     const pick = <T>(column: T[]): T[] => rows.map((row) => column[row]!);
     const each = <T, U>(record: Record<string, T>, column: (of: T) => U[]) =>
       new Map(Object.entries(record).map(([field, of]) => [field, pick(column(of))]));
     const stats = columns.stats ?? {};
     tables.set(id, {
+      sourceId,
+      group,
       times: pick(times),
       timestamps: pick(columns.timestamp),
       values: each(columns.values, (column) => column),
@@ -78,6 +105,7 @@ function cut(table: SourceTable, start: number, end: number): SourceTable {
   const part = <T>(column: T[]): T[] => (first < 0 ? [] : column.slice(first, behind));
   const parts = <T>(columns: Map<string, T[]>) => new Map([...columns].map(([field, column]) => [field, part(column)]));
   return {
+    ...table,
     times: part(table.times),
     timestamps: part(table.timestamps),
     values: parts(table.values),
@@ -100,6 +128,7 @@ function appended(a: SourceTable, b: SourceTable): SourceTable {
       ]),
     );
   return {
+    ...a,
     times: [...a.times, ...b.times],
     timestamps: [...a.timestamps, ...b.timestamps],
     values: both(a.values, b.values),

@@ -18,6 +18,7 @@ import {
   type Range,
   type Span,
 } from "./range";
+import { UNSPLIT, countOfChoice } from "./dimensions";
 import { UNREFINED, countOf } from "./refinement";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
@@ -30,11 +31,14 @@ interface ToolbarProps {
   outputs: ComponentChildren;
   onChange: (change: Partial<ExplorerState>) => void;
   onRefine: () => void;
+  /** Null where no source has dimensions. */
+  onDimensions: (() => void) | null;
 }
 
-export function Toolbar({ state, span, zone, outputs, onChange, onRefine }: ToolbarProps) {
+export function Toolbar({ state, span, zone, outputs, onChange, onRefine, onDimensions }: ToolbarProps) {
   const [typing, setTyping] = useState(false);
   const refined = countOf(state.refinement ?? UNREFINED);
+  const split = countOfChoice(state.dimensions ?? UNSPLIT);
   const presets: PresetId[] = [...PRESETS.map(({ id }) => id), "all"];
   const label = (id: PresetId) => PRESETS.find((preset) => preset.id === id)?.label ?? "All there is";
   return (
@@ -114,7 +118,7 @@ export function Toolbar({ state, span, zone, outputs, onChange, onRefine }: Tool
             value={state.aggregation}
             onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
             options={[
-              { value: "auto", label: "avg + band" },
+              { value: "auto", label: (state.dimensions?.groups ?? []).length > 0 ? "avg" : "avg + band" },
               ...AGGREGATIONS.map((name) => ({ value: name, label: name })),
             ]}
           />
@@ -142,6 +146,11 @@ export function Toolbar({ state, span, zone, outputs, onChange, onRefine }: Tool
           <Button small pressed={refined > 0} disabled={state.fields.length === 0} onClick={onRefine}>
             {refined === 0 ? "Filter and compute" : `Filter and compute (${refined})`}
           </Button>
+          {onDimensions !== null && (
+            <Button small pressed={split > 0} disabled={state.fields.length === 0} onClick={onDimensions}>
+              {split === 0 ? "Dimensions" : `Dimensions (${split})`}
+            </Button>
+          )}
         </div>
         <div class="toolbar-group">{outputs}</div>
       </div>

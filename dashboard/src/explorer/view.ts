@@ -5,6 +5,7 @@ import { within } from "../app/deadline";
 import { asError, SLOW_AFTER_MS } from "../app/load";
 import { timezoneOf, type Zone } from "../app/preferences";
 import { extentOf, knownFields, type Catalog } from "./catalog";
+import type { DimensionNames } from "./dimensions";
 import { fetchView, followView, type View } from "./fetch";
 import { planOf } from "./plan";
 import { spanOf } from "./range";
@@ -19,6 +20,8 @@ const LIVE_MS = 1_000;
 const LIVE_RETRY_MS = 5_000;
 /** Widths within so many pixels are asked for alike, so that a scrollbar does not ask again. */
 const WIDTH_STEP_PX = 100;
+
+const NO_NAMES: DimensionNames = new Map();
 
 const kept = new Map<string, { view: View; at: number }>();
 
@@ -39,7 +42,14 @@ export interface LoadedView {
 export const plotWidth = (widthPx: number): number =>
   Math.max(WIDTH_STEP_PX, Math.round(widthPx / WIDTH_STEP_PX) * WIDTH_STEP_PX);
 
-export function useView(state: ExplorerState, catalog: Catalog, widthPx: number, zone: Zone): LoadedView {
+/** `names`: null while they are not known. */
+export function useView(
+  state: ExplorerState,
+  catalog: Catalog,
+  widthPx: number,
+  zone: Zone,
+  names: DimensionNames | null = NO_NAMES,
+): LoadedView {
   // What was asked for before stays until the answer is here; `key` says what it is the answer to.
   const [held, setHeld] = useState<{ key: string; view: View } | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -47,10 +57,10 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
   const [round, setRound] = useState(0);
   const width = plotWidth(widthPx);
   const key = `${writeState({ ...state, live: false })} ${width} ${zone}`;
-  const ready = widthPx > 0;
+  const ready = widthPx > 0 && names !== null;
 
   useEffect(() => {
-    if (!ready) return;
+    if (!ready || names === null) return;
     const fields = knownFields(catalog, state.fields);
     if (fields.length === 0) {
       setHeld(null);
@@ -70,7 +80,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
       setError(failed);
     };
     const span = spanOf(state.range, Date.now(), extentOf(catalog, fields), zone);
-    const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now(), timezoneOf(zone));
+    const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now(), timezoneOf(zone), names);
     within(ANSWER_MS_MAX, abort.signal, (signal) => fetchView(plan, span, signal)).then(
       (answer) => {
         if (abort.signal.aborted) return;
@@ -87,7 +97,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
       setSlow(false);
       abort.abort();
     };
-  }, [key, ready, catalog, round]);
+  }, [key, ready, names, catalog, round]);
 
   const answered = held?.key === key ? held.view : null;
   const live = useLive(state, answered, key, zone, (view) => setHeld({ key, view }));

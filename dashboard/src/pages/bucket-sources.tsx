@@ -38,10 +38,11 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                   <LinkButton href={create} look="primary" icon="plus">
                     Create the first
                   </LinkButton>
+                  <LinkButton href={`#/buckets/${bucketId}/connect`}>Connect an agent</LinkButton>
                 </IfMay>
               }
             >
-              A sensor or an application, with the fields that it sends.
+              A sensor or an application, with the fields that it sends. Agents such as Telegraf create theirs themselves.
             </Empty>
           ) : (
             <SourceTable sources={list} />

@@ -1,10 +1,11 @@
-/** One bucket: what happens in it, its sources, keys and rules. */
+/** One bucket: what happens in it, its sources, keys and rules, and what can be connected to it. */
 import { useState } from "preact/hooks";
 import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
 import { createBucketKey, deleteBucketKey, listBucketKeys, rotateBucketKey } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useInterval, useLoad } from "../app/load";
+import { Lazy } from "../app/lazy";
 import { forgetKey, rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
 import { IfMay } from "../app/role";
@@ -14,6 +15,7 @@ import { Confirm } from "../parts/dialog";
 import { LoadError, Page, Skeleton } from "../parts/page";
 import { Figure } from "../parts/show";
 import { BucketActivity } from "./bucket-activity";
+import type { AgentsProps } from "./bucket-agents";
 import { BucketForm } from "./bucket-form";
 import { BucketSources } from "./bucket-sources";
 import { KeyList } from "./key-list";
@@ -23,10 +25,16 @@ const TABS = [
   { id: "activity", label: "Activity" },
   { id: "sources", label: "Sources" },
   { id: "keys", label: "Keys" },
+  { id: "connect", label: "Connect" },
   { id: "rules", label: "Alert rules" },
 ];
 
 const RELOAD_MS = 10_000;
+
+/** Looked at once, when something is connected. */
+const Agents = (props: AgentsProps) => (
+  <Lazy name="agents" what="snippets" load={async () => (await import("./bucket-agents")).BucketAgents} props={props} />
+);
 
 const TRAIL = [{ href: "#/buckets", label: "Buckets" }];
 
@@ -138,13 +146,13 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
             list: (signal) => listBucketKeys(bucket._id, signal),
             create: async (key) => {
               const made = await createBucketKey(bucket._id, { ...key, type: key.type === "read" ? "read" : "write" });
-              if (made.type === "write") rememberKey(bucket._id, made);
+              rememberKey(bucket._id, made);
               return made;
             },
             rotate: async (keyId, overlapSeconds) => {
               const made = await rotateBucketKey(bucket._id, keyId, overlapSeconds);
               forgetKey(keyId);
-              if (made.type === "write") rememberKey(bucket._id, made);
+              rememberKey(bucket._id, made);
               return made;
             },
             remove: async (keyId) => {
@@ -154,6 +162,8 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
           }}
         />
       );
+    case "connect":
+      return <Agents bucket={bucket} />;
     case "rules":
       return <BucketRules bucketId={bucket._id} />;
     default:

@@ -68,6 +68,12 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
       text: "A sensor or an application, with the fields that it sends.",
       href: `${home}/sources/new`,
       action: "Create a source",
+      other: bucket !== undefined && (
+        <>
+          Telegraf, Prometheus, OpenTelemetry and MQTT create theirs themselves:{" "}
+          <a href={`${home}/connect`}>connect an agent</a> instead.
+        </>
+      ),
     },
     {
       done: hasPoints || inside.data?.hasKey === true,
@@ -122,7 +128,9 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
                 {step.title}
                 {step.done && <span class="visually-hidden"> (done)</span>}
               </h3>
-              <p class="hint">{step.text}</p>
+              <p class="hint">
+                {step.text} {step === next && step.other}
+              </p>
             </div>
             {step === next && (
               <LinkButton href={step.href} look="primary" small>

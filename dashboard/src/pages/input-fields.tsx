@@ -1,10 +1,13 @@
 /** Inputs and times of a rule. Only fields that the rule's kind can evaluate are offered. */
 import { useId } from "preact/hooks";
 import type { FieldType } from "../api/sources";
-import { formatSpan } from "../app/format";
+import { formatSpan, sentence } from "../app/format";
+import { Lazy } from "../app/lazy";
+import type { DimensionCondition } from "../explorer/dimensions";
 import { Button } from "../parts/button";
 import { DurationField } from "../parts/duration";
 import { SelectField, TextField, faultAt } from "../parts/forms";
+import type { InputSeriesProps } from "./input-series";
 import { emptyInput, sourceOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
 import { STEPS, aggregationOf, aggregationsOf, covers, stepFault, stepOf } from "./rule-groups";
 import { KINDS } from "./rule-kinds";
@@ -78,7 +81,7 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
             <SelectField
               label="Source"
               value={input.sourceId}
-              onChange={(sourceId) => change(index, { sourceId, field: "" })}
+              onChange={(sourceId) => change(index, { sourceId, field: "", conditions: [] })}
               options={[
                 { value: "", label: "same as the rule" },
                 ...sources.map((other) => ({ value: other._id, label: other.name })),
@@ -106,6 +109,13 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               disabled={draft.inputs.length === 1}
               onClick={() => onChange({ inputs: draft.inputs.filter((_, at) => at !== index) })}
             />
+            <Series
+              draft={draft}
+              input={input}
+              source={sourceOf(draft, input, sources)}
+              fault={faultAt(error, `${path}.dimensions`)}
+              onChange={(conditions) => change(index, { conditions })}
+            />
           </div>
         );
       })}
@@ -131,6 +141,41 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
         </Button>
       )}
     </fieldset>
+  );
+}
+
+/** Few rules need it. */
+const LazySeries = (props: InputSeriesProps) => (
+  <Lazy name="input series" what="dimensions" load={async () => (await import("./input-series")).InputSeries} props={props} />
+);
+
+interface SeriesProps {
+  draft: RuleDraft;
+  input: InputDraft;
+  source: KnownSource | undefined;
+  fault: string | null;
+  onChange: (conditions: DimensionCondition[]) => void;
+}
+
+/** Nothing where the source has no dimensions. */
+function Series({ draft, input, source, fault, onChange }: SeriesProps) {
+  const { conditions = [], kept } = input;
+  if (source === undefined || ((source.dimensions ?? null) === null && conditions.length === 0)) return null;
+  return (
+    <div class="input-series">
+      {kept.dimensions === undefined ? (
+        <LazySeries
+          bucketId={draft.bucketId}
+          source={source}
+          conditions={conditions}
+          fault={fault}
+          onChange={onChange}
+        />
+      ) : (
+        <p class="hint">Only some series, as another client has said it; it stays as it is.</p>
+      )}
+      {fault !== null && <p class="fault">{sentence(fault)}</p>}
+    </div>
   );
 }
 

@@ -82,6 +82,20 @@ describe("a rule that is opened and saved", () => {
     expect(faults(draftOf(RULE))).toEqual([]);
   });
 
+  test("takes the series that it took, and says so", () => {
+    const input = { ...EVALUATION.inputs[0]!, dimensions: { host: "a", cpu: { not: ["0", "1"] } } };
+    const draft = draftOf({ ...RULE, evaluation: { ...EVALUATION, inputs: [input] } });
+    expect(bodyOf(draft, RULE, SOURCES).evaluation?.inputs).toEqual([input]);
+    expect(wordsOf(draft, SOURCES)).toContain("where host is a and cpu is not 0 or 1");
+    const conditions = [{ name: "host", operator: "is" as const, values: [] }];
+    const faulty = { ...draft, inputs: [{ ...draft.inputs[0]!, conditions }] };
+    expect(faultsOf(faulty, SOURCES).map(({ path }) => path.join("."))).toContain("evaluation.inputs.0.dimensions");
+    // What the form has no fields for stays as another client has said it.
+    const odd = { ...input, dimensions: { host: ["a", null] }, groupByDimensions: ["host"] };
+    const kept = draftOf({ ...RULE, evaluation: { ...EVALUATION, inputs: [odd] } });
+    expect(bodyOf(kept, RULE, SOURCES).evaluation?.inputs).toEqual([odd]);
+  });
+
   test("of points has nothing to fill", () => {
     const opened = draftOf(RULE);
     const points = { ...opened, inputs: opened.inputs.map((input) => ({ ...input, grouping: "" })) };

@@ -1,7 +1,8 @@
 /** A rule as the editor holds it, texts and all, and the request body that it makes. Pure. */
 import type { Aggregation, GroupBy } from "../api/query";
 import type { Evaluation, EvaluationInput, Parameter, Rule, RuleInput } from "../api/rules";
-import type { FieldType, Schema } from "../api/sources";
+import type { Dimensions, FieldType, Schema } from "../api/sources";
+import { matchersOf, readConditions, type DimensionCondition } from "../explorer/dimensions";
 import { typeOfRows } from "./rule-groups";
 import { conditionOf, emptyCondition, parametersOf, type Condition, type Kind } from "./rule-kinds";
 import { wordsOf } from "./rule-words";
@@ -15,7 +16,9 @@ export interface InputDraft {
   grouping: string;
   windowSeconds: string;
   /** Members that the form does not show, of a rule of another client. */
-  kept: Pick<EvaluationInput, "fill" | "timezone">;
+  kept: Pick<EvaluationInput, "fill" | "timezone" | "dimensions" | "groupByDimensions">;
+  /** Which series it takes; absent: all. */
+  conditions?: DimensionCondition[];
 }
 
 export interface ParameterDraft {
@@ -51,6 +54,7 @@ export interface KnownSource {
   _id: string;
   name: string;
   schema: Schema;
+  dimensions?: Dimensions;
   /** How often it sends, where that is known. */
   stats?: { averageIntervalSeconds: number | null };
 }
@@ -105,6 +109,7 @@ export function draftOf(rule: Rule): RuleDraft {
       grouping: input.aggregation === undefined ? "" : `${input.aggregation} ${input.groupBy}`,
       windowSeconds: input.windowSeconds === undefined ? "" : String(input.windowSeconds),
       kept: keptOf(input),
+      ...conditionsOf(input),
     })),
     parameters:
       known !== null
@@ -182,20 +187,29 @@ function evaluationOf(draft: RuleDraft, sources: KnownSource[]): Evaluation {
   return evaluation;
 }
 
-const keptOf = ({ fill, timezone }: EvaluationInput): InputDraft["kept"] => ({
+const keptOf = ({ fill, timezone, dimensions, groupByDimensions }: EvaluationInput): InputDraft["kept"] => ({
   ...(fill === undefined ? {} : { fill }),
   ...(timezone === undefined ? {} : { timezone }),
+  ...(dimensions === undefined || readConditions(dimensions) !== null ? {} : { dimensions }),
+  ...(groupByDimensions === undefined ? {} : { groupByDimensions }),
 });
 
-function inputOf({ key, field, sourceId, grouping, windowSeconds, kept }: InputDraft): EvaluationInput {
-  const { fill, ...always } = kept;
+const conditionsOf = ({ dimensions = {} }: EvaluationInput): Pick<InputDraft, "conditions"> => {
+  const conditions = readConditions(dimensions) ?? [];
+  return conditions.length === 0 ? {} : { conditions };
+};
+
+function inputOf({ key, field, sourceId, grouping, windowSeconds, kept, conditions = [] }: InputDraft): EvaluationInput {
+  const { fill, groupByDimensions, ...always } = kept;
   const input: EvaluationInput = { key, field, ...always };
   const [aggregation, groupBy] = grouping.split(" ");
   if (sourceId !== "") input.dataSourceId = sourceId;
   if (groupBy !== undefined) {
     Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
     if (fill !== undefined) input.fill = fill;
+    if (groupByDimensions !== undefined) input.groupByDimensions = groupByDimensions;
   }
+  if (conditions.length > 0) input.dimensions = matchersOf(conditions);
   if (windowSeconds.trim() !== "") input.windowSeconds = Number(windowSeconds);
   return input;
 }

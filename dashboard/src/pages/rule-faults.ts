@@ -4,6 +4,7 @@
  */
 import type { Fault } from "../api/client";
 import { formatSpan, numberOf } from "../app/format";
+import { isComplete } from "../explorer/dimensions";
 import { sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
 import { aggregationOf, covers, rowName as nameOf, stepFault, stepOf, usualLength } from "./rule-groups";
 import { KINDS, OPERATORS, isKind, operatorsOf } from "./rule-kinds";
@@ -56,6 +57,7 @@ export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
   draft.inputs.forEach((input, index) => {
     const path = `evaluation.inputs.${index}`;
     add(`${path}.windowSeconds`, durationFault(input.windowSeconds, { ...WINDOW, optional: true }));
+    if (!(input.conditions ?? []).every(isComplete)) add(`${path}.dimensions`, "a condition on a dimension has no value");
     const type = types[index];
     if (input.grouping !== "") {
       add(`${path}.groupBy`, stepFault(stepOf(input.grouping)));

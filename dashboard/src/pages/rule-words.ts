@@ -1,6 +1,7 @@
 /** What a rule says, in words that are made from its parameters. Pure. */
 import type { Rule } from "../api/rules";
 import { formatSpan } from "../app/format";
+import { conditionInWords } from "../explorer/dimension-words";
 import { draftOf, sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
 import { rowName, unitOfRows } from "./rule-groups";
 import { OPERATORS } from "./rule-kinds";
@@ -53,7 +54,8 @@ function subjectOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]):
   const field = /^[\p{L}_][\p{L}\p{N}_]*$/u.test(input.field) ? input.field : `"${input.field}"`;
   const of = input.sourceId === "" ? "" : ` of ${sourceOf(draft, input, sources)?.name ?? input.sourceId}`;
   const grouped = input.grouping === "" ? "" : ` (${input.grouping.replace(" ", " by ")})`;
-  return field + of + grouped;
+  const series = (input.conditions ?? []).map(conditionInWords).join(" and ");
+  return field + of + grouped + (series === "" ? "" : ` where ${series}`);
 }
 
 const unitOf = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string | undefined =>

@@ -1,5 +1,6 @@
 /** One rule: how it stands, what it asks, its history and the deliveries to its own URL. */
 import { useMemo, useState } from "preact/hooks";
+import type { Matcher } from "../api/query";
 import { acknowledgeRule, changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
 import { getSource, listSources, type Source } from "../api/sources";
 import { formatAny, formatSpan } from "../app/format";
@@ -7,6 +8,8 @@ import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { IfMay } from "../app/role";
 import { go } from "../app/route";
+import { conditionInWords } from "../explorer/dimension-words";
+import { readConditions } from "../explorer/dimensions";
 import { exploreHref } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm, Dialog } from "../parts/dialog";
@@ -217,6 +220,10 @@ function Understood({ parsed }: { parsed: NonNullable<Rule["parsedCondition"]> }
 const boundsOf = (value: unknown): string =>
   Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value);
 
+/** Which series an input takes; what the page has no words for stands as it is. */
+const seriesInWords = (dimensions: Record<string, Matcher>): string =>
+  readConditions(dimensions)?.map(conditionInWords).join(" and ") ?? JSON.stringify(dimensions);
+
 function chartOf(rule: Rule): string {
   const inputs = rule.evaluation?.inputs ?? [];
   const own =
@@ -226,11 +233,16 @@ function chartOf(rule: Rule): string {
     sourceId: input.dataSourceId ?? rule.dataSourceId,
     field: input.field,
   }));
+  const [first, ...others] = inputs;
+  // Several inputs may take different series; a chart has one choice.
+  const conditions = others.length === 0 ? (readConditions(first?.dimensions ?? {}) ?? []) : [];
   return exploreHref(
     fields.filter(
       (ref, index) =>
         fields.findIndex((other) => other.sourceId === ref.sourceId && other.field === ref.field) === index,
     ),
+    undefined,
+    { conditions },
   );
 }
 
@@ -322,9 +334,11 @@ function Evaluation({ rule }: { rule: Rule }) {
                 <td class="mono name">{input.key}</td>
                 <td class="name" data-label="Field">
                   {input.field}
+                  {input.dimensions !== undefined && <div class="hint">{seriesInWords(input.dimensions)}</div>}
                 </td>
                 <td data-label="Grouped">
                   {input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}
+                  {input.groupByDimensions !== undefined && `, each ${input.groupByDimensions.join(", ")}`}
                 </td>
                 <td data-label="Window">
                   {input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}

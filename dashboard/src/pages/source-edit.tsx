@@ -11,6 +11,8 @@ import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/
 import { Restored } from "../parts/restored";
 import { Page, WhenLoaded } from "../parts/page";
 import { useBucketTrail } from "./bucket-trail";
+import { DimensionsFields } from "./source-dimensions-fields";
+import { dimensionsOf, draftOfDimensions, isSameDimensions } from "./source-dimensions-draft";
 import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 
 const EXPECTED_HINT =
@@ -49,6 +51,8 @@ const startOf = (source: Source | null) => ({
   fields: source === null ? [emptyField()] : draftsOf(source.schema),
   extend: source?.schemaMode === "extend",
   downsampling: source?.downsampling ?? true,
+  dimensions: draftOfDimensions(source?.dimensions ?? null),
+  duplicates: source?.duplicates ?? ("keep" as const),
   active: source?.status !== "inactive",
   expected: source?.expectedIntervalSeconds?.toString() ?? "",
 });
@@ -57,7 +61,8 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
   const typed = useDraft(source === null ? `source in ${bucketId}` : `source ${source._id}`, startOf(source));
   const { value, change } = typed;
   const { run, running, error } = useAction(async () => {
-    const { name, type, description, fields, extend, downsampling, active, expected } = value;
+    const { name, type, description, fields, extend, downsampling, active, expected, duplicates } = value;
+    const dimensions = dimensionsOf(value.dimensions, source?.dimensions);
     const body = {
       name,
       type,
@@ -65,6 +70,9 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
       schema: schemaOf(fields),
       schemaMode: extend ? ("extend" as const) : ("strict" as const),
       downsampling,
+      // What stays is not said: others may have sent points meanwhile, and then no change is taken.
+      ...(isSameDimensions(source?.dimensions ?? null, dimensions) ? {} : { dimensions }),
+      duplicates,
       expectedIntervalSeconds: expected.trim() === "" ? null : (numberOf(expected) ?? expected),
     };
     const saved =
@@ -77,7 +85,8 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
   });
   const named = new Set(value.fields.map((field) => `schema.${field.name.trim()}`));
   const shownAt = (at: string) =>
-    ["name", "type", "description", "expectedIntervalSeconds"].includes(at) ||
+    ["name", "type", "description", "expectedIntervalSeconds", "duplicates"].includes(at) ||
+    /^dimensions(\.\d+)?$/.test(at) ||
     [...named].some((path) => at === path || [".type", ".unit", ".description"].some((end) => at === path + end));
   const back = source === null ? `#/buckets/${bucketId}/sources` : `#/buckets/${bucketId}/sources/${source._id}`;
   return (
@@ -121,6 +130,14 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
         />
       </div>
       <SchemaEditor drafts={value.fields} onChange={(fields) => change({ fields })} error={error} />
+      <DimensionsFields
+        source={source}
+        draft={value.dimensions}
+        duplicates={value.duplicates}
+        error={error}
+        onDraft={(dimensions) => change({ dimensions })}
+        onDuplicates={(duplicates) => change({ duplicates })}
+      />
       <CheckField
         label="Add undeclared fields automatically"
         hint="Otherwise a point with an undeclared field is refused."

@@ -2,6 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { deleteSource, getSource, type Source } from "../api/sources";
 import { formatCompact, formatSpan, plural } from "../app/format";
+import { Lazy } from "../app/lazy";
 import { useInterval, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { IfMay } from "../app/role";
@@ -12,11 +13,22 @@ import { Confirm } from "../parts/dialog";
 import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
 import { Ago, Figure } from "../parts/show";
 import { useBucketTrail } from "./bucket-trail";
+import type { SourceDimensionsProps } from "./source-dimensions";
 import { SourceStatus } from "./source-status";
 import { SourceSnippets } from "./source-snippets";
 
 const RELOAD_MS = 10_000;
 const WAITING_RELOAD_MS = 2000;
+
+/** Of few sources of who has none from agents. */
+const LazyDimensions = (props: SourceDimensionsProps) => (
+  <Lazy
+    name="source dimensions"
+    what="dimensions"
+    load={async () => (await import("./source-dimensions")).SourceDimensions}
+    props={props}
+  />
+);
 
 export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId: string }) {
   const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal), ["sources"]);
@@ -79,11 +91,15 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
         <Figure label="Usual interval">
           {data.stats.averageIntervalSeconds === null ? "–" : formatSpan(data.stats.averageIntervalSeconds)}
         </Figure>
+        {data.stats.seriesCount !== null && (
+          <Figure label="Series">{formatCompact(data.stats.seriesCount)}</Figure>
+        )}
         <Figure label="Status">
           <SourceStatus source={data} />
         </Figure>
       </dl>
       <SchemaTable source={data} />
+      {data.dimensions !== null && <LazyDimensions source={data} />}
       <SourceSnippets source={data} />
       {deleting && (
         <Confirm
@@ -129,8 +145,9 @@ function SchemaTable({ source }: { source: Source }) {
   const mode =
     source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added automatically";
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
+  const again = source.duplicates === "skip" ? "; points that are sent again are skipped" : "";
   return (
-    <Section title="Schema" note={`${mode}; ${thinning}.`}>
+    <Section title="Schema" note={`${mode}; ${thinning}${again}.`}>
       <TableFrame label="Schema" stacked>
         <thead>
           <tr>

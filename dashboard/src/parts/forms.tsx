@@ -82,6 +82,7 @@ interface TextAreaProps extends FieldProps {
   rows: number;
   maxLength: number;
   required?: boolean;
+  disabled?: boolean;
 }
 
 /** A text of several lines, in a fixed pitch. */

@@ -172,13 +172,15 @@ interface PagerProps {
   onMove: (offset: number) => void;
   back?: string;
   forward?: string;
+  /** Of several lists on a page. */
+  label?: string;
 }
 
 /** Steps through a long list. */
-export function Pager({ offset, limit, total, onMove, back = "Newer", forward = "Older" }: PagerProps) {
+export function Pager({ offset, limit, total, onMove, back = "Newer", forward = "Older", label = "Pages" }: PagerProps) {
   if (total <= limit) return null;
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label={label}>
       <Button small icon="back" disabled={offset === 0} onClick={() => onMove(Math.max(0, offset - limit))}>
         {back}
       </Button>

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { KEY_PLACEHOLDER, LANGUAGES, curlPost, sampleValues, shellQuoted, type Target } from "./snippets";
+import { LANGUAGES, PLACEHOLDERS, curlPost, sampleValues, shellQuoted, type Target } from "./snippets";
 
 const HOSTILE = `it's "$(reboot)" \\ \`x\` <b>`;
 const run = promisify(execFile);
@@ -78,7 +78,7 @@ test.each(Object.keys(PROGRAMS))("as %s what is copied runs, and sends what it s
 test("every language has the ids, the address and the key in it, or says where the key goes", () => {
   for (const { send } of LANGUAGES) {
     for (const part of ["bbb", "sss", target.origin, "svc_w_1"]) expect(send(target)).toContain(part);
-    expect(send({ ...target, key: null })).toContain(KEY_PLACEHOLDER);
+    expect(send({ ...target, key: null })).toContain(PLACEHOLDERS.write);
   }
   expect(LANGUAGES.find(({ id }) => id === "go")!.ask!(target)).toContain(
     `"filters": map[string]any{"dataSourceIds": []string{"sss"}},`,

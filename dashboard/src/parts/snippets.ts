@@ -2,7 +2,7 @@
 import type { FieldType, Schema } from "../api/sources";
 
 /** What stands where a key belongs, until there is one. */
-export const KEY_PLACEHOLDER = "YOUR-WRITE-KEY";
+export const PLACEHOLDERS = { write: "YOUR-WRITE-KEY", read: "YOUR-READ-KEY" } as const;
 
 /** A word for a POSIX shell, whatever it holds. */
 export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -44,7 +44,7 @@ interface Language {
   ask?: (target: Target) => string;
 }
 
-const keyOf = ({ key }: Target): string => key ?? KEY_PLACEHOLDER;
+const keyOf = ({ key }: Target): string => key ?? PLACEHOLDERS.write;
 const pointOf = ({ bucketId, sourceId, schema }: Target) => ({
   bucketId,
   dataSourceId: sourceId,
@@ -156,7 +156,7 @@ func main() {
 `;
 
 /** A board is another machine: the loopback address of this one leads it nowhere. */
-const isLoopback = (origin: string): boolean => /^https?:\/\/(localhost|127\.|\[::1\])/.test(origin);
+export const isLoopback = (origin: string): boolean => /^https?:\/\/(localhost|127\.|\[::1\])/.test(origin);
 
 const arduino = (target: Target) => `// An ESP32; ESP8266 boards have ESP8266WiFi.h and ESP8266HTTPClient.h instead.
 #include <WiFi.h>

@@ -62,7 +62,8 @@ export function RuleChart({ draft, sources, rule, firings }: RuleChartProps) {
   const grouping = draft.inputs[0]?.grouping ?? "";
   const found = stateOf(draft, sources, range);
   const key = found === null ? "" : fieldId(found.fields[0]!);
-  const state = useMemo(() => found ?? nothing(range), [key, grouping, range]);
+  const series = JSON.stringify(found?.dimensions ?? null);
+  const state = useMemo(() => found ?? nothing(range), [key, grouping, series, range]);
   // Sources are read again when they change: the chart asks again only when there is another field to draw.
   const known = useRef(sources);
   known.current = sources;

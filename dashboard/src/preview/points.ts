@@ -2,6 +2,7 @@
 import { QUERY_ROWS_MAX, type ColumnsAnswer } from "../api/query";
 import { request } from "../api/client";
 import { timesOf, type Span } from "../explorer/range";
+import type { Task } from "./tasks";
 
 const PAGES_MAX = 5;
 export const POINTS_MAX = PAGES_MAX * QUERY_ROWS_MAX;
@@ -16,13 +17,13 @@ export interface Points {
 
 /** From the newest back, as far as so many pages reach. */
 export async function readPoints(
-  { bucketId, sourceId, field }: { bucketId: string; sourceId: string; field: string },
+  { bucketId, sourceId, field, dimensions }: Pick<Task, "bucketId" | "sourceId" | "field" | "dimensions">,
   span: Span,
   signal: AbortSignal,
 ): Promise<Points> {
   const body = {
     bucketId,
-    filters: { dataSourceIds: [sourceId], fields: [field], ...timesOf(span) },
+    filters: { dataSourceIds: [sourceId], fields: [field], ...timesOf(span), ...(dimensions === undefined ? {} : { dimensions }) },
     sort: "desc",
     limit: QUERY_ROWS_MAX,
     downsampling: false,

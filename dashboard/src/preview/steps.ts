@@ -1,6 +1,6 @@
 /** Sums of an input over short steps of time, of which all windows of a backtest are made. */
 import { request } from "../api/client";
-import { QUERY_ROWS_MAX, type Aggregation, type Value } from "../api/query";
+import { QUERY_ROWS_MAX, type Aggregation, type Matcher, type Value } from "../api/query";
 import { timesOf, type Span } from "../explorer/range";
 
 /** Queries that one input may need for each of its questions. */
@@ -14,6 +14,8 @@ export interface StepQuestion {
   stepSeconds: number;
   span: Span;
   aggregations: Aggregation[];
+  /** Only series of these dimensions. */
+  dimensions?: Record<string, Matcher> | undefined;
   /** Only points whose value passes. */
   passing?: Record<string, Value>;
 }
@@ -32,13 +34,14 @@ interface Answer {
 }
 
 export async function readSteps(question: StepQuestion, signal: AbortSignal): Promise<Steps> {
-  const { bucketId, sourceId, field, stepSeconds, span, aggregations, passing } = question;
+  const { bucketId, sourceId, field, stepSeconds, span, aggregations, dimensions, passing } = question;
   const body = {
     bucketId,
     filters: {
       dataSourceIds: [sourceId],
       fields: [field],
       ...timesOf(span),
+      ...(dimensions === undefined ? {} : { dimensions }),
       ...(passing === undefined ? {} : { values: { [field]: passing } }),
     },
     aggregation: aggregations,

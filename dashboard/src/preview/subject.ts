@@ -2,6 +2,7 @@
 import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
 import { formatValue, numberOf } from "../app/format";
 import { linesOf, type Zone } from "../chart/zones";
+import { UNSPLIT, isComplete } from "../explorer/dimensions";
 import { DEFAULT_RANGE, type Range } from "../explorer/range";
 import type { Line } from "../explorer/series";
 import type { ExplorerState } from "../explorer/state";
@@ -19,6 +20,7 @@ export function stateOf(draft: RuleDraft, sources: KnownSource[], range: Range =
     ...(drawnGroups(input.grouping) ?? { aggregation: "auto", groupBy: "auto" }),
     compare: null,
     live: false,
+    ...(input.conditions === undefined ? {} : { dimensions: { ...UNSPLIT, conditions: input.conditions.filter(isComplete) } }),
   };
 }
 

@@ -41,6 +41,15 @@ describe("tasks", () => {
     expect(one(draft({}, { value: "5" })).sourceId).toBe("s");
   });
 
+  test("the series of an input are read alone", () => {
+    const conditions = [{ name: "host", operator: "is" as const, values: ["a"] }];
+    expect(one(draft({}, { value: "5" }, { conditions })).dimensions).toEqual({ host: "a" });
+    expect(one(draft({}, { value: "5" }, { kept: { dimensions: { host: ["a", null] } } })).dimensions).toEqual({
+      host: ["a", null],
+    });
+    expect(one(draft({}, { value: "5" }, { conditions: [] }))).not.toHaveProperty("dimensions");
+  });
+
   test("what a few queries do not tell is said", () => {
     const cannot = (of: RuleDraft) => tasksOf(of, SOURCES);
     const value = { value: "5" };
@@ -49,6 +58,7 @@ describe("tasks", () => {
     expect(cannot(draft({}, value, { grouping: "avg month" }))).toMatch(/length of a step by month/);
     expect(cannot(draft({}, value, { grouping: "avg day", kept: { timezone: "Europe/Oslo" } }))).toMatch(/Oslo/);
     expect(cannot(draft({}, value, { grouping: "avg day", kept: { fill: 0 } }))).toMatch(/filled/);
+    expect(cannot(draft({}, value, { kept: { groupByDimensions: ["host"] } }))).toMatch(/each group/);
     expect(cannot(draft({ kind: "absence" }, {}, { grouping: "count minute" }))).toMatch(/silence/);
     expect(cannot(draft({ kind: "absence" }, { maxGapSeconds: "0.5" }))).toMatch(/whole seconds/);
   });

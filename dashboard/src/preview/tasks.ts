@@ -1,5 +1,7 @@
 /** What a draft's inputs need to be tried out, or why they cannot be from a few queries. Pure. */
 import type { Parameters } from "../conditions/entry";
+import type { Matcher } from "../api/query";
+import { matchersOf } from "../explorer/dimensions";
 import { emptyInput, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "../pages/rule-draft";
 import { stepLength } from "../pages/rule-groups";
 import { parametersOf, type Kind } from "../pages/rule-kinds";
@@ -13,6 +15,8 @@ export interface Task {
   bucketId: string;
   sourceId: string;
   field: string;
+  /** Which series it takes; absent: all. */
+  dimensions?: Record<string, Matcher>;
   kind: Kind;
   parameters: Parameters;
   windowSeconds: number;
@@ -42,6 +46,8 @@ function taskOf(draft: RuleDraft, input: InputDraft, kind: Kind, parameters: Par
   const lengths = [Number(draft.intervalSeconds), windowSeconds];
   const [aggregation, step] = input.grouping.split(" ");
   let groups: Task["groups"] = null;
+  if (input.kept.groupByDimensions !== undefined) return "it has values for each group of series";
+  const dimensions = input.kept.dimensions ?? matchersOf(input.conditions ?? []);
   if (input.kept.timezone !== undefined) return `its steps go by the clock of ${input.kept.timezone}`;
   if (step !== undefined) {
     const summed = SUMMED.find((name) => name === aggregation);
@@ -58,6 +64,7 @@ function taskOf(draft: RuleDraft, input: InputDraft, kind: Kind, parameters: Par
   if (!lengths.every(Number.isInteger)) return "its times are not whole seconds";
   return {
     ...{ bucketId: draft.bucketId, sourceId: input.sourceId === "" ? draft.sourceId : input.sourceId },
+    ...(Object.keys(dimensions).length === 0 ? {} : { dimensions }),
     ...{ field: input.field, kind, parameters, windowSeconds, groups },
     readSeconds: kind === "zscore" && groups === null ? null : commonStep(lengths),
   };

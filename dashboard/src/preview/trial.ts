@@ -92,8 +92,8 @@ function isReadable(task: Task, cycles: Cycles): boolean {
 async function outcomesOf(task: Task, cycles: Cycles, points: Points | null, signal: AbortSignal): Promise<Outcome[]> {
   if (points !== null) return ofPoints(task, points, cycles);
   const ask = (aggregations: Aggregation[], passing?: Record<string, Value>): Promise<Steps> => {
-    const { bucketId, sourceId, field, readSeconds } = task;
-    const question = { bucketId, sourceId, field, stepSeconds: readSeconds ?? 1, span: spanOf(task, cycles) };
+    const { bucketId, sourceId, field, dimensions, readSeconds } = task;
+    const question = { bucketId, sourceId, field, dimensions, stepSeconds: readSeconds ?? 1, span: spanOf(task, cycles) };
     return readSteps({ ...question, aggregations, ...(passing === undefined ? {} : { passing }) }, signal);
   };
   if (task.groups !== null) return ofGroups(task, await ask(NEEDED[task.groups.aggregation]), cycles);

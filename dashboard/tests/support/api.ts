@@ -143,17 +143,22 @@ export interface SourceRef {
 export interface Sent {
   at: number;
   values: Record<string, number | string | boolean>;
+  metadata?: Record<string, unknown>;
 }
 
 /** Creates a source, in `bucketId` or in a new bucket. */
 export async function createSource(
   account: Account,
   schema: Record<string, { type: string; unit?: string }>,
-  { name = "Meter", bucketId }: { name?: string; bucketId?: string } = {},
+  { name = "Meter", bucketId, dimensions = null }: { name?: string; bucketId?: string; dimensions?: string[] | "all" | null } = {},
 ): Promise<SourceRef> {
   const made = bucketId ?? (await createBucket(account, `${name} ${++bucketsMade}`));
   const path = `/api/buckets/${made}/sources`;
-  const source = await call<{ dataSource: { _id: string } }>(account, "POST", path, { name, schema });
+  const source = await call<{ dataSource: { _id: string } }>(account, "POST", path, {
+    name,
+    schema,
+    dimensions,
+  });
   return { bucketId: made, sourceId: source.dataSource._id };
 }
 
@@ -165,10 +170,11 @@ async function createBucket(account: Account, name: string): Promise<string> {
 
 export async function send(account: Account, { bucketId, sourceId }: SourceRef, points: Sent[]): Promise<void> {
   for (let start = 0; start < points.length; start += 1000) {
-    const dataPoints = points.slice(start, start + 1000).map(({ at, values }) => ({
+    const dataPoints = points.slice(start, start + 1000).map(({ at, values, metadata }) => ({
       dataSourceId: sourceId,
       timestamp: new Date(at).toISOString(),
       values,
+      metadata,
     }));
     await call(account, "POST", "/api/data/batch", { bucketId, dataPoints });
   }
@@ -203,6 +209,7 @@ export function pagesOf({ bucketId, sourceId, ruleId, webhookId }: World, field:
     bucket: `#/buckets/${bucketId}`,
     sources: `#/buckets/${bucketId}/sources`,
     keys: `#/buckets/${bucketId}/keys`,
+    connect: `#/buckets/${bucketId}/connect`,
     "bucket-rules": `#/buckets/${bucketId}/rules`,
     source: `#/buckets/${bucketId}/sources/${sourceId}`,
     "source-edit": `#/buckets/${bucketId}/sources/${sourceId}/edit`,
