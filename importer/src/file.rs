@@ -28,7 +28,10 @@ pub async fn import_file(
     let format = format
         .or_else(of_name)
         .ok_or_else(|| ImportError::Format(path.to_owned()))?;
-    let failed = |error| ImportError::File(path.to_owned(), error);
+    let failed = |cause| ImportError::File {
+        path: path.to_owned(),
+        cause,
+    };
     let mut file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     let mut progress = Progress::of(path, &metadata, &target.describe(format)).map_err(failed)?;
@@ -125,7 +128,13 @@ fn add(progress: &mut Progress, answer: &Answer, bytes: u64, header_lines: u64, 
 
 fn unreadable(uncut: Uncut, path: &Path, at: u64) -> ImportError {
     match uncut {
-        Uncut::Io(error) => ImportError::File(path.to_owned(), error),
-        Uncut::Row => ImportError::Row(path.to_owned(), at),
+        Uncut::Io(cause) => ImportError::File {
+            path: path.to_owned(),
+            cause,
+        },
+        Uncut::Row => ImportError::Row {
+            path: path.to_owned(),
+            at,
+        },
     }
 }

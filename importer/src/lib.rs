@@ -56,14 +56,24 @@ impl Format {
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The file, or what is noted beside it, cannot be read or written.
-    #[error("{}: {1}", .0.display())]
-    File(PathBuf, std::io::Error),
+    #[error("{}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// Its format is not known.
     #[error("{}: its extension is none of csv, ndjson, jsonl, parquet; give --format", .0.display())]
     Format(PathBuf),
     /// A row is too large for a part.
-    #[error("{}: the row at byte {1} is longer than {max} bytes", .0.display(), max = parts::ROW_BYTES_MAX)]
-    Row(PathBuf, u64),
+    #[error("{}: the row at byte {at} is longer than {max} bytes", path.display(), max = parts::ROW_BYTES_MAX)]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// Where the row begins.
+        at: u64,
+    },
     /// The address or the key is not valid.
     #[error("{0}")]
     Target(String),

@@ -134,7 +134,10 @@ impl Target {
                         .await
                 }
                 Body::File(file) => {
-                    let pieces = pieces(file).map_err(|error| ImportError::File(file.clone(), error))?;
+                    let pieces = pieces(file).map_err(|cause| ImportError::File {
+                        path: file.clone(),
+                        cause,
+                    })?;
                     self.client.post_stream(&path, key, pieces, FILE_WITHIN).await
                 }
             };

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -68,7 +68,8 @@ impl ParquetReader {
 }
 
 fn push_row(rows: &mut Rows, batch: &Batch, row: usize) {
-    for column in 0..rows.columns().len() {
+    let columns = rows.columns().len();
+    for column in 0..columns {
         let place = column as u32;
         match batch.value(column, row) {
             Value::Null => {}

@@ -76,7 +76,7 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// The cells with the places of their columns; no column twice.
-    pub fn cells(&self) -> impl Iterator<Item = (usize, Cell<'a>)> {
+    pub fn cells(&self) -> impl Iterator<Item = (usize, Cell<'a>)> + use<'a> {
         let text = self.text;
         self.cells.iter().map(move |(column, stored)| {
             let cell = match *stored {
