@@ -24,7 +24,7 @@ const SOURCES: [u32; 12] = [
     1_025,
     5_000,
     70_001,
-    2_000_000_000,
+    1_000_000_000,
 ];
 /// Has most of the rows, so that its blocks fill.
 const BUSY: u32 = 32;

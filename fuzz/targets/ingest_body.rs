@@ -59,6 +59,7 @@ fn source(id: &str, ordinal: u32, schema_mode: SchemaMode, fields: &[(&str, Fiel
         duplicates: Default::default(),
         expected_interval_seconds: None,
         stale_since_ns: None,
+        metric_type: None,
         created_at_ns: 0,
         updated_at_ns: 0,
     };

@@ -157,7 +157,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 54;
+const COMMANDS: usize = 55;
 
 #[test]
 fn incremental_checkpoints_load_as_the_same_catalog() {

@@ -70,10 +70,10 @@ fn seen(bucket: &Bucket, account: &Account) -> Vec<Value> {
         bucket.query(&json!({})),
         bucket.query(&json!({"aggregation": "count", "groupBy": "all"})),
         bucket.query(&json!({"aggregation": "last", "groupBy": "hour", "groupByDimensions": ["job"]})),
-        bucket.query(&json!({"aggregation": "avg", "maxPoints": 10})),
+        bucket.query(&json!({"maxPoints": 100})),
     ];
     let range = format!("start={}&end={}", AT_MS / 1_000 - 60, AT_MS / 1_000 + 600);
-    seen.push(ask(bucket, "series", &range));
+    seen.push(ask(bucket, "series", &format!("match[]=up&{range}")));
     seen.push(ask(bucket, "label/job/values", &range));
     let with_key = |method: &str, path: &str, body: &Value| {
         call(&bucket.client, &bucket.admin, method, path, body).expect(200, "an answer")
