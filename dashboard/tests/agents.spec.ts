@@ -53,7 +53,7 @@ test("an agent is configured with a key of its own, and what it sends appears", 
   const [, url = ""] = /URL +(\S+)/.exec(byHand)!;
   const [, name = ""] = /Header +(\S+)/.exec(byHand)!;
   const [, secret = ""] = /Value +(\S+)/.exec(byHand)!;
-  const answer = await fetch(`${url}/api/v1/query?query=humidity_value`, { headers: { [name]: secret } });
+  const answer = await fetch(`${url}/api/v1/query?query=humidity`, { headers: { [name]: secret } });
   const { data } = (await answer.json()) as { data: { result: { metric: Record<string, string> }[] } };
   expect(data.result.map(({ metric }) => metric["room"])).toEqual(["a"]);
 

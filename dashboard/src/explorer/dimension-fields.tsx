@@ -106,7 +106,7 @@ export function ConditionFields({ named, value: { conditions }, tried, variables
                 value={name}
                 options={[...new Set([...named.map((one) => one.name), name])]}
                 onChange={(other) => change({ name: other, values: operand === "values" ? [] : values })}
-                fault={operand === "values" ? null : operand === "nothing" ? fault : null}
+                fault={operand === "nothing" ? fault : null}
               />
               <SelectField
                 label="Condition"

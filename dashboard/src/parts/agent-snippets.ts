@@ -181,7 +181,7 @@ export const AGENTS: Agent[] = [
     id: "grafana",
     label: "Grafana",
     keyType: "read",
-    text: "Grafana asks by PromQL: a field of a source is a metric, dimensions are its labels.",
+    text: "Grafana asks by PromQL. The field usage of the source cpu is the metric cpu_usage; the field value has the source's name alone. Dimensions are labels.",
     snippets: grafana,
   },
 ];
