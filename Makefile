@@ -5,6 +5,7 @@
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
 # make python-package builds the wheel of clients/python, installs it into new environments and tests it; `make test` does so too
 # make mcp           has the official client of the Model Context Protocol evaluate rules; `make test` does so too
+# make agents        has Prometheus, collectd, Mosquitto, clients of InfluxDB and OpenTelemetry write for AGENTS_SECONDS (20) while the server is killed; `make test` does so too
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
@@ -20,7 +21,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test pandas schemathesis python-package mcp power siege storm cluster cluster-faults fuzz package package-test browser lint bench
+.PHONY: run demo test pandas schemathesis python-package mcp agents power siege storm cluster cluster-faults fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -35,6 +36,7 @@ test:
 	$(MAKE) schemathesis
 	$(MAKE) python-package
 	$(MAKE) mcp
+	$(MAKE) agents
 	$(MAKE) power
 	$(MAKE) siege
 	$(MAKE) package-test
@@ -59,6 +61,11 @@ mcp:
 	$(CARGO) test --workspace --test http --no-run --locked
 	tests/needs python3
 	python3 tests/mcp/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/mcp-client
+
+agents:
+	$(CARGO) test --workspace --test http --no-run --locked
+	tests/needs python3 prometheus prometheus-node-exporter collectd-core libmicrohttpd12 libprotobuf-c1 mosquitto mosquitto-clients
+	python3 tests/agents/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/agents
 
 power:
 	$(CARGO) test --workspace --test http --no-run --locked

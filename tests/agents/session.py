@@ -1,0 +1,102 @@
+"""Starts the agents, kills the server while they send, and counts. Called by run.py in its environment.
+
+usage: session.py BINARY DIRECTORY_OF_NODE SCRATCH_DIRECTORY [AGENT ...]
+"""
+import concurrent.futures
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+
+from agent import Agent, Outcome
+from lines import InfluxDb1, InfluxDb2, Telegraf
+from messages import Mqtt
+from otlp import Collector, JavaScript, Python
+from scrapes import Collectd, NodeExporter
+from service import Service
+
+AGENTS: tuple[type[Agent], ...] = (
+    NodeExporter, Collectd, Mqtt, InfluxDb2, InfluxDb1, Telegraf, Python, JavaScript, Collector,
+)
+# One kill in so many seconds, and two at least.
+SECONDS_PER_KILL = 15
+# For an agent to have a request under way.
+MOMENT_SECONDS = 15
+FAULTS_SHOWN = 10
+
+
+def kills(service: Service, agents: list[Agent], seconds: float, chance: random.Random) -> int:
+    """Kills the server again and again, each time while another agent is being answered."""
+    end = time.monotonic() + seconds
+    count = max(2, round(seconds / SECONDS_PER_KILL))
+    pause = threading.Event()
+    # Each once before any is there twice.
+    victims = [agent for _ in range(count) for agent in chance.sample(agents, len(agents))]
+    for number in range(count):
+        pause.wait(seconds / (count + 1) * chance.uniform(0.8, 1.2))
+        if not victims[number].wire.wait_for_request(MOMENT_SECONDS):
+            raise AssertionError(f"{victims[number].name} sends nothing")
+        # Somewhere within the request.
+        pause.wait(chance.uniform(0, 0.01))
+        service.kill()
+        for agent in agents:
+            agent.wire.close()
+        service.start()
+        for agent in agents:
+            agent.wire.open()
+    pause.wait(max(0.0, end - time.monotonic()))
+    return count
+
+
+def session(service: Service, agents: list[Agent], seconds: float, chance: random.Random) -> bool:
+    with concurrent.futures.ThreadPoolExecutor(len(agents)) as pool:
+        list(pool.map(lambda agent: agent.start(), agents))
+        killed = kills(service, agents, seconds, chance)
+        list(pool.map(lambda agent: agent.finish(), agents))
+    print(f"agents: {seconds:.0f} s, {killed} kills of the server")
+    print(f"{'':38}{'requests':>9}{'repeated':>9}{'sent':>9}{'acknowl.':>9}{'stored':>9}{'lost':>6}{'doubled':>8}")
+    outcomes = [report(agent) for agent in agents]
+    return all(not outcome.faults for outcome in outcomes)
+
+
+def report(agent: Agent) -> Outcome:
+    outcome = agent.check()
+    exchanges = agent.wire.exchanges
+    # Of these the agent had no answer, although they were or may have been stored.
+    untold = sum(not exchange.told for exchange in exchanges)
+    figures = (outcome.sent, outcome.acknowledged, outcome.stored)
+    print(f"  {agent.name:36}{len(exchanges):9}{untold:9}" + "".join(f"{figure:9}" for figure in figures)
+          + f"{outcome.lost:6}{outcome.doubled:8}")
+    for fault in outcome.faults[:FAULTS_SHOWN]:
+        print(f"    {fault}")
+    if len(outcome.faults) > FAULTS_SHOWN:
+        print(f"    and {len(outcome.faults) - FAULTS_SHOWN} more")
+    return outcome
+
+
+def main() -> None:
+    binary, node, scratch = map(pathlib.Path, sys.argv[1:4])
+    wanted = set(sys.argv[4:])
+    seconds = float(os.environ.get("AGENTS_SECONDS", 20))
+    seed = int(os.environ.get("AGENTS_SEED", random.SystemRandom().randrange(2**31)))
+    print(f"AGENTS_SEED={seed}", flush=True)
+    JavaScript.node, Mqtt.binary = node, binary
+    service = Service(binary, scratch)
+    agents: list[Agent] = []
+    try:
+        kinds = [kind for kind in AGENTS if not wanted or kind.name.split(" ")[0] in wanted]
+        agents += [kind(service, scratch, seconds) for kind in kinds]
+        is_well = session(service, agents, seconds, random.Random(seed))
+    finally:
+        for agent in agents:
+            agent.stop()
+        service.stop()
+    for fault in service.faults:
+        print(fault)
+    sys.exit(0 if is_well and not service.faults else 1)
+
+
+if __name__ == "__main__":
+    main()
