@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -104,8 +105,8 @@ impl TableReader {
         let pages = file.try_clone()?;
         // The types of other programs, which a file may have too, are nothing that a reader needs.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(damaged)?;
+        let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new_with_options(file, options))?;
+        let builder = builder.map_err(damaged)?;
         let schema = builder.schema();
         if schema.fields().len() > COLUMNS_MAX {
             return Err(ReadError::Columns(schema.fields().len()));
@@ -121,7 +122,7 @@ impl TableReader {
         let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
         let row_bytes = check_pages(&mut BufReader::new(pages), builder.metadata(), &texts)?;
         let rows = (READ_TEXT_BYTES / row_bytes.max(1)) as usize;
-        let batches = builder.with_batch_size(rows.clamp(1, READ_ROWS_MAX)).build();
+        let batches = guarded(|| builder.with_batch_size(rows.clamp(1, READ_ROWS_MAX)).build())?;
         Ok(TableReader {
             columns,
             batches: batches.map_err(damaged)?,
@@ -138,7 +139,7 @@ impl TableReader {
     /// # Errors
     /// The file is damaged.
     pub fn read(&mut self) -> Result<Option<Batch>, ReadError> {
-        match self.batches.next() {
+        match guarded(|| self.batches.next())? {
             None => Ok(None),
             Some(Ok(batch)) => Ok(Some(Batch(batch))),
             Some(Err(error)) => Err(damaged_batch(&error)),
@@ -245,7 +246,12 @@ fn check_pages(
             Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_) => {}
             other => return Err(ReadError::Compression(other.to_string())),
         }
-        let (start, bytes) = chunk.byte_range();
+        // The library's own function panics for what no file should say.
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        let range = u64::try_from(start)
+            .ok()
+            .zip(u64::try_from(chunk.compressed_size()).ok());
+        let (start, bytes) = range.ok_or_else(|| ReadError::Damaged("a column has no place".to_owned()))?;
         let page = largest_page(file, start, bytes)?;
         if let Some(largest) = largest
             .get_mut(column)
@@ -255,6 +261,12 @@ fn check_pages(
         }
     }
     Ok(largest.iter().sum())
+}
+
+/// Calls the library, which panics for some damaged files.
+fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReadError> {
+    // What it leaves behind is used no more.
+    catch_unwind(AssertUnwindSafe(read)).map_err(|_| ReadError::Damaged("it is damaged".to_owned()))
 }
 
 fn damaged(error: ParquetError) -> ReadError {

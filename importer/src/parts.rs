@@ -154,7 +154,7 @@ mod tests {
     fn rows_end_outside_of_quotes() {
         assert_eq!(ends(Format::Csv, "a,b\n1,2\n"), [4, 8]);
         assert_eq!(ends(Format::Csv, "a,\"x\ny\"\nb,c\n"), [8, 12]);
-        assert_eq!(ends(Format::Csv, "a,\"x\"\"\n\"\nb\n"), [10, 12]);
+        assert_eq!(ends(Format::Csv, "a,\"x\"\"\n\"\nb\n"), [9, 11]);
         // A quote within a field is a character of it.
         assert_eq!(ends(Format::Csv, "5\" pipe,1\n6,2\n"), [10, 14]);
         assert_eq!(ends(Format::Ndjson, "{\"a\":\"\\\"\"}\n{}\n"), [11, 14]);

@@ -125,7 +125,7 @@ impl CsvReader {
         let is_known = !self.has_header || row.fields < self.rows.columns().len();
         if (row.is_quoted || !text.is_empty()) && is_known && !row.is_too_large {
             self.rows.push_untyped(row.fields as u32, text.clone());
-        } else if !self.has_header {
+        } else if !self.has_header && !row.is_too_large {
             return Err(Unreadable(format!(
                 "column {} of the header has no name",
                 row.fields + 1

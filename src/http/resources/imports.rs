@@ -157,8 +157,9 @@ async fn import_text(
         }
     }
     reader.finish().map_err(unreadable)?;
-    if reader.rows().is_empty() && import.is_new() {
-        // A file without rows has its columns nevertheless.
+    let has_columns = reader.rows().columns().len() > 0;
+    if reader.rows().is_empty() && has_columns && import.is_new() {
+        // A file without rows has its columns nevertheless, but for NDJSON.
         return import.check_columns(reader.rows());
     }
     import.store(reader.rows()).await

@@ -1,3 +1,5 @@
+//! Files that are read in pieces, and what their rows are.
+
 mod csv;
 mod ndjson;
 mod parquet;

@@ -122,7 +122,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     let schema = json!({"v": {"type": "number"}, "text": {"type": "string"}});
     bucket.source_with(&json!({"name": "file", "schema": schema}));
     let directory = tempfile::tempdir().unwrap();
-    let rows = 1_200_000;
+    let rows = 600_000;
     let mut file = String::from("time,v,text\n");
     for row in 0..rows {
         file.push_str(&format!("{},{row},\"a\nb\"\n", 1_767_225_600 + row));

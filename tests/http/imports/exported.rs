@@ -24,7 +24,7 @@ fn given(bucket: &Bucket) -> String {
                 _ => values["timestamp"] = json!(row),
             }
             if row % 50 == 0 {
-                values["metadata"] = json!("true");
+                values["metadata"] = json!("a text");
                 values["values.x"] = json!(-0.0);
             }
             let mut point = point(&id, at_ns + i64::from(row) * SECOND + 7, &values);

@@ -47,12 +47,6 @@ fn columns_become_time_fields_and_dimensions() {
         );
     }
     assert_eq!(created["stats"]["seriesCount"], 2);
-    let again = imported(
-        &bucket,
-        "&dimensions=line,hall",
-        "time,line,temperature\n2026-01-01T00:00:00Z,A,1\n",
-    );
-    let _ = again;
 }
 
 #[test]

@@ -10,8 +10,7 @@ use tabular::{Cell, Row};
 use super::EpochUnit;
 use super::columns::{Columns, Role};
 use crate::catalog::{FieldType, Schema};
-use crate::ingest::json::{write_number, write_string};
-use crate::ingest::timestamp;
+use crate::ingest::{MetadataValue, MetadataWriter, timestamp};
 use crate::limits::METADATA_BYTES_MAX;
 use crate::service::data::EntrySink;
 use crate::timestamp::format_timestamp_ns;
@@ -24,9 +23,9 @@ pub struct RowWriter<'a> {
     schema: Option<&'a Schema>,
     unit: Option<EpochUnit>,
     exported_source: &'a mut Option<Box<str>>,
-    metadata: Vec<u8>,
+    metadata: MetadataWriter,
     /// The metadata of the series that the sink has; `None` before the first.
-    current: Option<Vec<u8>>,
+    current: Option<String>,
 }
 
 impl<'a> RowWriter<'a> {
@@ -43,7 +42,7 @@ impl<'a> RowWriter<'a> {
             schema,
             unit,
             exported_source,
-            metadata: Vec::new(),
+            metadata: MetadataWriter::default(),
             current: None,
         }
     }
@@ -92,19 +91,16 @@ impl<'a> RowWriter<'a> {
     }
 
     fn begin_series(&mut self, sink: &mut EntrySink<'_>) -> Result<(), String> {
-        if !self.metadata.is_empty() && self.metadata.last() != Some(&b'}') {
-            self.metadata.push(b'}');
-        }
-        if self.metadata.len() > METADATA_BYTES_MAX {
-            let bytes = self.metadata.len();
+        let metadata = self.metadata.as_str();
+        if metadata.len() > METADATA_BYTES_MAX {
+            let bytes = metadata.len();
             return Err(format!(
                 "its metadata has {bytes} bytes, and may have {METADATA_BYTES_MAX}"
             ));
         }
-        if self.current.as_ref() != Some(&self.metadata) {
-            let metadata = std::str::from_utf8(&self.metadata).map_err(|error| error.to_string())?;
+        if self.current.as_deref() != Some(metadata) {
             sink.series(self.source, metadata);
-            self.current = Some(self.metadata.clone());
+            self.current = Some(metadata.to_owned());
         }
         Ok(())
     }
@@ -115,7 +111,7 @@ impl<'a> RowWriter<'a> {
             (Cell::Untyped(text) | Cell::Text(text), Some(unit)) if is_number(text) => epoch(text, unit)?,
             (Cell::Spelled(text), Some(unit)) => epoch(text, unit)?,
             (Cell::Integer(number), Some(unit)) => epoch(&number.to_string(), unit)?,
-            (Cell::Double(number), Some(unit)) => epoch(&spelled(number), unit)?,
+            (Cell::Double(number), Some(unit)) => epoch(&number.to_string(), unit)?,
             (Cell::Untyped(text) | Cell::Text(text), _) => match timestamp::parse(text) {
                 Ok(ns) => ns,
                 Err(_) if is_number(text) => return Err(NO_UNIT.to_owned()),
@@ -133,19 +129,16 @@ impl<'a> RowWriter<'a> {
     }
 
     fn add_dimension(&mut self, name: &str, cell: Cell<'_>) -> Result<(), String> {
-        let out = &mut self.metadata;
-        out.push(if out.is_empty() { b'{' } else { b',' });
-        write_string(name, out);
-        out.push(b':');
-        match cell {
-            Cell::Untyped(text) | Cell::Text(text) => write_string(text, out),
-            Cell::Spelled(number) => out.extend_from_slice(number.as_bytes()),
-            Cell::Double(number) => write_number(number, out),
-            Cell::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-            Cell::Boolean(boolean) => out.extend_from_slice(if boolean { b"true" } else { b"false" }),
-            Cell::Time(ns) => write_string(format_timestamp_ns(ns).as_str(), out),
+        let value = match cell {
+            Cell::Untyped(text) | Cell::Text(text) => MetadataValue::Text(text),
+            Cell::Spelled(number) => MetadataValue::Spelled(number),
+            Cell::Double(number) => MetadataValue::Double(number),
+            Cell::Integer(number) => MetadataValue::Integer(number),
+            Cell::Boolean(boolean) => MetadataValue::Boolean(boolean),
+            Cell::Time(ns) => MetadataValue::Time(ns),
             Cell::Json(_) => return Err(format!("{name:?}: an object or array is no value of a dimension")),
-        }
+        };
+        self.metadata.add(name, value);
         Ok(())
     }
 
@@ -193,11 +186,10 @@ impl<'a> RowWriter<'a> {
             return Ok(());
         }
         let is_object = json.starts_with('{') && serde_json::from_str::<&RawValue>(json).is_ok();
-        if !is_object || !self.metadata.is_empty() {
-            return Err("its metadata is no JSON object".to_owned());
+        match is_object && self.metadata.set(json.trim_end()) {
+            true => Ok(()),
+            false => Err("its metadata is no JSON object".to_owned()),
         }
-        self.metadata.extend_from_slice(json.trim_end().as_bytes());
-        Ok(())
     }
 }
 
@@ -265,12 +257,6 @@ fn is_number(text: &str) -> bool {
 fn finite(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| format!("{text} is no number of 64 bits"))
-}
-
-fn spelled(number: f64) -> String {
-    let mut out = Vec::new();
-    write_number(number, &mut out);
-    String::from_utf8(out).unwrap_or_default()
 }
 
 /// A time of so many units since 1970, exactly as it is spelled, in nanoseconds.

@@ -1,0 +1,87 @@
+//! Metadata of a point that is made of single values, as the JSON object that a client would have sent.
+
+use super::json::{write_number, write_string};
+use crate::timestamp::format_timestamp_ns;
+
+/// Writes metadata.
+#[derive(Default)]
+pub struct MetadataWriter(Vec<u8>);
+
+/// A value of metadata.
+#[derive(Clone, Copy, Debug)]
+pub enum MetadataValue<'a> {
+    Text(&'a str),
+    /// A number in the spelling of JSON.
+    Spelled(&'a str),
+    Double(f64),
+    Integer(i64),
+    Boolean(bool),
+    /// Nanoseconds since 1970 UTC.
+    Time(i64),
+}
+
+impl MetadataWriter {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds a member.
+    pub fn add(&mut self, name: &str, value: MetadataValue<'_>) {
+        let out = &mut self.0;
+        match out.pop() {
+            None => out.push(b'{'),
+            Some(_) => out.push(b','),
+        }
+        write_string(name, out);
+        out.push(b':');
+        match value {
+            MetadataValue::Text(text) => write_string(text, out),
+            MetadataValue::Spelled(number) => out.extend_from_slice(number.as_bytes()),
+            MetadataValue::Double(number) => write_number(number, out),
+            MetadataValue::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            MetadataValue::Boolean(true) => out.extend_from_slice(b"true"),
+            MetadataValue::Boolean(false) => out.extend_from_slice(b"false"),
+            MetadataValue::Time(ns) => write_string(format_timestamp_ns(ns).as_str(), out),
+        }
+        out.push(b'}');
+    }
+
+    /// Sets the whole object, if there is no member yet. Returns whether it was.
+    pub fn set(&mut self, object: &str) -> bool {
+        let is_empty = self.0.is_empty();
+        if is_empty {
+            self.0.extend_from_slice(object.as_bytes());
+        }
+        is_empty
+    }
+
+    /// The object; empty without members.
+    pub fn as_str(&self) -> &str {
+        // Everything that was added is UTF-8.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_make_an_object() {
+        let mut writer = MetadataWriter::default();
+        assert_eq!(writer.as_str(), "");
+        writer.add("a\"b", MetadataValue::Text("x}"));
+        writer.add("n", MetadataValue::Spelled("1.50"));
+        writer.add("d", MetadataValue::Double(2.0));
+        writer.add("i", MetadataValue::Integer(i64::MAX));
+        writer.add("b", MetadataValue::Boolean(false));
+        writer.add("t", MetadataValue::Time(0));
+        let expected =
+            r#"{"a\"b":"x}","n":1.50,"d":2,"i":9223372036854775807,"b":false,"t":"1970-01-01T00:00:00Z"}"#;
+        assert_eq!(writer.as_str(), expected);
+        assert!(!writer.set("{}"));
+        writer.clear();
+        assert!(writer.set(r#"{"a": 1}"#));
+        assert_eq!(writer.as_str(), r#"{"a": 1}"#);
+    }
+}
