@@ -1,8 +1,10 @@
 """What the agents have in common: processes, points, and the count of what became of them."""
 import collections
+import concurrent.futures
 import ctypes
 import dataclasses
 import datetime
+import functools
 import pathlib
 import re
 import signal
@@ -17,6 +19,8 @@ EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 ADDRESS = "http://127.0.0.1:8080"
 WRITE_KEY = "svc_w_…"
 STOP_SECONDS = 120
+# Starts all processes: one ends with the thread that started it, and this thread ends with the script.
+STARTER = concurrent.futures.ThreadPoolExecutor(1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +69,10 @@ class Running:
         self.output = output
         self.name = pathlib.Path(command[0]).name
         with open(output, "wb") as file:
-            self.process = subprocess.Popen(
-                command, env=environment, stdin=stdin, stdout=file, stderr=file, cwd=output.parent,
+            start = functools.partial(
+                subprocess.Popen, command, env=environment, stdin=stdin, stdout=file, stderr=file, cwd=output.parent,
                 preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL))
+            self.process: subprocess.Popen[bytes] = STARTER.submit(start).result()
 
     def text(self) -> str:
         return self.output.read_text(errors="replace")

@@ -14,6 +14,8 @@ from google.protobuf import json_format
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 INTERVAL_MS = 500
+# For a request and its repetitions.
+PATIENCE_S = 60
 # Of the resource's attributes, those that become dimensions.
 OF_RESOURCE = re.compile(r"service\.|host\.name$|k8s\.")
 
@@ -51,6 +53,8 @@ class Sdk(Agent):
     """A program with the SDK. It gives up an export that fails for too long: what was acknowledged must be there."""
 
     counter: str
+    # The SDKs count the same setting in different units.
+    timeout: int
 
     def settings(self) -> dict[str, str]:
         return {
@@ -62,7 +66,10 @@ class Sdk(Agent):
         raise NotImplementedError
 
     def start(self) -> None:
-        names = {"OTEL_SERVICE_NAME": "example", "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS)}
+        names = {
+            "OTEL_SERVICE_NAME": "example", "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS),
+            "OTEL_EXPORTER_OTLP_TIMEOUT": str(self.timeout),
+        }
         environment = {**os.environ, **names, **self.settings()}
         self.process = self.run("sdk", *self.command(), str(self.seconds), environment=environment)
 
@@ -96,7 +103,7 @@ class Sdk(Agent):
 
 
 class Python(Sdk):
-    name, counter = "opentelemetry-python", "jobs.done"
+    name, counter, timeout = "opentelemetry-python", "jobs.done", PATIENCE_S
 
     def command(self) -> list[Any]:
         return [sys.executable, "-B", EXAMPLES / "opentelemetry-python" / "send.py"]
@@ -126,7 +133,7 @@ class Collector(Python):
 
 
 class JavaScript(Sdk):
-    name, counter = "opentelemetry-js", "shop.requests"
+    name, counter, timeout = "opentelemetry-js", "shop.requests", PATIENCE_S * 1000
     # The program, and its packages.
     node: pathlib.Path
 

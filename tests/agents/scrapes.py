@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 import grafana
 from agent import Agent, Outcome, Sample, Sent, samples
-from service import free_port, wait_until
+from service import free_port, is_soon, wait_until
 
 # Debian keeps collectd off the path of users.
 COLLECTD = shutil.which("collectd") or "/usr/sbin/collectd"
 INTERVAL_S = 1
 SHARDS_APART_S = 10
+SENDING_SECONDS = 90
 # Prometheus sends help and types once a minute, first after a minute.
 HELP_AFTER_S = 75
 # Prometheus counts time in milliseconds.
@@ -41,6 +42,8 @@ class Scraped(Agent):
         options = (f"--storage.tsdb.path={self.directory / 'tsdb'}", f"--web.listen-address={self.address}")
         self.began = time.time()
         self.prometheus = self.run("prometheus", "prometheus", f"--config.file={config}", *options)
+        ready = functools.partial(is_up, f"http://{self.address}/-/ready")
+        wait_until(ready, 60, f"{self.name}: Prometheus is ready")
 
     def start_exporter(self, address: str) -> None:
         raise NotImplementedError
@@ -48,15 +51,17 @@ class Scraped(Agent):
     def finish(self) -> None:
         # The time up to which all must have come.
         self.until = time.time()
-        wait_until(self.has_sent, 90, f"{self.name}: Prometheus sends what it has")
+        # What is missing then is counted as lost.
+        is_soon(self.has_sent, SENDING_SECONDS)
 
     def has_sent(self) -> bool:
         text = read(f"http://{self.address}/metrics")
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         own = {name.split("{")[0]: float(value) for name, value in lines}
-        newest = own["prometheus_remote_storage_queue_highest_sent_timestamp_seconds"]
+        # Not there before the first request.
+        newest = own.get("prometheus_remote_storage_queue_highest_sent_timestamp_seconds", 0.0)
         # The newest of all shards; each sends what it has after five seconds.
-        return newest > self.until + (0 if own["prometheus_remote_storage_shards"] == 1 else SHARDS_APART_S)
+        return newest > self.until + (0 if own.get("prometheus_remote_storage_shards") == 1 else SHARDS_APART_S)
 
     def check(self) -> Outcome:
         end = self.until
@@ -87,9 +92,7 @@ class Scraped(Agent):
     def compare(self, end: float) -> list[str]:
         """Questions as Grafana asks them, to both."""
         grafana_source = grafana.Source(self.service.base, self.bucket.read)
-        # Between two scrapes: Prometheus 3, whose rules tidewatch follows, and Debian's 2 differ in whether a range has
-        # a sample at its very beginning.
-        start = self.began + 0.05
+        start = self.between_scrapes(end)
         faults = []
         for question in self.questions:
             parameters = {"query": question, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": "1"}
@@ -97,6 +100,19 @@ class Scraped(Agent):
             faults += grafana.differences(question, own["data"], grafana_source.ask("query_range", parameters))
         faults += grafana_source.faults(sorted({sample.source for sample, _ in self.own_samples(end)}), start, end)
         return faults
+
+    def between_scrapes(self, end: float) -> float:
+        """A start whose steps are far from all samples.
+
+        Prometheus 3, whose rules tidewatch follows, and Debian's 2 differ in whether a range has a sample at its very
+        beginning. Ranges and steps are whole seconds.
+        """
+        taken = {sample.at_ns // MS_NS % 1000 for sample, _ in self.own_samples(end)}
+
+        def distance(ms: int) -> int:
+            return min(min((ms - other) % 1000, (other - ms) % 1000) for other in taken)
+
+        return math.ceil(self.began) + max(range(1000), key=distance) / 1000
 
 
 class NodeExporter(Scraped):
@@ -123,10 +139,16 @@ class NodeExporter(Scraped):
         self.run("node-exporter", "prometheus-node-exporter", f"--web.listen-address={address}")
 
     def check(self) -> Outcome:
+        families = json.loads(read(f"http://{self.address}/api/v1/metadata"))["data"]
         outcome = super().check()
-        [source] = [source for source in self.bucket.sources().values() if source["name"] == "node_load1"]
-        if self.seconds > HELP_AFTER_S and source["description"] != "1m load average.":
-            outcome.faults.append(f"the help of node_load1 is {source['description']!r}")
+        sources = self.bucket.sources().values()
+        found = {source["name"]: source["description"] for source in sources if "description" in source}
+        # A request with many describes some of them, and the one of the next minute others.
+        if self.seconds > HELP_AFTER_S and not found:
+            outcome.faults.append("no source is described by a metric's help")
+        for name, description in found.items():
+            if description not in (family["help"] for family in families.get(name, [])):
+                outcome.faults.append(f"the help of {name} is {description!r}")
         return outcome
 
 

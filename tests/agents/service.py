@@ -5,8 +5,9 @@ import random
 import socket
 import sys
 import threading
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
@@ -105,11 +106,15 @@ class Bucket:
             query = {**query, "cursor": cursor} if cursor else None
 
 
-def wait_until(holds: Any, seconds: float, what: str) -> None:
+def is_soon(holds: Callable[[], bool], seconds: float) -> bool:
     """Polls with a deadline."""
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.1)):
-        if holds():
-            return
+    pause, end = threading.Event(), time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
         pause.wait(0.1)
-    raise AssertionError(f"not within {seconds:.0f} s: {what}")
+    return True
+
+
+def wait_until(holds: Callable[[], bool], seconds: float, what: str) -> None:
+    assert is_soon(holds, seconds), f"not within {seconds:.0f} s: {what}"

@@ -22,22 +22,31 @@ AGENTS: tuple[type[Agent], ...] = (
 )
 # One kill in so many seconds, and two at least.
 SECONDS_PER_KILL = 15
+# The part of the load in which the server is killed: at its end the agents must get rid of what they have.
+KILLING = 0.75
 # For an agent to have a request under way.
-MOMENT_SECONDS = 15
+MOMENT_SECONDS = 5
 FAULTS_SHOWN = 10
 
 
 def kills(service: Service, agents: list[Agent], seconds: float, chance: random.Random) -> int:
-    """Kills the server again and again, each time while another agent is being answered."""
-    end = time.monotonic() + seconds
+    """Kills the server again and again, each time while another agent is being answered.
+
+    Where it starts slowly, the load is over before all kills are done.
+    """
+    began = time.monotonic()
     count = max(2, round(seconds / SECONDS_PER_KILL))
     pause = threading.Event()
     # Each once before any is there twice.
     victims = [agent for _ in range(count) for agent in chance.sample(agents, len(agents))]
+    done = 0
     for number in range(count):
-        pause.wait(seconds / (count + 1) * chance.uniform(0.8, 1.2))
-        if not victims[number].wire.wait_for_request(MOMENT_SECONDS):
-            raise AssertionError(f"{victims[number].name} sends nothing")
+        moment = seconds * KILLING * (number + chance.uniform(0.2, 1)) / count
+        pause.wait(max(0.0, began + moment - time.monotonic()))
+        if done and time.monotonic() > began + seconds * KILLING:
+            break
+        # One that is silent for so long is not waited for.
+        victims[number].wire.wait_for_request(MOMENT_SECONDS)
         # Somewhere within the request.
         pause.wait(chance.uniform(0, 0.01))
         service.kill()
@@ -46,8 +55,9 @@ def kills(service: Service, agents: list[Agent], seconds: float, chance: random.
         service.start()
         for agent in agents:
             agent.wire.open()
-    pause.wait(max(0.0, end - time.monotonic()))
-    return count
+        done += 1
+    pause.wait(max(0.0, began + seconds - time.monotonic()))
+    return done
 
 
 def session(service: Service, agents: list[Agent], seconds: float, chance: random.Random) -> bool:
@@ -63,6 +73,8 @@ def session(service: Service, agents: list[Agent], seconds: float, chance: rando
 
 def report(agent: Agent) -> Outcome:
     outcome = agent.check()
+    if outcome.sent == 0:
+        outcome.faults.append("it has sent nothing")
     exchanges = agent.wire.exchanges
     # Of these the agent had no answer, although they were or may have been stored.
     untold = sum(not exchange.told for exchange in exchanges)
@@ -79,6 +91,9 @@ def report(agent: Agent) -> Outcome:
 def main() -> None:
     binary, node, scratch = map(pathlib.Path, sys.argv[1:4])
     wanted = set(sys.argv[4:])
+    kinds = {kind.name.split(" ")[0]: kind for kind in AGENTS}
+    if wanted - kinds.keys():
+        sys.exit(f"no such agent: {', '.join(wanted - kinds.keys())}; there are {', '.join(kinds)}")
     seconds = float(os.environ.get("AGENTS_SECONDS", 20))
     seed = int(os.environ.get("AGENTS_SEED", random.SystemRandom().randrange(2**31)))
     print(f"AGENTS_SEED={seed}", flush=True)
@@ -86,8 +101,7 @@ def main() -> None:
     service = Service(binary, scratch)
     agents: list[Agent] = []
     try:
-        kinds = [kind for kind in AGENTS if not wanted or kind.name.split(" ")[0] in wanted]
-        agents += [kind(service, scratch, seconds) for kind in kinds]
+        agents += [kind(service, scratch, seconds) for name, kind in kinds.items() if not wanted or name in wanted]
         is_well = session(service, agents, seconds, random.Random(seed))
     finally:
         for agent in agents:
