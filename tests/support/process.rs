@@ -27,6 +27,8 @@ pub struct Setup {
     pub variables: Vec<(String, String)>,
     /// Whether the server is killed when the thread that launches it ends, even if this process is killed.
     pub is_tied: bool,
+    /// Where it listens, if that has to be the same each time that it is launched.
+    pub address: Option<String>,
 }
 
 impl Setup {
@@ -208,7 +210,12 @@ impl Server {
             command(self.root.path())
         };
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .args([
+                "serve",
+                "--listen",
+                self.setup.address.as_deref().unwrap_or("127.0.0.1:0"),
+            ])
+            .arg("--data-dir")
             .arg(self.data_dir());
         command.envs(self.setup.variables.iter().cloned());
         command

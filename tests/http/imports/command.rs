@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{bucket, source, values};
 use crate::scene;
 use crate::support::given::Bucket;
-use crate::support::process::{command, run_to_end};
+use crate::support::process::{Server, Setup, command, run_to_end};
 use crate::support::waiting::until_within;
 
 const WITHIN: Duration = Duration::from_secs(120);
@@ -118,7 +118,10 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
         .local_addr()
         .unwrap()
         .to_string();
-    let (mut server, _, bucket) = scene::bucket_on(scene::server_with("server.listen", &address));
+    let (mut server, _, bucket) = scene::bucket_on(Server::start_with(Setup {
+        address: Some(address),
+        ..Setup::unlimited()
+    }));
     let schema = json!({"v": {"type": "number"}, "text": {"type": "string"}});
     bucket.source_with(&json!({"name": "file", "schema": schema}));
     let directory = tempfile::tempdir().unwrap();
