@@ -13,7 +13,7 @@ test("an agent is configured with a key of its own, and what it sends appears", 
   await expect(first).toContainText("YOUR-WRITE-KEY");
   await page.getByRole("button", { name: "Create a write key" }).click();
   await expect(first).toContainText(`urls = ["${service.url}"]`);
-  const [key = ""] = /svc_w_\w+/.exec(await first.innerText())!;
+  const [key = ""] = /svc_w_[\w-]+/.exec(await first.innerText())!;
   const headers = { Authorization: `Token ${key}` };
   const bucket = encodeURIComponent('Plant "north"');
   const lines = await fetch(`${service.url}/api/v2/write?org=tidewatch&bucket=${bucket}&precision=ns`, {

@@ -16,7 +16,7 @@ const NEW = "";
 /** A new panel's width and height. */
 const [WIDTH, HEIGHT] = [6, 6];
 
-interface AddToBoardProps {
+export interface AddToBoardProps {
   state: ExplorerState;
   /** Of what is shown; null while nothing is. */
   plan: Plan | null;

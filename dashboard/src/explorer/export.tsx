@@ -15,7 +15,7 @@ import { isPartial, isSplit } from "./plan";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
 
-interface ExportProps {
+export interface ExportProps {
   view: View;
   state: ExplorerState;
   sources: ReadonlyMap<string, Source>;

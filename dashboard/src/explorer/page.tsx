@@ -13,14 +13,14 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { Time } from "../parts/show";
-import { AddToBoard } from "./add-to-board";
+import type { AddToBoardProps } from "./add-to-board";
 import { Annotations } from "./annotation-list";
 import { fetchNotes, notesWithin } from "./annotations";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
 import { CurlTexts } from "./curl";
 import type { DimensionFormProps } from "./dimension-form";
 import { UNSPLIT, type DimensionChoice } from "./dimensions";
-import { Export } from "./export";
+import type { ExportProps } from "./export";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
 import { isSplit } from "./plan";
@@ -74,6 +74,14 @@ const LazyDimensionForm = (props: DimensionFormProps) => (
     load={async () => (await import("./dimension-form")).DimensionForm}
     props={props}
   />
+);
+
+const LazyAddToBoard = (props: AddToBoardProps) => (
+  <Lazy name="add to board" what="form" load={async () => (await import("./add-to-board")).AddToBoard} props={props} />
+);
+
+const LazyExport = (props: ExportProps) => (
+  <Lazy name="export" what="form" load={async () => (await import("./export")).Export} props={props} />
 );
 
 function Explorer({ catalog: stored }: { catalog: Catalog }) {
@@ -340,7 +348,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
         />
       )}
       {dialog === "board" && (
-        <AddToBoard
+        <LazyAddToBoard
           state={{ ...state, fields }}
           title={titleOf(lines, split, fields, catalog)}
           plan={view?.plan ?? null}
@@ -349,7 +357,7 @@ function Explorer({ catalog: stored }: { catalog: Catalog }) {
         />
       )}
       {dialog === "export" && view !== null && (
-        <Export view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
+        <LazyExport view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
       )}
     </div>
   );
