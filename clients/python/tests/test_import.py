@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 import pandas as pd
@@ -18,15 +19,15 @@ ROWS = 5000
 
 @pytest.fixture
 def frame() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "time": [START + timedelta(seconds=i) for i in range(ROWS)],
-            "host": [f"web-{i % 3}" for i in range(ROWS)],
-            "load": [i / 8 if i % 7 else None for i in range(ROWS)],
-            "count": range(ROWS),
-            "up": [i % 2 == 0 for i in range(ROWS)],
-        }
-    )
+    columns: dict[str, Sequence[object]] = {
+        "time": [START + timedelta(seconds=i) for i in range(ROWS)],
+        "host": [f"web-{i % 3}" for i in range(ROWS)],
+        "load": [i / 8 if i % 7 else None for i in range(ROWS)],
+        "count": range(ROWS),
+        "up": [i % 2 == 0 for i in range(ROWS)],
+    }
+    made: pd.DataFrame = pd.DataFrame(columns)
+    return made
 
 
 def written(frame: pd.DataFrame, import_format: ImportFormat) -> bytes:
@@ -34,7 +35,7 @@ def written(frame: pd.DataFrame, import_format: ImportFormat) -> bytes:
     if import_format == "csv":
         frame.assign(time=frame["time"].map(lambda at: at.isoformat())).to_csv(out, index=False)
     elif import_format == "ndjson":
-        frame.to_json(out, orient="records", lines=True, date_unit="ms")
+        frame.to_json(out, orient="records", lines=True, date_format="epoch", date_unit="ms")
     else:
         # Polars compresses with Zstandard, the other codec that the service reads.
         pl.from_pandas(frame).write_parquet(out)
