@@ -35,10 +35,12 @@ def written(frame: pd.DataFrame, import_format: ImportFormat) -> bytes:
     if import_format == "csv":
         frame.assign(time=frame["time"].map(lambda at: at.isoformat())).to_csv(out, index=False)
     elif import_format == "ndjson":
-        frame.to_json(out, orient="records", lines=True, date_format="epoch", date_unit="ms")
+        frame.assign(time=frame["time"].map(lambda at: at.isoformat())).to_json(out, orient="records", lines=True)
     else:
         # Polars compresses with Zstandard, the other codec that the service reads.
-        pl.from_pandas(frame).write_parquet(out)
+        columns = {name: frame[name].tolist() for name in frame.columns}
+        columns["time"] = [at.to_pydatetime() for at in frame["time"]]
+        pl.DataFrame(columns).write_parquet(out)
     return out.getvalue()
 
 
