@@ -1,9 +1,9 @@
 //! Tables as Parquet files and as Arrow IPC streams, by the official crates.
 //!
-//! [`TableReader`] reads the rows of a Parquet file. A [`TableWriter`] takes rows column by column and hands out bytes as they are complete. It keeps at most one batch of
-//! rows and, for Parquet, one row group, both with a limit in bytes: so memory does not grow with the table, except for
-//! the few hundred bytes that the end of a Parquet file says of each row group and column. The crate knows neither the
-//! API nor the engine, and writes to memory only.
+//! [`TableReader`] reads the rows of a Parquet file. A [`TableWriter`] takes rows column by column and hands out bytes
+//! as they are complete. It keeps at most one batch of rows and, for Parquet, one row group, both with a limit in
+//! bytes: so memory does not grow with the table, except for the few hundred bytes that the end of a Parquet file says
+//! of each row group and column. The crate knows neither the API nor the engine, and writes to memory only.
 
 #![warn(missing_docs)]
 
