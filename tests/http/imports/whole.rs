@@ -133,10 +133,17 @@ fn an_organization_has_a_bounded_number_of_imports_in_progress() {
         connection.write_all(head.as_bytes()).unwrap();
         connection
     };
-    // More than there are places: one that a poll below takes for a moment is taken by another of them.
-    let held: Vec<TcpStream> = (0..8).map(|_| begin()).collect();
     let refused = || post(&bucket, CSV, "", b"time,a\n2026-01-01T00:00:00Z,1\n");
-    until("the fifth is refused", || (refused().status == 503).then_some(()));
+    // A poll takes a place for a moment, in which one of these is refused: so one more begins after each poll that
+    // found a place. When a poll finds none, these hold all of them.
+    let mut held: Vec<TcpStream> = Vec::new();
+    until("one more is refused", || {
+        let is_refused = refused().status == 503;
+        if !is_refused {
+            held.push(begin());
+        }
+        is_refused.then_some(())
+    });
     assert!(refused().header("Retry-After").is_some());
     let other = crate::support::given::Account::sign_up(&account.client).bucket("other");
     post(&other, CSV, "", b"time,a\n2026-01-01T00:00:00Z,1\n").expect(201, "others are served");
