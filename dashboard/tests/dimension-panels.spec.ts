@@ -108,4 +108,14 @@ test("a rule takes some series of a source, and is tried out on these", async ({
   await visit(page, `#/rules/${alertRules[0]!._id}/edit`);
   await waitUntilSettled(page);
   await expect(page.getByRole("checkbox", { name: "web-0" })).toBeChecked();
+  // Rows of steps have groups, points have none.
+  const eachHost = page.getByRole("group", { name: "Rows for each value of" }).getByRole("checkbox", { name: "host" });
+  await expect(eachHost).toHaveCount(0);
+  await page.getByLabel("Rows", { exact: true }).selectOption("avg");
+  await eachHost.check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("group", { name: "Inputs" })).toContainText(/avg by \S+, each host/);
+  await visit(page, `#/rules/${alertRules[0]!._id}/edit`);
+  await waitUntilSettled(page);
+  await expect(eachHost).toBeChecked();
 });

@@ -164,34 +164,54 @@ export function ConditionFields({ named, value: { conditions }, tried, variables
   );
 }
 
-/** `optional`: all groups may be lines. */
-export function GroupFields({ named, value, tried, optional = false, onChange }: Props & { optional?: boolean }) {
-  const { groups, top, least } = value;
+interface NameFieldsProps {
+  legend: string;
+  /** What it means that none is chosen, and that some are. */
+  none: string;
+  some: string;
+  named: Named;
+  groups: string[];
+  onChange: (groups: string[]) => void;
+}
+
+/** The dimensions that are grouped by. */
+export function NameFields({ legend, none, some, named, groups, onChange }: NameFieldsProps) {
   const names = [...new Set([...named.map(({ name }) => name), ...groups])];
   const full = groups.length >= GROUPS_MAX;
   return (
+    <fieldset class="choice-list">
+      <legend>{legend}</legend>
+      <div class="name-list">
+        {names.map((name) => (
+          <CheckField
+            key={name}
+            label={<span class="mono">{name}</span>}
+            checked={groups.includes(name)}
+            disabled={full && !groups.includes(name)}
+            onChange={(on) => onChange(on ? [...groups, name] : groups.filter((one) => one !== name))}
+          />
+        ))}
+      </div>
+      <p class="hint">
+        {full ? `${GROUPS_MAX} dimensions are as many as can be grouped by.` : groups.length > 0 ? some : none}
+      </p>
+    </fieldset>
+  );
+}
+
+/** `optional`: all groups may be lines. */
+export function GroupFields({ named, value, tried, optional = false, onChange }: Props & { optional?: boolean }) {
+  const { groups, top, least } = value;
+  return (
     <>
-      <fieldset class="choice-list">
-        <legend>A line for each value of</legend>
-        <div class="name-list">
-          {names.map((name) => (
-            <CheckField
-              key={name}
-              label={<span class="mono">{name}</span>}
-              checked={groups.includes(name)}
-              disabled={full && !groups.includes(name)}
-              onChange={(on) => onChange({ groups: on ? [...groups, name] : groups.filter((one) => one !== name) })}
-            />
-          ))}
-        </div>
-        <p class="hint">
-          {full
-            ? `${GROUPS_MAX} dimensions are as many as can be grouped by.`
-            : groups.length > 0
-              ? "Several: each combination of their values is a line."
-              : "None: all series of a source are one line."}
-        </p>
-      </fieldset>
+      <NameFields
+        legend="A line for each value of"
+        none="None: all series of a source are one line."
+        some="Several: each combination of their values is a line."
+        named={named}
+        groups={groups}
+        onChange={(chosen) => onChange({ groups: chosen })}
+      />
       {groups.length > 0 && (
         <div class="field-row">
           <SelectField

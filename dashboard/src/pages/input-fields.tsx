@@ -3,7 +3,6 @@ import { useId } from "preact/hooks";
 import type { FieldType } from "../api/sources";
 import { formatSpan, sentence } from "../app/format";
 import { Lazy } from "../app/lazy";
-import type { DimensionCondition } from "../explorer/dimensions";
 import { Button } from "../parts/button";
 import { DurationField } from "../parts/duration";
 import { SelectField, TextField, faultAt } from "../parts/forms";
@@ -81,7 +80,7 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
             <SelectField
               label="Source"
               value={input.sourceId}
-              onChange={(sourceId) => change(index, { sourceId, field: "", conditions: [] })}
+              onChange={(sourceId) => change(index, { sourceId, field: "", conditions: [], groups: [] })}
               options={[
                 { value: "", label: "same as the rule" },
                 ...sources.map((other) => ({ value: other._id, label: other.name })),
@@ -113,8 +112,8 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               draft={draft}
               input={input}
               source={sourceOf(draft, input, sources)}
-              fault={faultAt(error, `${path}.dimensions`)}
-              onChange={(conditions) => change(index, { conditions })}
+              fault={faultAt(error, `${path}.dimensions`) ?? faultAt(error, `${path}.groupByDimensions`)}
+              onChange={(part) => change(index, part)}
             />
           </div>
         );
@@ -154,24 +153,25 @@ interface SeriesProps {
   input: InputDraft;
   source: KnownSource | undefined;
   fault: string | null;
-  onChange: (conditions: DimensionCondition[]) => void;
+  onChange: InputSeriesProps["onChange"];
 }
 
 /** Nothing where the source has no dimensions. */
 function Series({ draft, input, source, fault, onChange }: SeriesProps) {
-  const { conditions = [], kept } = input;
-  if (source === undefined || ((source.dimensions ?? null) === null && conditions.length === 0)) return null;
+  const { conditions = [], groups = [], kept } = input;
+  const isSplit = (source?.dimensions ?? null) !== null || conditions.length > 0 || groups.length > 0;
+  if (source === undefined || !isSplit) return null;
   return (
     <div class="input-series">
-      {kept.dimensions === undefined ? (
-        <LazySeries
-          bucketId={draft.bucketId}
-          source={source}
-          conditions={conditions}
-          fault={fault}
-          onChange={onChange}
-        />
-      ) : (
+      <LazySeries
+        bucketId={draft.bucketId}
+        source={source}
+        conditions={kept.dimensions === undefined ? conditions : null}
+        groups={input.grouping === "" ? null : groups}
+        fault={fault}
+        onChange={onChange}
+      />
+      {kept.dimensions !== undefined && (
         <p class="hint">Only some series, as another client has said it; it stays as it is.</p>
       )}
       {fault !== null && <p class="fault">{sentence(fault)}</p>}

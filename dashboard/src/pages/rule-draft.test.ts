@@ -90,6 +90,13 @@ describe("a rule that is opened and saved", () => {
     const conditions = [{ name: "host", operator: "is" as const, values: [] }];
     const faulty = { ...draft, inputs: [{ ...draft.inputs[0]!, conditions }] };
     expect(faultsOf(faulty, SOURCES).map(({ path }) => path.join("."))).toContain("evaluation.inputs.0.dimensions");
+    // Groups are of grouped rows; points have none.
+    const hourly = { ...draft.inputs[0]!, grouping: "avg hour", groups: ["host", "cpu"] };
+    const grouped = { ...draft, inputs: [hourly, { ...hourly, grouping: "" }] };
+    const [rows, points] = bodyOf(grouped, RULE, SOURCES).evaluation!.inputs;
+    expect(rows!.groupByDimensions).toEqual(["host", "cpu"]);
+    expect(points).not.toHaveProperty("groupByDimensions");
+    expect(wordsOf(grouped, SOURCES)).toContain("is not 0 or 1 for each host and cpu or ");
     // What the form has no fields for stays as another client has said it.
     const odd = { ...input, dimensions: { host: ["a", null] }, groupByDimensions: ["host"] };
     const kept = draftOf({ ...RULE, evaluation: { ...EVALUATION, inputs: [odd] } });

@@ -16,9 +16,11 @@ export interface InputDraft {
   grouping: string;
   windowSeconds: string;
   /** Members that the form does not show, of a rule of another client. */
-  kept: Pick<EvaluationInput, "fill" | "timezone" | "dimensions" | "groupByDimensions">;
+  kept: Pick<EvaluationInput, "fill" | "timezone" | "dimensions">;
   /** Which series it takes; absent: all. */
   conditions?: DimensionCondition[];
+  /** The dimensions whose values have rows of their own; absent: all series are one. */
+  groups?: string[];
 }
 
 export interface ParameterDraft {
@@ -110,6 +112,7 @@ export function draftOf(rule: Rule): RuleDraft {
       windowSeconds: input.windowSeconds === undefined ? "" : String(input.windowSeconds),
       kept: keptOf(input),
       ...conditionsOf(input),
+      ...groupsOf(input),
     })),
     parameters:
       known !== null
@@ -187,27 +190,30 @@ function evaluationOf(draft: RuleDraft, sources: KnownSource[]): Evaluation {
   return evaluation;
 }
 
-const keptOf = ({ fill, timezone, dimensions, groupByDimensions }: EvaluationInput): InputDraft["kept"] => ({
+const keptOf = ({ fill, timezone, dimensions }: EvaluationInput): InputDraft["kept"] => ({
   ...(fill === undefined ? {} : { fill }),
   ...(timezone === undefined ? {} : { timezone }),
   ...(dimensions === undefined || readConditions(dimensions) !== null ? {} : { dimensions }),
-  ...(groupByDimensions === undefined ? {} : { groupByDimensions }),
 });
+
+const groupsOf = ({ groupByDimensions: groups }: EvaluationInput): Pick<InputDraft, "groups"> =>
+  groups === undefined ? {} : { groups };
 
 const conditionsOf = ({ dimensions = {} }: EvaluationInput): Pick<InputDraft, "conditions"> => {
   const conditions = readConditions(dimensions) ?? [];
   return conditions.length === 0 ? {} : { conditions };
 };
 
-function inputOf({ key, field, sourceId, grouping, windowSeconds, kept, conditions = [] }: InputDraft): EvaluationInput {
-  const { fill, groupByDimensions, ...always } = kept;
+function inputOf(draft: InputDraft): EvaluationInput {
+  const { key, field, sourceId, grouping, windowSeconds, kept, conditions = [], groups = [] } = draft;
+  const { fill, ...always } = kept;
   const input: EvaluationInput = { key, field, ...always };
   const [aggregation, groupBy] = grouping.split(" ");
   if (sourceId !== "") input.dataSourceId = sourceId;
   if (groupBy !== undefined) {
     Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
     if (fill !== undefined) input.fill = fill;
-    if (groupByDimensions !== undefined) input.groupByDimensions = groupByDimensions;
+    if (groups.length > 0) input.groupByDimensions = groups;
   }
   if (conditions.length > 0) input.dimensions = matchersOf(conditions);
   if (windowSeconds.trim() !== "") input.windowSeconds = Number(windowSeconds);

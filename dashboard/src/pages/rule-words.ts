@@ -55,7 +55,8 @@ function subjectOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]):
   const of = input.sourceId === "" ? "" : ` of ${sourceOf(draft, input, sources)?.name ?? input.sourceId}`;
   const grouped = input.grouping === "" ? "" : ` (${input.grouping.replace(" ", " by ")})`;
   const series = (input.conditions ?? []).map(conditionInWords).join(" and ");
-  return field + of + grouped + (series === "" ? "" : ` where ${series}`);
+  const each = input.grouping === "" ? "" : (input.groups ?? []).join(" and ");
+  return field + of + grouped + (series === "" ? "" : ` where ${series}`) + (each === "" ? "" : ` for each ${each}`);
 }
 
 const unitOf = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string | undefined =>

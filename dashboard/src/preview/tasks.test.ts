@@ -58,7 +58,7 @@ describe("tasks", () => {
     expect(cannot(draft({}, value, { grouping: "avg month" }))).toMatch(/length of a step by month/);
     expect(cannot(draft({}, value, { grouping: "avg day", kept: { timezone: "Europe/Oslo" } }))).toMatch(/Oslo/);
     expect(cannot(draft({}, value, { grouping: "avg day", kept: { fill: 0 } }))).toMatch(/filled/);
-    expect(cannot(draft({}, value, { kept: { groupByDimensions: ["host"] } }))).toMatch(/each group/);
+    expect(cannot(draft({}, value, { grouping: "avg day", groups: ["host"] }))).toMatch(/each group/);
     expect(cannot(draft({ kind: "absence" }, {}, { grouping: "count minute" }))).toMatch(/silence/);
     expect(cannot(draft({ kind: "absence" }, { maxGapSeconds: "0.5" }))).toMatch(/whole seconds/);
   });

@@ -46,10 +46,10 @@ function taskOf(draft: RuleDraft, input: InputDraft, kind: Kind, parameters: Par
   const lengths = [Number(draft.intervalSeconds), windowSeconds];
   const [aggregation, step] = input.grouping.split(" ");
   let groups: Task["groups"] = null;
-  if (input.kept.groupByDimensions !== undefined) return "it has values for each group of series";
   const dimensions = input.kept.dimensions ?? matchersOf(input.conditions ?? []);
   if (input.kept.timezone !== undefined) return `its steps go by the clock of ${input.kept.timezone}`;
   if (step !== undefined) {
+    if ((input.groups ?? []).length > 0) return "it has values for each group of series";
     const summed = SUMMED.find((name) => name === aggregation);
     const stepSeconds = stepLength(step);
     if (input.kept.fill !== undefined) return "steps without values are filled";
