@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use clap::Args;
 use importer::{Counts, Format, Target, Watcher, import_file};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::{KEY_VARIABLE, Outcome};
+use crate::{KEY_VARIABLE, Outcome, progress_bar};
 
 #[derive(Args)]
 pub struct ImportArguments {
@@ -83,15 +83,9 @@ struct Shown {
 
 impl Shown {
     fn new(file: String) -> Self {
-        let style =
-            ProgressStyle::with_template("{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
-        let bar = ProgressBar::new(0).with_prefix(file.clone());
         Shown {
+            bar: progress_bar::of_bytes(file.clone()),
             file,
-            bar: match style {
-                Ok(style) => bar.with_style(style),
-                Err(_) => bar,
-            },
             started: Instant::now(),
         }
     }

@@ -40,6 +40,7 @@ pub mod metrics;
 pub mod open_files;
 pub mod pools;
 pub mod priority;
+pub mod progress;
 pub mod query_pool;
 pub mod random;
 pub mod remote;

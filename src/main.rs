@@ -4,6 +4,7 @@ mod bridge_command;
 mod cluster_command;
 mod import_command;
 mod mcp_command;
+mod progress_bar;
 
 use std::error::Error;
 use std::io::{ErrorKind, Write, stdout};
@@ -21,6 +22,7 @@ use evaluator::{Backoff, Backtest};
 use import_command::ImportArguments;
 use mcp_command::McpArguments;
 use objects::{Location, ObjectStore};
+use progress_bar::Bar;
 use tidewatch::backup::{self, OnDamage};
 use tidewatch::check::{self, Mode};
 use tidewatch::clock::SystemClock;
@@ -263,7 +265,8 @@ fn run_check(arguments: CheckArguments) -> Outcome {
         (None, true) => Mode::Repair,
         (None, false) => Mode::Report,
     };
-    Ok(check::run(&config, mode, &SystemClock)?)
+    let bar = Bar::new("check");
+    Ok(check::run(&config, mode, &SystemClock, &bar, &mut bar.output())?)
 }
 
 fn run_backup(arguments: BackupArguments) -> Outcome {
@@ -272,7 +275,9 @@ fn run_backup(arguments: BackupArguments) -> Outcome {
         true => OnDamage::Copy,
         false => OnDamage::Refuse,
     };
-    let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock)?;
+    let bar = Bar::new("backup");
+    let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock, &bar)?;
+    drop(bar);
     println!(
         "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until its contents were fixed)",
         data_dir.display(),
@@ -297,13 +302,15 @@ fn run_restore(arguments: RestoreArguments) -> Outcome {
         return Err(message.into());
     }
     let (started, from) = (Instant::now(), Path::new(&arguments.from));
+    let bar = Bar::new("restore");
     let (read, outcome) = if arguments.verify {
-        (backup::verify(from)?, "whole".to_owned())
+        (backup::verify(from, &bar)?, "whole".to_owned())
     } else {
         let data_dir = load(&arguments.flags)?.storage.data_dir;
-        let restored = backup::restore(from, &data_dir)?;
+        let restored = backup::restore(from, &data_dir, &bar)?;
         (restored, format!("restored to {}", data_dir.display()))
     };
+    drop(bar);
     println!(
         "{}, taken at {}: {} files, {} bytes, up to record {}, in {:.2?}: {outcome}",
         from.display(),
@@ -330,16 +337,16 @@ fn run_remote_restore(arguments: &RestoreArguments) -> Outcome {
         (None, Some(at)) => Choice::At(i64::try_from(at.as_nanosecond())?),
         (None, None) => Choice::Newest,
     };
+    let bar = Bar::new("restore");
     let (read, outcome) = if arguments.verify {
-        (
-            remote::verify(&*store, url, THE_SHARD, choice)?,
-            "whole".to_owned(),
-        )
+        let read = remote::verify(&*store, url, THE_SHARD, choice, &bar)?;
+        (read, "whole".to_owned())
     } else {
         let data_dir = load(&arguments.flags)?.storage.data_dir;
-        let restored = remote::restore(&*store, url, THE_SHARD, choice, &data_dir)?;
+        let restored = remote::restore(&*store, url, THE_SHARD, choice, &data_dir, &bar)?;
         (restored, format!("restored to {}", data_dir.display()))
     };
+    drop(bar);
     println!(
         "{url}: {}, in {:.2?}: {outcome}",
         describe(&read),

@@ -39,7 +39,15 @@ impl SegmentPart {
     /// # Errors
     /// [`EngineError::Damaged`] if the footer has changed since the file was opened.
     pub fn verify(&self) -> Result<Vec<BlockReport>, EngineError> {
-        self.report(verify_block)
+        self.verify_watched(|_| {})
+    }
+
+    /// The same; `read` is told the size of each block in bytes when it has been read.
+    ///
+    /// # Errors
+    /// As for [`SegmentPart::verify`].
+    pub fn verify_watched(&self, read: impl FnMut(u64)) -> Result<Vec<BlockReport>, EngineError> {
+        self.report(verify_block, read)
     }
 
     /// The same, comparing only checksums, at a tenth of the cost: a block whose checksums match is as it was written.
@@ -47,7 +55,7 @@ impl SegmentPart {
     /// # Errors
     /// As for [`SegmentPart::verify`].
     pub fn compare_checksums(&self) -> Result<Vec<BlockReport>, EngineError> {
-        self.report(|block| BlockReader::new(block)?.compare_checksums())
+        self.report(|block| BlockReader::new(block)?.compare_checksums(), |_| {})
     }
 
     /// The fields that have values, with their types, by source; sources without values are included.
@@ -67,9 +75,16 @@ impl SegmentPart {
     fn report(
         &self,
         check: impl Fn(&Block) -> Result<(), EngineError>,
+        mut read: impl FnMut(u64),
     ) -> Result<Vec<BlockReport>, EngineError> {
         let reports = self.blocks.iter().map(|(source, entry)| {
             let block = entry.block_uncached()?;
+            let bytes = block.place().len() as u64;
+            let fault = check(&block)
+                .and_then(|()| self.file.check_head(self.bucket, &block))
+                .err()
+                .map(EngineError::fault);
+            read(bytes);
             Ok(BlockReport {
                 source: *source,
                 rows: entry.rows,
@@ -78,11 +93,8 @@ impl SegmentPart {
                 first_sequence: block.summary.first_sequence,
                 last_sequence: block.summary.last_sequence,
                 offset: block.place().start as u64,
-                bytes: block.place().len() as u64,
-                fault: check(&block)
-                    .and_then(|()| self.file.check_head(self.bucket, &block))
-                    .err()
-                    .map(EngineError::fault),
+                bytes,
+                fault,
             })
         });
         reports.collect()

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
 use super::manifest::hex;
+use crate::progress::Progress;
 
 /// Size of the copy buffer.
 const COPY_BYTES: usize = 256 << 10;
@@ -25,14 +26,16 @@ pub(super) struct FileReader<'a> {
     file: &'a dyn DiskFile,
     offset: u64,
     bytes: u64,
+    progress: &'a dyn Progress,
 }
 
 impl<'a> FileReader<'a> {
-    pub(super) fn new(file: &'a dyn DiskFile) -> io::Result<Self> {
+    pub(super) fn new(file: &'a dyn DiskFile, progress: &'a dyn Progress) -> io::Result<Self> {
         Ok(Self {
             file,
             offset: 0,
             bytes: file.len()?,
+            progress,
         })
     }
 }
@@ -43,6 +46,7 @@ impl Read for FileReader<'_> {
         let length = buffer.len().min(left);
         self.file.read_exact_at(self.offset, &mut buffer[..length])?;
         self.offset += length as u64;
+        self.progress.advance(length as u64);
         Ok(length)
     }
 }

@@ -29,6 +29,7 @@ use crate::checkpoint::Layout;
 use crate::clock::Clock;
 use crate::open_files;
 use crate::priority;
+use crate::progress::Progress;
 use crate::startup::{DirectoryLock, LOCK_NAME};
 use crate::timestamp::format_timestamp_ns;
 
@@ -73,6 +74,7 @@ pub fn back_up(
     target: &Path,
     on_damage: OnDamage,
     clock: &dyn Clock,
+    progress: &dyn Progress,
 ) -> Result<BackupReport, BackupError> {
     priority::lower();
     open_files::raise_limit();
@@ -85,7 +87,7 @@ pub fn back_up(
     let fixed_after = started.elapsed();
     reserve(target)?;
     let begun = Target::begin(&disk, target, now_ns)?;
-    let written = write(&collected, &layout, begun, now_ns);
+    let written = write(&collected, &layout, begun, now_ns, progress);
     let (manifest, written_bytes) = written.inspect_err(|_| discard(target))?;
     Ok(BackupReport {
         manifest,
@@ -101,10 +103,13 @@ pub(crate) fn write(
     layout: &Layout,
     mut target: Target,
     now_ns: i64,
+    progress: &dyn Progress,
 ) -> Result<(Manifest, u64), BackupError> {
     let named = collected.manifest.files(layout);
     let mut damages = collected.damages.clone();
-    for (path, pin) in collected.pins.files() {
+    let files = collected.pins.files();
+    progress.expect(files.values().map(|pin| pin.bytes).sum());
+    for (path, pin) in files {
         // Verify each file right before it is copied, so that it is read from disk once.
         if let Some(file) = named.get(&path) {
             let found = check::damages(&collected.pins, layout, file);
@@ -113,7 +118,7 @@ pub(crate) fn write(
         // Verify all files, so that all damage is reported.
         if damages.is_empty() || collected.on_damage == OnDamage::Copy {
             let name = path.strip_prefix(&layout.data_dir).unwrap_or(&path);
-            target.add(&name.to_string_lossy(), &pin, &path)?;
+            target.add(&name.to_string_lossy(), &pin, &path, progress)?;
         }
     }
     if !damages.is_empty() && collected.on_damage == OnDamage::Refuse {
@@ -127,20 +132,20 @@ pub(crate) fn write(
 ///
 /// # Errors
 /// See [`BackupError`].
-pub fn verify(backup: &Path) -> Result<Manifest, BackupError> {
+pub fn verify(backup: &Path, progress: &dyn Progress) -> Result<Manifest, BackupError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    verify_on(&disk, backup)
+    verify_on(&disk, backup, progress)
 }
 
 /// Restores a backup to a data directory that is empty or does not exist. A server then finds all of it, or nothing.
 ///
 /// # Errors
 /// See [`BackupError`]. After an error nothing of the backup is left in the directory.
-pub fn restore(backup: &Path, data_dir: &Path) -> Result<Manifest, BackupError> {
+pub fn restore(backup: &Path, data_dir: &Path, progress: &dyn Progress) -> Result<Manifest, BackupError> {
     let _lock = take_empty(data_dir)?;
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let layout = Layout::of(data_dir);
-    restore_to(&disk, backup, &*disk, &layout)
+    restore_to(&disk, backup, &*disk, &layout, progress)
 }
 
 /// Creates a data directory to restore to, or takes an empty one, and locks it.

@@ -14,10 +14,15 @@ use super::source;
 use super::target::write_file;
 use crate::check;
 use crate::checkpoint::{self, Layout, Restoring};
+use crate::progress::Progress;
 
 /// Verifies a backup without restoring it. If it is a directory, the checksums within the files are verified, too.
-pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
-    let manifest = source::read(disk, backup, &mut |name, content| {
+pub(crate) fn verify(
+    disk: &Arc<dyn Disk>,
+    backup: &Path,
+    progress: &dyn Progress,
+) -> Result<Manifest, BackupError> {
+    let manifest = source::read(disk, backup, progress, &mut |name, content| {
         let copied = content.copy_to(&mut io::sink());
         copied.map_err(|error| content.error(error, &source::path_of(backup, name), backup))
     })?;
@@ -47,12 +52,13 @@ pub(crate) fn restore(
     backup: &Path,
     disk: &dyn Disk,
     layout: &Layout,
+    progress: &dyn Progress,
 ) -> Result<Manifest, BackupError> {
     let failed = |error| BackupError::Write(layout.data_dir.clone(), error);
     let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
     let mut write_all = || {
         let restoring = Restoring::begin(disk, layout).map_err(failed)?;
-        let manifest = source::read(from, backup, &mut |name, content| {
+        let manifest = source::read(from, backup, progress, &mut |name, content| {
             let path = layout.data_dir.join(name);
             let written = write_file(disk, &path, content, &mut dirs);
             written.map_err(|error| content.error(error, &source::path_of(backup, name), &path))

@@ -12,6 +12,7 @@ use zstd::stream::read::Decoder;
 use super::content::{Content, FileReader};
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, is_of_data_dir};
+use crate::progress::Progress;
 
 /// A manifest of this size would list millions of files. A longer one is damaged.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -24,9 +25,15 @@ pub(super) type Sink<'a> = dyn FnMut(&str, &mut Content<'_>) -> Result<(), Backu
 
 /// Passes each file to the sink, then verifies them with the manifest. Until this returns, the data passed to the sink
 /// must not be relied upon.
-pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
+pub(super) fn read(
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    progress: &dyn Progress,
+    sink: &mut Sink<'_>,
+) -> Result<Manifest, BackupError> {
     let mut read = BackupReader {
         backup: path,
+        progress,
         files: BTreeMap::new(),
         faults: Vec::new(),
     };
@@ -42,6 +49,7 @@ pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Re
 /// What has been read so far.
 struct BackupReader<'a> {
     backup: &'a Path,
+    progress: &'a dyn Progress,
     /// Length and checksum.
     files: BTreeMap<String, (u64, String)>,
     faults: Vec<String>,
@@ -69,6 +77,7 @@ impl BackupReader<'_> {
             _ => BackupError::Read(path, error),
         })?;
         let manifest = Manifest::decode(self.backup, &bytes)?;
+        self.progress.expect(manifest.bytes());
         for file in &manifest.files {
             let path = path_of(self.backup, &file.path);
             let unread = |error| BackupError::Read(path.clone(), error);
@@ -77,7 +86,7 @@ impl BackupReader<'_> {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened.map_err(unread)?,
             };
-            let mut reader = FileReader::new(&*opened).map_err(unread)?;
+            let mut reader = FileReader::new(&*opened, self.progress).map_err(unread)?;
             self.take(&file.path, &mut reader, sink)?;
         }
         Ok(manifest)
@@ -92,7 +101,8 @@ impl BackupReader<'_> {
         let mut magic = [0; ZSTD_MAGIC.len()];
         // A file that is too short for the magic is not an archive either.
         let compressed = file.read_exact_at(0, &mut magic).is_ok() && magic == ZSTD_MAGIC;
-        let reader = FileReader::new(&*file).map_err(failed)?;
+        self.progress.expect(file.len().map_err(failed)?);
+        let reader = FileReader::new(&*file, self.progress).map_err(failed)?;
         let plain = BufReader::with_capacity(READ_BYTES, reader);
         let stream: Box<dyn Read> = if compressed {
             Box::new(Decoder::with_buffer(plain).map_err(failed)?)

@@ -15,6 +15,7 @@ use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, FileEntry, MANIFEST_NAME, Manifest};
 use super::pins::Pin;
 use crate::clock::SECOND_NS;
+use crate::progress::Progress;
 use crate::sealed_file::FileWriter;
 
 /// The forms of a backup, determined by the extension of its name.
@@ -106,9 +107,15 @@ impl Target {
     }
 
     /// Adds a file of a data directory. `source` is the path that it is read from, for messages.
-    pub(crate) fn add(&mut self, name: &str, pin: &Pin, source: &Path) -> Result<(), BackupError> {
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        pin: &Pin,
+        source: &Path,
+        progress: &dyn Progress,
+    ) -> Result<(), BackupError> {
         let unread = |error| BackupError::Read(source.to_owned(), error);
-        let mut reader = FileReader::new(pin).map_err(unread)?;
+        let mut reader = FileReader::new(pin, progress).map_err(unread)?;
         let mut content = Content::new(&mut reader);
         let added = match &mut self.out {
             Out::Directory(dirs) => {

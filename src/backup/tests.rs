@@ -6,9 +6,10 @@ use std::sync::Arc;
 use disk::sim::{Crash, SimDisk};
 use disk::{Disk, StdDisk};
 
-use super::{BackupError, OnDamage, Target, back_up, collect, restore, restore_to, write};
+use super::{BackupError, OnDamage, Target, back_up, collect, restore, restore_to, verify_on, write};
 use crate::checkpoint::{Damage, Layout, convert, open};
 use crate::clock::ManualClock;
+use crate::progress::tests::Heard;
 
 fn layout() -> Layout {
     Layout::of(Path::new("data"))
@@ -23,7 +24,7 @@ fn fixture(name: &str) -> PathBuf {
 fn restored(name: &str) -> SimDisk {
     let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
     disk.create_dir_all(&layout().data_dir).unwrap();
-    restore_to(&from, &fixture(name), &disk, &layout()).unwrap_or_else(|error| panic!("{error}"));
+    restore_to(&from, &fixture(name), &disk, &layout(), &()).unwrap_or_else(|error| panic!("{error}"));
     // A power cut immediately after the restore.
     disk.crash(Crash::KINDS[1])
 }
@@ -56,12 +57,12 @@ fn backups_of_all_versions_are_restored() {
         let home = tempfile::tempdir().unwrap();
         let data_dir = home.path().join("data");
         std::fs::create_dir(&data_dir).unwrap();
-        restore(&fixture("backup-1.tar"), &data_dir).unwrap();
+        restore(&fixture("backup-1.tar"), &data_dir, &()).unwrap();
         let disk: Arc<dyn Disk> = Arc::new(StdDisk);
         assert!(convert(&disk, &data_dir, Damage::SetApart).unwrap());
         std::fs::remove_file(fixture("backup-2.tar")).unwrap_or_default();
         let clock = ManualClock::new(1_795_313_400_000_000_000);
-        back_up(&data_dir, &fixture("backup-2.tar"), OnDamage::Refuse, &clock).unwrap();
+        back_up(&data_dir, &fixture("backup-2.tar"), OnDamage::Refuse, &clock, &()).unwrap();
     }
     for (name, file) in [
         ("backup-1.tar", "data/catalog.snapshot"),
@@ -97,10 +98,15 @@ fn a_backup_includes_a_bucket_that_could_not_be_converted() {
     let collected =
         collect(&port, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
     let target = Target::begin(&port, Path::new("kept.tar"), 0).unwrap();
-    write(&collected, &layout(), target, 0).unwrap();
+    let [written, verified, restored] = [const { Heard::new() }; 3];
+    write(&collected, &layout(), target, 0, &written).unwrap();
+    verify_on(&port, Path::new("kept.tar"), &verified).unwrap();
     let again = SimDisk::new(2);
     again.create_dir_all(&layout().data_dir).unwrap();
-    restore_to(&port, Path::new("kept.tar"), &again, &layout()).unwrap();
+    restore_to(&port, Path::new("kept.tar"), &again, &layout(), &restored).unwrap();
+    for progress in [written, verified, restored] {
+        progress.assert_all();
+    }
     for (path, bytes) in disk
         .files()
         .into_iter()

@@ -21,7 +21,15 @@ pub(crate) fn damages(disk: &dyn Disk, layout: &Layout, file: &NamedFile) -> Res
         NamedFile::Segment(id) => {
             let dir = layout.segments_dir();
             let none_dead = DeadRanges::default();
-            segments::read(disk, &dir, *id, none_dead, Depth::Checksums, &mut BTreeMap::new())
+            segments::read(
+                disk,
+                &dir,
+                *id,
+                none_dead,
+                Depth::Checksums,
+                &mut BTreeMap::new(),
+                &(),
+            )
         }
         NamedFile::Run(id) => match read_run(disk, &layout.runs_dir(), *id) {
             Ok((_, damages)) => Ok(damages),

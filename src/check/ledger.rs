@@ -53,7 +53,11 @@ pub(super) fn say_catalog(catalog: &Catalog, covered: Sequence, report: &mut Rep
 pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) {
     let mut entries = 0;
     for id in runs {
-        if let Some((sound, damages)) = report.sound(read_run(dir.disk(), &dir.layout.runs_dir(), *id)) {
+        let read = read_run(dir.disk(), &dir.layout.runs_dir(), *id);
+        report
+            .progress
+            .advance(dir.length(&dir.layout.runs_dir().file_path(*id)));
+        if let Some((sound, damages)) = report.sound(read) {
             entries += sound;
             damages.iter().for_each(|damage| report.damage(damage));
         }

@@ -28,6 +28,7 @@ use crate::checkpoint::{DataDir, Layout, message};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::http;
+use crate::progress::Progress;
 use crate::random;
 use crate::service::passwords::Hasher;
 use crate::startup::DirectoryLock;
@@ -41,6 +42,7 @@ const PASSWORD_BYTES: usize = 12;
 /// because nobody reads its output.
 struct Report<'a> {
     out: &'a mut dyn Write,
+    progress: &'a dyn Progress,
     damages: u64,
 }
 
@@ -73,12 +75,18 @@ pub enum Mode {
     Adopt(String),
 }
 
-/// Reports what a data directory holds. Succeeds if a server would start on it and every block reads.
+/// Reports what a data directory holds to `out`. Succeeds if a server would start on it and every block reads.
 ///
 /// # Errors
 /// The directory cannot be read: it does not exist, a server holds its lock, or the disk fails; or the email address is
 /// invalid.
-pub fn run(config: &Config, mode: Mode, clock: &dyn Clock) -> Result<ExitCode, String> {
+pub fn run(
+    config: &Config,
+    mode: Mode,
+    clock: &dyn Clock,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<ExitCode, String> {
     let data_dir = &config.storage.data_dir;
     if !data_dir.is_dir() {
         return Err(format!(
@@ -95,11 +103,13 @@ pub fn run(config: &Config, mode: Mode, clock: &dyn Clock) -> Result<ExitCode, S
         disk: Arc::new(StdDisk),
         layout: Layout::of(data_dir),
     };
-    let out = &mut io::stdout().lock();
     let whole = match mode {
-        Mode::Report => check(&dir, false, out)?,
-        Mode::Repair => check(&dir, true, out)?,
-        Mode::Adopt(email) => adopt_for(&dir, &email, clock.now_ns(), out)?,
+        Mode::Report => check(&dir, false, progress, out)?,
+        Mode::Repair => check(&dir, true, progress, out)?,
+        Mode::Adopt(email) => {
+            adopt_for(&dir, &email, clock.now_ns(), out)?;
+            check(&dir, false, progress, out)?
+        }
     };
     Ok(if whole {
         ExitCode::SUCCESS
@@ -108,9 +118,8 @@ pub fn run(config: &Config, mode: Mode, clock: &dyn Clock) -> Result<ExitCode, S
     })
 }
 
-/// Creates a catalog for points whose catalog is lost, with a user whose password is printed. Returns whether the
-/// directory is undamaged afterwards.
-fn adopt_for(dir: &DataDir, email: &str, now_ns: i64, out: &mut dyn Write) -> Result<bool, String> {
+/// Creates a catalog for points whose catalog is lost, with a user whose password is printed.
+fn adopt_for(dir: &DataDir, email: &str, now_ns: i64, out: &mut dyn Write) -> Result<(), String> {
     let email = http::email(email).map_err(|fault| format!("the e-mail address {fault}"))?;
     let password = random::bytes::<PASSWORD_BYTES>().map_err(message)?;
     let password: String = password.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -129,12 +138,16 @@ fn adopt_for(dir: &DataDir, email: &str, now_ns: i64, out: &mut dyn Write) -> Re
             owner.email
         );
     }
-    check(dir, false, out)
+    Ok(())
 }
 
 /// Returns whether the directory is undamaged, after the repair if there is one.
-fn check(dir: &DataDir, repair: bool, out: &mut dyn Write) -> Result<bool, String> {
-    let mut report = Report { out, damages: 0 };
+fn check(dir: &DataDir, repair: bool, progress: &dyn Progress, out: &mut dyn Write) -> Result<bool, String> {
+    let mut report = Report {
+        out,
+        progress,
+        damages: 0,
+    };
     if survey::is_empty(dir)? {
         report.say(format_args!(
             "empty: {} has no data of a server; is the volume mounted?",
@@ -157,6 +170,7 @@ fn check(dir: &DataDir, repair: bool, out: &mut dyn Write) -> Result<bool, Strin
     repair::repair(dir, &mut |what| report.say(format_args!("repaired {what}")))?;
     let mut after = Report {
         out: &mut io::sink(),
+        progress: &(),
         damages: 0,
     };
     survey::survey(dir, &mut after)?;

@@ -13,6 +13,7 @@ use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::Catalog;
 use crate::checkpoint::{DataDir, Manifest, at, shared, write_segment};
+use crate::progress::Progress;
 use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
 
@@ -47,6 +48,7 @@ pub(super) fn read(
     dead: DeadRanges,
     depth: Depth,
     sound: &mut Sound,
+    progress: &dyn Progress,
 ) -> Result<Vec<String>, String> {
     let path = dir.file_path(id);
     let bytes = match disk.map(&path) {
@@ -55,16 +57,24 @@ pub(super) fn read(
         }
         mapped => mapped.map_err(at(&path))?,
     };
+    let length = (*bytes).as_ref().len() as u64;
     let file = match SegmentFile::open_without(id, shared(bytes), dead) {
         Ok(file) => file,
-        Err(error) => return Ok(vec![at(&path)(error)]),
+        Err(error) => {
+            progress.advance(length);
+            return Ok(vec![at(&path)(error)]);
+        }
     };
-    let mut damages = Vec::new();
+    let (mut damages, mut of_blocks) = (Vec::new(), 0);
+    let mut advance = |bytes| {
+        of_blocks += bytes;
+        progress.advance(bytes);
+    };
     for bucket in file.parts().map(|part| part.bucket) {
         let read = file.part(bucket).and_then(|part| match (part, depth) {
             (None, _) => Ok(Vec::new()),
             (Some(part), Depth::Checksums) => part.compare_checksums(),
-            (Some(part), Depth::Rows) => part.verify(),
+            (Some(part), Depth::Rows) => part.verify_watched(&mut advance),
         });
         let blocks = match read {
             Ok(blocks) => blocks,
@@ -86,6 +96,7 @@ pub(super) fn read(
             }
         }
     }
+    progress.advance(length.saturating_sub(of_blocks));
     Ok(damages)
 }
 
@@ -120,7 +131,16 @@ pub(super) fn survey(dir: &DataDir, manifest: &Manifest, catalog: Option<&Catalo
     let mut all: Sound = known.map(|it| (*it, Figures::default())).collect();
     for id in &manifest.segments {
         let dead = manifest.dead_of(*id);
-        let damages = report.sound(read(dir.disk(), &segments, *id, dead, Depth::Rows, &mut all));
+        let damages = read(
+            dir.disk(),
+            &segments,
+            *id,
+            dead,
+            Depth::Rows,
+            &mut all,
+            report.progress,
+        );
+        let damages = report.sound(damages);
         let damages = damages.into_iter().flatten();
         damages.for_each(|damage| report.damage(damage));
     }
@@ -146,7 +166,8 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     for id in &manifest.segments {
         let (path, dead) = (files.dir.file_path(*id), manifest.dead_of(*id));
         let sound = &mut Sound::new();
-        if read(dir.disk(), &files.dir, *id, dead.clone(), Depth::Rows, sound)?.is_empty() {
+        let damages = read(dir.disk(), &files.dir, *id, dead.clone(), Depth::Rows, sound, &())?;
+        if damages.is_empty() {
             segments.push(*id);
         } else if !dir.exists(&path)? {
             messages.push(format!(

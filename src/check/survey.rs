@@ -8,7 +8,7 @@ use super::overlay::Overlay;
 use super::{Report, carried, format_1, ledger, leftovers, log, segments};
 use crate::bucket::BucketState;
 use crate::catalog::Catalog;
-use crate::checkpoint::{DataDir, Manifest, OpenError, open};
+use crate::checkpoint::{DataDir, Manifest, NamedFile, OpenError, open};
 use crate::ids::ObjectId;
 
 /// Whether nothing was ever stored there.
@@ -73,7 +73,14 @@ fn survey_named(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) -> 
         manifest.segments.len(),
         manifest.runs.len()
     ));
+    let log_files = wal::files(dir.disk(), &dir.layout.log_dir()).unwrap_or_default();
+    let log_bytes = log_files.iter().map(|path| dir.length(path)).sum();
+    let sealed = manifest.files(&dir.layout).into_iter();
+    let sealed = sealed.filter(|(_, file)| !matches!(file, NamedFile::Carried(_)));
+    let sealed_bytes: u64 = sealed.map(|(path, _)| dir.length(&path)).sum();
+    report.progress.expect(log_bytes + sealed_bytes);
     log::survey(dir, Some(manifest.covered), report)?;
+    report.progress.advance(log_bytes);
     let catalog = ledger::survey(dir, manifest, report);
     segments::survey(dir, manifest, catalog.as_ref(), report);
     carried::survey(dir, manifest, report);

@@ -78,6 +78,12 @@ impl DataDir {
         self.carried_dir().list(self.disk()).map_err(at(self.path()))
     }
 
+    /// The length of a file in bytes; 0 if it cannot be read.
+    pub fn length(&self, path: &Path) -> u64 {
+        let length = self.disk.open_read(path).and_then(|file| file.len());
+        length.unwrap_or(0)
+    }
+
     pub fn check_log(&self) -> Result<CheckReport, String> {
         wal::check(self.disk(), &self.layout.log_dir()).map_err(message)
     }

@@ -18,6 +18,7 @@ use super::root::{FileEntry, Root};
 use crate::backup;
 use crate::catalog::Bytes;
 use crate::checkpoint::{Layout, Manifest, Restoring};
+use crate::progress::Progress;
 use crate::sealed_file::FileWriter;
 
 /// Bytes of an object in memory.
@@ -34,11 +35,12 @@ pub fn restore(
     shard: u16,
     choice: Choice,
     data_dir: &Path,
+    progress: &dyn Progress,
 ) -> Result<Checkpoint, RemoteError> {
     let checkpoint = choose(store, url, shard, choice)?;
     let _lock = backup::take_empty(data_dir)?;
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    restore_to(store, &checkpoint, &*disk, &Layout::of(data_dir))?;
+    restore_to(store, &checkpoint, &*disk, &Layout::of(data_dir), progress)?;
     Ok(checkpoint)
 }
 
@@ -51,11 +53,15 @@ pub fn verify(
     url: &str,
     shard: u16,
     choice: Choice,
+    progress: &dyn Progress,
 ) -> Result<Checkpoint, RemoteError> {
     let checkpoint = choose(store, url, shard, choice)?;
     let layout = Layout::of(Path::new(""));
     check_names(&checkpoint, &layout)?;
-    read_all(&checkpoint, &mut |file| read_object(store, file, &mut io::sink()))?;
+    progress.expect(checkpoint.root.bytes());
+    read_all(&checkpoint, &mut |file| {
+        read_object(store, file, &mut io::sink(), progress)
+    })?;
     Ok(checkpoint)
 }
 
@@ -76,7 +82,7 @@ pub fn fetch(
         name.map_err(|()| RemoteError::DamagedRoot(root.to_owned(), "it is not a root's name".to_owned()))?;
     let checkpoint = read(store, ShardNames(shard), name)?;
     check_names(&checkpoint, layout)?;
-    copy_files(store, &checkpoint, disk, layout)?;
+    copy_files(store, &checkpoint, disk, layout, &())?;
     Note::of(checkpoint.name, &checkpoint.root.encode()?).write(disk, layout)?;
     Ok(checkpoint.root.manifest.write(disk, &layout.data_dir)?)
 }
@@ -87,7 +93,9 @@ pub(super) fn copy_files(
     checkpoint: &Checkpoint,
     disk: &dyn Disk,
     layout: &Layout,
+    progress: &dyn Progress,
 ) -> Result<(), RemoteError> {
+    progress.expect(checkpoint.root.bytes());
     let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
     read_all(checkpoint, &mut |file| {
         let path = layout.data_dir.join(&file.local);
@@ -97,7 +105,7 @@ pub(super) fn copy_files(
             disk.create_dir_all(dir).map_err(written)?;
         }
         let mut out = FileWriter::new(disk.create(&path).map_err(written)?);
-        read_object(store, file, &mut out)?;
+        read_object(store, file, &mut out, progress)?;
         out.finish().map(drop).map_err(written)
     })?;
     let failed = |error| RemoteError::Write(layout.data_dir.clone(), error);
@@ -111,12 +119,13 @@ pub(crate) fn restore_to(
     checkpoint: &Checkpoint,
     disk: &dyn Disk,
     layout: &Layout,
+    progress: &dyn Progress,
 ) -> Result<(), RemoteError> {
     check_names(checkpoint, layout)?;
     let failed = |error| RemoteError::Write(layout.data_dir.clone(), error);
     let write_all = || {
         let restoring = Restoring::begin(disk, layout).map_err(failed)?;
-        copy_files(store, checkpoint, disk, layout)?;
+        copy_files(store, checkpoint, disk, layout, progress)?;
         begin_log(disk, layout, &checkpoint.root.manifest)?;
         // Nothing is uploaded again, if the server publishes to the same place.
         Note::of(checkpoint.name, &checkpoint.root.encode()?).write(disk, layout)?;
@@ -187,7 +196,12 @@ pub(super) fn read_all(
 }
 
 /// Reads the object of a file in pieces, and verifies its length and its checksum.
-fn read_object(store: &dyn ObjectStore, file: &FileEntry, out: &mut dyn Write) -> Result<(), Failed> {
+fn read_object(
+    store: &dyn ObjectStore,
+    file: &FileEntry,
+    out: &mut dyn Write,
+    progress: &dyn Progress,
+) -> Result<(), Failed> {
     let mut digest = Sha256::new();
     let mut from = 0;
     while from < file.bytes {
@@ -201,6 +215,7 @@ fn read_object(store: &dyn ObjectStore, file: &FileEntry, out: &mut dyn Write) -
         digest.update(&piece);
         let written = |error| Failed::Disk(RemoteError::Write(file.local.clone().into(), error));
         out.write_all(&piece).map_err(written)?;
+        progress.advance(to - from);
         from = to;
     }
     match Bytes(digest.finalize().into()) == file.sha256 {

@@ -75,7 +75,7 @@ pub fn take_over(
             ..checkpoint.root.clone()
         },
     };
-    copy_files(store, &with(others), disk, layout)?;
+    copy_files(store, &with(others), disk, layout, &())?;
     let footers = SealedDir::new(layout.data_dir.join("footers"), ".footer");
     if !segments.is_empty() {
         let made = disk.create_dir_all(footers.path());

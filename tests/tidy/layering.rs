@@ -18,6 +18,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("priority", &[]),
     ("metrics", &[]),
     ("open_files", &[]),
+    ("progress", &[]),
     ("pools", &[]),
     ("query_pool", &["error", "ids", "metrics", "priority"]),
     // Pure rooms.
@@ -153,6 +154,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "ledger",
             "open_files",
             "priority",
+            "progress",
             "sealed_file",
             "startup",
             "timestamp",
@@ -171,6 +173,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "clock",
             "extents",
             "priority",
+            "progress",
             "random",
             "sealed_file",
             "timestamp",
@@ -184,6 +187,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("cluster_command", ALL),
     ("import_command", ALL),
     ("mcp_command", ALL),
+    ("progress_bar", ALL),
     ("lib", ALL),
 ];
 
@@ -312,7 +316,7 @@ const SERVICE_JSON: &[(&str, &str)] = &[
         "the filters in the audit are JSON",
     ),
     (
-        "src/service/data/imports/mod.rs",
+        "src/service/data/writers/mod.rs",
         "what an idempotency key keeps is JSON",
     ),
     ("src/service/data/imports/row.rs", "rows of exports are JSON"),

@@ -158,7 +158,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
     bytes.extend_from_slice(&content);
     newer.put(&path, &bytes);
-    let error = check(&data_dir(&newer), true, &mut Vec::new()).unwrap_err();
+    let error = check(&data_dir(&newer), true, &(), &mut Vec::new()).unwrap_err();
     assert!(error.contains("newer program"), "{error}");
     assert_eq!(newer.files()[&path], bytes);
 }

@@ -21,6 +21,7 @@ use crate::clock::{ManualClock, SECOND_NS};
 use crate::config::Config;
 use crate::ids::ObjectId;
 use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::progress::tests::Heard;
 
 pub(super) const NOW_NS: i64 = 1_700_000_000 * SECOND_NS;
 pub(super) const POINTS: u32 = 20;
@@ -266,9 +267,14 @@ pub(super) fn data_dir(disk: &SimDisk) -> DataDir {
 }
 
 pub(super) fn run(disk: &SimDisk, repair: bool) -> (bool, String) {
-    let mut report = Vec::new();
-    let whole = check(&data_dir(disk), repair, &mut report).unwrap_or_else(|error| panic!("{error}"));
-    (whole, String::from_utf8(report).unwrap())
+    let (mut report, progress) = (Vec::new(), Heard::new());
+    let whole =
+        check(&data_dir(disk), repair, &progress, &mut report).unwrap_or_else(|error| panic!("{error}"));
+    let report = String::from_utf8(report).unwrap();
+    if report.contains("sound: ") && report.contains("manifest: everything") {
+        progress.assert_all();
+    }
+    (whole, report)
 }
 
 /// Number of points after a start; `Err` has the reason why it does not start.

@@ -202,7 +202,7 @@ fn an_interrupted_repair_is_finished_by_the_next() {
         for operation in 1.. {
             let killed = fork(&corrupted);
             killed.stop_at(killed.operations() + operation);
-            let done = check(&data_dir(&killed), true, &mut std::io::sink());
+            let done = check(&data_dir(&killed), true, &(), &mut std::io::sink());
             for crash in Crash::KINDS {
                 let image = killed.crash(crash);
                 let at = format!("{} at operation {operation}, {crash:?}", path.display());

@@ -15,7 +15,7 @@ fn directory() -> SimDisk {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.tar");
     let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
     disk.create_dir_all(&layout().data_dir).unwrap();
-    restore_to(&from, &fixture, &disk, &layout()).unwrap_or_else(|error| panic!("{error}"));
+    restore_to(&from, &fixture, &disk, &layout(), &()).unwrap_or_else(|error| panic!("{error}"));
     fork(&disk)
 }
 

@@ -33,14 +33,14 @@ fn write_to(kept: &SimDisk, collected: &crate::backup::Collected, name: &str) ->
         .map_err(|error| BackupError::Write("kept".into(), error))?;
     let disk: Arc<dyn Disk> = Arc::new(kept.clone());
     let target = Target::begin(&disk, Path::new(name), 0)?;
-    write(collected, &layout(), target, 0).map(drop)
+    write(collected, &layout(), target, 0, &()).map(drop)
 }
 
 fn restore(kept: &SimDisk, name: &str, to: &SimDisk) -> Result<(), BackupError> {
     to.create_dir_all(&layout().data_dir)
         .map_err(|error| BackupError::Write("data".into(), error))?;
     let from: Arc<dyn Disk> = Arc::new(kept.clone());
-    restore_to(&from, Path::new(name), to, &layout()).map(drop)
+    restore_to(&from, Path::new(name), to, &layout(), &()).map(drop)
 }
 
 fn restored(kept: &SimDisk, name: &str) -> SimDisk {
@@ -267,7 +267,7 @@ fn an_incomplete_backup_is_refused() {
             let done = write_to(&kept, &collected, name);
             for crash in Crash::KINDS {
                 let image: Arc<dyn Disk> = Arc::new(kept.crash(crash));
-                let read = verify_on(&image, Path::new(name));
+                let read = verify_on(&image, Path::new(name), &());
                 // A power cut during the last sync may leave a complete backup.
                 assert!(
                     read.is_ok() || done.is_err(),
@@ -280,7 +280,7 @@ fn an_incomplete_backup_is_refused() {
                 break;
             }
             assert!(
-                verify_on(&killed, Path::new(name)).is_err(),
+                verify_on(&killed, Path::new(name), &()).is_err(),
                 "{name}, operation {operation}: nothing unsynced is relied upon"
             );
         }
@@ -297,7 +297,7 @@ fn a_flipped_bit_in_a_backup_is_reported_with_its_file() {
             let (at, bit) = (rng.usize(0..bytes.len()), rng.u8(0..8));
             kept.flip_bit(&path, at as u64, bit);
             let port: Arc<dyn Disk> = Arc::new(kept.clone());
-            let message = verify_on(&port, Path::new("kept/backup"))
+            let message = verify_on(&port, Path::new("kept/backup"), &())
                 .err()
                 .map(|error| error.to_string())
                 .unwrap_or_default();
@@ -349,7 +349,7 @@ fn a_damaged_file_is_detected_while_being_backed_up() {
                 let kept = SimDisk::new(1);
                 write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{context}: {error}"));
                 let backup: Arc<dyn Disk> = Arc::new(kept.clone());
-                let read = verify_on(&backup, Path::new(name));
+                let read = verify_on(&backup, Path::new(name), &());
                 let read = read.unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert!(
                     !read.damages.is_empty(),
@@ -385,7 +385,7 @@ fn a_directory_backup_is_verified_to_the_block() {
     let kept = SimDisk::new(1);
     write_to(&kept, &collected, "kept/backup").unwrap_or_else(|error| panic!("{error}"));
     let backup: Arc<dyn Disk> = Arc::new(kept);
-    let refused = verify_on(&backup, Path::new("kept/backup")).err();
+    let refused = verify_on(&backup, Path::new("kept/backup"), &()).err();
     let message = refused.map(|error| error.to_string()).unwrap_or_default();
     let name = segment.file_name().unwrap_or_default().to_string_lossy();
     assert!(

@@ -9,6 +9,7 @@ use objects::{Bytes, ObjectStore};
 use super::super::world::{RunningRooms, World, in_system, layout};
 use super::{all_checkpoints, publisher_options, start, try_restore};
 use crate::checkpoint::tests::seed;
+use crate::progress::tests::Heard;
 use crate::remote::{Choice, Publisher, RemoteError, THE_SHARD, checkpoints, verify};
 
 /// A store with a checkpoint.
@@ -29,7 +30,9 @@ fn published() -> SimObjects {
 fn a_damaged_or_missing_object_is_named_and_nothing_is_left() {
     let store = published();
     let newest = all_checkpoints(&store).remove(0);
-    verify(&store, "sim", THE_SHARD, Choice::Newest).unwrap();
+    let progress = Heard::new();
+    verify(&store, "sim", THE_SHARD, Choice::Newest, &progress).unwrap();
+    progress.assert_all();
     let mut rng = fastrand::Rng::with_seed(seed());
     for file in &newest.root.files {
         let bytes = store.objects()[&file.object].to_vec();
@@ -51,7 +54,7 @@ fn a_damaged_or_missing_object_is_named_and_nothing_is_left() {
                 "{what}: {message}"
             );
             assert!(disk.files().is_empty(), "{what}: {:?}", disk.files().keys());
-            let verified = verify(&store, "sim", THE_SHARD, Choice::Newest);
+            let verified = verify(&store, "sim", THE_SHARD, Choice::Newest, &());
             assert!(matches!(verified, Err(RemoteError::Faults(..))), "{what}");
         }
         // What follows the stored length is not read.
@@ -99,7 +102,7 @@ fn a_damaged_root_is_named_and_others_are_still_there() {
 fn a_checkpoint_is_chosen_by_name_and_by_time() {
     let store = published();
     let newest = all_checkpoints(&store).remove(0);
-    let chosen = |choice| verify(&store, "sim", THE_SHARD, choice);
+    let chosen = |choice| verify(&store, "sim", THE_SHARD, choice, &());
     let at_ns = newest.root.at_ns;
     for choice in [
         Choice::Newest,
@@ -116,7 +119,7 @@ fn a_checkpoint_is_chosen_by_name_and_by_time() {
             "{missing:?}"
         );
     }
-    let empty = verify(&SimObjects::default(), "sim", THE_SHARD, Choice::Newest);
+    let empty = verify(&SimObjects::default(), "sim", THE_SHARD, Choice::Newest, &());
     assert!(matches!(empty, Err(RemoteError::Empty(_))));
 }
 
@@ -130,7 +133,7 @@ fn a_restore_to_a_full_disk_leaves_nothing() {
         let disk = SimDisk::new(3);
         disk::Disk::create_dir_all(&disk, &super::layout().data_dir).unwrap();
         disk.set_budget_bytes(Some(budget));
-        let error = super::restore_to(&store, &newest, &disk, &super::layout()).expect_err("it is full");
+        let error = super::restore_to(&store, &newest, &disk, &super::layout(), &()).expect_err("it is full");
         assert!(
             disk.files().is_empty(),
             "{budget}: {error}: {:?}",

@@ -60,7 +60,7 @@ fn all_checkpoints(store: &SimObjects) -> Vec<Checkpoint> {
 fn try_restore(store: &SimObjects, checkpoint: &Checkpoint) -> Result<SimDisk, (SimDisk, RemoteError)> {
     let disk = SimDisk::new(2);
     disk.create_dir_all(&layout().data_dir).unwrap();
-    match restore_to(store, checkpoint, &disk, &layout()) {
+    match restore_to(store, checkpoint, &disk, &layout(), &()) {
         Ok(()) => Ok(disk),
         Err(error) => Err((disk, error)),
     }

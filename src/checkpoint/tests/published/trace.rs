@@ -218,7 +218,7 @@ fn a_power_cut_during_a_restore_leaves_nothing_all_or_a_refusal() {
         let to = SimDisk::new(operation);
         to.stop_at(operation);
         let created = to.create_dir_all(&layout().data_dir).is_ok();
-        let done = created && restore_to(&store, &newest, &to, &layout()).is_ok();
+        let done = created && restore_to(&store, &newest, &to, &layout(), &()).is_ok();
         for crash in Crash::KINDS {
             let image = to.crash(crash);
             let is_empty = image.files().is_empty();
