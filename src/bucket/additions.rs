@@ -37,8 +37,8 @@ const EXPIRED_KEPT_NS: i64 = 60 * 1_000_000_000;
 pub(super) enum Refused {
     /// The sender is told this.
     With(Result<Ingested, ServiceError>),
-    /// It may repeat rows of another one in progress.
-    Waits,
+    /// It may repeat rows of another one, which is in progress, for the series of this ordinal.
+    Waits(u32),
 }
 
 /// Whether rows that were not compared may be there already.
@@ -46,8 +46,8 @@ enum Repeats {
     No,
     /// As rows that are stored.
     Stored,
-    /// As rows of an ingest in progress.
-    Submitted,
+    /// As rows of an ingest in progress, for the series of this ordinal.
+    Submitted(u32),
 }
 
 /// What one ingest adds.
@@ -59,7 +59,8 @@ pub(super) struct OfIngest {
 
 impl Additions {
     /// Notes what an ingest adds, and sets the ordinals of its series. The cost grows with the series that are new, and
-    /// with those that are stored only once.
+    /// with those that are stored only once. `is_behind_others`: whether ingests that came earlier wait for the series of an
+    /// ordinal.
     ///
     /// # Errors
     /// What the sender has to be told instead.
@@ -69,6 +70,7 @@ impl Additions {
         ingest: &mut Ingest,
         series_max: u64,
         cutoff_ns: impl Fn(i64) -> i64,
+        is_behind_others: impl Fn(u32) -> bool,
     ) -> Result<OfIngest, Refused> {
         let mut taken = OfIngest::default();
         let told = |ingested| Refused::With(Ok(ingested));
@@ -92,9 +94,9 @@ impl Additions {
             }
         }
         for rows in &ingest.repeats {
-            match self.repeats(state, ingest, rows) {
+            match self.repeats(state, ingest, rows, &is_behind_others) {
                 Repeats::No => {}
-                Repeats::Submitted => return Err(Refused::Waits),
+                Repeats::Submitted(series) => return Err(Refused::Waits(series)),
                 Repeats::Stored => return Err(told(Ingested::MayRepeat)),
             }
         }
@@ -111,7 +113,7 @@ impl Additions {
                 Entry::Vacant(vacant) => match state.series.take_ordinal() {
                     Some(ordinal) => vacant.insert((ordinal, 1)).0,
                     None => {
-                        self.end(&taken);
+                        self.end(&taken, |_| {});
                         return Err(told(Ingested::NoRoom {
                             series: 0,
                             series_max,
@@ -175,7 +177,18 @@ impl Additions {
         Ok(())
     }
 
-    fn repeats(&self, state: &BucketState, ingest: &Ingest, rows: &MayRepeat) -> Repeats {
+    /// Whether an ingest with rows of the series of this ordinal, which are stored only once, is in progress.
+    pub(super) fn is_in_progress(&self, ordinal: u32) -> bool {
+        self.newest.contains_key(&ordinal)
+    }
+
+    fn repeats(
+        &self,
+        state: &BucketState,
+        ingest: &Ingest,
+        rows: &MayRepeat,
+        is_behind_others: impl Fn(u32) -> bool,
+    ) -> Repeats {
         let ordinal = ordinal_of(ingest, rows.table);
         // A new series may be added by another ingest in progress.
         let ordinal = ordinal.or_else(|| {
@@ -186,8 +199,9 @@ impl Additions {
             return Repeats::No;
         };
         let reaches = |newest_ns: Option<i64>| newest_ns.is_some_and(|newest_ns| oldest_ns <= newest_ns);
-        if reaches(self.newest.get(&ordinal).map(|(newest_ns, _)| *newest_ns)) {
-            return Repeats::Submitted;
+        let submitted = self.newest.get(&ordinal).map(|(newest_ns, _)| *newest_ns);
+        if reaches(submitted) || is_behind_others(ordinal) {
+            return Repeats::Submitted(ordinal);
         }
         match reaches(state.store.newest_ns(ordinal)) {
             true => Repeats::Stored,
@@ -195,8 +209,8 @@ impl Additions {
         }
     }
 
-    /// The ingest was applied, or refused.
-    pub(super) fn end(&mut self, ingest: &OfIngest) {
+    /// The ingest was applied, or refused. Gives the ordinals of series of which none is in progress any more to `freed`.
+    pub(super) fn end(&mut self, ingest: &OfIngest, mut freed: impl FnMut(u32)) {
         for digest in &ingest.new {
             if let Entry::Occupied(mut entry) = self.new.entry(*digest) {
                 entry.get_mut().1 -= 1;
@@ -210,6 +224,7 @@ impl Additions {
                 entry.get_mut().1 -= 1;
                 if entry.get().1 == 0 {
                     entry.remove();
+                    freed(*ordinal);
                 }
             }
         }

@@ -21,6 +21,7 @@ mod registry;
 mod request;
 mod sealer;
 mod state;
+mod waiting;
 
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, flip_of_carried};
 pub use damaged::{DamagedBlocks, NamedDamage};

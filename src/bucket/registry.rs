@@ -217,7 +217,12 @@ impl Buckets {
             saturated()
         })?;
         let (reply, answer) = oneshot::channel();
-        handle.address.do_send(Take { ingest, reply, holds });
+        handle.address.do_send(Take {
+            ingest,
+            reply,
+            holds,
+            waited_for: None,
+        });
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 

@@ -182,11 +182,12 @@ fn a_key_of_nothing_but_duplicates_is_kept_too() {
 
 #[test]
 fn concurrent_writers_store_each_point_once() {
+    const WRITERS: usize = 12;
     let (_server, _, bucket) = scene::sealing_bucket();
     let source = skipping(&bucket, &json!("all"));
     let first_ns = now_ns() - HOUR;
     // Late points too: each writer begins elsewhere.
-    let batches: Vec<Vec<Value>> = (0..20)
+    let batches: Vec<Vec<Value>> = (0..60)
         .map(|batch| {
             let seconds = (0..200).map(|place| (batch * 37 + place * 3) % 500);
             let entry = |second: i64| {
@@ -198,11 +199,11 @@ fn concurrent_writers_store_each_point_once() {
         })
         .collect();
     let inserted: u64 = thread::scope(|scope| {
-        let writers: Vec<_> = (0..4)
+        let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let (bucket, batches) = (&bucket, &batches);
                 scope.spawn(move || {
-                    let mine = batches.iter().skip(writer).step_by(4);
+                    let mine = batches.iter().skip(writer).step_by(WRITERS);
                     let sent = mine.map(|batch| {
                         let answer = bucket.batch(batch).expect(201, SKIP);
                         let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or(0);

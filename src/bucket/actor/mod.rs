@@ -1,7 +1,10 @@
 //! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `Take` to the
 //! journal and comes back as `Applied`; the order of submission to the journal is the order in the log.
 //!
-//! Messages that go through the journal or the sealer threads are here, those that only need the state in `request`.
+//! Messages that go through the journal or the sealer threads are here and in `removal`, those that only need the state in
+//! `request`.
+
+mod removal;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -20,15 +23,16 @@ use super::registry::Inner;
 use super::request::{Ask, Request};
 use super::sealer::Sealer;
 use super::state::BucketState;
+use super::waiting::Waiting;
 use super::{Digest, Ingest, Ingested};
-use crate::catalog::{CatalogHandle, Command};
+use crate::catalog::CatalogHandle;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
-pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
+pub(super) use removal::Delete;
 
-type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
+pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
 
 /// An ingest to number and log.
 #[derive(Message)]
@@ -38,6 +42,8 @@ pub(super) struct Take {
     pub(super) reply: IngestReply,
     /// Its share of the byte limits, until it is applied or refused.
     pub(super) holds: Holds,
+    /// The ordinal of the series that it has waited for.
+    pub(super) waited_for: Option<u32>,
 }
 
 /// The journal's result for an ingest.
@@ -52,24 +58,6 @@ struct Applied {
     additions: OfIngest,
     number: u64,
     alone: Option<Arc<OwnedMutexGuard<()>>>,
-}
-
-/// Deletes one source, or all of them with the bucket, in order with the ingests.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Delete {
-    pub(super) source: Option<u32>,
-    pub(super) command: Command,
-    pub(super) reply: DeleteReply,
-}
-
-/// The journal's result for a deletion.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Deleted {
-    outcome: Result<(), JournalError>,
-    source: Option<u32>,
-    reply: DeleteReply,
 }
 
 /// Rows that a sealer thread has compressed into blocks.
@@ -114,7 +102,7 @@ pub(super) struct BucketActor {
     /// Ingests that arrived while one of their sources was closed.
     parked: Vec<IngestReply>,
     /// Ingests that may repeat rows of others in progress.
-    waiting: Vec<Take>,
+    waiting: Waiting<Take>,
     /// Number of ingests submitted so far, and the numbers of those in progress.
     submitted: u64,
     in_progress: BTreeSet<u64>,
@@ -137,7 +125,7 @@ impl BucketActor {
             additions: Additions::default(),
             closed: HashMap::new(),
             parked: Vec::new(),
-            waiting: Vec::new(),
+            waiting: Waiting::default(),
             submitted: 0,
             in_progress: BTreeSet::new(),
             holding: Vec::new(),
@@ -169,6 +157,14 @@ impl BucketActor {
         for (_, reply, hold) in self.holding.extract_if(.., |(before, ..)| *before <= oldest) {
             // If the sender is gone, the hold ends here.
             respond(reply, hold);
+        }
+    }
+
+    /// Has the first of the ingests that wait for a series decided again.
+    fn wake(&mut self, series: u32, context: &mut Context<Self>) {
+        if let Some(take) = self.waiting.take(series) {
+            let waited_for = Some(series);
+            context.address().do_send(Take { waited_for, ..take });
         }
     }
 
@@ -261,10 +257,23 @@ impl Handler<Take> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, message: Take, context: &mut Self::Context) {
+        let waited_for = message.waited_for;
+        self.submit(message, context);
+        // Unless it was submitted, or waits again, it is the next one's turn.
+        if let Some(series) = waited_for.filter(|series| !self.additions.is_in_progress(*series)) {
+            self.wake(series, context);
+        }
+    }
+}
+
+impl BucketActor {
+    /// Numbers an ingest and submits it to the journal, unless it is refused or has to wait.
+    fn submit(&mut self, message: Take, context: &mut Context<Self>) {
         let Take {
             mut ingest,
             reply,
             holds,
+            waited_for,
         } = message;
         let Err(reply) = self.repeated(&ingest, reply) else {
             return;
@@ -283,16 +292,22 @@ impl Handler<Take> for BucketActor {
         }
         let series_max = self.dependencies.series_max;
         let cutoff_ns = |now_ns| cutoff_ns(catalog, self.state.ordinal, now_ns);
-        let admitted = self
-            .additions
-            .admit(&self.state, &mut ingest, series_max, cutoff_ns);
+        // Those that have waited do not wait for each other, only for what is in progress.
+        let is_behind_others = |series| waited_for.is_none() && self.waiting.has(series);
+        let admitted =
+            self.additions
+                .admit(&self.state, &mut ingest, series_max, cutoff_ns, is_behind_others);
         let additions = match admitted {
             Ok(additions) => additions,
             Err(Refused::With(answer)) => return respond(reply, answer),
-            Err(Refused::Waits) => {
-                // Decided again when an ingest in progress has ended.
-                self.waiting.push(Take { ingest, reply, holds });
-                return;
+            Err(Refused::Waits(series)) => {
+                let take = Take {
+                    ingest,
+                    reply,
+                    holds,
+                    waited_for: None,
+                };
+                return self.waiting.add(series, waited_for, take);
             }
         };
         let number = self.submitted;
@@ -343,11 +358,9 @@ impl Handler<Applied> for BucketActor {
             // Whoever compares next sees these rows.
             alone: _alone,
         } = message;
-        self.additions.end(&additions);
+        let mut freed = Vec::new();
+        self.additions.end(&additions, |series| freed.push(series));
         self.in_progress.remove(&number);
-        for waiting in self.waiting.drain(..) {
-            context.address().do_send(waiting);
-        }
         // Before the answer: a client that has its answer must not count against the limits any more.
         drop(holds);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
@@ -383,55 +396,9 @@ impl Handler<Applied> for BucketActor {
                 waiting.for_each(|reply| respond(reply, Err(error.clone().into())));
             }
         }
+        // After the rows are stored: those that wait are compared with them.
+        freed.into_iter().for_each(|series| self.wake(series, context));
         self.hand_out();
-    }
-}
-
-impl Handler<Delete> for BucketActor {
-    type Result = ();
-
-    fn handle(&mut self, message: Delete, context: &mut Self::Context) {
-        let Delete {
-            source,
-            command,
-            reply,
-        } = message;
-        let (address, changed) = (context.address(), self.dependencies.changed.clone());
-        self.close(source);
-        self.dependencies.journal.submit_command(command, move |outcome| {
-            address.do_send(Deleted {
-                outcome,
-                source,
-                reply,
-            });
-            changed.set();
-        });
-    }
-}
-
-impl Handler<Deleted> for BucketActor {
-    type Result = ();
-
-    fn handle(&mut self, message: Deleted, _: &mut Self::Context) {
-        let Deleted {
-            outcome,
-            source,
-            reply,
-        } = message;
-        let remove = |state: &mut BucketState| match source {
-            Some(source) => state.store.remove_source(source),
-            None => state.store.remove_all(),
-        };
-        let points = outcome.map(|()| self.with_memory_reported(remove));
-        if source.is_none()
-            && points.is_ok()
-            && let Some(registry) = self.dependencies.registry.upgrade()
-        {
-            // Here rather than where the answer is awaited: the client may have disconnected.
-            registry.forget(self.state.ordinal);
-        }
-        respond(reply, points.map_err(ServiceError::from));
-        self.open(source);
     }
 }
 
