@@ -1,9 +1,9 @@
 //! Passes a request on to the node that owns its shard, in one hop.
 //!
 //! The body is read whole before it is sent, within the limits of bodies: so that the request can be sent to the next owner
-//! if the shard is just being handed over, and a slow client holds resources of one node only. A file that is imported, which
-//! has any length, is passed on as it arrives, to one owner. Before a large body is read,
-//! the owner is asked whether it knows the caller. A request whose fate is unknown is sent again only if that is harmless.
+//! if the shard is just being handed over, and a slow client holds resources of one node only. A body of any length is passed
+//! on as it arrives, to one owner. Before a large body is read, the owner is asked whether it knows the caller. A request
+//! whose fate is unknown is sent again only if that is harmless.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -43,17 +43,27 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
 const ASKED_BYTES_MAX: usize = 16 << 20;
 
-/// The routes that give the first answer again for an idempotency key.
-const INGESTS: [&str; 2] = ["/api/data", "/api/data/batch"];
-/// The route whose answers take as long as they need.
-const EXPORT: &str = "/api/data/export";
-/// The routes whose requests take as long as they need.
-const LONG_REQUESTS: [&str; 2] = ["/api/data/delete", EXPORT];
-/// How long such a request may take. If the owner does not answer, the request ends when its shard has another one.
+/// How long a request may take that takes as long as it needs. If the owner does not answer, the request ends when its
+/// shard has another one.
 const LONG_REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
-/// The routes whose `POST` only reads.
-const READING: [&str; 2] = ["/api/data/query", EXPORT];
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What has to be known of a route to pass its requests on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forwarding {
+    /// Whether it refuses a caller without a known credential.
+    pub needs_credential: bool,
+    /// Whether the body may have any length.
+    pub is_streamed: bool,
+    /// Whether a request takes as long as it needs.
+    pub takes_long: bool,
+    /// Whether it only reads, although it takes a body.
+    pub only_reads: bool,
+    /// Whether it gives the first answer again for an idempotency key.
+    pub keeps_answers: bool,
+    /// Whether a success is a file, which a client may take slowly.
+    pub is_download: bool,
+}
 
 /// The outcome of passing a request on.
 pub enum Forwarded {
@@ -80,7 +90,7 @@ struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// The client's request with its body.
-    fn request(request: &'a HttpRequest, body: Bytes, until: Instant) -> Self {
+    fn request(request: &'a HttpRequest, body: Bytes, until: Instant, route: Forwarding) -> Self {
         Outgoing {
             request,
             // The answer to HEAD is that to GET, without the body, which the listener leaves out.
@@ -91,17 +101,17 @@ impl<'a> Outgoing<'a> {
             target: request.uri().path_and_query().map_or("/", PathAndQuery::as_str),
             body,
             is_too_large: false,
-            is_repeatable: is_repeatable(request),
-            takes_long: LONG_REQUESTS.contains(&request.path()) || is_streamed(request.path()),
+            is_repeatable: is_repeatable(request, route),
+            takes_long: route.takes_long,
             until,
         }
     }
 
     /// The client's request, whose body is left out.
-    fn too_large(request: &'a HttpRequest, until: Instant) -> Self {
+    fn too_large(request: &'a HttpRequest, until: Instant, route: Forwarding) -> Self {
         Outgoing {
             is_too_large: true,
-            ..Outgoing::request(request, Bytes::new(), until)
+            ..Outgoing::request(request, Bytes::new(), until, route)
         }
     }
 
@@ -211,8 +221,7 @@ fn means<'a>(
     means.ok_or_else(|| ServiceError::internal("BUG: a request has another owner without a cluster"))
 }
 
-/// Passes a request on to the owner of its shard, and to the next one if that is none any more. `needs_credential`: whether
-/// the route refuses a caller without a known credential.
+/// Passes a request on to the owner of its shard, and to the next one if that is none any more.
 ///
 /// # Errors
 /// 503 if no owner has answered in time, or what became of the request is not known. Errors of reading the body.
@@ -220,7 +229,7 @@ pub async fn forward(
     node: &Node,
     mut owner: Owner,
     arrived: Arrived,
-    needs_credential: bool,
+    route: Forwarding,
 ) -> Result<Forwarded, ServiceError> {
     if inside::is_inside(&arrived.request) {
         // One hop is all: the node that asked finds the owner.
@@ -232,7 +241,7 @@ pub async fn forward(
         until,
     } = arrived;
     let (cluster, client) = means(node, &request)?;
-    if needs_credential && has_body(&request) && body::may_be_large(&request) {
+    if route.needs_credential && has_body(&request) && body::may_be_large(&request) {
         let question = Outgoing::question(&request, until);
         match deliver(client, cluster, &mut owner, &question).await? {
             Delivered::Answered(answer) if answer.status() == StatusCode::NO_CONTENT => {}
@@ -246,34 +255,30 @@ pub async fn forward(
             }
         }
     }
-    if is_streamed(request.path()) {
+    if route.is_streamed {
         lift_deadline(&request);
-        return pass_on(
-            client,
-            cluster,
-            &owner,
-            &Outgoing::request(&request, Bytes::new(), until),
-            payload,
-        )
-        .await;
+        let outgoing = Outgoing::request(&request, Bytes::new(), until, route);
+        return pass_on(client, cluster, &owner, &outgoing, payload).await;
     }
     let outgoing = if has_body(&request) {
         match body::read_sent(&request, payload, BATCH_BODY_BYTES_MAX).await {
             // The owner says so, after it has checked who calls.
-            Err(error) if error.kind == ErrorKind::PayloadTooLarge => Outgoing::too_large(&request, until),
-            body => Outgoing::request(&request, body?.bytes(), until),
+            Err(error) if error.kind == ErrorKind::PayloadTooLarge => {
+                Outgoing::too_large(&request, until, route)
+            }
+            body => Outgoing::request(&request, body?.bytes(), until, route),
         }
     } else {
-        Outgoing::request(&request, Bytes::new(), until)
+        Outgoing::request(&request, Bytes::new(), until, route)
     };
-    if outgoing.takes_long {
+    if route.takes_long {
         lift_deadline(&request);
     }
     match deliver(client, cluster, &mut owner, &outgoing).await? {
         Delivered::Answered(answer) => {
             cluster.table.counts.forwarded();
             let mut answer = respond(answer);
-            if request.path() == EXPORT && answer.status().is_success() {
+            if route.is_download && answer.status().is_success() {
                 answer.extensions_mut().insert(Download);
             }
             Ok(Forwarded::Answered(answer))
@@ -389,11 +394,6 @@ async fn gone(cluster: &Cluster, owner: &Owner) {
     sleep(LAST_ANSWERS_WITHIN).await;
 }
 
-/// Whether the body of this path may have any length.
-fn is_streamed(path: &str) -> bool {
-    path.starts_with("/api/buckets/") && path.ends_with("/import")
-}
-
 /// Whether the request may have a body that means something (RFC 9110, 9.3.1).
 fn has_body(request: &HttpRequest) -> bool {
     !matches!(*request.method(), Method::GET | Method::HEAD)
@@ -401,10 +401,10 @@ fn has_body(request: &HttpRequest) -> bool {
 
 /// Whether a request may be sent again although an owner may have carried it out: it changes nothing, or its idempotency key
 /// makes the second one harmless, on the routes that know such keys.
-fn is_repeatable(request: &HttpRequest) -> bool {
+fn is_repeatable(request: &HttpRequest, route: Forwarding) -> bool {
     !has_body(request)
-        || READING.contains(&request.path())
-        || INGESTS.contains(&request.path()) && request.headers().contains_key(&IDEMPOTENCY_KEY)
+        || route.only_reads
+        || route.keeps_answers && request.headers().contains_key(&IDEMPOTENCY_KEY)
 }
 
 /// Whether nothing was sent. The library also calls it a failure to connect if a connection ends before the answer.

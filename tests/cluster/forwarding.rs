@@ -1,9 +1,10 @@
 //! Requests that arrive at a node which does not own the organization's shard.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -36,6 +37,13 @@ fn client(world: &World, node: usize) -> &Client {
     &world.nodes[node].server.client
 }
 
+/// A key that names the shard of another, and was never made: its last character but one is another one.
+fn unknown_key(key: &str) -> String {
+    let (rest, end) = key.split_at(key.len() - 2);
+    let swapped = if end.starts_with('A') { 'B' } else { 'A' };
+    format!("{rest}{swapped}{}", &end[1..])
+}
+
 /// Sends the head of a request with a body of this length, and none of the body. Returns what is answered.
 fn answer_to_head(server: &Server, headers: &str, length: usize) -> String {
     let base = server.client.base();
@@ -58,12 +66,8 @@ fn a_large_body_is_read_for_known_callers_only() {
         let (tenant, node) = elsewhere(world);
         let server = &world.nodes[node].server;
         let admin = &tenant.bucket.admin;
-        // It names the shard, and no such key was ever made: the last character but one is another one.
-        let (rest, end) = admin.split_at(admin.len() - 2);
-        let swapped = if end.starts_with('A') { 'B' } else { 'A' };
-        let unknown = format!("{rest}{swapped}{}", &end[1..]);
         let tokens = [
-            format!("x-api-key: {unknown}\r\n"),
+            format!("x-api-key: {}\r\n", unknown_key(admin)),
             "authorization: Bearer e30.e30.AAAA\r\n".to_owned(),
             String::new(),
         ];
@@ -130,6 +134,37 @@ fn an_export_is_passed_on_by_any_node() {
             &json!({"bucketId": tenant.bucket.id, "format": "csv"}),
         );
         assert_eq!(csv.text().lines().count(), 1_001);
+    });
+}
+
+/// A file has any length, so that it is passed on as it arrives; a refusal arrives before the file has.
+#[test]
+fn an_import_is_passed_on_by_any_node() {
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let import = |parameters: &str, key: &str, file: &str| {
+            let path = format!(
+                "/api/buckets/{}/import?source=file&format=csv&precision=s{parameters}",
+                tenant.bucket.id
+            );
+            let request = client(world, node).post(&path).key(key);
+            request.header("Idempotency-Key", "file").bytes(file).send()
+        };
+        let mut file = "time,a,state\n".to_owned();
+        let end_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        for row in 0..400_000 {
+            writeln!(file, "{},{row},\"on\"", end_s - row).unwrap();
+        }
+        let admin = &tenant.bucket.admin;
+        for _ in 0..2 {
+            let answer = import("", admin, &file).expect(201, "any node takes any file");
+            assert_eq!(answer["insertedCount"], 400_000);
+        }
+        let refused = import("&dimensions=nope", admin, &file);
+        assert_eq!(refused.status, 400, "{refused}");
+        assert!(refused.text().contains("nope"), "{refused}");
+        let refused = import("", &unknown_key(admin), &file);
+        assert_eq!(refused.status, 401, "{refused}");
     });
 }
 

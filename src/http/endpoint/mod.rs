@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 use crate::catalog::Role;
 use crate::error::{ErrorExtra, ErrorKind, ServiceError};
-use crate::http::forward::{Forwarded, forward};
+use crate::http::forward::{Forwarded, Forwarding, forward};
 use crate::service::{Location, Node};
 use description::{Describe, path_parameters};
 
@@ -60,9 +60,10 @@ pub struct Endpoint {
     types: &'static [&'static str],
     /// Headers of the success, in addition to those of every answer.
     headers: Map<String, Value>,
-    make_route: Box<dyn FnOnce(Success, ErrorMembers) -> Route>,
+    make_route: Box<dyn FnOnce(Success, ErrorMembers, Forwarding) -> Route>,
     /// Adds what the errors of this route have beside those of others.
     errors: ErrorMembers,
+    forwarding: Forwarding,
 }
 
 /// Adds members to an error.
@@ -109,7 +110,7 @@ impl Endpoint {
     where
         F: Future<Output = Result<A, ServiceError>> + 'static,
     {
-        let make_route = move |(status, least): Success, errors: ErrorMembers| {
+        let make_route = move |(status, least): Success, errors: ErrorMembers, route: Forwarding| {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
                 let answer = async move {
@@ -118,7 +119,7 @@ impl Endpoint {
                         match C::locate(arrived, &node).await? {
                             (Location::Here(scope), arrived) => break (scope, arrived),
                             (Location::At(owner), elsewhere) => {
-                                match forward(&node, owner, elsewhere, C::IS_NEEDED).await? {
+                                match forward(&node, owner, elsewhere, route).await? {
                                     Forwarded::Answered(answer) => return Ok(answer),
                                     Forwarded::Here(here) => arrived = here,
                                 }
@@ -152,6 +153,10 @@ impl Endpoint {
             headers: Map::new(),
             make_route: Box::new(make_route),
             errors: |error| error,
+            forwarding: Forwarding {
+                needs_credential: C::IS_NEEDED,
+                ..Forwarding::default()
+            },
         }
     }
 
@@ -203,6 +208,13 @@ impl Endpoint {
         self
     }
 
+    /// Changes how the nodes of a cluster pass its requests on.
+    #[must_use]
+    pub fn forwarded(mut self, change: impl FnOnce(&mut Forwarding)) -> Self {
+        change(&mut self.forwarding);
+        self
+    }
+
     /// Describes a header of the request that the handler reads.
     #[must_use]
     pub fn reads_header(mut self, header: Value) -> Self {
@@ -220,7 +232,8 @@ impl Endpoint {
 
     /// Makes the route. `GET` also takes `HEAD`: the listener omits the body of its answer (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        let route = (self.make_route)((self.success.0, self.least_role), self.errors);
+        let success = (self.success.0, self.least_role);
+        let route = (self.make_route)(success, self.errors, self.forwarding);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),

@@ -46,11 +46,13 @@ pub fn endpoints() -> Vec<Endpoint> {
     let idempotency_key = idempotency_key_header(REPLAYED_REQUEST);
     vec![
         post("/api/data", "ingestPoint", ingest)
+            .forwarded(|route| route.keeps_answers = true)
             .reads_header(idempotency_key.clone())
             .status(StatusCode::CREATED)
             .answers::<BatchAnswer>(StatusCode::OK)
             .writes_header("Idempotent-Replayed", REPLAYED),
         post("/api/data/batch", "ingestBatch", ingest_batch)
+            .forwarded(|route| route.keeps_answers = true)
             .reads_header(idempotency_key)
             .status(StatusCode::CREATED)
             .answers::<PartialBatchAnswer>(StatusCode::MULTI_STATUS)

@@ -72,7 +72,8 @@ view! {
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![post("/api/data/delete", "deletePoints", delete_points)]
+    let deletion = post("/api/data/delete", "deletePoints", delete_points);
+    vec![deletion.forwarded(|route| route.takes_long = true)]
 }
 
 async fn delete_points(call: Call<Admin, (), Unread<DeletionBody>>) -> Reply<DeletionAnswer> {

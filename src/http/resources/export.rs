@@ -40,6 +40,11 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![
         export
             .least_role(Role::Viewer)
+            .forwarded(|route| {
+                route.only_reads = true;
+                route.takes_long = true;
+                route.is_download = true;
+            })
             .of_types(ExportFormat::MEDIA_TYPES)
             .writes_header(
                 "Content-Disposition",

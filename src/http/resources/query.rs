@@ -18,7 +18,8 @@ use crate::service::query::{Layout, Piece, QueryInput};
 use crate::service::{Caller, Service};
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![post("/api/data/query", "queryPoints", query).least_role(Role::Viewer)]
+    let query = post("/api/data/query", "queryPoints", query).least_role(Role::Viewer);
+    vec![query.forwarded(|route| route.only_reads = true)]
 }
 
 async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer>, ServiceError> {
