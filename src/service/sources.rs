@@ -226,7 +226,7 @@ impl Service {
 }
 
 /// Memory of a source's texts before and after a change, as if its schema were not shared.
-fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, usize) {
+pub(in crate::service) fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, usize) {
     let before = text_bytes::of_source(&known.name, &known.kind, known.description.as_deref());
     let after = text_bytes::of_source(&settings.name, &settings.kind, settings.description.as_deref());
     match known.schema.merged(&settings.fields) {
@@ -238,7 +238,8 @@ fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, us
     }
 }
 
-fn changes(known: &Source, settings: &SourceSettings) -> bool {
+/// Whether the settings of a source would change a value.
+pub(in crate::service) fn changes(known: &Source, settings: &SourceSettings) -> bool {
     settings.name != known.name
         || settings.kind != known.kind
         || settings.description != known.description

@@ -97,6 +97,26 @@ fn types_of_1_0_are_told_in_the_words_of_prometheus() {
     assert_eq!(types(&bucket), expected, "changes by people keep it");
 }
 
+/// A node exporter has about 300 metrics, and Prometheus tells what they are once a minute.
+#[test]
+fn one_request_describes_the_metrics_of_a_whole_agent() {
+    const METRICS: usize = 300;
+    let (_server, _account, bucket) = bucket();
+    let name = |metric: usize| format!("node_{metric}");
+    let samples: Vec<u8> = (0..METRICS)
+        .flat_map(|metric| series(&[("__name__", &name(metric))], &[sample(1.0, AT_MS)]))
+        .collect();
+    assert_written(&send(&bucket, V1, &samples), 204, &METRICS.to_string());
+    let families: Vec<u8> = (0..METRICS)
+        .flat_map(|metric| family(&name(metric), 2, "a help"))
+        .collect();
+    assert_written(&send(&bucket, V1, &families), 204, "0");
+    assert_eq!(types(&bucket).as_object().unwrap().len(), METRICS);
+    for metric in [0, 99, 100, METRICS - 1] {
+        assert_eq!(source(&bucket, &name(metric)).unwrap()["description"], "a help");
+    }
+}
+
 #[test]
 fn types_of_2_0_come_with_the_series() {
     let (_server, _account, bucket) = bucket();

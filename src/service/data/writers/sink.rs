@@ -18,7 +18,7 @@ use crate::service::data::Request;
 const SAMPLE_FIELD: &str = "value";
 
 /// Sources that a request describes; the next one describes the others.
-const DESCRIBED_MAX: usize = 100;
+const DESCRIBED_MAX: usize = 1_000;
 
 /// Writes points as rows, as far as they are valid.
 pub struct EntrySink<'s> {
@@ -327,7 +327,7 @@ impl Sink for EntrySink<'_> {
         let catalog = &self.service.catalog;
         let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, source).cloned());
         self.described
-            .extend(found.and_then(|source| Described::of(source, &family)));
+            .extend(found.and_then(|source| Described::of(&source, &family)));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::ingest::{field_name_fault, no_series};
 use crate::limits::{DESCRIPTION_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 use crate::service::allowance::Countable;
 use crate::service::audit::settings_of as settings_of_source;
+use crate::service::sources::{changes, text_bytes_of_change};
 use crate::service::{Caller, Service};
 
 /// `type` of the sources that agents create.
@@ -190,7 +191,7 @@ impl Service {
                         continue;
                     }
                     let more: usize = fields.iter().map(|field| field.name.len()).sum();
-                    if let Err(error) = self.admit_text(organization_id, text_bytes, text_bytes + more) {
+                    if let Err(error) = self.admit_text(organization_id, 0, text_bytes + more) {
                         refused.insert(known.name.clone(), error.message);
                         continue;
                     }
@@ -239,67 +240,63 @@ impl Service {
     /// Describes sources that people have not described. Points are durable already, so what cannot be described, such as
     /// a source that was deleted meanwhile, is left out: its next description comes soon.
     pub(super) async fn describe_sources(&self, caller: &Caller, bucket: &Bucket, described: Vec<Described>) {
-        let typed = described.iter().filter_map(Described::typed).collect();
-        if let Err(error) = self.set_metric_types(caller, typed).await {
-            tracing::debug!(bucket = %bucket.id, error = error.message, "metrics have no types yet");
+        if described.is_empty() {
+            return;
         }
-        for Described {
-            source,
-            description,
-            unit,
-            metric_type: _,
-        } in described
-        {
-            if description.is_none() && unit.is_none() {
+        let decision = self.decisions.begin(caller.organization_id).await;
+        let (mut commands, mut text_bytes) = (Vec::new(), 0);
+        let at_ns = self.now_ns();
+        for described in described {
+            let source_id = described.source_id;
+            let Ok((_, known)) = self.find_source(caller, bucket.id, source_id) else {
+                continue;
+            };
+            commands.extend(described.typed());
+            let settings = described.settings(&known);
+            if !changes(&known, &settings) {
                 continue;
             }
-            let change = |known: &Source| {
-                let mut settings = settings_of_source(known);
-                settings.description = settings.description.or(description);
-                if let Some((unit, names)) = unit {
-                    for field in &mut settings.fields {
-                        if field.unit.is_none() && names.contains(&&*field.name) {
-                            field.unit = Some(unit.clone());
-                        }
-                    }
-                }
-                settings
-            };
-            let updated = self.update_source(caller, bucket.id, source.id, change).await;
-            if let Err(error) = updated {
-                tracing::debug!(source = %source.id, error = error.message, "a source is not described");
+            let (before, after) = text_bytes_of_change(&known, &settings);
+            let with_this = text_bytes + after.saturating_sub(before);
+            if let Err(error) = self.admit_text(caller.organization_id, 0, with_this) {
+                tracing::debug!(source = %source_id, error = error.message, "a source is not described");
+                continue;
             }
+            text_bytes = with_this;
+            commands.push(self.auditor(caller).audited(Command::SourceUpdated {
+                source_id,
+                settings,
+                at_ns,
+            }));
         }
-    }
-
-    async fn set_metric_types(&self, caller: &Caller, typed: Vec<Command>) -> Result<(), ServiceError> {
-        if !typed.is_empty() {
-            let decision = self.decisions.begin(caller.organization_id).await;
-            let _settled = decision.commit_all(typed).await?;
+        if commands.is_empty() {
+            return;
         }
-        Ok(())
+        if let Err(error) = decision.commit_all(commands).await {
+            tracing::debug!(bucket = %bucket.id, error = error.message, "sources are not described");
+        }
     }
 }
 
 /// What is said of a source that exists.
 pub(super) struct Described {
-    pub(super) source: Arc<Source>,
-    pub(super) description: Option<Box<str>>,
-    pub(super) unit: Option<(Box<str>, &'static [&'static str])>,
+    source_id: ObjectId,
+    description: Option<Box<str>>,
+    unit: Option<(Box<str>, &'static [&'static str])>,
     /// The first one that is told stays, so that agents that do not agree write nothing again and again.
-    pub(super) metric_type: Option<MetricType>,
+    metric_type: Option<MetricType>,
 }
 
 impl Described {
     /// `None` if it would change nothing.
-    pub(super) fn of(source: Arc<Source>, family: &Family<'_>) -> Option<Self> {
+    pub(super) fn of(source: &Source, family: &Family<'_>) -> Option<Self> {
         let description = description_of(family).filter(|_| source.description.is_none());
         let lacks_unit = |field: &Field| field.unit.is_none() && family.unit_fields.contains(&&*field.name);
         let has_place = source.schema.fields.iter().any(lacks_unit);
         let unit = unit_of(family).filter(|_| has_place);
         let metric_type = metric_type_of(family.kind).filter(|_| source.metric_type.is_none());
         (description.is_some() || unit.is_some() || metric_type.is_some()).then_some(Described {
-            source,
+            source_id: source.id,
             description,
             unit,
             metric_type,
@@ -308,9 +305,23 @@ impl Described {
 
     fn typed(&self) -> Option<Command> {
         Some(Command::MetricTyped {
-            source_id: self.source.id,
+            source_id: self.source_id,
             metric_type: self.metric_type?,
         })
+    }
+
+    /// The settings of the source with what is said, where people have said nothing.
+    fn settings(self, known: &Source) -> SourceSettings {
+        let mut settings = settings_of_source(known);
+        settings.description = settings.description.or(self.description);
+        if let Some((unit, names)) = self.unit {
+            for field in &mut settings.fields {
+                if field.unit.is_none() && names.contains(&&*field.name) {
+                    field.unit = Some(unit.clone());
+                }
+            }
+        }
+        settings
     }
 }
 
