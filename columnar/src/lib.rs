@@ -27,7 +27,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 pub use column::{Column, ColumnSpec, Kind};
-pub use table_reader::{Batch, ReadError, TableReader, Value};
+pub use table_reader::{Batch, COLUMNS_MAX, ReadError, TableReader, Value};
 
 /// Rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 8_192;

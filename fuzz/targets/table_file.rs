@@ -50,13 +50,13 @@ fn read(format: Format, file: &[u8], piece: usize) -> Result<String, String> {
 
 fn show(reader: &TextReader, out: &mut String) {
     let columns = reader.rows().columns().len();
-    for row in reader.rows().iter() {
+    for (place, row) in reader.rows().iter().enumerate() {
         for (column, cell) in row.cells() {
             assert!(column < columns);
             assert!(!matches!(cell, Cell::Double(number) if !number.is_finite()));
             out.push_str(&format!("{column}={cell:?},"));
         }
-        out.push_str(&format!("{} {:?}\n", row.line, row.fault));
+        out.push_str(&format!("{:?} {:?}\n", reader.rows().line(place), row.fault));
     }
     out.push_str("--\n");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::parts::{Part, Parts, Uncut};
+use crate::parts::{Parts, Uncut, lines_of};
 use crate::progress::Progress;
 use crate::send::{Answer, Body, Target};
 use crate::{Counts, Format, ImportError, Watcher};
@@ -65,28 +65,19 @@ pub async fn import_file(
             {
                 Some(part) => part,
                 // The service says what is wrong with a file without rows.
-                None if is_first => Part {
-                    bytes: Vec::new(),
-                    lines: 0,
-                },
+                None if is_first => Vec::new(),
                 None => break,
             };
             is_first = false;
             let key = format!("{}-{}", progress.id, progress.bytes);
-            let body = Body::Part(Bytes::from([&header[..], &part.bytes].concat()));
+            let body = Body::Part(Bytes::from([&header[..], &part[..]].concat()));
             let answer = target.send(format, &key, &body, watcher).await?;
             let header_lines = lines_of(&header);
-            add(
-                &mut progress,
-                &answer,
-                part.bytes.len() as u64,
-                header_lines,
-                watcher,
-            );
-            progress.lines += part.lines;
+            add(&mut progress, &answer, part.len() as u64, header_lines, watcher);
+            progress.lines += lines_of(&part);
             progress.note(path).map_err(failed)?;
             watcher.at(progress.bytes, progress.size);
-            if part.bytes.is_empty() {
+            if part.is_empty() {
                 break;
             }
         }
@@ -101,10 +92,6 @@ fn header_of(file: &mut File, path: &Path) -> Result<Vec<u8>, ImportError> {
     Ok(header
         .map_err(|uncut| unreadable(uncut, path, 0))?
         .unwrap_or_default())
-}
-
-fn lines_of(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// Adds what was answered to a part of so many bytes. `header_lines`: lines that stood before the part's own.

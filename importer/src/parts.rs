@@ -47,13 +47,12 @@ impl RowEnds {
         false
     }
 
-    /// Where the last row of these bytes ends, and the number of rows up to there.
-    fn last_end(mut self, bytes: &[u8]) -> Option<(usize, u64)> {
-        let (mut last, mut lines) = (None, 0);
+    /// Where the last row of these bytes ends.
+    fn last_end(mut self, bytes: &[u8]) -> Option<usize> {
+        let mut last = None;
         for (at, byte) in bytes.iter().enumerate() {
-            lines += u64::from(*byte == b'\n');
             if self.ends_with(*byte) {
-                last = Some((at + 1, lines));
+                last = Some(at + 1);
             }
         }
         last
@@ -68,11 +67,9 @@ pub struct Parts<R> {
     has_ended: bool,
 }
 
-/// Rows that follow each other.
-pub struct Part {
-    pub bytes: Vec<u8>,
-    /// Number of lines.
-    pub lines: u64,
+/// Number of lines of a text that ends with a line.
+pub fn lines_of(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// Why there is no part.
@@ -107,19 +104,17 @@ impl<R: Read> Parts<R> {
         Ok(Some(row).filter(|row| !row.is_empty()))
     }
 
-    /// The rows that follow; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Part>, Uncut> {
+    /// Rows that follow each other; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Uncut> {
         let mut bytes_max = PART_BYTES;
         loop {
             self.fill(bytes_max)?;
             if self.has_ended && self.held.len() <= bytes_max {
                 let bytes = std::mem::take(&mut self.held);
-                let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-                return Ok((!bytes.is_empty()).then_some(Part { bytes, lines }));
+                return Ok(Some(bytes).filter(|bytes| !bytes.is_empty()));
             }
-            if let Some((end, lines)) = self.ends.last_end(&self.held) {
-                let bytes = self.held.drain(..end).collect();
-                return Ok(Some(Part { bytes, lines }));
+            if let Some(end) = self.ends.last_end(&self.held) {
+                return Ok(Some(self.held.drain(..end).collect()));
             }
             if bytes_max >= ROW_BYTES_MAX {
                 return Err(Uncut::Row);
@@ -170,10 +165,10 @@ mod tests {
         assert_eq!(parts.row().unwrap().unwrap(), b"0,\"a\nb\"\n");
         let (mut whole, mut lines) = (Vec::new(), 0);
         while let Some(part) = parts.next().unwrap() {
-            assert!(part.bytes.len() <= PART_BYTES);
-            assert!(part.bytes.ends_with(b"b\"\n"));
-            lines += part.lines;
-            whole.extend(part.bytes);
+            assert!(part.len() <= PART_BYTES);
+            assert!(part.ends_with(b"b\"\n"));
+            lines += lines_of(&part);
+            whole.extend(part);
         }
         assert!(whole == file[8..]);
         assert_eq!(lines, 2 * 899_999);

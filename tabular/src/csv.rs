@@ -154,14 +154,14 @@ impl CsvReader {
         let columns = self.rows.columns().len();
         if row.is_too_large {
             self.rows
-                .end_faulty_row(row.line, format!("is longer than {ROW_BYTES_MAX} bytes"));
+                .end_faulty_row(Some(row.line), format!("is longer than {ROW_BYTES_MAX} bytes"));
         } else if row.fields != columns {
             let fault = format!("has {} cells, and the header has {columns}", row.fields);
-            self.rows.end_faulty_row(row.line, fault);
+            self.rows.end_faulty_row(Some(row.line), fault);
         } else if !is_utf8 {
-            self.rows.end_faulty_row(row.line, "is not UTF-8");
+            self.rows.end_faulty_row(Some(row.line), "is not UTF-8");
         } else {
-            self.rows.end_row(row.line);
+            self.rows.end_row(Some(row.line));
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl CsvReader {
         if !is_utf8 {
             return Err(Unreadable("the header is not UTF-8".to_owned()));
         }
-        self.rows.end_row(row.line);
+        self.rows.end_row(Some(row.line));
         let names: Vec<String> = self
             .rows
             .iter()

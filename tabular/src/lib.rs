@@ -17,6 +17,7 @@ mod rows;
 mod tests;
 mod text;
 
+pub use columnar::COLUMNS_MAX;
 pub use parquet::ParquetReader;
 pub use rows::{Cell, Row, Rows};
 pub use text::{Format, TextReader};
@@ -29,8 +30,6 @@ pub const BATCH_BYTES: usize = 1 << 20;
 pub const BATCH_CELLS: usize = 1 << 17;
 /// Size of a row. A longer one is a fault.
 pub const ROW_BYTES_MAX: usize = 1 << 20;
-/// Columns of a file.
-pub const COLUMNS_MAX: usize = 1_024;
 
 /// A file that cannot be read, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

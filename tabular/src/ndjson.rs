@@ -64,7 +64,7 @@ impl NdjsonReader {
 
     fn end_too_large(&mut self) {
         let fault = format!("is longer than {ROW_BYTES_MAX} bytes");
-        self.rows.end_faulty_row(self.lines, fault);
+        self.rows.end_faulty_row(Some(self.lines), fault);
     }
 
     fn read_line(&mut self, line: &[u8]) {
@@ -76,7 +76,7 @@ impl NdjsonReader {
             return self.end_too_large();
         }
         let Ok(line) = std::str::from_utf8(line) else {
-            return self.rows.end_faulty_row(self.lines, "is not UTF-8");
+            return self.rows.end_faulty_row(Some(self.lines), "is not UTF-8");
         };
         let mut deserializer = serde_json::Deserializer::from_str(line);
         let mut fault = None;
@@ -88,11 +88,11 @@ impl NdjsonReader {
             .deserialize_map(members)
             .and_then(|()| deserializer.end());
         match (read, fault) {
-            (Ok(()), None) => self.rows.end_row(self.lines),
-            (Ok(()), Some(fault)) => self.rows.end_faulty_row(self.lines, fault),
+            (Ok(()), None) => self.rows.end_row(Some(self.lines)),
+            (Ok(()), Some(fault)) => self.rows.end_faulty_row(Some(self.lines), fault),
             (Err(error), _) => {
                 let fault = format!("is not a JSON object on one line: {error}");
-                self.rows.end_faulty_row(self.lines, fault);
+                self.rows.end_faulty_row(Some(self.lines), fault);
             }
         }
     }

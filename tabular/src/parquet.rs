@@ -78,7 +78,7 @@ fn push_row(rows: &mut Rows, batch: &Batch, row: usize) {
             Value::Number(number) if number.is_infinite() => {
                 let name = rows.columns().nth(column).unwrap_or_default();
                 let fault = format!("has {number} in column {name:?}; numbers have to be finite");
-                return rows.end_faulty_row(0, fault);
+                return rows.end_faulty_row(None, fault);
             }
             Value::Number(number) => rows.push_double(place, number),
             Value::Integer(number) => rows.push_integer(place, number),
@@ -88,11 +88,11 @@ fn push_row(rows: &mut Rows, batch: &Batch, row: usize) {
             Value::OutOfRange => {
                 let name = rows.columns().nth(column).unwrap_or_default();
                 let fault = format!("has a time in column {name:?} that nanoseconds in 64 bits do not reach");
-                return rows.end_faulty_row(0, fault);
+                return rows.end_faulty_row(None, fault);
             }
         }
     }
-    rows.end_row(0);
+    rows.end_row(None);
 }
 
 fn unreadable(error: columnar::ReadError) -> Unreadable {

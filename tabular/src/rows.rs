@@ -48,7 +48,7 @@ struct RowEnd {
     /// Number of cells, and of bytes of text, up to the end of the row.
     cells: usize,
     text: usize,
-    line: u64,
+    line: Option<u64>,
     fault: Option<Box<str>>,
 }
 
@@ -66,8 +66,6 @@ pub struct Rows {
 
 /// A row.
 pub struct Row<'a> {
-    /// Its line in the file, from 1; of Parquet 0.
-    pub line: u64,
     /// What is wrong with it. Then it has no cells.
     pub fault: Option<&'a str>,
     cells: &'a [(u32, Stored)],
@@ -133,12 +131,16 @@ impl Rows {
         self.rows.iter().map(move |row| {
             let cells = &self.cells[std::mem::replace(&mut start, row.cells)..row.cells];
             Row {
-                line: row.line,
                 fault: row.fault.as_deref(),
                 cells,
                 text: &self.text,
             }
         })
+    }
+
+    /// The line of a row in the file, from 1; `None` in Parquet, which has no lines.
+    pub fn line(&self, row: usize) -> Option<u64> {
+        self.rows.get(row)?.line
     }
 
     /// Gives everything that makes these rows what they are to `take`, piece by piece: what a digest covers.
@@ -254,7 +256,7 @@ impl Rows {
     }
 
     /// Ends a row.
-    pub(crate) fn end_row(&mut self, line: u64) {
+    pub(crate) fn end_row(&mut self, line: Option<u64>) {
         self.rows.push(RowEnd {
             cells: self.cells.len(),
             text: self.text.len(),
@@ -264,7 +266,7 @@ impl Rows {
     }
 
     /// Ends a row that has a fault, and drops its cells.
-    pub(crate) fn end_faulty_row(&mut self, line: u64, fault: impl Into<Box<str>>) {
+    pub(crate) fn end_faulty_row(&mut self, line: Option<u64>, fault: impl Into<Box<str>>) {
         let before = self.rows.last().map_or(0, |row| row.cells);
         self.cells.truncate(before);
         self.rows.push(RowEnd {

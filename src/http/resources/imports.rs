@@ -49,6 +49,10 @@ const MEDIA_TYPES: [(&str, ImportFormat); 9] = [
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         post("/api/buckets/{bucketId}/import", "importFile", import)
+            .forwarded(|route| {
+                route.is_streamed = true;
+                route.takes_long = true;
+            })
             .reads_header(idempotency_key_header(REPLAYED_ROWS))
             .status(StatusCode::CREATED)
             .answers::<PartialImportAnswer<'static>>(StatusCode::MULTI_STATUS)
@@ -157,12 +161,7 @@ async fn import_text(
         }
     }
     reader.finish().map_err(unreadable)?;
-    let has_columns = reader.rows().columns().len() > 0;
-    if reader.rows().is_empty() && has_columns && import.is_new() {
-        // A file without rows has its columns nevertheless, but for NDJSON.
-        return import.check_columns(reader.rows());
-    }
-    import.store(reader.rows()).await
+    import.finish(reader.rows()).await
 }
 
 async fn import_parquet(
@@ -194,7 +193,6 @@ async fn import_parquet(
     }
     let opened = block(move || ParquetReader::open(file)).await;
     let mut reader = opened.map_err(ServiceError::internal)?.map_err(unreadable)?;
-    import.check_columns(reader.rows())?;
     loop {
         let read = block(move || {
             let read = reader.read().map(drop);
@@ -203,7 +201,7 @@ async fn import_parquet(
         let read = read.await;
         reader = read.map_err(ServiceError::internal)?.map_err(unreadable)?;
         if reader.rows().is_empty() {
-            return Ok(());
+            return import.finish(reader.rows()).await;
         }
         import.store(reader.rows()).await?;
     }

@@ -15,7 +15,17 @@ pub(super) struct Digests {
 impl Digests {
     pub(super) fn of(key: &[u8], body: &[u8]) -> Self {
         Digests {
-            key: digest(key),
+            key: digest(Sha256::new().chain_update(key)),
+            body: digest(Sha256::new().chain_update(body)),
+        }
+    }
+
+    /// Those of a part of a body that is stored piece by piece; `write` hashes the part.
+    pub(super) fn of_part(key: &[u8], part: u64, write: impl FnOnce(&mut Sha256)) -> Self {
+        let mut body = Sha256::new();
+        write(&mut body);
+        Digests {
+            key: digest(Sha256::new().chain_update(key).chain_update(part.to_le_bytes())),
             body: digest(body),
         }
     }
@@ -23,8 +33,8 @@ impl Digests {
 
 /// The first half of a SHA-256. 128 bits do not collide by chance, and a client that constructs collisions of its own
 /// keys only harms itself.
-fn digest(bytes: &[u8]) -> Digest {
-    let whole = Sha256::digest(bytes);
+fn digest(hash: Sha256) -> Digest {
+    let whole = hash.finalize();
     std::array::from_fn(|index| whole[index])
 }
 

@@ -45,7 +45,7 @@ pub fn whole(format: Format, file: &str) -> Vec<Read> {
 
 pub fn shown(rows: &Rows) -> Vec<Read> {
     let names: Vec<&str> = rows.columns().collect();
-    let row = |row: crate::Row<'_>| {
+    let row = |(index, row): (usize, crate::Row<'_>)| {
         let cells = row
             .cells()
             .map(|(column, cell)| (names[column].to_owned(), text(cell)));
@@ -53,9 +53,9 @@ pub fn shown(rows: &Rows) -> Vec<Read> {
             Some(fault) => Err(fault.to_owned()),
             None => Ok(cells.collect()),
         };
-        (row.line, read)
+        (rows.line(index).unwrap_or(0), read)
     };
-    rows.iter().map(row).collect()
+    rows.iter().enumerate().map(row).collect()
 }
 
 fn text(cell: Cell<'_>) -> String {

@@ -10,8 +10,7 @@ mod row;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
 use tabular::Rows;
 
 use super::idempotency::Digests;
@@ -24,9 +23,6 @@ use crate::service::concurrency::Place;
 use crate::service::{Caller, Service};
 use columns::Columns;
 use row::RowWriter;
-
-/// Refusals of a batch that are kept for a repetition of its key.
-const REFUSALS_KEPT_MAX: usize = 100;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,11 +141,6 @@ impl Import<'_> {
         })
     }
 
-    /// Whether nothing of the file was stored yet.
-    pub fn is_new(&self) -> bool {
-        self.batches == 0
-    }
-
     /// Whether the server takes points now.
     ///
     /// # Errors
@@ -158,12 +149,15 @@ impl Import<'_> {
         self.service.buckets.admit()
     }
 
-    /// Checks the columns of a file before anything of it is stored.
+    /// Stores the last rows of a file. A file without rows has columns nevertheless, but for NDJSON: they are checked.
     ///
     /// # Errors
-    /// 400 with the columns that are not there, or that the source does not take.
-    pub fn check_columns(&self, rows: &Rows) -> Result<(), ServiceError> {
-        Columns::of(rows, &self.settings)?.check(rows, self.target()?.1.as_deref())
+    /// As [`Import::store`].
+    pub async fn finish(&mut self, rows: &Rows) -> Result<(), ServiceError> {
+        if rows.is_empty() && self.batches == 0 && rows.columns().len() > 0 {
+            return self.check(&Columns::of(rows, &self.settings)?, rows);
+        }
+        self.store(rows).await
     }
 
     /// Stores a batch of rows, as far as they are valid.
@@ -176,15 +170,14 @@ impl Import<'_> {
         }
         let columns = Columns::of(rows, &self.settings)?;
         if self.batches == 0 {
-            columns.check(rows, self.target()?.1.as_deref())?;
+            self.check(&columns, rows)?;
         }
-        let digests = self.key.map(|key| Digests {
-            key: first_half(
-                Sha256::new()
-                    .chain_update(key)
-                    .chain_update(self.batches.to_le_bytes()),
-            ),
-            body: self.digest(rows),
+        // What makes a batch what it is: its rows, and what the request says of them.
+        let digests = self.key.map(|key| {
+            Digests::of_part(key, self.batches, |digest| {
+                digest.update(format!("{:?}", self.settings).as_bytes());
+                rows.digest(|bytes| digest.update(bytes));
+            })
         });
         let exported_source = RefCell::new(self.exported_source.take());
         let parse = |sink: &mut EntrySink<'_>| {
@@ -211,31 +204,23 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// What makes a batch what it is: its rows, and what the request says of them.
-    fn digest(&self, rows: &Rows) -> [u8; 16] {
-        let mut digest = Sha256::new();
-        let settings = format!("{:?}", self.settings);
-        digest.update(settings.as_bytes());
-        rows.digest(|bytes| digest.update(bytes));
-        first_half(digest)
+    fn check(&self, columns: &Columns, rows: &Rows) -> Result<(), ServiceError> {
+        columns.check(rows, self.target()?.1.as_deref())
     }
 
     fn add(&mut self, rows: &Rows, written: Written) {
         self.imported.inserted += written.values.saturating_sub(written.duplicates);
         self.imported.duplicates += written.duplicates;
         self.imported.failed += written.refused;
-        let lines: Vec<u64> = rows.iter().map(|row| row.line).collect();
-        for (entry, error) in written.refusals {
-            if self.imported.errors.len() >= REFUSALS_SHOWN_MAX {
-                break;
-            }
-            let line = lines.get(entry as usize).copied().filter(|line| *line > 0);
-            self.imported.errors.push(EntryError {
+        let room = REFUSALS_SHOWN_MAX.saturating_sub(self.imported.errors.len());
+        let refusals = written.refusals.into_iter().take(room);
+        self.imported
+            .errors
+            .extend(refusals.map(|(entry, error)| EntryError {
                 index: u32::try_from(self.rows + u64::from(entry)).unwrap_or(u32::MAX),
-                line,
+                line: rows.line(entry as usize),
                 error,
-            });
-        }
+            }));
         self.rows += rows.len() as u64;
         self.batches += 1;
     }
@@ -243,45 +228,5 @@ impl Import<'_> {
     /// What became of the rows so far.
     pub fn imported(&self) -> &Imported {
         &self.imported
-    }
-}
-
-fn first_half(digest: Sha256) -> [u8; 16] {
-    let whole = digest.finalize();
-    std::array::from_fn(|index| whole[index])
-}
-
-/// What is kept of a batch for a repetition of its key.
-#[derive(Serialize, Deserialize)]
-pub(super) struct KeptAnswer {
-    values: u64,
-    duplicates: u64,
-    refused: u64,
-    refusals: Vec<(u32, String)>,
-}
-
-impl KeptAnswer {
-    /// Writes what became of a batch.
-    pub(super) fn write(written: &Written) -> Result<Vec<u8>, ServiceError> {
-        let kept = KeptAnswer {
-            values: written.values,
-            duplicates: written.duplicates,
-            refused: written.refused,
-            refusals: written.refusals.iter().take(REFUSALS_KEPT_MAX).cloned().collect(),
-        };
-        serde_json::to_vec(&kept).map_err(ServiceError::internal)
-    }
-
-    /// Reads it.
-    pub(super) fn read(body: &[u8]) -> Result<Written, ServiceError> {
-        // The key may have been used by a request of another route.
-        let kept: KeptAnswer = serde_json::from_slice(body).map_err(|_| super::idempotency::key_reused())?;
-        Ok(Written {
-            values: kept.values,
-            duplicates: kept.duplicates,
-            refused: kept.refused,
-            refusals: kept.refusals,
-            ..Written::default()
-        })
     }
 }

@@ -24,6 +24,8 @@ pub struct RowWriter<'a> {
     unit: Option<EpochUnit>,
     exported_source: &'a mut Option<Box<str>>,
     metadata: MetadataWriter,
+    /// The fields of a row; a buffer.
+    fields: Vec<Field<'a>>,
     /// The metadata of the series that the sink has; `None` before the first.
     current: Option<String>,
 }
@@ -43,20 +45,40 @@ impl<'a> RowWriter<'a> {
             unit,
             exported_source,
             metadata: MetadataWriter::default(),
+            fields: Vec::new(),
             current: None,
         }
     }
 
     /// Writes a row, or says what is wrong with it. `index`: its place in the batch.
-    pub fn write(&mut self, index: u32, row: &Row<'_>, sink: &mut EntrySink<'_>) -> Result<(), String> {
+    pub fn write(&mut self, index: u32, row: &Row<'a>, sink: &mut EntrySink<'_>) -> Result<(), String> {
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.clear();
+        let read = self.read(row, &mut fields);
+        let written = read.and_then(|time_ns| {
+            self.begin_series(sink)?;
+            let sample = Sample {
+                entry: index,
+                number: index,
+                kind: SampleKind::Value,
+            };
+            sink.point(sample, time_ns, &fields);
+            Ok(())
+        });
+        self.fields = fields;
+        written
+    }
+
+    /// Reads a row's fields and metadata. Returns its time in nanoseconds since 1970.
+    fn read(&mut self, row: &Row<'a>, fields: &mut Vec<Field<'a>>) -> Result<i64, String> {
         if let Some(fault) = row.fault {
             return Err(format!("the row {fault}"));
         }
         let mut time_ns = None;
-        let mut fields = Vec::new();
         self.metadata.clear();
+        let columns = self.columns;
         for (column, cell) in row.cells() {
-            match self.columns.role(column) {
+            match columns.role(column) {
                 Role::Time => time_ns = Some(self.time_of(cell)?),
                 Role::Dimension(name) => self.add_dimension(name, cell)?,
                 Role::Field(name) => {
@@ -70,7 +92,7 @@ impl<'a> RowWriter<'a> {
                 }
                 Role::ExportedSource => self.check_source(cell)?,
                 Role::ExportedMetadata => self.take_metadata(cell)?,
-                Role::ExportedValues => fields = exported_values(cell)?,
+                Role::ExportedValues => fields.extend(exported_values(cell)?),
                 Role::ExportedId => {}
             }
         }
@@ -80,14 +102,7 @@ impl<'a> RowWriter<'a> {
         if fields.is_empty() {
             return Err("the row has no value".to_owned());
         }
-        self.begin_series(sink)?;
-        let sample = Sample {
-            entry: index,
-            number: index,
-            kind: SampleKind::Value,
-        };
-        sink.point(sample, time_ns, &fields);
-        Ok(())
+        Ok(time_ns)
     }
 
     fn begin_series(&mut self, sink: &mut EntrySink<'_>) -> Result<(), String> {
@@ -196,7 +211,7 @@ impl<'a> RowWriter<'a> {
 const NO_UNIT: &str = "its time is a number; name its unit with the parameter precision: ns, us, ms or s";
 
 /// The values of an exported point.
-fn exported_values(cell: Cell<'_>) -> Result<Vec<Field<'_>>, String> {
+fn exported_values<'f>(cell: Cell<'_>) -> Result<impl Iterator<Item = Field<'f>> + use<'f>, String> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Scalar {
@@ -210,7 +225,7 @@ fn exported_values(cell: Cell<'_>) -> Result<Vec<Field<'_>>, String> {
     };
     let values: std::collections::BTreeMap<String, Scalar> =
         serde_json::from_str(json).map_err(|fault| format!("its values are no flat object: {fault}"))?;
-    let fields = values.into_iter().filter_map(|(name, value)| {
+    Ok(values.into_iter().filter_map(|(name, value)| {
         let value = match value {
             Scalar::Bool(boolean) => Value::Bool(boolean),
             Scalar::Number(number) => Value::Number(number),
@@ -221,8 +236,7 @@ fn exported_values(cell: Cell<'_>) -> Result<Vec<Field<'_>>, String> {
             name: Cow::Owned(name),
             value,
         })
-    });
-    Ok(fields.collect())
+    }))
 }
 
 /// The value that characters without a type stand for.

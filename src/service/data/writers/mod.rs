@@ -13,8 +13,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::idempotency::Digests;
-use super::imports::KeptAnswer;
+use serde::{Deserialize, Serialize};
+
+use super::idempotency::{self, Digests};
 use super::once::drop_repeats;
 use super::{Accepted, Attempt, IngestAnswer, Parsed, Request, with_buffers};
 use crate::catalog::Bucket;
@@ -27,8 +28,11 @@ pub use sink::EntrySink;
 use sources::Described;
 pub(super) use sources::NewSourceFields;
 
+/// Refusals of a request that are kept for a repetition of its idempotency key.
+const REFUSALS_KEPT_MAX: usize = 100;
+
 /// What became of the entries of a request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Written {
     /// Number of samples that are values, without refused ones. Those that are there already, and those that are never
     /// stored, count.
@@ -49,6 +53,18 @@ impl Written {
         if self.refusals.len() < REFUSALS_SHOWN_MAX {
             self.refusals.push((entry, reason()));
         }
+    }
+
+    /// What a repetition of the request's idempotency key is answered from.
+    fn to_kept(&self) -> Result<Vec<u8>, ServiceError> {
+        let refusals = self.refusals.iter().take(REFUSALS_KEPT_MAX).cloned().collect();
+        let kept = Written { refusals, ..*self };
+        serde_json::to_vec(&kept).map_err(ServiceError::internal)
+    }
+
+    /// Reads it. The key may have been used by a request of another route, whose answer is another.
+    fn from_kept(kept: &[u8]) -> Result<Self, ServiceError> {
+        serde_json::from_slice(kept).map_err(|_| idempotency::key_reused())
     }
 }
 
@@ -120,11 +136,11 @@ impl Service {
         parse: impl Fn(&mut EntrySink<'_>) -> Result<(), ServiceError>,
     ) -> Result<Written, ServiceError> {
         let found = RefCell::new(Found::default());
-        // The answer is written from `found`, in each protocol's own way. What a key keeps is its own.
+        // The answer is written from `found`, in each protocol's own way.
         let write = |_: &Accepted<'_>| {
             let mut answer = IngestAnswer::none();
             if digests.is_some() {
-                answer.body = KeptAnswer::write(&found.borrow().written)?;
+                answer.body = found.borrow().written.to_kept()?;
             }
             Ok(answer)
         };
@@ -139,7 +155,7 @@ impl Service {
         let read = |request: &Request<'_>| self.read_entries(request, &bucket, &parse, &found);
         let answer = self.store_parsed(request, true, read).await?;
         if answer.replayed {
-            return KeptAnswer::read(&answer.body);
+            return Written::from_kept(&answer.body);
         }
         let Found { written, described } = found.into_inner();
         self.describe_sources(caller, &bucket, described).await;
