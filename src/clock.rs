@@ -5,8 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Nanoseconds per millisecond.
+pub const MILLISECOND_NS: i64 = 1_000_000;
 /// Nanoseconds per second.
-pub const SECOND_NS: i64 = 1_000_000_000;
+pub const SECOND_NS: i64 = 1_000 * MILLISECOND_NS;
 /// Nanoseconds per minute.
 pub const MINUTE_NS: i64 = 60 * SECOND_NS;
 /// Nanoseconds per hour.

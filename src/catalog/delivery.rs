@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Body, Event, EventBody, names};
+use crate::clock::MILLISECOND_NS;
 use crate::ids::ObjectId;
 
-const NANOSECONDS_A_MILLISECOND: i64 = 1_000_000;
 /// Approximate memory of a pending delivery besides its body: the delivery itself, and its entries in the indexes of
 /// the catalog and the sender.
 const OWED_BYTES: usize = 512;
@@ -95,7 +95,7 @@ pub struct Attempt {
 impl Attempt {
     /// End of the attempt, in UTC nanoseconds.
     pub fn ended_at_ns(&self) -> i64 {
-        self.at_ns + i64::from(self.duration_ms) * NANOSECONDS_A_MILLISECOND
+        self.at_ns + i64::from(self.duration_ms) * MILLISECOND_NS
     }
 }
 

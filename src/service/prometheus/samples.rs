@@ -7,8 +7,7 @@ use promql::{Error, Labels, STALE_MARKER, Samples, is_stale_marker};
 use roaring::RoaringBitmap;
 
 use super::storage::{BucketStorage, Column, of_engine};
-
-const MILLISECOND_NS: i64 = 1_000_000;
+use crate::clock::MILLISECOND_NS;
 
 /// Where the selected series have ended, within the range of the samples.
 pub(super) struct Ends<'q> {

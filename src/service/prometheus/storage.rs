@@ -12,9 +12,8 @@ use super::metrics::{has_ends, metric_name};
 use super::samples::{Collected, WithEnds};
 use crate::bucket::IndexedView;
 use crate::catalog::SourcePages;
+use crate::clock::MILLISECOND_NS;
 use crate::query_pool::Stop;
-
-const MILLISECOND_NS: i64 = 1_000_000;
 
 /// A snapshot of a bucket.
 pub(super) struct BucketStorage<'q> {
