@@ -5,6 +5,7 @@ usage: session.py BINARY SERVER_ADDRESS
 import asyncio
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from world import HOTTEST, POINTS, RULES, World
 
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/mcp/client.json"
+DEFAULT_ADDRESS = "http://127.0.0.1:8080"
 TOOLS = {"list_buckets", "list_sources", "list_rules", "query", "due", "verdict"}
 
 
@@ -54,10 +57,19 @@ async def evaluate(client, schema):
     return outcomes
 
 
+def of_example(binary, base, key):
+    """What a host starts by the example's configuration, with this program, address and key in it."""
+    server = json.loads(EXAMPLE.read_text())["mcpServers"]["tidewatch"]
+    assert server["command"] == "tidewatch", server
+    arguments = [base if argument == DEFAULT_ADDRESS else argument for argument in server["args"]]
+    assert base in arguments, server
+    environment = {**os.environ, **{name: key for name in server["env"]}}
+    return StdioServerParameters(command=binary, args=arguments, env=environment)
+
+
 async def over_stdio(binary, world):
     """A model as the evaluator, with an integration key."""
-    environment = {**os.environ, "TIDEWATCH_KEY": world.integration}
-    command = StdioServerParameters(command=binary, args=["mcp", "--url", world.base], env=environment)
+    command = of_example(binary, world.base, world.integration)
     async with Client(command) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == TOOLS, set(tools)
