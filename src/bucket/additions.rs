@@ -37,7 +37,7 @@ const EXPIRED_KEPT_NS: i64 = 60 * 1_000_000_000;
 pub(super) enum Refused {
     /// The sender is told this.
     With(Result<Ingested, ServiceError>),
-    /// It may repeat rows of another one, which is in progress, for the series of this ordinal.
+    /// It has to wait for others that came earlier, with rows of the series of this ordinal.
     Waits(u32),
 }
 
@@ -46,8 +46,8 @@ enum Repeats {
     No,
     /// As rows that are stored.
     Stored,
-    /// As rows of an ingest in progress, for the series of this ordinal.
-    Submitted(u32),
+    /// That is known when earlier ingests are decided, with rows of the series of this ordinal.
+    Open(u32),
 }
 
 /// What one ingest adds.
@@ -96,7 +96,7 @@ impl Additions {
         for rows in &ingest.repeats {
             match self.repeats(state, ingest, rows, &is_behind_others) {
                 Repeats::No => {}
-                Repeats::Submitted(series) => return Err(Refused::Waits(series)),
+                Repeats::Open(series) => return Err(Refused::Waits(series)),
                 Repeats::Stored => return Err(told(Ingested::MayRepeat)),
             }
         }
@@ -177,11 +177,6 @@ impl Additions {
         Ok(())
     }
 
-    /// Whether an ingest with rows of the series of this ordinal, which are stored only once, is in progress.
-    pub(super) fn is_in_progress(&self, ordinal: u32) -> bool {
-        self.newest.contains_key(&ordinal)
-    }
-
     fn repeats(
         &self,
         state: &BucketState,
@@ -200,11 +195,14 @@ impl Additions {
         };
         let reaches = |newest_ns: Option<i64>| newest_ns.is_some_and(|newest_ns| oldest_ns <= newest_ns);
         let submitted = self.newest.get(&ordinal).map(|(newest_ns, _)| *newest_ns);
-        if reaches(submitted) || is_behind_others(ordinal) {
-            return Repeats::Submitted(ordinal);
+        if reaches(submitted) {
+            return Repeats::Open(ordinal);
         }
-        match reaches(state.store.newest_ns(ordinal)) {
-            true => Repeats::Stored,
+        if reaches(state.store.newest_ns(ordinal)) {
+            return Repeats::Stored;
+        }
+        match is_behind_others(ordinal) {
+            true => Repeats::Open(ordinal),
             false => Repeats::No,
         }
     }

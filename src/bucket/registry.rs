@@ -217,12 +217,7 @@ impl Buckets {
             saturated()
         })?;
         let (reply, answer) = oneshot::channel();
-        handle.address.do_send(Take {
-            ingest,
-            reply,
-            holds,
-            waited_for: None,
-        });
+        handle.address.do_send(Take { ingest, reply, holds });
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 

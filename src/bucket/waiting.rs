@@ -1,7 +1,8 @@
-//! Ingests that may repeat rows of others in progress. Each series has a queue, and its first is decided again when no
-//! ingest with rows of the series is in progress any more: what each costs does not grow with the number that wait.
+//! Ingests that wait for others with rows of the same series. Each series has a queue. When no ingest of the series is in
+//! progress any more, those in its queue are decided again until one has to wait for the series once more: what each
+//! costs does not grow with the number that wait.
 //!
-//! While a queue has entries, an ingest of the series is in progress, or its first entry is about to be decided again.
+//! While a queue has entries, an ingest of the series is in progress.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,18 +16,19 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Whether anybody waits for the series. Who comes later waits too, so that nobody is overtaken for ever.
+    /// Whether anybody waits for the series. Those that come later wait, too, so that nobody is overtaken for ever.
     pub(super) fn has(&self, series: u32) -> bool {
         self.0.contains_key(&series)
     }
 
-    /// Adds one. One that was taken out for this series is the first again.
-    pub(super) fn add(&mut self, series: u32, taken_for: Option<u32>, one: T) {
-        let queue = self.0.entry(series).or_default();
-        match taken_for == Some(series) {
-            true => queue.push_front(one),
-            false => queue.push_back(one),
-        }
+    /// Adds one as the last.
+    pub(super) fn add(&mut self, series: u32, one: T) {
+        self.0.entry(series).or_default().push_back(one);
+    }
+
+    /// Adds one that was taken out as the first again.
+    pub(super) fn put_back(&mut self, series: u32, one: T) {
+        self.0.entry(series).or_default().push_front(one);
     }
 
     /// Takes out the first.
@@ -47,16 +49,15 @@ mod tests {
     #[test]
     fn each_series_has_a_queue_in_the_order_of_arrival() {
         let mut waiting = Waiting::default();
-        waiting.add(1, None, "a");
-        waiting.add(2, None, "b");
-        waiting.add(1, None, "c");
+        waiting.add(1, "a");
+        waiting.add(2, "b");
+        waiting.add(1, "c");
         assert_eq!(waiting.take(1), Some("a"));
         assert!(waiting.has(1));
-        waiting.add(1, Some(1), "a");
-        waiting.add(1, Some(2), "b");
+        waiting.put_back(1, "a");
         assert_eq!(
-            [1, 1, 1, 1].map(|series| waiting.take(series)),
-            [Some("a"), Some("c"), Some("b"), None]
+            [1, 1, 1].map(|series| waiting.take(series)),
+            [Some("a"), Some("c"), None]
         );
         assert!(!waiting.has(1), "an empty queue is none");
         assert!(waiting.has(2));

@@ -42,8 +42,6 @@ pub(super) struct Take {
     pub(super) reply: IngestReply,
     /// Its share of the byte limits, until it is applied or refused.
     pub(super) holds: Holds,
-    /// The ordinal of the series that it has waited for.
-    pub(super) waited_for: Option<u32>,
 }
 
 /// The journal's result for an ingest.
@@ -101,7 +99,7 @@ pub(super) struct BucketActor {
     closed: HashMap<Option<u32>, u32>,
     /// Ingests that arrived while one of their sources was closed.
     parked: Vec<IngestReply>,
-    /// Ingests that may repeat rows of others in progress.
+    /// Ingests that may repeat rows of others.
     waiting: Waiting<Take>,
     /// Number of ingests submitted so far, and the numbers of those in progress.
     submitted: u64,
@@ -160,11 +158,12 @@ impl BucketActor {
         }
     }
 
-    /// Has the first of the ingests that wait for a series decided again.
+    /// Decides again about the ingests that wait for a series of which none is in progress any more.
     fn wake(&mut self, series: u32, context: &mut Context<Self>) {
-        if let Some(take) = self.waiting.take(series) {
-            let waited_for = Some(series);
-            context.address().do_send(Take { waited_for, ..take });
+        while let Some(take) = self.waiting.take(series) {
+            if self.submit(take, Some(series), context) == Some(series) {
+                break;
+            }
         }
     }
 
@@ -257,38 +256,33 @@ impl Handler<Take> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, message: Take, context: &mut Self::Context) {
-        let waited_for = message.waited_for;
-        self.submit(message, context);
-        // Unless it was submitted, or waits again, it is the next one's turn.
-        if let Some(series) = waited_for.filter(|series| !self.additions.is_in_progress(*series)) {
-            self.wake(series, context);
-        }
+        self.submit(message, None, context);
     }
 }
 
 impl BucketActor {
-    /// Numbers an ingest and submits it to the journal, unless it is refused or has to wait.
-    fn submit(&mut self, message: Take, context: &mut Context<Self>) {
+    /// Numbers an ingest and submits it to the journal, unless it is refused or has to wait. `waited_for`: the series that
+    /// it has waited for. Returns the series that it waits for now.
+    fn submit(&mut self, take: Take, waited_for: Option<u32>, context: &mut Context<Self>) -> Option<u32> {
         let Take {
             mut ingest,
             reply,
             holds,
-            waited_for,
-        } = message;
+        } = take;
         let Err(reply) = self.repeated(&ingest, reply) else {
-            return;
+            return None;
         };
         let is_closed = |source| self.closed.contains_key(&source);
         let mut sources = ingest.sources.iter().copied().map(Some);
         if !self.closed.is_empty() && (is_closed(None) || sources.any(is_closed)) {
             self.parked.push(reply);
-            return;
+            return None;
         }
         let catalog = &self.dependencies.catalog;
         let has_sources = catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources));
         if !has_sources || ingest.splits < self.split_at {
             respond(reply, Ok(Ingested::SourceGone));
-            return;
+            return None;
         }
         let series_max = self.dependencies.series_max;
         let cutoff_ns = |now_ns| cutoff_ns(catalog, self.state.ordinal, now_ns);
@@ -299,15 +293,17 @@ impl BucketActor {
                 .admit(&self.state, &mut ingest, series_max, cutoff_ns, is_behind_others);
         let additions = match admitted {
             Ok(additions) => additions,
-            Err(Refused::With(answer)) => return respond(reply, answer),
+            Err(Refused::With(answer)) => {
+                respond(reply, answer);
+                return None;
+            }
             Err(Refused::Waits(series)) => {
-                let take = Take {
-                    ingest,
-                    reply,
-                    holds,
-                    waited_for: None,
-                };
-                return self.waiting.add(series, waited_for, take);
+                let take = Take { ingest, reply, holds };
+                match waited_for == Some(series) {
+                    true => self.waiting.put_back(series, take),
+                    false => self.waiting.add(series, take),
+                }
+                return Some(series);
             }
         };
         let number = self.submitted;
@@ -340,6 +336,7 @@ impl BucketActor {
         };
         let journal = &self.dependencies.journal;
         journal.submit_ingest(ingest.record, Box::new(then));
+        None
     }
 }
 
