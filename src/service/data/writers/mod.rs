@@ -31,13 +31,14 @@ pub(super) use sources::NewSourceFields;
 /// Refusals of a request that are kept for a repetition of its idempotency key.
 const REFUSALS_KEPT_MAX: usize = 100;
 
-/// What became of the entries of a request.
+/// What became of the entries of a request. An idempotency key keeps it as JSON, so its names stay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Written {
     /// Number of samples that are values, without refused ones. Those that are there already, and those that are never
     /// stored, count.
     pub values: u64,
     /// The same of histograms and summaries.
+    #[serde(default)]
     pub histograms: u64,
     /// Number of points that are there already.
     pub duplicates: u64,

@@ -37,7 +37,8 @@ pub struct EntrySink<'s> {
     metadata: String,
     /// The table of the current series, once it is known.
     table: Option<u32>,
-    described: Vec<Described>,
+    /// What is said first of each source.
+    described: BTreeMap<ObjectId, Described>,
     written: Written,
     /// The sample that was counted last.
     counted: Option<u32>,
@@ -87,7 +88,7 @@ impl<'s> EntrySink<'s> {
             current: None,
             metadata: String::new(),
             table: None,
-            described: Vec::new(),
+            described: BTreeMap::new(),
             written: Written::default(),
             counted: None,
             refused: None,
@@ -122,7 +123,7 @@ impl<'s> EntrySink<'s> {
             }
         }
         Read {
-            described: self.described,
+            described: self.described.into_values().collect(),
             written: self.written,
             missing,
             once,
@@ -326,8 +327,9 @@ impl Sink for EntrySink<'_> {
         // What people wrote is kept, and a family that is no source is dropped.
         let catalog = &self.service.catalog;
         let found = catalog.read(|catalog| catalog.source_by_name(self.bucket.id, source).cloned());
-        self.described
-            .extend(found.and_then(|source| Described::of(&source, &family)));
+        if let Some(described) = found.and_then(|source| Described::of(&source, &family)) {
+            self.described.entry(described.source_id).or_insert(described);
+        }
     }
 }
 

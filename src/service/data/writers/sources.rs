@@ -251,7 +251,7 @@ impl Service {
             let Ok((_, known)) = self.find_source(caller, bucket.id, source_id) else {
                 continue;
             };
-            commands.extend(described.typed());
+            commands.extend(described.typed(&known));
             let settings = described.settings(&known);
             if !changes(&known, &settings) {
                 continue;
@@ -280,7 +280,7 @@ impl Service {
 
 /// What is said of a source that exists.
 pub(super) struct Described {
-    source_id: ObjectId,
+    pub(super) source_id: ObjectId,
     description: Option<Box<str>>,
     unit: Option<(Box<str>, &'static [&'static str])>,
     /// The first one that is told stays, so that agents that do not agree write nothing again and again.
@@ -303,10 +303,11 @@ impl Described {
         })
     }
 
-    fn typed(&self) -> Option<Command> {
+    fn typed(&self, known: &Source) -> Option<Command> {
+        let metric_type = self.metric_type.filter(|_| known.metric_type.is_none())?;
         Some(Command::MetricTyped {
             source_id: self.source_id,
-            metric_type: self.metric_type?,
+            metric_type,
         })
     }
 
