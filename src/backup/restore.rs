@@ -32,11 +32,14 @@ pub(crate) fn verify(
         return Ok(manifest);
     };
     let (named, mut damages) = (files.files(&layout), Vec::new());
-    for path in manifest.files.iter().map(|file| layout.data_dir.join(&file.path)) {
-        if let Some(file) = named.get(&path) {
-            let found = check::damages(&**disk, &layout, file);
-            damages.extend(found.map_err(BackupError::Damaged)?);
-        }
+    let entries = manifest.files.iter();
+    let entries =
+        entries.filter_map(|entry| Some((named.get(&layout.data_dir.join(&entry.path))?, entry.bytes)));
+    progress.expect(entries.clone().map(|(_, bytes)| bytes).sum());
+    for (file, bytes) in entries {
+        let found = check::damages(&**disk, &layout, file);
+        damages.extend(found.map_err(BackupError::Damaged)?);
+        progress.advance(bytes);
     }
     if damages.is_empty() || !manifest.damages.is_empty() {
         // The damage was recorded when the backup was made.

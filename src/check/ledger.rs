@@ -54,9 +54,6 @@ pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) 
     let mut entries = 0;
     for id in runs {
         let read = read_run(dir.disk(), &dir.layout.runs_dir(), *id);
-        report
-            .progress
-            .advance(dir.length(&dir.layout.runs_dir().file_path(*id)));
         if let Some((sound, damages)) = report.sound(read) {
             entries += sound;
             damages.iter().for_each(|damage| report.damage(damage));

@@ -170,7 +170,7 @@ fn check(dir: &DataDir, repair: bool, progress: &dyn Progress, out: &mut dyn Wri
     repair::repair(dir, &mut |what| report.say(format_args!("repaired {what}")))?;
     let mut after = Report {
         out: &mut io::sink(),
-        progress: &(),
+        progress,
         damages: 0,
     };
     survey::survey(dir, &mut after)?;

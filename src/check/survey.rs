@@ -75,13 +75,19 @@ fn survey_named(dir: &DataDir, manifest: &Manifest, report: &mut Report<'_>) -> 
     ));
     let log_files = wal::files(dir.disk(), &dir.layout.log_dir()).unwrap_or_default();
     let log_bytes = log_files.iter().map(|path| dir.length(path)).sum();
-    let sealed = manifest.files(&dir.layout).into_iter();
-    let sealed = sealed.filter(|(_, file)| !matches!(file, NamedFile::Carried(_)));
-    let sealed_bytes: u64 = sealed.map(|(path, _)| dir.length(&path)).sum();
-    report.progress.expect(log_bytes + sealed_bytes);
+    let (mut run_bytes, mut segment_bytes) = (0, 0);
+    for (path, file) in manifest.files(&dir.layout) {
+        match file {
+            NamedFile::Run(_) => run_bytes += dir.length(&path),
+            NamedFile::Segment(_) => segment_bytes += dir.length(&path),
+            NamedFile::Carried(_) => {}
+        }
+    }
+    report.progress.expect(log_bytes + run_bytes + segment_bytes);
     log::survey(dir, Some(manifest.covered), report)?;
     report.progress.advance(log_bytes);
     let catalog = ledger::survey(dir, manifest, report);
+    report.progress.advance(run_bytes);
     segments::survey(dir, manifest, catalog.as_ref(), report);
     carried::survey(dir, manifest, report);
     leftovers::survey(dir, manifest, report)?;
