@@ -67,7 +67,7 @@ pub struct Parts<R> {
     has_ended: bool,
 }
 
-/// Number of lines of a text that ends with a line.
+/// Number of line ends.
 pub fn lines_of(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }

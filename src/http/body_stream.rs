@@ -20,7 +20,7 @@ use super::server::body_budget::Share;
 use crate::error::ServiceError;
 
 /// How long a client may take until it sends more.
-const IDLE_MAX: Duration = Duration::from_secs(60);
+pub const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A body that is being read.
 pub struct BodyStream {
@@ -67,6 +67,11 @@ impl BodyStream {
             has_ended: false,
             _share: share,
         })
+    }
+
+    /// Reads the rest and drops it.
+    pub async fn skip(mut self) {
+        while let Ok(Some(Ok(_))) = timeout(IDLE_MAX, self.payload.next()).await {}
     }
 
     /// The bytes that follow; `None` at the end.

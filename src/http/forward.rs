@@ -9,19 +9,23 @@ use std::fmt::Display;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use actix_web::error::PayloadError;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderName};
 use actix_web::http::uri::PathAndQuery;
 use actix_web::http::{Method, StatusCode};
-use actix_web::rt::time::sleep;
+use actix_web::rt::time::{sleep, timeout};
 use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use awc::error::{ConnectError, SendRequestError};
 use awc::{ClientRequest, ClientResponse};
+use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use futures_util::stream::unfold;
 use listener::Download;
 use serde_json::Value;
 
 use super::body;
+use super::body_stream::IDLE_MAX;
 use super::endpoint::Arrived;
 use super::forwarded_answer::{is_of_hop, respond};
 use super::inside;
@@ -43,8 +47,8 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
 const ASKED_BYTES_MAX: usize = 16 << 20;
 
-/// How long a request may take that takes as long as it needs. If the owner does not answer, the request ends when its
-/// shard has another one.
+/// Limit of a request that takes as long as it needs. If the owner does not answer, it ends when its shard has another
+/// one.
 const LONG_REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -102,7 +106,7 @@ impl<'a> Outgoing<'a> {
             body,
             is_too_large: false,
             is_repeatable: is_repeatable(request, route),
-            takes_long: route.takes_long,
+            takes_long: route.takes_long || route.is_streamed,
             until,
         }
     }
@@ -293,7 +297,8 @@ pub async fn forward(
     }
 }
 
-/// Passes on a body as it arrives. It is gone if the owner is none any more.
+/// Passes on a body as it arrives. It is gone if the owner is none any more. The client of this library reads an answer
+/// only when it has sent the whole body, so an owner that refuses reads the rest of it first.
 async fn pass_on(
     client: &NodeClient,
     cluster: &Cluster,
@@ -301,7 +306,13 @@ async fn pass_on(
     outgoing: &Outgoing<'_>,
     payload: Payload,
 ) -> Result<Forwarded, ServiceError> {
-    let sending = pin!(head(client, owner, outgoing).send_stream(payload));
+    // Of a client that stops, the owner knows nothing.
+    let body = unfold(payload, |mut payload| async move {
+        let piece = timeout(IDLE_MAX, payload.next()).await;
+        let piece = piece.unwrap_or(Some(Err(PayloadError::Incomplete(None))))?;
+        Some((piece, payload))
+    });
+    let sending = pin!(head(client, owner, outgoing).send_stream(Box::pin(body)));
     let sent = match select(sending, pin!(gone(cluster, owner))).await {
         Either::Left((sent, _)) => sent.map_err(|error| error.to_string()),
         Either::Right(_) => Err("it is none any more".to_owned()),

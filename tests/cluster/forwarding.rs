@@ -160,7 +160,8 @@ fn an_import_is_passed_on_by_any_node() {
             let answer = import("", admin, &file).expect(201, "any node takes any file");
             assert_eq!(answer["insertedCount"], 400_000);
         }
-        let refused = import("&dimensions=nope", admin, &file);
+        // Longer than what a connection reads behind an answer.
+        let refused = import("&dimensions=nope", admin, &file.repeat(4));
         assert_eq!(refused.status, 400, "{refused}");
         assert!(refused.text().contains("nope"), "{refused}");
         let refused = import("", &unknown_key(admin), &file);

@@ -174,6 +174,13 @@ impl Endpoint {
         self
     }
 
+    /// Says that it changes nothing, whatever its method.
+    #[must_use]
+    pub fn only_reads(self) -> Self {
+        self.least_role(Role::Viewer)
+            .forwarded(|route| route.only_reads = true)
+    }
+
     /// Describes the body of an answer with another status, unless it is the usual error.
     #[must_use]
     pub fn answers<T: ToSchema>(mut self, status: StatusCode) -> Self {

@@ -6,7 +6,7 @@ use super::alerts::{RuleBody, read_rule};
 use super::backtest_body::{CyclesBody, Draft, TimelineBody};
 use super::evaluations::{DueInputView, due_inputs};
 use super::views::view;
-use crate::catalog::{Outcome, Role, RuleState};
+use crate::catalog::{Outcome, RuleState};
 use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Call, Endpoint, Pagination, Querier, Reply, Unread, post};
 use crate::ids::ObjectId;
@@ -80,15 +80,15 @@ view! {
 
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
-        post("/api/alerts/{id}/backtest", "listCycles", cycles).least_role(Role::Viewer),
-        post("/api/alerts/{id}/backtest/verdicts", "testVerdicts", verdicts).least_role(Role::Viewer),
-        post("/api/alerts/backtest", "listCyclesOfDraft", cycles_of_draft).least_role(Role::Viewer),
+        post("/api/alerts/{id}/backtest", "listCycles", cycles).only_reads(),
+        post("/api/alerts/{id}/backtest/verdicts", "testVerdicts", verdicts).only_reads(),
+        post("/api/alerts/backtest", "listCyclesOfDraft", cycles_of_draft).only_reads(),
         post(
             "/api/alerts/backtest/verdicts",
             "testVerdictsOfDraft",
             verdicts_of_draft,
         )
-        .least_role(Role::Viewer),
+        .only_reads(),
     ]
 }
 

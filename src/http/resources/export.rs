@@ -12,7 +12,6 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::query_body::QueryBody;
-use crate::catalog::Role;
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Call, Endpoint, Reader, post};
@@ -39,9 +38,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     let export = post("/api/data/export", "exportPoints", export);
     vec![
         export
-            .least_role(Role::Viewer)
+            .only_reads()
             .forwarded(|route| {
-                route.only_reads = true;
                 route.takes_long = true;
                 route.is_download = true;
             })

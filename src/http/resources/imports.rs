@@ -22,12 +22,13 @@ use crate::http::docs::points::BatchError;
 use crate::http::endpoint::{
     AgentWriter, Call, Components, Endpoint, ImportParams, RequestBody, Written, post,
 };
+use crate::http::inside;
 use crate::http::respond;
 use crate::http::server::request_context::lift_deadline;
 use crate::http::shape::Faults;
 use crate::ids::ObjectId;
-use crate::service::ShardService;
 use crate::service::data::{Import, ImportFormat, Imported};
+use crate::service::{Caller, ShardService};
 
 /// Memory of an import: a piece of the body, a batch of rows, and what is written of it.
 const MEMORY_BYTES: usize = 8 << 20;
@@ -115,32 +116,54 @@ impl RequestBody<ShardService> for FileBody {
 }
 
 async fn import(
-    mut call: Call<AgentWriter, (ObjectId, ImportParams), FileBody>,
+    call: Call<AgentWriter, (ObjectId, ImportParams), FileBody>,
 ) -> Result<Written<ImportAnswer>, ServiceError> {
-    let (bucket_id, ImportParams { format, settings }) = call.params;
-    let key = idempotency_key(&call.request)?;
-    let mut import = call
-        .service
-        .begin_import(&call.caller, bucket_id, settings, key)?;
-    let format = format.map_or_else(|| format_of(&call.request), Ok)?;
-    lift_deadline(&call.request);
-    let FileBody(body) = &mut call.body;
-    let read = match format {
+    let Call {
+        caller,
+        params: (bucket_id, params),
+        body: FileBody(mut body),
+        service,
+        request,
+    } = call;
+    lift_deadline(&request);
+    match import_body(&request, &service, &caller, bucket_id, params, &mut body).await {
+        Ok(imported) => answer(&request, &imported).await,
+        Err(error) => {
+            // A node that passes a file on reads the answer when it has sent all of it.
+            if inside::is_inside(&request) {
+                body.skip().await;
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn import_body(
+    request: &HttpRequest,
+    service: &ShardService,
+    caller: &Caller,
+    bucket_id: ObjectId,
+    ImportParams { format, settings }: ImportParams,
+    body: &mut BodyStream,
+) -> Result<Imported, ServiceError> {
+    let key = idempotency_key(request)?;
+    let mut import = service.begin_import(caller, bucket_id, settings, key)?;
+    let read = match format.map_or_else(|| format_of(request), Ok)? {
         ImportFormat::Csv => import_text(TextReader::new(tabular::Format::Csv), body, &mut import).await,
         ImportFormat::Ndjson => {
             import_text(TextReader::new(tabular::Format::Ndjson), body, &mut import).await
         }
         ImportFormat::Parquet => {
-            let directory = call.service.config.storage.data_dir.clone();
+            let directory = service.config.storage.data_dir.clone();
             let spooled = block(move || tempfile::tempfile_in(directory));
             let file = spooled.await.map_err(ServiceError::internal)?;
             import_parquet(file.map_err(ServiceError::internal)?, body, &mut import).await
         }
     };
-    let imported = import.imported();
+    let imported = import.into_imported();
     match read {
-        Ok(()) => answer(&call.request, imported).await,
-        Err(error) => Err(with_count(error, imported)),
+        Ok(()) => Ok(imported),
+        Err(error) => Err(with_count(error, &imported)),
     }
 }
 

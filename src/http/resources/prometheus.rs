@@ -33,17 +33,17 @@ macro_rules! routes {
     ($($path:literal $id:literal $handler:ident;)*) => {
         vec![$(
             get(concat!("/prometheus/api/v1/", $path), $id, $handler::<BucketParam, false>),
-            asks(post(concat!("/prometheus/api/v1/", $path), concat!($id, "ByForm"), $handler::<BucketParam, true>)),
+            post(concat!("/prometheus/api/v1/", $path), concat!($id, "ByForm"), $handler::<BucketParam, true>).only_reads(),
             get(
                 concat!("/prometheus/{bucket}/api/v1/", $path),
                 concat!($id, "OfBucket"),
                 $handler::<BucketInPath, false>,
             ),
-            asks(post(
+            post(
                 concat!("/prometheus/{bucket}/api/v1/", $path),
                 concat!($id, "ByFormOfBucket"),
                 $handler::<BucketInPath, true>,
-            )),
+            ).only_reads(),
         )*]
     };
 }
@@ -63,28 +63,25 @@ pub fn endpoints() -> Vec<Endpoint> {
             "promqlLabelValues",
             label_values::<BucketParam, false>,
         ),
-        asks(post(
+        post(
             "/prometheus/api/v1/label/{name}/values",
             "promqlLabelValuesByForm",
             label_values::<BucketParam, true>,
-        )),
+        )
+        .only_reads(),
         get(
             "/prometheus/{bucket}/api/v1/label/{name}/values",
             "promqlLabelValuesOfBucket",
             label_values::<BucketInPath, false>,
         ),
-        asks(post(
+        post(
             "/prometheus/{bucket}/api/v1/label/{name}/values",
             "promqlLabelValuesByFormOfBucket",
             label_values::<BucketInPath, true>,
-        )),
+        )
+        .only_reads(),
     ]);
     endpoints
-}
-
-/// A POST that changes nothing.
-fn asks(endpoint: Endpoint) -> Endpoint {
-    endpoint.least_role(crate::catalog::Role::Viewer)
 }
 
 /// How a route finds its bucket.

@@ -5,7 +5,6 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::query_body::QueryBody;
-use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::docs::rows::QueryAnswer;
 use crate::http::endpoint::{Call, Endpoint, Querier, Written, post};
@@ -18,8 +17,7 @@ use crate::service::query::{Layout, Piece, QueryInput};
 use crate::service::{Caller, Service};
 
 pub fn endpoints() -> Vec<Endpoint> {
-    let query = post("/api/data/query", "queryPoints", query).least_role(Role::Viewer);
-    vec![query.forwarded(|route| route.only_reads = true)]
+    vec![post("/api/data/query", "queryPoints", query).only_reads()]
 }
 
 async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer>, ServiceError> {

@@ -76,7 +76,8 @@ pub fn endpoints() -> Vec<Endpoint> {
             "/api/shared/{token}/panels/{index}",
             "showSharedPanel",
             show_panel,
-        ),
+        )
+        .only_reads(),
     ]
 }
 

@@ -32,8 +32,9 @@ use idempotency::Digests;
 use once::{Compared, OnceRows, of_record, source_of};
 use writers::{NewSourceFields, RefusedSources};
 
-/// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
-/// request adds. Each repetition needs another concurrent change, so reaching this limit indicates a bug.
+/// A request is parsed again when the catalog changed meanwhile, as when a source was deleted or got the fields that the
+/// request adds, and twice at most to compare its rows with those that are there. Each further repetition needs another
+/// concurrent change, so reaching this limit indicates a bug.
 const PARSES_MAX: usize = 8;
 
 /// Row buffers up to this size are kept by a thread: a rare huge request must not hold its memory forever.

@@ -152,7 +152,7 @@ impl Import<'_> {
     /// Stores the last rows of a file. A file without rows has columns nevertheless, but for NDJSON: they are checked.
     ///
     /// # Errors
-    /// As [`Import::store`].
+    /// As [`Import::store`]; also 400 for the columns of a file without rows.
     pub async fn finish(&mut self, rows: &Rows) -> Result<(), ServiceError> {
         if rows.is_empty() && self.batches == 0 && rows.columns().len() > 0 {
             return self.check(&Columns::of(rows, &self.settings)?, rows);
@@ -226,7 +226,7 @@ impl Import<'_> {
     }
 
     /// What became of the rows so far.
-    pub fn imported(&self) -> &Imported {
-        &self.imported
+    pub fn into_imported(self) -> Imported {
+        self.imported
     }
 }
