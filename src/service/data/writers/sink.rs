@@ -1,6 +1,6 @@
 //! Takes the points of a protocol's parser and writes them as rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use engine::rows::{NOT_DECIMAL, RowsWriter};
@@ -10,6 +10,7 @@ use super::Written;
 use super::sources::{Described, NewSourceFields};
 use crate::catalog::{Bucket, Duplicates, FieldType, Schema, SchemaMode, SourceStatus};
 use crate::ingest::{FindSeries, SeriesOfRequest, SourceView};
+use crate::ids::ObjectId;
 use crate::limits::{NAMES_SHOWN_MAX, OPEN_NAME_CHARS_MAX};
 use crate::service::Service;
 use crate::service::data::Request;
