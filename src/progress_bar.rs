@@ -1,6 +1,6 @@
 //! Progress bars of commands that take long. They are drawn on a terminal only.
 
-use std::io::{self, Write, stdout};
+use std::io::{self, LineWriter, Write, stdout};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tidewatch::progress::Progress;
@@ -24,9 +24,9 @@ impl Bar {
         Bar(of_bytes(what.to_owned()))
     }
 
-    /// Standard output, for use while the bar is shown.
-    pub fn output(&self) -> Output<'_> {
-        Output(&self.0)
+    /// Standard output, for use while the bar is shown. The bar is drawn again after each line.
+    pub fn output(&self) -> LineWriter<Output<'_>> {
+        LineWriter::new(Output(&self.0))
     }
 }
 

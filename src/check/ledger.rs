@@ -53,8 +53,7 @@ pub(super) fn say_catalog(catalog: &Catalog, covered: Sequence, report: &mut Rep
 pub(super) fn survey_runs(dir: &DataDir, runs: &[u64], report: &mut Report<'_>) {
     let mut entries = 0;
     for id in runs {
-        let read = read_run(dir.disk(), &dir.layout.runs_dir(), *id);
-        if let Some((sound, damages)) = report.sound(read) {
+        if let Some((sound, damages)) = report.sound(read_run(dir.disk(), &dir.layout.runs_dir(), *id)) {
             entries += sound;
             damages.iter().for_each(|damage| report.damage(damage));
         }

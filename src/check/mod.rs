@@ -103,14 +103,10 @@ pub fn run(
         disk: Arc::new(StdDisk),
         layout: Layout::of(data_dir),
     };
-    let whole = match mode {
-        Mode::Report => check(&dir, false, progress, out)?,
-        Mode::Repair => check(&dir, true, progress, out)?,
-        Mode::Adopt(email) => {
-            adopt_for(&dir, &email, clock.now_ns(), out)?;
-            check(&dir, false, progress, out)?
-        }
-    };
+    if let Mode::Adopt(email) = &mode {
+        adopt_for(&dir, email, clock.now_ns(), out)?;
+    }
+    let whole = check(&dir, matches!(mode, Mode::Repair), progress, out)?;
     Ok(if whole {
         ExitCode::SUCCESS
     } else {

@@ -57,7 +57,7 @@ static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub struct Forwarding {
     /// Whether it refuses a caller without a known credential.
     pub needs_credential: bool,
-    /// Whether the body may have any length.
+    /// Whether the body may have any length. Then a request takes as long as it needs, too.
     pub is_streamed: bool,
     /// Whether a request takes as long as it needs.
     pub takes_long: bool,

@@ -50,10 +50,7 @@ const MEDIA_TYPES: [(&str, ImportFormat); 9] = [
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         post("/api/buckets/{bucketId}/import", "importFile", import)
-            .forwarded(|route| {
-                route.is_streamed = true;
-                route.takes_long = true;
-            })
+            .forwarded(|route| route.is_streamed = true)
             .reads_header(idempotency_key_header(REPLAYED_ROWS))
             .status(StatusCode::CREATED)
             .answers::<PartialImportAnswer<'static>>(StatusCode::MULTI_STATUS)
