@@ -36,9 +36,10 @@ const fn of_protocol(what: &'static str) -> Figure {
 }
 
 const SERIES: usize = 1_000;
-const CLIENTS: usize = 8;
+/// As many as an organization may have imports at the same time.
+const CLIENTS: usize = 4;
 /// Requests of each client in a round.
-const REQUESTS: usize = 60;
+const REQUESTS: usize = 120;
 /// The first round only warms up: it creates the series.
 const ROUNDS: usize = 6;
 

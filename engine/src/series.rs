@@ -208,8 +208,8 @@ impl Series {
         chunks.sum::<usize>() + blocks.map(|block| block.place().len()).sum::<usize>()
     }
 
-    fn insert(&mut self, blocks: Vec<BlockEntry>) {
-        if blocks.is_empty() {
+    fn insert(&mut self, blocks: impl ExactSizeIterator<Item = BlockEntry>) {
+        if blocks.len() == 0 {
             return;
         }
         let entries = Arc::make_mut(&mut self.blocks);
@@ -223,13 +223,13 @@ impl Series {
         entries.sort_by_key(|entry| entry.first_ns);
     }
 
-    /// Adds blocks of an open segment.
-    pub(crate) fn adopt(&mut self, blocks: Vec<BlockEntry>) {
-        for entry in &blocks {
+    /// Moves blocks of an open segment here.
+    pub(crate) fn adopt(&mut self, blocks: &mut Vec<BlockEntry>) {
+        for entry in &*blocks {
             self.stats.add_block(entry);
             self.newest_ns = self.newest_ns.max(Some(entry.last_ns));
         }
-        self.insert(blocks);
+        self.insert(blocks.drain(..));
     }
 
     /// Removes blocks, and shrinks the list if much capacity is unused.
@@ -257,7 +257,7 @@ impl Series {
         if !old.is_empty() {
             self.retain(|entry| !old.contains(&entry.id()));
         }
-        self.insert(new);
+        self.insert(new.into_iter());
     }
 
     /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet.

@@ -73,15 +73,24 @@ impl Store {
 
     /// Adds this bucket's part of a segment. Which sources its series belong to is added by [`Store::assign`].
     pub fn add_segment(&mut self, part: SegmentPart) {
-        let (id, rows) = (part.file.id(), part.rows);
-        for (ordinal, blocks) in self.take_in(part) {
+        let held = Held {
+            bytes: part.bytes,
+            live_rows: part.rows,
+        };
+        self.segments.insert(part.file.id(), held);
+        // The blocks of a series follow each other. Millions of series with one block each are usual, so that
+        // they are not collected in a map first.
+        let mut of_series = Vec::new();
+        let mut blocks = part.blocks.into_iter().peekable();
+        while let Some((ordinal, block)) = blocks.next() {
+            of_series.push(block);
+            if blocks.peek().is_some_and(|(next, _)| *next == ordinal) {
+                continue;
+            }
             self.series.change_or_insert(ordinal, |series| {
                 series.source = source_of_ends(ordinal).unwrap_or(ordinal);
-                series.adopt(blocks);
+                series.adopt(&mut of_series);
             });
-        }
-        if let Some(held) = self.segments.get_mut(&id) {
-            held.live_rows = rows;
         }
     }
 

@@ -3,17 +3,19 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use engine::SERIES_ORDINALS_FROM;
 
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested, MayRepeat};
 use crate::error::ServiceError;
+use crate::ingest::{RequestSeries, SeriesRoom};
 
 /// What all ingests in progress add.
 #[derive(Default)]
 pub(super) struct Additions {
-    /// The ordinals of new series, and by how many ingests each is added.
+    /// The ordinals of new series and of those without points, and by how many ingests each is added.
     new: HashMap<Digest, (u32, u32)>,
     /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
     newest: HashMap<u32, (i64, u32)>,
@@ -76,23 +78,31 @@ impl Additions {
         let told = |ingested| Refused::With(Ok(ingested));
         self.look_up(state, ingest)
             .map_err(|error| Refused::With(Err(error)))?;
+        let now_ns = ingest.now_ns;
+        let cutoff_ns = || cutoff_ns(now_ns);
+        let without_points = self.without_points(state, ingest, series_max, cutoff_ns);
         let unknown = ingest.series.iter().filter(|series| series.ordinal.is_none());
-        let wanted = unknown
-            .filter(|series| !self.new.contains_key(&series.digest))
-            .count() as u64;
+        let unknown = unknown.filter(|series| !self.new.contains_key(&series.digest));
+        let wanted = (unknown.count() + without_points.len()) as u64;
         if wanted > 0 {
             let mut room = self.room(state, series_max);
             if wanted > room {
-                self.count_expired(state, cutoff_ns(ingest.now_ns), ingest.now_ns);
+                self.count_expired(state, cutoff_ns(), now_ns);
                 room = self.room(state, series_max);
             }
             if wanted > room {
-                return Err(told(Ingested::NoRoom {
+                let ordinals = without_points.into_iter().filter_map(|series| series.ordinal);
+                return Err(told(Ingested::NoRoom(SeriesRoom {
                     series: room,
                     series_max,
-                }));
+                    without_points: Arc::new(ordinals.collect()),
+                })));
             }
         }
+        let without_points: Vec<(Digest, u32)> = without_points
+            .into_iter()
+            .filter_map(|series| Some((series.digest, series.ordinal?)))
+            .collect();
         for rows in &ingest.repeats {
             match self.repeats(state, ingest, rows, &is_behind_others) {
                 Repeats::No => {}
@@ -114,15 +124,26 @@ impl Additions {
                     Some(ordinal) => vacant.insert((ordinal, 1)).0,
                     None => {
                         self.end(&taken, |_| {});
-                        return Err(told(Ingested::NoRoom {
+                        return Err(told(Ingested::NoRoom(SeriesRoom {
                             series: 0,
                             series_max,
-                        }));
+                            without_points: Arc::default(),
+                        })));
                     }
                 },
             };
             taken.new.push(series.digest);
             series.ordinal = Some(ordinal);
+        }
+        for (digest, ordinal) in without_points {
+            self.new.insert(digest, (ordinal, 1));
+            taken.new.push(digest);
+            // It was counted as expired, and will have points.
+            if let Some(expired) = &mut self.expired
+                && state.store.newest_ns(ordinal).is_some()
+            {
+                expired.count = expired.count.saturating_sub(1);
+            }
         }
         for (place, series) in ingest.series.iter().enumerate() {
             if let Some(ordinal) = series.ordinal {
@@ -139,6 +160,27 @@ impl Additions {
             taken.once.push(ordinal);
         }
         Ok(taken)
+    }
+
+    /// The series of an ingest that exist and have no points, or only expired ones: they need a place as new ones do. They
+    /// are looked for only when the bucket may be full without them.
+    fn without_points<'i>(
+        &self,
+        state: &BucketState,
+        ingest: &'i Ingest,
+        series_max: u64,
+        cutoff_ns: impl FnOnce() -> i64,
+    ) -> Vec<&'i RequestSeries> {
+        let held = state.store.series_count() + self.new.len() as u64;
+        if held + ingest.series.len() as u64 <= series_max {
+            return Vec::new();
+        }
+        let cutoff_ns = cutoff_ns();
+        let has_none = |ordinal| state.store.newest_ns(ordinal).is_none_or(|ns| ns < cutoff_ns);
+        let series = ingest.series.iter();
+        series
+            .filter(|it| it.ordinal.is_some_and(has_none) && !self.new.contains_key(&it.digest))
+            .collect()
     }
 
     /// Number of series that may be added.

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
 
-use crate::ingest::RequestSeries;
+use crate::ingest::{RequestSeries, SeriesRoom};
 use crate::journal::{Answer, IngestRecord};
 
 /// An ingest on its way to the log.
@@ -95,10 +95,5 @@ pub enum Ingested {
     /// Rows may be there already: compare them, and send the others.
     MayRepeat,
     /// The bucket takes only so many new series.
-    NoRoom {
-        /// Number of series that it takes.
-        series: u64,
-        /// Number of series that it may have.
-        series_max: u64,
-    },
+    NoRoom(SeriesRoom),
 }

@@ -16,6 +16,7 @@
 
 pub mod batch;
 mod columns;
+mod digests;
 mod entries;
 mod extend;
 pub mod json;

@@ -3,9 +3,13 @@
 //! Rows of a series are written to a table of its own, whose number is [`SERIES_ORDINALS_FROM`] and the position of the
 //! series among those of the request. Series that do not exist yet get their ordinals from the bucket's actor.
 
-use engine::SERIES_ORDINALS_FROM;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
+use engine::SERIES_ORDINALS_FROM;
+use roaring::RoaringBitmap;
+
+use super::digests::KnownDigests;
 use super::json::{Kind, Malformed, Scanner, write_number};
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError};
@@ -41,11 +45,13 @@ pub struct RequestSeries {
 }
 
 /// How many series a request may add.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SeriesRoom {
     pub series: u64,
     /// Number of series that the bucket may have.
     pub series_max: u64,
+    /// The ordinals of series that exist and have no points, so that they need a place as new ones do.
+    pub without_points: Arc<RoaringBitmap>,
 }
 
 /// The series of a request.
@@ -53,18 +59,19 @@ pub struct SeriesRoom {
 pub struct SeriesOfRequest {
     series: Vec<RequestSeries>,
     by_digest: HashMap<Digest, u32, foldhash::fast::RandomState>,
-    /// Number of series that do not exist yet.
+    /// Number of series that need a place.
     new: u64,
     room: Option<SeriesRoom>,
     /// The faults of points that would make one more, by source.
     faults: HashMap<u32, String>,
     failed: Option<ServiceError>,
+    known: KnownDigests,
     writer: LabelsWriter,
     encoded: Vec<u8>,
 }
 
 impl SeriesOfRequest {
-    /// Forgets the series of an earlier request.
+    /// Forgets the series of an earlier request, but not what metadata means.
     pub fn clear(&mut self, room: Option<SeriesRoom>) {
         self.series.clear();
         self.by_digest.clear();
@@ -100,14 +107,30 @@ impl SeriesOfRequest {
         dimensions: &Dimensions,
         metadata: Option<&str>,
     ) -> Result<u32, Detail> {
-        let digest = self.digest(source.ordinal, dimensions, metadata);
-        match self.known(source.ordinal, digest, find) {
-            Some(table) => Ok(table),
-            None => self.add(source.ordinal, digest, find),
+        let digest = self.digest(source, dimensions, metadata);
+        if let Some(place) = self.by_digest.get(&digest) {
+            return Ok(SERIES_ORDINALS_FROM + place);
         }
+        let ordinal = self.find(source.ordinal, &digest, find);
+        if ordinal.is_none_or(|ordinal| !self.has_points(ordinal)) {
+            self.take_place(source.ordinal, find)?;
+        }
+        let labels = match ordinal {
+            Some(_) => Vec::new(),
+            None => {
+                self.encode(dimensions, metadata);
+                self.encoded.clone()
+            }
+        };
+        Ok(self.push(RequestSeries {
+            source: source.ordinal,
+            digest,
+            ordinal,
+            labels,
+        }))
     }
 
-    /// The same for a series that exists, or has rows in this request; `None` for any other.
+    /// The same for a series that has points, or rows in this request; `None` for any other.
     pub fn known_table(
         &mut self,
         source: &Source,
@@ -115,12 +138,37 @@ impl SeriesOfRequest {
         dimensions: &Dimensions,
         metadata: Option<&str>,
     ) -> Option<u32> {
-        let digest = self.digest(source.ordinal, dimensions, metadata);
-        self.known(source.ordinal, digest, find)
+        let digest = self.digest(source, dimensions, metadata);
+        if let Some(place) = self.by_digest.get(&digest) {
+            return Some(SERIES_ORDINALS_FROM + place);
+        }
+        let ordinal = self.find(source.ordinal, &digest, find);
+        let ordinal = ordinal.filter(|ordinal| self.has_points(*ordinal))?;
+        Some(self.push(RequestSeries {
+            source: source.ordinal,
+            digest,
+            ordinal: Some(ordinal),
+            labels: Vec::new(),
+        }))
     }
 
-    /// The digest of the labels in metadata, which are encoded.
-    fn digest(&mut self, source: u32, dimensions: &Dimensions, metadata: Option<&str>) -> Digest {
+    /// The digest of the labels in metadata.
+    fn digest(&mut self, source: &Source, dimensions: &Dimensions, metadata: Option<&str>) -> Digest {
+        if let Some(metadata) = metadata
+            && let Some(known) = self.known.get(source.id, dimensions, metadata)
+        {
+            return known;
+        }
+        self.encode(dimensions, metadata);
+        let digest = digest_of(source.ordinal, &self.encoded);
+        if let Some(metadata) = metadata {
+            self.known.keep(source.id, dimensions, metadata, digest);
+        }
+        digest
+    }
+
+    /// Encodes the labels in metadata.
+    fn encode(&mut self, dimensions: &Dimensions, metadata: Option<&str>) {
         self.writer.clear();
         if let Some(metadata) = metadata {
             // It was scanned before, so it is well-formed.
@@ -128,28 +176,25 @@ impl SeriesOfRequest {
         }
         self.encoded.clear();
         self.writer.encode(&mut self.encoded);
-        digest_of(source, &self.encoded)
     }
 
-    fn known(&mut self, source: u32, digest: Digest, find: &dyn FindSeries) -> Option<u32> {
-        if let Some(place) = self.by_digest.get(&digest) {
-            return Some(SERIES_ORDINALS_FROM + place);
-        }
-        let found = find.find(source, &digest).unwrap_or_else(|error| {
+    /// The ordinal of a series that exists.
+    fn find(&mut self, source: u32, digest: &Digest, find: &dyn FindSeries) -> Option<u32> {
+        find.find(source, digest).unwrap_or_else(|error| {
             self.failed.get_or_insert(error);
             None
-        });
-        Some(self.push(RequestSeries {
-            source,
-            digest,
-            ordinal: Some(found?),
-            labels: Vec::new(),
-        }))
+        })
     }
 
-    /// Adds a series that does not exist, with the encoded labels.
-    fn add(&mut self, source: u32, digest: Digest, find: &dyn FindSeries) -> Result<u32, Detail> {
-        if let Some(room) = self.room.filter(|room| self.new >= room.series) {
+    /// Whether a series that exists needs no place, as far as is known.
+    fn has_points(&self, ordinal: u32) -> bool {
+        let room = self.room.as_ref();
+        !room.is_some_and(|room| room.without_points.contains(ordinal))
+    }
+
+    /// Counts a series that needs a place; the fault of its point if there is none.
+    fn take_place(&mut self, source: u32, find: &dyn FindSeries) -> Result<(), Detail> {
+        if let Some(room) = self.room.as_ref().filter(|room| self.new >= room.series) {
             let own = &self.series;
             let fault = self.faults.entry(source).or_insert_with(|| {
                 let fullest = find.fullest(source).unwrap_or_else(|error| {
@@ -162,12 +207,7 @@ impl SeriesOfRequest {
             return Err(Detail::at(&["metadata"], fault.as_str()));
         }
         self.new += 1;
-        Ok(self.push(RequestSeries {
-            source,
-            digest,
-            ordinal: None,
-            labels: self.encoded.clone(),
-        }))
+        Ok(())
     }
 
     fn push(&mut self, series: RequestSeries) -> u32 {
@@ -207,7 +247,7 @@ pub fn no_series(series_max: u64) -> String {
     )
 }
 
-fn too_many_series(room: SeriesRoom, fullest: Option<DimensionValues>) -> String {
+fn too_many_series(room: &SeriesRoom, fullest: Option<DimensionValues>) -> String {
     let fault = no_series(room.series_max);
     match fullest {
         Some(DimensionValues { name, values }) => {
@@ -353,7 +393,7 @@ mod tests {
         let source = source(STRICT, BUCKET, SchemaMode::Strict, &[]);
         let mut request = SeriesOfRequest::default();
         let (known, new) = (Some(r#"{"a":"1"}"#), Some(r#"{"a":"2"}"#));
-        let find = OneKnown(request.digest(source.ordinal, &Dimensions::All, known));
+        let find = OneKnown(request.digest(&source, &Dimensions::All, known));
         let ended = |request: &mut SeriesOfRequest, metadata| {
             request.known_table(&source, &find, &Dimensions::All, metadata)
         };

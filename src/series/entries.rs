@@ -97,9 +97,10 @@ pub(super) fn of_name(name: &str) -> RangeInclusive<Place> {
     name_place(name, 0)..=name_place(name, u16::MAX)
 }
 
-/// The places of all parts of a value.
-pub(super) fn of_value(name: &str, value: &str) -> RangeInclusive<Place> {
-    value_place(name, value, 0)..=value_place(name, value, u16::MAX)
+/// The places of the parts of a value that contain series from the first of these ordinals to the last.
+pub(super) fn of_value(name: &str, value: &str, ordinals: RangeInclusive<u32>) -> RangeInclusive<Place> {
+    let place = |ordinal: u32| value_place(name, value, (ordinal >> CHUNK_BITS) as u16);
+    place(*ordinals.start())..=place(*ordinals.end())
 }
 
 /// The places of the values of a name that begin with this prefix, and of some others.
@@ -111,51 +112,56 @@ pub(super) fn of_values(name: &str, prefix: &str) -> RangeInclusive<Place> {
 /// All places.
 pub(super) const EVERYWHERE: RangeInclusive<Place> = (i64::MIN, LEAST_ID)..=(i64::MAX, GREATEST_ID);
 
-/// Series that have one name or value; names and values of one hash share an entry.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Postings(pub(super) Vec<Posting>);
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Posting {
-    pub(super) name: Box<str>,
-    pub(super) value: Box<str>,
+/// Series that have one name or value.
+pub(super) struct Posting<'p> {
+    pub(super) name: &'p str,
+    pub(super) value: &'p str,
     pub(super) series: RoaringBitmap,
 }
 
-impl Postings {
-    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let rest = &mut bytes;
-        let mut postings = Vec::new();
-        while !rest.is_empty() {
-            let (name, value) = (take_text(rest)?.into(), take_text(rest)?.into());
-            let series = RoaringBitmap::deserialize_from(&mut *rest).ok()?;
-            postings.push(Posting { name, value, series });
+/// The postings of an entry: names and values of one hash share it. `None` stands for one that cannot be decoded, and is
+/// the last.
+pub(super) fn postings(bytes: &[u8]) -> impl Iterator<Item = Option<Posting<'_>>> {
+    let mut rest = bytes;
+    let mut next = move || {
+        let (name, value) = (take_text(&mut rest)?, take_text(&mut rest)?);
+        let series = RoaringBitmap::deserialize_from(&mut rest).ok()?;
+        Some((Posting { name, value, series }, rest.is_empty()))
+    };
+    let mut is_done = bytes.is_empty();
+    std::iter::from_fn(move || {
+        if is_done {
+            return None;
         }
-        Some(Postings(postings))
-    }
+        let posting = next();
+        is_done = posting.as_ref().is_none_or(|(_, is_last)| *is_last);
+        Some(posting.map(|(posting, _)| posting))
+    })
+}
 
+/// The postings of an entry that is written.
+#[derive(Default)]
+struct Postings(Vec<(Box<str>, Box<str>, RoaringBitmap)>);
+
+impl Postings {
     fn encode(&self) -> std::io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        for posting in &self.0 {
-            put_text(&mut out, &posting.name);
-            put_text(&mut out, &posting.value);
-            posting.series.serialize_into(&mut out)?;
+        for (name, value, series) in &self.0 {
+            put_text(&mut out, name);
+            put_text(&mut out, value);
+            series.serialize_into(&mut out)?;
         }
         Ok(out)
     }
 
     /// The series of a name and value, created if there are none.
     fn of(&mut self, name: &str, value: &str) -> &mut RoaringBitmap {
-        let is_it = |it: &Posting| *it.name == *name && *it.value == *value;
+        let is_it = |it: &(Box<str>, Box<str>, _)| *it.0 == *name && *it.1 == *value;
         let index = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(Posting {
-                name: name.into(),
-                value: value.into(),
-                series: RoaringBitmap::new(),
-            });
+            self.0.push((name.into(), value.into(), RoaringBitmap::new()));
             self.0.len() - 1
         });
-        &mut self.0[index].series
+        &mut self.0[index].2
     }
 }
 
@@ -166,7 +172,7 @@ impl Postings {
 /// Entries cannot be read.
 pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Vec<NewEntry>, LedgerError> {
     let mut written = Vec::new();
-    let mut postings: BTreeMap<EntryKey, Postings> = BTreeMap::new();
+    let mut written_postings: BTreeMap<EntryKey, Postings> = BTreeMap::new();
     for NewSeries { series, labels } in unsaved.series.iter().flat_map(|some| some.iter()) {
         let (ordinal, chunk) = (series.ordinal, (series.ordinal >> CHUNK_BITS) as u16);
         let key = |entry, (at_ns, id): Place| EntryKey {
@@ -187,7 +193,8 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
         let payload = [&[LABELS_FORMAT], labels.as_bytes()].concat();
         written.push(entry(key(SeriesEntry::Labels, labels_place(ordinal)), &payload));
         let mut add = |key, name, value| {
-            postings.entry(key).or_default().of(name, value).insert(ordinal);
+            let of_key = written_postings.entry(key).or_default();
+            of_key.of(name, value).insert(ordinal);
         };
         add(key(SeriesEntry::All, all_place(chunk)), "", "");
         for (name, value) in labels.iter() {
@@ -200,20 +207,20 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
         }
     }
     // In the order of their keys, so that blocks of the ledger are read once.
-    for (key, mut postings) in postings {
+    for (key, mut written_postings) in written_postings {
         let chunk = match key.owner == series_owner_of(SeriesEntry::All, key.owner) {
             true => key.at_ns as u16,
             false => u16::from_be_bytes([key.id.as_bytes()[10], key.id.as_bytes()[11]]),
         };
         if u32::from(chunk) << CHUNK_BITS < unsaved.saved_below
             && let Some(payload) = ledger.newest(key.stream, key.owner, (key.at_ns, key.id), false)?
-            && let Some(known) = Postings::decode(&payload)
+            && let Some(known) = postings(&payload).collect::<Option<Vec<_>>>()
         {
-            for posting in known.0 {
-                *postings.of(&posting.name, &posting.value) |= posting.series;
+            for posting in known {
+                *written_postings.of(posting.name, posting.value) |= posting.series;
             }
         }
-        let payload = postings
+        let payload = written_postings
             .encode()
             .map_err(|error| LedgerError::Io("series".into(), error))?;
         written.push(NewEntry {

@@ -7,7 +7,9 @@ use engine::{SERIES_ORDINALS_FROM, SeriesRef};
 use parking_lot::RwLock;
 use roaring::RoaringBitmap;
 
-use super::entries::{self, EVERYWHERE, LABELS_FORMAT, Postings, digest_place, labels_place, ordinal_of};
+use super::entries::{
+    self, EVERYWHERE, LABELS_FORMAT, Posting, digest_place, labels_place, ordinal_of, postings,
+};
 use super::labels::{Labels, digest_of};
 use super::values::{DimensionValues, SINGLE_SERIES_MAX};
 use super::{Digest, Matcher};
@@ -338,32 +340,67 @@ impl SeriesIndex {
         entry: SeriesEntry,
         source: u32,
         range: std::ops::RangeInclusive<entries::Place>,
-        mut wanted: impl FnMut(&entries::Posting) -> bool,
+        mut wanted: impl FnMut(&Posting<'_>) -> bool,
     ) -> Result<RoaringBitmap, LedgerError> {
         let mut found = RoaringBitmap::new();
         self.for_each_posting(entry, source, range, |posting| {
             if wanted(&posting) {
                 found |= posting.series;
             }
+            Ok::<_, LedgerError>(true)
         })?;
         Ok(found)
     }
 
-    pub(super) fn for_each_posting(
+    /// Passes the postings of entries of the ledger to `each`. Ends early if it returns false.
+    pub(super) fn for_each_posting<E: From<LedgerError>>(
         &self,
         entry: SeriesEntry,
         source: u32,
         range: std::ops::RangeInclusive<entries::Place>,
-        mut each: impl FnMut(entries::Posting),
-    ) -> Result<(), LedgerError> {
+        mut each: impl FnMut(Posting<'_>) -> Result<bool, E>,
+    ) -> Result<(), E> {
         let owner = series_owner(entry, self.bucket, source);
         self.ledger
             .for_each_within(Stream::Series, owner, range, |_, payload| {
-                let postings = Postings::decode(&payload);
-                let postings = postings.ok_or(LedgerError::Series(self.bucket))?;
-                postings.0.into_iter().for_each(&mut each);
-                Ok::<_, LedgerError>(true)
+                for posting in postings(&payload) {
+                    if !each(posting.ok_or(LedgerError::Series(self.bucket))?)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
             })
+    }
+
+    /// Whether a series of a source has a label of this name and passes `is_wanted`. Reads no more than it takes to find
+    /// one.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or an error of `is_wanted`.
+    pub fn any_having<E: From<LedgerError>>(
+        &self,
+        source: u32,
+        name: &str,
+        mut is_wanted: impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        for it in self.recent(source).iter().flat_map(|some| some.iter()) {
+            if it.labels.get(name).is_some() && is_wanted(it.series.ordinal)? {
+                return Ok(true);
+            }
+        }
+        let mut found = false;
+        self.for_each_posting(SeriesEntry::Name, source, entries::of_name(name), |posting| {
+            if *posting.name == *name {
+                for ordinal in &posting.series {
+                    if is_wanted(ordinal)? {
+                        found = true;
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok::<_, E>(true)
+        })?;
+        Ok(found)
     }
 
     /// The series of a source, among `all`, that have a label of this name.
@@ -407,8 +444,9 @@ impl SeriesIndex {
         let mut found = match &wanted.texts {
             Some(texts) => {
                 let mut found = RoaringBitmap::new();
+                let ordinals = all.min().unwrap_or_default()..=all.max().unwrap_or_default();
                 for text in texts {
-                    let range = entries::of_value(name, text);
+                    let range = entries::of_value(name, text, ordinals.clone());
                     found |= self.saved_of(SeriesEntry::Value, source, range, |it| {
                         *it.name == *name && *it.value == **text
                     })?;
@@ -418,7 +456,7 @@ impl SeriesIndex {
             None => {
                 let range = entries::of_values(name, "");
                 self.saved_of(SeriesEntry::Value, source, range, |it| {
-                    *it.name == *name && wanted.passes(Some(&it.value))
+                    *it.name == *name && wanted.passes(Some(it.value))
                 })?
             }
         };
@@ -432,9 +470,10 @@ impl SeriesIndex {
                 found.remove(it.series.ordinal);
             }
         }
-        Ok(match is_complement {
-            true => all - &found,
-            false => found & all,
-        })
+        if is_complement {
+            return Ok(all - found);
+        }
+        found &= all;
+        Ok(found)
     }
 }

@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 
 use super::{Labels, LabelsWriter, Matcher, NewSeries, Pattern, SeriesIndex, digest_of, new_entries};
 use crate::catalog::{FrozenTail, SeriesEntry, bucket_owner, series_owner};
-use crate::ledger::{Keep, LedgerFiles, NewEntry};
+use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
 const BUCKET: u32 = 3;
 const SOURCES: u32 = 3;
@@ -145,6 +145,11 @@ impl World {
                     .filter(|(_, labels)| labels.contains_key(name))
                     .map(|(ordinal, _)| **ordinal)
                     .collect();
+                let any = |ordinal| Ok::<_, LedgerError>(all.contains(ordinal));
+                assert_eq!(
+                    self.index.any_having(source, name, any).unwrap(),
+                    !having.is_empty()
+                );
                 assert_eq!(self.index.having(source, name, &all).unwrap(), having);
                 for prefix in ["", "v", "value-1", "nothing"] {
                     let mut expected: BTreeMap<Box<str>, RoaringBitmap> = BTreeMap::new();
@@ -161,6 +166,9 @@ impl World {
                         expected,
                         "{name} {prefix}"
                     );
+                    let counted = self.index.count_values(source, name, prefix, &all).unwrap();
+                    let counts = expected.into_iter().map(|(value, series)| (value, series.len()));
+                    assert_eq!(counted, counts.collect::<Vec<_>>(), "{name} {prefix}");
                 }
                 let some = [None, Some(self.value().into()), Some("value-1".into())];
                 let pattern = || Pattern::parse("value.*|", false).unwrap();

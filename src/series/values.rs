@@ -1,11 +1,12 @@
 //! Names and values of the dimensions of a source, with the series that have them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use engine::SeriesRef;
 use roaring::RoaringBitmap;
 
-use super::entries::{self, EVERYWHERE, Posting};
+use super::entries::{self, EVERYWHERE};
 use super::index::SeriesIndex;
 use crate::catalog::SeriesEntry;
 use crate::ledger::LedgerError;
@@ -29,15 +30,13 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn names(&self, source: u32, among: &RoaringBitmap) -> Result<Vec<DimensionValues>, LedgerError> {
-        let mut names: BTreeMap<Box<str>, u64> = BTreeMap::new();
-        for name in self.all_names(source, among)? {
-            let values = self.values(source, &name, "", among)?.len() as u64;
-            names.insert(name, values);
-        }
-        let names = names.into_iter();
-        Ok(names
-            .map(|(name, values)| DimensionValues { name, values })
-            .collect())
+        let names = self.all_names(source, among)?.into_iter();
+        names
+            .map(|name| {
+                let values = self.count_values(source, &name, "", among)?.len() as u64;
+                Ok(DimensionValues { name, values })
+            })
+            .collect()
     }
 
     /// The names that series among these have, in order of their bytes.
@@ -49,8 +48,9 @@ impl SeriesIndex {
         let recent = self.recent(source);
         self.for_each_posting(SeriesEntry::Name, source, EVERYWHERE, |posting| {
             if !posting.series.is_disjoint(among) {
-                names.insert(posting.name, ());
+                names.insert(posting.name.into(), ());
             }
+            Ok::<_, LedgerError>(true)
         })?;
         for it in recent.iter().flat_map(|some| some.iter()) {
             if among.contains(it.series.ordinal) {
@@ -79,41 +79,88 @@ impl SeriesIndex {
         among: &RoaringBitmap,
     ) -> Result<Values, LedgerError> {
         let mut values = Values::new();
+        self.for_each_value(source, name, prefix, among, |value, series, among| {
+            let having = series & among;
+            if !having.is_empty() {
+                *values.entry(value.into()).or_default() |= having;
+            }
+        })?;
+        Ok(values)
+    }
+
+    /// The same in order of their bytes, with the numbers of series that have them.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn count_values(
+        &self,
+        source: u32,
+        name: &str,
+        prefix: &str,
+        among: &RoaringBitmap,
+    ) -> Result<Vec<(Box<str>, u64)>, LedgerError> {
+        let mut counted: Vec<(Box<str>, u64)> = Vec::new();
+        self.for_each_value(source, name, prefix, among, |value, series, among| {
+            let having = series.intersection_len(among);
+            match counted.last_mut() {
+                Some((last, count)) if **last == *value => *count += having,
+                _ if having > 0 => counted.push((value.into(), having)),
+                _ => {}
+            }
+        })?;
+        // They come almost in order, so that this compares each with the next one.
+        counted.sort_by(|one, other| one.0.cmp(&other.0));
+        counted.dedup_by(|again, first| {
+            let is_same = again.0 == first.0;
+            first.1 += if is_same { again.1 } else { 0 };
+            is_same
+        });
+        Ok(counted)
+    }
+
+    /// Passes the values of a dimension that begin with `prefix` to `each`: the value, series that have it, and among
+    /// which of them they are looked for. A value may come several times, each time with other series.
+    fn for_each_value(
+        &self,
+        source: u32,
+        name: &str,
+        prefix: &str,
+        among: &RoaringBitmap,
+        mut each: impl FnMut(&str, &RoaringBitmap, &RoaringBitmap),
+    ) -> Result<(), LedgerError> {
+        let mut few = Values::new();
         if among.len() <= SINGLE_SERIES_MAX {
             for ordinal in among {
                 let labels = self.labels(SeriesRef { ordinal, source })?;
                 let value = labels.as_ref().and_then(|labels| labels.get(name));
                 if let Some(value) = value.filter(|value| value.starts_with(prefix)) {
-                    values.entry(value.into()).or_default().insert(ordinal);
+                    few.entry(value.into()).or_default().insert(ordinal);
                 }
             }
-            return Ok(values);
+            few.iter().for_each(|(value, series)| each(value, series, among));
+            return Ok(());
         }
-        let recent = self.recent(source);
-        let range = entries::of_values(name, prefix);
-        self.for_each_posting(
-            SeriesEntry::Value,
-            source,
-            range,
-            |Posting {
-                 name: of,
-                 value,
-                 series,
-             }| {
-                if *of == *name && value.starts_with(prefix) {
-                    let series = series & among;
-                    if !series.is_empty() {
-                        *values.entry(value).or_default() |= series;
-                    }
-                }
-            },
-        )?;
-        for it in recent.iter().flat_map(|some| some.iter()) {
+        // Recent series first: one that a checkpoint moves meanwhile is then found at least once. In the ledger, it is
+        // not looked for again.
+        let mut recent = RoaringBitmap::new();
+        for it in self.recent(source).iter().flat_map(|some| some.iter()) {
+            recent.insert(it.series.ordinal);
             let value = it.labels.get(name).filter(|value| value.starts_with(prefix));
-            if let Some(value) = value.filter(|_| among.contains(it.series.ordinal)) {
-                values.entry(value.into()).or_default().insert(it.series.ordinal);
+            if let Some(value) = value {
+                few.entry(value.into()).or_default().insert(it.series.ordinal);
             }
         }
-        Ok(values)
+        few.iter().for_each(|(value, series)| each(value, series, among));
+        let saved = match recent.is_empty() {
+            true => Cow::Borrowed(among),
+            false => Cow::Owned(among - recent),
+        };
+        let range = entries::of_values(name, prefix);
+        self.for_each_posting(SeriesEntry::Value, source, range, |posting| {
+            if *posting.name == *name && posting.value.starts_with(prefix) {
+                each(posting.value, &posting.series, &saved);
+            }
+            Ok(true)
+        })
     }
 }

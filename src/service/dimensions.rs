@@ -59,7 +59,9 @@ impl Service {
             Some(Dimensions::All) => of.names(),
             Some(Dimensions::Named(listed)) => {
                 let count = |name: &str| {
-                    let values = of.index().values(of.source.ordinal, name, "", &of.visible)?;
+                    let values = of
+                        .index()
+                        .count_values(of.source.ordinal, name, "", &of.visible)?;
                     Ok(DimensionValues {
                         name: name.into(),
                         values: values.len() as u64,
@@ -91,20 +93,22 @@ impl Service {
     ) -> Result<Page<ValueWithSeries>, ServiceError> {
         let values = move |of: &SourceSeries, _: &Stop| {
             let ordinal = of.source.ordinal;
+            let values = of.index().count_values(ordinal, &name, &prefix, &of.visible)?;
             let is_known = match of.source.dimensions.as_deref() {
                 None => false,
                 Some(dimensions @ Dimensions::Named(_)) => dimensions.has(&name),
-                Some(Dimensions::All) => !of.index().having(ordinal, &name, &of.visible)?.is_empty(),
+                Some(Dimensions::All) => {
+                    let is_visible = |ordinal| Ok::<_, LedgerError>(of.visible.contains(ordinal));
+                    !values.is_empty() || of.index().any_having(ordinal, &name, is_visible)?
+                }
             };
             if !is_known {
                 return Err(ServiceError::not_found("dimension"));
             }
-            let values = of.index().values(ordinal, &name, &prefix, &of.visible)?;
             let total = values.len();
-            let values = values.into_iter().map(|(value, series)| ValueWithSeries {
-                value,
-                series: series.len(),
-            });
+            let values = values
+                .into_iter()
+                .map(|(value, series)| ValueWithSeries { value, series });
             Ok(page.cut(total, values))
         };
         self.of_series(caller, bucket_id, source_id, values).await

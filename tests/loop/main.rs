@@ -13,6 +13,7 @@ mod client;
 mod clock;
 mod concurrent_verdicts;
 mod due;
+mod expired_series;
 mod freshness;
 #[path = "../support/given.rs"]
 mod given;

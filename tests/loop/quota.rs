@@ -5,7 +5,7 @@ use tidewatch::catalog::Plan;
 
 use crate::client::Answer;
 use crate::time::{DAY, SECOND, date_of};
-use crate::world::{START, Scene, scene_on};
+use crate::world::{START, Scene, scene_with};
 
 const FREE: u64 = 10_000;
 
@@ -43,7 +43,7 @@ fn assert_left(scene: &Scene, left: u64, context: &str) {
 
 #[test]
 fn an_exhausted_month_is_refused_to_its_end_despite_clock_changes() {
-    let mut scene = scene_on(Plan::Free);
+    let mut scene = scene_with(|config| config.accounts.default_plan = Plan::Free);
     let [_, next, last] = month_days();
     let left = number(&call(&scene), "x-ratelimit-remaining");
     (0..left).for_each(|_| drop(call(&scene).expect(200, "contract 2: within the quota")));

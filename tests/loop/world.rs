@@ -28,7 +28,7 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 pub struct World {
     pub clock: Arc<ManualClock>,
     pub client: Client,
-    plan: Plan,
+    configure: Box<dyn Fn(&mut Config)>,
     directory: TempDir,
     running: Option<Running>,
 }
@@ -49,11 +49,11 @@ pub struct Scene {
 }
 
 impl World {
-    fn start(plan: Plan) -> Self {
+    fn start(configure: impl Fn(&mut Config) + 'static) -> Self {
         let mut world = Self {
             clock: Arc::new(ManualClock::new(*START)),
             client: Client::new(),
-            plan,
+            configure: Box::new(configure),
             directory: TempDir::new().unwrap(),
             running: None,
         };
@@ -85,8 +85,9 @@ impl World {
         config.storage.data_dir = self.directory.path().join("data");
         // Crashes are tested elsewhere.
         config.wal.sync = SyncMode::Never;
-        config.accounts.default_plan = self.plan;
+        config.accounts.default_plan = Plan::Enterprise;
         config.webhooks.allow_private_networks = true;
+        (self.configure)(&mut config);
         let clock = Arc::clone(&self.clock);
         let (stop, stopped) = oneshot::channel();
         let (address_sender, address) = mpsc::channel();
@@ -129,12 +130,12 @@ pub fn receiver() -> Receiver {
 }
 
 pub fn scene() -> Scene {
-    scene_on(Plan::Enterprise)
+    scene_with(|_| {})
 }
 
-/// The same for an organization with this plan.
-pub fn scene_on(plan: Plan) -> Scene {
-    let world = World::start(plan);
+/// The same with other settings.
+pub fn scene_with(configure: impl Fn(&mut Config) + 'static) -> Scene {
+    let world = World::start(configure);
     let account = Account::sign_up(&world.client);
     let bucket = account.bucket("tides");
     Scene {

@@ -1,9 +1,15 @@
 //! The first cells of a grouped result, from the requested end: as many as the result needs, over all its sources. A
 //! cell contains only fields that have values in it.
 //!
-//! Cells arrive in any order, usually directly after the previous one. When the list has grown by some fraction, parts
-//! of the same cell are merged and cells beyond the last wanted one are dropped. From then on, the window limits what
-//! has to be read. A cell beyond a full window can never enter it again, so the result is exact.
+//! Cells of one source arrive in the requested order. From the first cell that does not, cells are found by a hash
+//! table, so that merging many series costs the same for each of their parts. When the list has grown by some fraction
+//! beyond what is wanted, cells beyond the last wanted one are dropped. From then on, the window limits what has to be
+//! read. A cell beyond a full window can never enter it again, so the result is exact.
+
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -48,8 +54,6 @@ pub struct Cell<C = Aggregate> {
     pub start_ns: i64,
     /// Number of the source, as given with its rows.
     pub source: u32,
-    /// Order of arrival: parts of the same cell are merged in this order.
-    order: u32,
     /// The field with the smallest number; without values only until the first one arrives.
     first: Entry<C>,
     /// The other fields in ascending order. Most queries have one field, which then needs no allocation.
@@ -85,6 +89,10 @@ impl<C: Content> Cell<C> {
             first: Some(&self.first),
             rest: self.rest.iter(),
         }
+    }
+
+    fn key(&self) -> (i64, u32) {
+        (self.start_ns, self.source)
     }
 
     /// The content of a field.
@@ -145,17 +153,6 @@ impl<C: Content> Cell<C> {
         Ok(())
     }
 
-    /// Moves the content of a part of the same cell here.
-    fn absorb(&mut self, part: &mut Cell<C>, held: &mut Held<'_>) -> Result<(), EngineError> {
-        let first = std::mem::take(&mut part.first);
-        for Entry { field, content } in std::iter::once(first).chain(part.rest.drain(..)) {
-            // The part's memory is released, and what is kept of it is counted again.
-            held.shrink(content.heap_bytes());
-            self.entry(field, held)?.absorb(content, held)?;
-        }
-        Ok(())
-    }
-
     fn rest_bytes(&self) -> usize {
         self.rest.capacity() * size_of::<Entry<C>>()
     }
@@ -194,18 +191,30 @@ impl Wanted {
 pub(super) struct Cells<'b, C = Aggregate> {
     pub(super) wanted: Wanted,
     cells: Vec<Cell<C>>,
+    /// Indices in `cells` by start and source; `None` while all cells are in the requested order.
+    places: Option<HashTable<u32>>,
+    hasher: RandomState,
+    /// Index of the cell that the last value was added to.
+    current: usize,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
-    /// Number of cells after parts were last merged.
+    /// Number of cells after unwanted ones were last dropped.
     settled: usize,
 }
+
+/// Memory of the hash table for each cell that there is capacity for: an index and a byte, in a table whose size is a
+/// power of two and of which an eighth stays free.
+const PLACE_BYTES: usize = 12;
 
 impl<'b, C: Content> Cells<'b, C> {
     pub(super) fn new(wanted: Wanted, budget: &'b Budget) -> Self {
         Cells {
             wanted,
             cells: Vec::new(),
+            places: None,
+            hasher: RandomState::default(),
+            current: 0,
             held: budget.hold(),
             last: None,
             settled: 0,
@@ -253,26 +262,24 @@ impl<'b, C: Content> Cells<'b, C> {
         source: u32,
         field: u32,
     ) -> Result<Option<&mut C>, EngineError> {
-        let is_last = |cell: &Cell<C>| cell.start_ns == start_ns && cell.source == source;
-        if !self.cells.last().is_some_and(is_last) && !self.open(start_ns, source)? {
+        if !self.is_current(start_ns, source) && !self.find_or_open(start_ns, source)? {
             return Ok(None);
         }
         // Capacity is checked first, because settling may move the cell.
-        let full = self
-            .cells
-            .last()
-            .is_some_and(|cell| cell.rest.len() == cell.rest.capacity());
+        let full = self.cells[self.current].rest.len() == self.cells[self.current].rest.capacity();
         if full && self.cells.len() > self.settled && !self.has_room() {
-            self.settle()?;
-            if !self.cells.last().is_some_and(is_last) && !self.open(start_ns, source)? {
+            self.settle();
+            if !self.find_or_open(start_ns, source)? {
                 return Ok(None);
             }
         }
-        let Self { cells, held, .. } = self;
-        match cells.last_mut() {
-            Some(cell) => cell.entry(field, held).map(Some),
-            None => Ok(None),
-        }
+        self.cells[self.current].entry(field, &mut self.held).map(Some)
+    }
+
+    #[inline]
+    fn is_current(&self, start_ns: i64, source: u32) -> bool {
+        let current = self.cells.get(self.current);
+        current.is_some_and(|cell| cell.start_ns == start_ns && cell.source == source)
     }
 
     /// Adds a part of a cell, if the cell is wanted.
@@ -280,100 +287,143 @@ impl<'b, C: Content> Cells<'b, C> {
         let bytes = part.heap_bytes();
         self.held.grow(bytes)?;
         let is_wanted = self.entry(start_ns, source, field)?.is_some();
-        let Self { cells, held, .. } = self;
+        let Self {
+            cells, held, current, ..
+        } = self;
         held.shrink(bytes);
-        match cells.last_mut() {
-            Some(cell) if is_wanted => cell.entry(field, held)?.absorb(part, held),
-            _ => Ok(()),
+        match is_wanted {
+            true => cells[*current].entry(field, held)?.absorb(part, held),
+            false => Ok(()),
         }
     }
 
-    /// Whether the capacity for fields of the last cell may double.
+    /// Whether the capacity for fields of the current cell may double.
     fn has_room(&self) -> bool {
-        let doubled = self.cells.last().map_or(0, Cell::rest_bytes) + size_of::<Entry<C>>();
+        let doubled = self.cells[self.current].rest_bytes() + size_of::<Entry<C>>();
         self.held.has_room(doubled)
     }
 
-    /// Appends a cell; false if it is not wanted.
-    fn open(&mut self, start_ns: i64, source: u32) -> Result<bool, EngineError> {
+    /// Makes a cell the current one, and appends it if it does not exist; false if it is not wanted.
+    fn find_or_open(&mut self, start_ns: i64, source: u32) -> Result<bool, EngineError> {
         if !self.admits(start_ns, source) {
             return Ok(false);
         }
-        // Settles at a quarter beyond the wanted number, or at twice the number of distinct cells, so that the cost of
-        // sorting is a small constant per cell.
-        let wanted = self.wanted.rows_max.saturating_add(self.wanted.rows_max / 4 + 64);
-        let settle_at = wanted.min(2 * self.settled + 1_024);
+        if let Some(found) = self.find((start_ns, source))? {
+            self.current = found;
+            return Ok(true);
+        }
+        // At a quarter beyond the wanted number, so that the cost of sorting is a small constant per cell.
+        let settle_at = self.wanted.rows_max.saturating_add(self.wanted.rows_max / 4 + 64);
         if self.cells.len() >= settle_at {
-            self.settle()?;
+            self.settle();
         }
-        if self.cells.len() == self.cells.capacity() {
-            let more = match self.cells.len() {
-                few @ ..1_024 => few.max(32),
-                many => many / 2,
-            };
-            let bytes = more * size_of::<Cell<C>>();
-            if !self.held.has_room(bytes) && self.cells.len() > self.settled {
-                self.settle()?;
-            }
-            if self.cells.len() == self.cells.capacity() {
-                self.held.grow(bytes)?;
-                self.cells.reserve_exact(more);
-            }
-        }
+        self.make_room()?;
         if !self.admits(start_ns, source) {
             return Ok(false);
         }
+        self.current = self.cells.len();
         self.cells.push(Cell {
             start_ns,
             source,
-            order: self.cells.len() as u32,
             first: Entry::default(),
             rest: Vec::new(),
         });
+        if let Some(places) = &mut self.places {
+            let hash = self.hasher.hash_one((start_ns, source));
+            let (cells, hasher) = (&self.cells, &self.hasher);
+            let hash_of = |place: &u32| hasher.hash_one(cells[*place as usize].key());
+            places.insert_unique(hash, self.current as u32, hash_of);
+        }
         Ok(true)
     }
 
-    /// Sorts the cells in place, merges the parts of each cell, and drops those that are not wanted.
-    fn settle(&mut self) -> Result<(), EngineError> {
+    /// Index of a cell.
+    fn find(&mut self, key: (i64, u32)) -> Result<Option<usize>, EngineError> {
+        if self.places.is_none() {
+            let last = self.cells.last();
+            if last.is_none_or(|last| self.wanted.is_before(last.key(), key)) {
+                return Ok(None);
+            }
+            self.held.grow(self.cells.capacity() * PLACE_BYTES)?;
+            self.places = Some(HashTable::with_capacity(self.cells.capacity()));
+            self.fill_places();
+        }
+        let hash = self.hasher.hash_one(key);
+        let is_it = |place: &u32| self.cells[*place as usize].key() == key;
+        let places = self.places.as_ref();
+        let found = places.and_then(|places| places.find(hash, is_it));
+        Ok(found.map(|place| *place as usize))
+    }
+
+    fn fill_places(&mut self) {
+        let Self {
+            cells,
+            places,
+            hasher,
+            ..
+        } = self;
+        let Some(places) = places else { return };
+        let hash_of = |cell: &Cell<C>| hasher.hash_one(cell.key());
+        places.clear();
+        for (place, cell) in (0..).zip(&*cells) {
+            places.insert_unique(hash_of(cell), place, |place| hash_of(&cells[*place as usize]));
+        }
+    }
+
+    /// Makes room for another cell.
+    fn make_room(&mut self) -> Result<(), EngineError> {
+        if self.cells.len() < self.cells.capacity() {
+            return Ok(());
+        }
+        let more = match self.cells.len() {
+            few @ ..1_024 => few.max(32),
+            many => many / 2,
+        };
+        let place_bytes = self.places.as_ref().map_or(0, |_| PLACE_BYTES);
+        let bytes = more * (size_of::<Cell<C>>() + place_bytes);
+        if !self.held.has_room(bytes) && self.cells.len() > self.settled {
+            self.settle();
+        }
+        if self.cells.len() == self.cells.capacity() {
+            self.held.grow(bytes)?;
+            self.cells.reserve_exact(more);
+            let (cells, hasher) = (&self.cells, &self.hasher);
+            if let Some(places) = &mut self.places {
+                places.reserve(more, |place| hasher.hash_one(cells[*place as usize].key()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the cells in place, and drops those that are not wanted.
+    fn settle(&mut self) {
         let Self {
             wanted, cells, held, ..
         } = self;
-        let key = |cell: &Cell<C>| (cell.start_ns, cell.source);
-        if !cells.is_sorted_by(|one, other| wanted.is_before(key(one), key(other))) {
-            cells.sort_unstable_by(|one, other| {
-                let by_key = match wanted.descending {
-                    true => key(other).cmp(&key(one)),
-                    false => key(one).cmp(&key(other)),
-                };
-                by_key.then(one.order.cmp(&other.order))
+        if !cells.is_sorted_by(|one, other| wanted.is_before(one.key(), other.key())) {
+            cells.sort_unstable_by(|one, other| match wanted.descending {
+                true => other.key().cmp(&one.key()),
+                false => one.key().cmp(&other.key()),
             });
-            let mut result = Ok(());
-            cells.dedup_by(|part, cell| {
-                if result.is_err() || key(part) != key(cell) {
-                    return false;
-                }
-                result = cell.absorb(part, held);
-                held.shrink(part.rest_bytes());
-                true
-            });
-            result?;
         }
         let gone = cells.get(wanted.rows_max..).unwrap_or_default();
         held.shrink(gone.iter().map(Cell::heap_bytes).sum());
         cells.truncate(wanted.rows_max);
-        for (order, cell) in (0..).zip(&mut *cells) {
-            cell.order = order;
-        }
         self.settled = cells.len();
-        self.last = (cells.len() == wanted.rows_max)
-            .then(|| cells.last().map(key))
-            .flatten();
-        Ok(())
+        self.last = match cells.last() {
+            Some(last) if cells.len() == wanted.rows_max => Some(last.key()),
+            _ => None,
+        };
+        self.current = usize::MAX;
+        self.fill_places();
     }
 
     /// The wanted cells in the requested order, and their memory reservation.
     pub(super) fn finish(mut self) -> Result<(Vec<Cell<C>>, Held<'b>), EngineError> {
-        self.settle()?;
+        if self.places.take().is_some() {
+            self.held.shrink(self.cells.capacity() * PLACE_BYTES);
+        }
+        self.settle();
         Ok((self.cells, self.held))
     }
 }

@@ -17,7 +17,7 @@ impl Service {
         let mut last = None;
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
-            scratch.series.clear(request.attempt.room);
+            scratch.series.clear(request.attempt.room.clone());
             let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows)?;
             let bucket = self.bucket(caller, batch.bucket_id)?;
             if !batch.new_fields.is_empty() {

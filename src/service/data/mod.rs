@@ -224,9 +224,7 @@ impl Service {
                     }
                     request.attempt.compares = true;
                 }
-                Ingested::NoRoom { series, series_max } => {
-                    request.attempt.room = Some(SeriesRoom { series, series_max });
-                }
+                Ingested::NoRoom(room) => request.attempt.room = Some(room),
             }
         }
         let message = "what the request names keeps changing; send it again";

@@ -23,7 +23,7 @@ impl Service {
                 oldest_ns: bucket.retention_cutoff_ns(now_ns),
             };
             with_buffers(|rows, scratch| {
-                scratch.series.clear(request.attempt.room);
+                scratch.series.clear(request.attempt.room.clone());
                 let new_fields = point.write(&view, now_ns, rows, &mut scratch.series)?;
                 if view.source.status == SourceStatus::Inactive {
                     return Err(ServiceError::conflict(format!(

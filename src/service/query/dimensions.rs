@@ -1,5 +1,6 @@
 //! Dimensions in queries: which series match the conditions on them, and the groups that their values form.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -41,16 +42,15 @@ pub(super) fn matching_series<'v>(
     let members = view
         .members(source.ordinal)
         .filter(|_| source.dimensions.is_some());
-    let mut found = members
-        .map(|members| RoaringBitmap::clone(members))
-        .unwrap_or_default();
+    let Some(members) = members else {
+        return Ok(Box::new(std::iter::empty()));
+    };
+    let mut found = Cow::Borrowed(&**members);
     for DimensionFilter { name, matcher } in filters {
-        let selected = indexed.index.select(source.ordinal, name, matcher, &found);
-        found = selected.map_err(ServiceError::internal)?;
+        found = Cow::Owned(indexed.index.select(source.ordinal, name, matcher, &found)?);
     }
-    Ok(Box::new(
-        found.into_iter().filter_map(|ordinal| view.series(ordinal)),
-    ))
+    let found = found.into_owned().into_iter();
+    Ok(Box::new(found.filter_map(|ordinal| view.series(ordinal))))
 }
 
 /// Whether a series without any dimension matches.
@@ -76,21 +76,21 @@ pub(in crate::service) fn has_dimension(
             let Some(members) = indexed.view.members(source.ordinal) else {
                 return Ok(true);
             };
-            let having = indexed.index.having(source.ordinal, name, members);
-            let having = having.map_err(ServiceError::internal)?;
             let view = &indexed.view;
-            Ok(any_visible(view, &having, cutoff_ns)? || !any_visible(view, members, cutoff_ns)?)
+            let is_visible = |ordinal| view.is_visible(ordinal, cutoff_ns, &|| false, &mut Err);
+            if (indexed.index).any_having(source.ordinal, name, |ordinal| {
+                Ok::<_, ServiceError>(members.contains(ordinal) && is_visible(ordinal)?)
+            })? {
+                return Ok(true);
+            }
+            for ordinal in &**members {
+                if is_visible(ordinal)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
     }
-}
-
-fn any_visible(view: &View, series: &RoaringBitmap, cutoff_ns: i64) -> Result<bool, ServiceError> {
-    for ordinal in series {
-        if view.is_visible(ordinal, cutoff_ns, &|| false, &mut Err)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The names of the dimensions of some sources, for a message.

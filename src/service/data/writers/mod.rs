@@ -172,7 +172,7 @@ impl Service {
     ) -> Result<Parsed, ServiceError> {
         with_buffers(|rows, scratch| {
             rows.clear();
-            scratch.series.clear(request.attempt.room);
+            scratch.series.clear(request.attempt.room.clone());
             let mut sink = EntrySink::new(self, bucket, request, rows, &mut scratch.series);
             parse(&mut sink)?;
             let read = sink.finish();

@@ -38,6 +38,8 @@ pub struct EntrySink<'s> {
     metadata: String,
     /// The table of the current series, once it is known.
     table: Option<u32>,
+    /// The ordinals of the fields of the last point, by their places.
+    ordinals: Vec<u16>,
     /// What is said first of each source.
     described: BTreeMap<ObjectId, Described>,
     written: Written,
@@ -89,6 +91,7 @@ impl<'s> EntrySink<'s> {
             current: None,
             metadata: String::new(),
             table: None,
+            ordinals: Vec::new(),
             described: BTreeMap::new(),
             written: Written::default(),
             counted: None,
@@ -217,22 +220,35 @@ impl<'s> EntrySink<'s> {
             Target::Known(view, lacks) => (view, lacks),
         };
         let schema = &view.source.schema;
-        let is_declared = |field: &Field<'_>| schema.field(&field.name).is_some();
-        for field in fields {
-            if let Some(ordinal) = schema.field(&field.name) {
-                let declared = schema.fields[usize::from(ordinal)].kind;
-                let sent = kind_of(&field.value);
-                if declared != sent {
-                    let (name, declared, sent) = (&field.name, declared.name(), sent.name());
-                    return Err(format!(
-                        "the field {name:?} is declared as {declared}, not {sent}"
-                    ));
+        let mut are_declared = true;
+        for (place, field) in fields.iter().enumerate() {
+            // Points of an agent usually have the fields of the one before.
+            let guess = self.ordinals.get(place).copied();
+            let guess = guess.filter(|guess| {
+                let field_there = schema.fields.get(usize::from(*guess));
+                field_there.is_some_and(|there| *there.name == *field.name)
+            });
+            let Some(ordinal) = guess.or_else(|| schema.field(&field.name)) else {
+                if view.source.schema_mode == SchemaMode::Strict {
+                    return Err(undeclared(&field.name, schema, &view.source.name));
                 }
-            } else if view.source.schema_mode == SchemaMode::Strict {
-                return Err(undeclared(&field.name, schema, &view.source.name));
+                are_declared = false;
+                continue;
+            };
+            let declared = schema.fields[usize::from(ordinal)].kind;
+            let sent = kind_of(&field.value);
+            if declared != sent {
+                let (name, declared, sent) = (&field.name, declared.name(), sent.name());
+                return Err(format!(
+                    "the field {name:?} is declared as {declared}, not {sent}"
+                ));
             }
+            if self.ordinals.len() <= place {
+                self.ordinals.resize(place + 1, 0);
+            }
+            self.ordinals[place] = ordinal;
         }
-        if !fields.iter().all(is_declared) {
+        if !are_declared {
             return lacks.add(Some(schema), fields);
         }
         let table = match (self.table, &view.series, &view.source.dimensions) {
@@ -246,14 +262,11 @@ impl<'s> EntrySink<'s> {
         };
         self.table = Some(table);
         self.rows.begin(table);
-        for field in fields {
-            let Some(ordinal) = schema.field(&field.name) else {
-                continue;
-            };
+        for (field, ordinal) in fields.iter().zip(&self.ordinals) {
             match &field.value {
-                Value::Number(number) => self.rows.number(ordinal, *number, NOT_DECIMAL),
-                Value::Bool(boolean) => self.rows.boolean(ordinal, *boolean),
-                Value::Text(text) => self.rows.string(ordinal, text),
+                Value::Number(number) => self.rows.number(*ordinal, *number, NOT_DECIMAL),
+                Value::Bool(boolean) => self.rows.boolean(*ordinal, *boolean),
+                Value::Text(text) => self.rows.string(*ordinal, text),
             }
         }
         if !self.metadata.is_empty() {
