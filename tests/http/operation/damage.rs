@@ -127,13 +127,13 @@ fn a_damaged_block_does_not_affect_lists_and_the_overview() {
         0,
         "no query failed"
     );
-    assert!(
-        server
-            .output_lines()
+    until("the log names the file", || {
+        let lines = server.output_lines();
+        lines
             .iter()
-            .any(|line| line.contains(segment.to_str().unwrap())),
-        "the log names the file"
-    );
+            .any(|line| line.contains(segment.to_str().unwrap()))
+            .then_some(())
+    });
 
     // A shorter retention.
     bucket
