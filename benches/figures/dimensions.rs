@@ -188,7 +188,7 @@ fn write_series(
 }
 
 /// The id of the bucket's first source.
-fn source_of(server: &Server, account: &Account, bucket: &str) -> Outcome<String> {
+pub fn source_of(server: &Server, account: &Account, bucket: &str) -> Outcome<String> {
     let mut connection = Connection::open(server.address)?;
     let path = format!("/api/buckets/{bucket}/sources");
     let listed = connection.json("GET", &path, &account.credential, &Value::Null)?;

@@ -23,6 +23,7 @@ mod files;
 mod fleet;
 mod growth;
 mod history;
+mod hosts;
 mod ingest;
 mod log_store;
 mod log_tables;
@@ -91,6 +92,7 @@ const EXPERIMENTS: &[Experiment] = &[
     many_series::MANY_SERIES,
     dimensions::SERIES,
     dimensions::GROUPS,
+    hosts::HOSTS,
     files::FILES,
     checkpoints::SYNCS,
     damage::DAMAGE,

@@ -21,11 +21,17 @@ pub struct SeriesRef {
 
 /// Sets of series by source.
 #[derive(Clone, Default)]
-pub(crate) struct Members(Arc<HashMap<u32, Arc<RoaringBitmap>>>);
+pub(crate) struct Members {
+    sets: Arc<HashMap<u32, Arc<RoaringBitmap>>>,
+    /// Number of series in all sets.
+    len: u64,
+    /// Number of series that were removed so far.
+    removed: u64,
+}
 
 impl Members {
     pub(crate) fn of(&self, source: u32) -> Option<&Arc<RoaringBitmap>> {
-        self.0.get(&source)
+        self.sets.get(&source)
     }
 
     pub(crate) fn insert(&mut self, series: SeriesRef) {
@@ -35,8 +41,9 @@ impl Members {
         {
             return;
         }
-        let set = Arc::make_mut(&mut self.0).entry(series.source).or_default();
+        let set = Arc::make_mut(&mut self.sets).entry(series.source).or_default();
         Arc::make_mut(set).insert(series.ordinal);
+        self.len += 1;
     }
 
     pub(crate) fn remove(&mut self, series: SeriesRef) {
@@ -46,7 +53,9 @@ impl Members {
         {
             return;
         }
-        let sets = Arc::make_mut(&mut self.0);
+        self.len -= 1;
+        self.removed += 1;
+        let sets = Arc::make_mut(&mut self.sets);
         if let Some(set) = sets.get_mut(&series.source) {
             let set = Arc::make_mut(set);
             set.remove(series.ordinal);
@@ -58,11 +67,16 @@ impl Members {
 
     /// The sources that have series.
     pub(crate) fn sources(&self) -> impl Iterator<Item = u32> {
-        self.0.keys().copied()
+        self.sets.keys().copied()
     }
 
     /// Number of series of all sources.
     pub(crate) fn len(&self) -> u64 {
-        self.0.values().map(|set| set.len()).sum()
+        self.len
+    }
+
+    /// Number of series that were removed so far.
+    pub(crate) fn removed(&self) -> u64 {
+        self.removed
     }
 }

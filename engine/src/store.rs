@@ -267,6 +267,11 @@ impl Store {
         self.members.len()
     }
 
+    /// Number of such series that were removed so far, because they had no rows left or with their source.
+    pub fn removed_series(&self) -> u64 {
+        self.members.removed()
+    }
+
     /// The greatest timestamp that a series has received; `None` if it has no points.
     pub fn newest_ns(&self, ordinal: u32) -> Option<i64> {
         self.series.get(ordinal)?.newest_ns()

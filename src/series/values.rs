@@ -108,7 +108,7 @@ impl SeriesIndex {
                 _ => {}
             }
         })?;
-        // They come almost in order, so that this compares each with the next one.
+        // They come in order of their first bytes only.
         counted.sort_by(|one, other| one.0.cmp(&other.0));
         counted.dedup_by(|again, first| {
             let is_same = again.0 == first.0;

@@ -54,13 +54,13 @@ fn a_series_whose_points_have_expired_frees_its_place() {
     send(&scene, &source, "new", *START).expect(201, B6);
     send(&scene, &source, "newer", *START).expect(400, "only one");
     for restart in 0..2 {
-        // The series of before comes back with a point, when another has ended.
         let answer = send(&scene, &source, "old", *START + HOUR);
         answer.expect(400, "an expired series needs a place as a new one does");
         if restart == 0 {
             scene.world.restart(0);
         }
     }
+    // It comes back when another has ended.
     scene.world.advance(22 * HOUR_SECONDS);
     send(&scene, &source, "old", *START + 23 * HOUR).expect(201, B6);
     send(&scene, &source, "newer", *START + 23 * HOUR).expect(400, "only one");

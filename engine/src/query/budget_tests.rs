@@ -266,6 +266,53 @@ fn a_query_holds_its_budget_and_answers_exactly_or_is_refused() {
     );
 }
 
+/// Regression: the window was not known before there were more steps than it has room for.
+#[test]
+fn merged_sources_are_read_only_as_far_as_the_window_reaches() {
+    const SERIES: u32 = 50;
+    const ROWS: i64 = 60;
+    let mut store = Store::new();
+    let (mut writer, mut bytes) = (RowsWriter::new(), Vec::new());
+    for row in 0..ROWS {
+        for source in 0..SERIES {
+            writer.begin(source);
+            writer.number(0, f64::from(source), 0);
+            writer.commit(row * MINUTE);
+        }
+    }
+    writer.encode(&mut bytes);
+    store.apply(&bytes, 1, &[]).unwrap();
+    for descending in [false, true] {
+        let query = GroupQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            step: Unit::Minute.into(),
+            fields: &[0],
+            metadata: None,
+            stop: &|| false,
+            values: &[],
+        };
+        let budget = Budget::unlimited();
+        let wanted = Wanted {
+            rows_max: 2,
+            descending,
+            ..Wanted::ALL
+        };
+        let mut grouping = Grouping::new(wanted, &budget);
+        for snapshot in snapshot_of(&store, 0..SERIES) {
+            grouping.add(7, &snapshot, &query, None).unwrap();
+        }
+        let grouped = grouping.finish().unwrap();
+        let counts = grouped
+            .cells
+            .iter()
+            .map(|cell| cell.values().next().unwrap().1.count);
+        assert_eq!(counts.collect::<Vec<_>>(), [u64::from(SERIES); 2]);
+        // One series as a whole, one until the window is known, of the others the rows of two steps.
+        let rows_max = 2 * ROWS as u64 + 2 * u64::from(SERIES);
+        assert!(grouped.touched.rows <= rows_max, "{:?}", grouped.touched);
+    }
+}
+
 /// One source of 256 fields, each row with one of them. Regression: every cell held all fields.
 fn wide(rows: i64) -> Store {
     let mut store = Store::new();

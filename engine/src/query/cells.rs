@@ -1,8 +1,8 @@
 //! The first cells of a grouped result, from the requested end: as many as the result needs, over all its sources. A
 //! cell contains only fields that have values in it.
 //!
-//! Cells of one source arrive in the requested order. From the first cell that does not, cells are found by a hash
-//! table, so that merging many series costs the same for each of their parts. When the list has grown by some fraction
+//! While cells arrive in the requested order, each is a new one or the last one. From the first that does not, cells are
+//! found by a hash table, so that merging many series costs the same for each of their parts. When the list has grown by some fraction
 //! beyond what is wanted, cells beyond the last wanted one are dropped. From then on, the window limits what has to be
 //! read. A cell beyond a full window can never enter it again, so the result is exact.
 
@@ -308,7 +308,16 @@ impl<'b, C: Content> Cells<'b, C> {
         if !self.admits(start_ns, source) {
             return Ok(false);
         }
-        if let Some(found) = self.find((start_ns, source))? {
+        let mut found = self.find((start_ns, source))?;
+        if found.is_some() && self.last.is_none() && self.cells.len() >= self.wanted.rows_max {
+            // Cells come again, so that there may be no more of them than now: the window is known from here on.
+            self.settle();
+            if !self.admits(start_ns, source) {
+                return Ok(false);
+            }
+            found = self.find((start_ns, source))?;
+        }
+        if let Some(found) = found {
             self.current = found;
             return Ok(true);
         }
@@ -340,11 +349,16 @@ impl<'b, C: Content> Cells<'b, C> {
     /// Index of a cell.
     fn find(&mut self, key: (i64, u32)) -> Result<Option<usize>, EngineError> {
         if self.places.is_none() {
-            let last = self.cells.last();
-            if last.is_none_or(|last| self.wanted.is_before(last.key(), key)) {
-                return Ok(None);
+            match self.cells.last() {
+                Some(last) if last.key() == key => return Ok(Some(self.cells.len() - 1)),
+                Some(last) if self.wanted.is_before(key, last.key()) => {}
+                _ => return Ok(None),
             }
-            self.held.grow(self.cells.capacity() * PLACE_BYTES)?;
+            let bytes = self.cells.capacity() * PLACE_BYTES;
+            if !self.held.has_room(bytes) && self.cells.len() > self.settled {
+                self.settle();
+            }
+            self.held.grow(bytes)?;
             self.places = Some(HashTable::with_capacity(self.cells.capacity()));
             self.fill_places();
         }

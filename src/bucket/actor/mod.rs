@@ -356,7 +356,10 @@ impl Handler<Applied> for BucketActor {
             alone: _alone,
         } = message;
         let mut freed = Vec::new();
-        self.additions.end(&additions, |series| freed.push(series));
+        self.additions
+            .end(&self.state, &additions, outcome.is_ok(), |series| {
+                freed.push(series)
+            });
         self.in_progress.remove(&number);
         // Before the answer: a client that has its answer must not count against the limits any more.
         drop(holds);
