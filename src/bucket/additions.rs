@@ -259,7 +259,11 @@ impl Additions {
         is_applied: bool,
         mut freed: impl FnMut(u32),
     ) {
-        self.forget(ingest);
+        match is_applied {
+            // They exist now, whoever else adds points to them.
+            true => ingest.new.iter().for_each(|digest| drop(self.new.remove(digest))),
+            false => self.forget(ingest),
+        }
         if let Some(expired) = self.expired.as_mut().filter(|_| is_applied) {
             // The first ingest of a series that is applied finds it as it was counted.
             let was_counted = |ordinal: &&u32| {
