@@ -259,10 +259,13 @@ impl Additions {
         is_applied: bool,
         mut freed: impl FnMut(u32),
     ) {
-        match is_applied {
+        if is_applied {
             // They exist now, whoever else adds points to them.
-            true => ingest.new.iter().for_each(|digest| drop(self.new.remove(digest))),
-            false => self.forget(ingest),
+            for digest in &ingest.new {
+                self.new.remove(digest);
+            }
+        } else {
+            self.forget(ingest);
         }
         if let Some(expired) = self.expired.as_mut().filter(|_| is_applied) {
             // The first ingest of a series that is applied finds it as it was counted.
