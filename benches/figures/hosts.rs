@@ -134,10 +134,9 @@ fn hosts() -> Outcome<Vec<Measured>> {
         request("GET", &names, &account.credential, b""),
     ];
     let asked = alternate(server.address, ROUNDS, questions.each_ref().map(Vec::as_slice))?;
-    let rows = (ROWS / 1_000_000) as f64;
     let mut measured = vec![
         Measured {
-            value: cpu_s / rows,
+            value: cpu_s * 1e6 / ROWS as f64,
             note: format!(
                 "durable, {CLIENTS} connections, {} rows a request, sealing and checkpoints included",
                 COUNT / CLIENTS

@@ -67,8 +67,8 @@ pub(super) struct OfIngest {
 
 impl Additions {
     /// Notes what an ingest adds, and sets the ordinals of its series. The cost grows with the series that are new, with
-    /// those that are stored only once, and, when the bucket may be full, with all series of the ingest. `is_behind_others`: whether ingests that came earlier wait for the series of an
-    /// ordinal.
+    /// those that are stored only once, and, when the bucket may be full, with all series of the ingest.
+    /// `is_behind_others`: whether ingests that came earlier wait for the series of an ordinal.
     ///
     /// # Errors
     /// What the sender has to be told instead.
@@ -342,6 +342,17 @@ mod tests {
         Labels::decode(&encoded).unwrap()
     }
 
+    /// A point of the first series of a record, encoded.
+    fn point(at_ns: i64) -> Vec<u8> {
+        let mut rows = RowsWriter::new();
+        rows.begin(SERIES_ORDINALS_FROM);
+        rows.number(0, 1.0, 0);
+        rows.commit(at_ns);
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        encoded
+    }
+
     /// An ingest with a point of the series of this host.
     fn ingest(state: &BucketState, host: &str, at_ns: i64, now_ns: i64) -> Ingest {
         let labels = labels(host);
@@ -355,13 +366,11 @@ mod tests {
             series,
             labels: ordinal.is_none().then_some(labels.as_bytes()),
         };
-        let mut rows = RowsWriter::new();
-        rows.begin(SERIES_ORDINALS_FROM);
-        rows.number(0, 1.0, 0);
-        rows.commit(at_ns);
-        let encode = |out: &mut Vec<u8>| rows.encode(out);
+        let rows = point(at_ns);
         Ingest {
-            record: IngestRecord::new(state.ordinal, now_ns, 1, None, &[of_record], encode),
+            record: IngestRecord::new(state.ordinal, now_ns, 1, None, &[of_record], |out| {
+                out.extend(rows)
+            }),
             rows: 1,
             memory_bytes: 0,
             sources: vec![SOURCE],
@@ -416,13 +425,7 @@ mod tests {
                 series,
                 labels: labels(host),
             }]);
-            let mut rows = RowsWriter::new();
-            rows.begin(SERIES_ORDINALS_FROM);
-            rows.number(0, 1.0, 0);
-            rows.commit(at_ns);
-            let mut encoded = Vec::new();
-            rows.encode(&mut encoded);
-            self.state.store.apply(&encoded, 1, &[series]).unwrap();
+            self.state.store.apply(&point(at_ns), 1, &[series]).unwrap();
         }
 
         fn refuse(&mut self, taken: &OfIngest) {

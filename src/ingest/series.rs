@@ -118,7 +118,9 @@ impl SeriesOfRequest {
         let labels = match ordinal {
             Some(_) => Vec::new(),
             None => {
-                self.encode(dimensions, metadata);
+                if self.encoded.is_empty() {
+                    self.encode(dimensions, metadata);
+                }
                 self.encoded.clone()
             }
         };
@@ -152,11 +154,12 @@ impl SeriesOfRequest {
         }))
     }
 
-    /// The digest of the labels in metadata.
+    /// The digest of the labels in metadata. They are encoded only if it was not known.
     fn digest(&mut self, source: &Source, dimensions: &Dimensions, metadata: Option<&str>) -> Digest {
         if let Some(metadata) = metadata
             && let Some(known) = self.known.get(source.id, dimensions, metadata)
         {
+            self.encoded.clear();
             return known;
         }
         self.encode(dimensions, metadata);

@@ -31,12 +31,22 @@ impl SeriesIndex {
     /// The ledger cannot be read.
     pub fn names(&self, source: u32, among: &RoaringBitmap) -> Result<Vec<DimensionValues>, LedgerError> {
         let names = self.all_names(source, among)?.into_iter();
-        names
-            .map(|name| {
-                let values = self.count_values(source, &name, "", among)?.len() as u64;
-                Ok(DimensionValues { name, values })
-            })
-            .collect()
+        names.map(|name| self.dimension(source, &name, among)).collect()
+    }
+
+    /// A dimension with the number of values that series among these have.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn dimension(
+        &self,
+        source: u32,
+        name: &str,
+        among: &RoaringBitmap,
+    ) -> Result<DimensionValues, LedgerError> {
+        let values = self.count_values(source, name, "", among)?.len() as u64;
+        let name = name.into();
+        Ok(DimensionValues { name, values })
     }
 
     /// The names that series among these have, in order of their bytes.

@@ -58,15 +58,7 @@ impl Service {
             None => Ok(Vec::new()),
             Some(Dimensions::All) => of.names(),
             Some(Dimensions::Named(listed)) => {
-                let count = |name: &str| {
-                    let values = of
-                        .index()
-                        .count_values(of.source.ordinal, name, "", &of.visible)?;
-                    Ok(DimensionValues {
-                        name: name.into(),
-                        values: values.len() as u64,
-                    })
-                };
+                let count = |name: &str| of.index().dimension(of.source.ordinal, name, &of.visible);
                 let mut names: Vec<_> = listed
                     .iter()
                     .map(|name| count(name))

@@ -2,9 +2,9 @@
 //! cell contains only fields that have values in it.
 //!
 //! While cells arrive in the requested order, each is a new one or the last one. From the first that does not, cells are
-//! found by a hash table, so that merging many series costs the same for each of their parts. When the list has grown by some fraction
-//! beyond what is wanted, cells beyond the last wanted one are dropped. From then on, the window limits what has to be
-//! read. A cell beyond a full window can never enter it again, so the result is exact.
+//! found by a hash table, so that merging many series costs the same for each of their parts. When the list has grown by
+//! some fraction beyond what is wanted, cells beyond the last wanted one are dropped. From then on, the window limits what
+//! has to be read. A cell beyond a full window can never enter it again, so the result is exact.
 
 use std::hash::BuildHasher as _;
 
