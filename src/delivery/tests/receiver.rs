@@ -1,7 +1,7 @@
 //! A local receiver: accepts connections, records requests, and answers as scripted.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -31,7 +31,25 @@ impl Receiver {
         address: SocketAddr,
         answer: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind(address).unwrap();
+        Self::listening(TcpListener::bind(address).unwrap(), answer)
+    }
+
+    /// Two receivers at one port of two addresses, which answer every request with 200.
+    pub(super) fn pair(addresses: [IpAddr; 2]) -> [Self; 2] {
+        // The port that is free at one address may be taken at the other.
+        let listeners = std::iter::repeat_with(|| {
+            let first = TcpListener::bind((addresses[0], 0))?;
+            let second = TcpListener::bind((addresses[1], first.local_addr()?.port()))?;
+            io::Result::Ok([first, second])
+        });
+        let listeners = listeners.take(100).find_map(Result::ok).expect("a port");
+        listeners.map(|listener| Self::listening(listener, with_status("200 OK")))
+    }
+
+    fn listening(
+        listener: TcpListener,
+        answer: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let receiver = Self {
             address: listener.local_addr().unwrap(),
             connections: Arc::default(),
@@ -51,10 +69,7 @@ impl Receiver {
 
     /// A receiver that answers every request with this status.
     pub(super) fn answering(address: SocketAddr, status: &'static str) -> Self {
-        Self::start(address, move |stream| {
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
-            stream.write_all(answer.as_bytes()).is_ok()
-        })
+        Self::start(address, with_status(status))
     }
 
     pub(super) fn url(&self) -> String {
@@ -67,6 +82,13 @@ impl Receiver {
 
     pub(super) fn requests(&self) -> Vec<Received> {
         self.requests.lock().clone()
+    }
+}
+
+fn with_status(status: &'static str) -> impl Fn(&mut TcpStream) -> bool {
+    move |stream| {
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
+        stream.write_all(answer.as_bytes()).is_ok()
     }
 }
 

@@ -16,6 +16,8 @@ use super::receiver::Receiver;
 const PRIVATE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const OTHER_PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
+/// Nothing listens here.
+const UNUSED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 4));
 const LONG: Duration = Duration::from_secs(20);
 
 /// Answers each look-up with the next of its lists, and finally with the last repeatedly.
@@ -201,13 +203,8 @@ async fn failures_describe_their_cause() {
     let outcome = send(&impatient, silent.url()).await;
     assert_error(&outcome, "timed out: no answer within 200ms");
     assert!(outcome.took < LONG, "{outcome:?}");
-    // A port that was free before.
-    let free = std::net::TcpListener::bind(at(PUBLIC))
-        .unwrap()
-        .local_addr()
-        .unwrap();
     assert_error(
-        &send(&to_addresses(), format!("http://{free}")).await,
+        &send(&to_addresses(), format!("http://{UNUSED}:8080")).await,
         "connection refused",
     );
     assert_error(
@@ -222,9 +219,8 @@ async fn failures_describe_their_cause() {
 
 #[actix::test]
 async fn no_connection_is_opened_to_private_addresses() {
-    let private = Receiver::answering(at(PRIVATE), "200 OK");
-    let port = private.address.port();
-    let public = Receiver::answering((PUBLIC, port).into(), "200 OK");
+    let [private, public] = Receiver::pair([PRIVATE, PUBLIC]);
+    let port = public.address.port();
     for host in [
         "127.0.0.1",
         "127.1",
@@ -247,9 +243,8 @@ async fn no_connection_is_opened_to_private_addresses() {
 
 #[actix::test]
 async fn a_rebound_name_is_not_connected_to_its_private_address() {
-    let private = Receiver::answering(at(PRIVATE), "200 OK");
-    let port = private.address.port();
-    let public = Receiver::answering((PUBLIC, port).into(), "200 OK");
+    let [private, public] = Receiver::pair([PRIVATE, PUBLIC]);
+    let port = public.address.port();
     let resolver = ChangingResolver::new(&[&[PUBLIC], &[PRIVATE]]);
     let transport = transport(&resolver, LONG);
     let url = format!("http://flip.example:{port}/");
