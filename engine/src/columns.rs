@@ -117,6 +117,25 @@ impl Columns {
                 .iter()
                 .map(|place| first_sequence + u64::from(*place)),
         );
+        let have_same_fields = self.fields.len() == table.columns.len()
+            && (self.fields.iter().zip(&table.columns)).all(|(known, from)| known.field == from.field);
+        if have_same_fields {
+            for (known, from) in self.fields.iter_mut().zip(&table.columns) {
+                known.column.append(from, range.clone(), rows);
+            }
+        } else {
+            self.append_fields(table, &range, rows);
+        }
+        let present = table.metadata.present.as_ref();
+        if present.is_none_or(|present| !present.is_empty()) || self.metadata.is_some() {
+            self.metadata
+                .get_or_insert_with(|| Box::new(Column::absent(rows, FieldKind::String)))
+                .append(&table.metadata, range, rows);
+        }
+    }
+
+    /// Appends the fields of rows `range` of `table` to these columns, which had `rows` rows and other fields.
+    fn append_fields(&mut self, table: &Table<'_>, range: &Range<usize>, rows: usize) {
         for from in &table.columns {
             let index = self.find(from.field).unwrap_or_else(|index| {
                 let (field, column) = (from.field, Column::absent(rows, from.values.kind()));
@@ -132,12 +151,6 @@ impl Columns {
             if found.is_err() {
                 known.column.push_absent(range.len(), rows);
             }
-        }
-        let present = table.metadata.present.as_ref();
-        if present.is_none_or(|present| !present.is_empty()) || self.metadata.is_some() {
-            self.metadata
-                .get_or_insert_with(|| Box::new(Column::absent(rows, FieldKind::String)))
-                .append(&table.metadata, range, rows);
         }
     }
 

@@ -146,7 +146,13 @@ impl Series {
     fn takes(&self, table: &Table<'_>) -> bool {
         let Some(head) = &self.head else { return true };
         let newest = [head.main.last(), head.late.last()];
-        table.columns.iter().all(|column| {
+        table.columns.iter().enumerate().all(|(place, column)| {
+            // Usually the rows before had the same fields.
+            if let Some(known) = newest[0].and_then(|chunk| chunk.fields.get(place))
+                && known.field == column.field
+            {
+                return known.column.values.kind() == column.values.kind();
+            }
             let mut chunks = newest.into_iter().flatten().chain(head.chunks());
             let known = chunks.find_map(|chunk| chunk.field(column.field));
             known.is_none_or(|known| known.values.kind() == column.values.kind())

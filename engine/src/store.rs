@@ -32,7 +32,7 @@ pub struct Store {
     /// The series of the sources that are split by dimensions.
     members: Members,
     segments: BTreeMap<u64, Held>,
-    /// Sources with rows that no segment contains yet.
+    /// Sources with rows that no segment contains yet; among them all that have a head.
     unsaved: BTreeSet<u32>,
     unsaved_rows: u64,
     unsaved_bytes: u64,
@@ -42,6 +42,11 @@ pub struct Store {
     seals: Vec<Seal>,
     /// Cache of decoded block parts, shared with other stores.
     cache: Cache,
+}
+
+/// Whether a series from a segment does not belong to a source yet.
+fn is_unassigned(series: &Series) -> bool {
+    series.source >= SERIES_ORDINALS_FROM
 }
 
 impl Default for Store {
@@ -112,7 +117,6 @@ impl Store {
 
     /// Whether series from segments have not been [assigned](Self::assign) to a source.
     pub fn has_unassigned(&self) -> bool {
-        let is_unassigned = |series: &Series| series.source >= SERIES_ORDINALS_FROM;
         self.series.iter().any(|(_, series)| is_unassigned(series))
     }
 
@@ -154,9 +158,12 @@ impl Store {
             }
             let named = named(table.source)?;
             let ordinal = named.map_or(table.source, |series| series.ordinal);
-            let seals = &mut self.seals;
+            let (seals, unsaved) = (&mut self.seals, &mut self.unsaved);
             let append = |held: &mut Series| {
                 held.source = of_ends.unwrap_or(named.map_or(ordinal, |series| series.source));
+                if !held.has_head() {
+                    unsaved.insert(ordinal);
+                }
                 held.append(ordinal, table, first_sequence, seals)
             };
             let growth = self.series.change_or_insert(ordinal, append);
@@ -164,7 +171,6 @@ impl Store {
             if let Some(series) = named {
                 self.members.insert(series);
             }
-            self.unsaved.insert(ordinal);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
             applied += if of_ends.is_some() { 0 } else { count };
@@ -216,6 +222,13 @@ impl Store {
         self.unsaved_encoded_bytes
     }
 
+    /// Removes a series from a segment that has not been [assigned](Self::assign) to a source.
+    pub fn drop_unassigned(&mut self, ordinal: u32) {
+        if self.series.get(ordinal).is_some_and(is_unassigned) {
+            self.remove_series(ordinal);
+        }
+    }
+
     /// Removes a source with its series and their ends; returns its number of points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
         self.remove_series(ends_of(source));
@@ -253,7 +266,7 @@ impl Store {
     /// Removes the series of all sources for which `known` returns false: after a restart, those that were deleted
     /// before it, and series that were assigned to no source. Returns their number of points.
     pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) -> u64 {
-        let is_unknown = |series: &Series| series.source >= SERIES_ORDINALS_FROM || !known(series.source);
+        let is_unknown = |series: &Series| is_unassigned(series) || !known(series.source);
         let unknown = self.series.iter().filter(|(_, series)| is_unknown(series));
         let unknown: Vec<u32> = unknown.map(|(ordinal, _)| ordinal).collect();
         unknown

@@ -5,6 +5,10 @@ const COMPARED_MAX: usize = 16;
 
 /// A name that occurs twice, if one does. `names` may be sorted.
 pub(crate) fn twice<'a>(names: &mut [&'a [u8]]) -> Option<&'a [u8]> {
+    // Most agents send them sorted.
+    if names.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
     if names.len() > COMPARED_MAX {
         names.sort_unstable();
         return names

@@ -47,8 +47,11 @@ mod user;
 mod webhook;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{RwLock, RwLockWriteGuard};
+
+use crate::ids::ObjectId;
 
 pub use annotation::{Annotation, AnnotationSettings};
 pub use audit::{Actor, ActorKind, Audit, AuditEntry, AuditVerb, Target, TargetKind};
@@ -78,7 +81,7 @@ pub(crate) use names::names;
 pub use object_key::ObjectKey;
 pub use organization::{Organization, Plan, PlanLimits};
 pub use outbox::PendingTotals;
-pub use revisions::Revisions;
+pub use revisions::{Revisions, SourcesVersion};
 pub use rule::{
     Acknowledgement, Evaluation, HistoryEntry, HistoryKind, Input, Outcome, Parameter, Rule, RuleForm,
     RuleRuntime, RuleSettings, RuleState, RuleStatus, Standing,
@@ -96,29 +99,56 @@ pub use webhook::{
 };
 
 /// The catalog, shared between the rooms.
-#[derive(Clone, Default)]
-pub struct CatalogHandle(Arc<RwLock<Catalog>>);
+#[derive(Clone)]
+pub struct CatalogHandle {
+    catalog: Arc<RwLock<Catalog>>,
+    /// Another one for each catalog of this process.
+    number: u64,
+}
+
+/// The number of the next catalog's handle.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Default for CatalogHandle {
+    fn default() -> Self {
+        Self::new(Catalog::default())
+    }
+}
 
 impl CatalogHandle {
     /// Shares a catalog that was replayed from snapshot and log.
     pub fn new(catalog: Catalog) -> Self {
-        Self(Arc::new(RwLock::new(catalog)))
+        Self {
+            catalog: Arc::new(RwLock::new(catalog)),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     /// Reads from the catalog. Changes wait for the closure, so it must be short: it never blocks, allocates little,
     /// and returns `Arc`s.
     pub fn read<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
-        look(&self.0.read())
+        look(&self.catalog.read())
+    }
+
+    /// The version of an organization's sources; `None` if there is no such organization.
+    pub fn sources_version(&self, organization_id: ObjectId) -> Option<SourcesVersion> {
+        let revisions = self.read(|catalog| catalog.revisions(organization_id))?;
+        Some(SourcesVersion {
+            catalog: self.number,
+            organization_id,
+            buckets: revisions.buckets,
+            sources: revisions.sources,
+        })
     }
 
     /// Applies a durable command. Called only by the journal, in log order.
     pub fn apply(&self, command: &Command) {
-        self.0.write().apply(command);
+        self.catalog.write().apply(command);
     }
 
     /// Takes a snapshot for a checkpoint, and freezes the ledger's tail.
     pub fn freeze(&self) -> Frozen {
-        let mut catalog = self.0.write();
+        let mut catalog = self.catalog.write();
         catalog.ledger.freeze();
         // Readers may continue while the rest is collected, which takes longer.
         RwLockWriteGuard::downgrade(catalog).freeze()
@@ -127,7 +157,7 @@ impl CatalogHandle {
     /// Drops the frozen tail, which run files hold now. `adopt` publishes these files under the same lock: a reader of
     /// the catalog finds each entry in exactly one of the two places.
     pub fn ledger_saved(&self, frozen: &FrozenTail, adopt: impl FnOnce()) {
-        let mut catalog = self.0.write();
+        let mut catalog = self.catalog.write();
         catalog.ledger.forget(frozen);
         adopt();
     }

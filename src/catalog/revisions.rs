@@ -27,6 +27,16 @@ pub struct Revisions {
     pub members: u64,
 }
 
+/// Distinguishes states of an organization's sources in this process: equal if no source or bucket has changed between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcesVersion {
+    /// The number of the catalog's handle.
+    pub catalog: u64,
+    pub organization_id: ObjectId,
+    pub buckets: u64,
+    pub sources: u64,
+}
+
 impl Revisions {
     /// A number that changes whenever one of the counters does, because they only grow.
     pub fn total(&self) -> u64 {

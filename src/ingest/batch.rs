@@ -29,7 +29,7 @@ pub struct Batch {
     /// Fields that sources need first, in the order in which their first values occur. If there are any, nothing was
     /// written.
     pub new_fields: Vec<NewField>,
-    /// Ordinals of the sources that do not take points twice.
+    /// Ordinals of the sources that do not take points twice, ascending.
     pub once: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ pub fn parse_batch(
     rows.clear();
     scratch.series.restart();
     let result = parse(body, Entries::new(now_ns, lookup, scratch, rows));
-    scratch.sources.clear();
+    scratch.sources.end();
     if !matches!(&result, Ok(batch) if batch.new_fields.is_empty()) {
         rows.clear();
     }

@@ -83,7 +83,8 @@ impl<'s> Entries<'s> {
         bucket_id: Option<ObjectId>,
     ) -> Result<usize, Malformed> {
         self.rows.clear();
-        self.scratch.sources.clear();
+        let version = self.scratch.version;
+        self.scratch.sources.begin(bucket_id, version, self.lookup);
         self.scratch.series.restart();
         self.errors.clear();
         self.new_fields = NewFields::default();
@@ -243,6 +244,7 @@ impl<'s> Entries<'s> {
             sources,
             text,
             series,
+            ..
         } = &mut *self.scratch;
         let Some((view, order)) = sources.active_with_order(index) else {
             return Ok(false);

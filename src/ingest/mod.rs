@@ -36,6 +36,7 @@ pub use point::{PointBody, parse_point};
 pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom, no_series};
 pub use sources::{SourceLookup, SourceView};
 
+use crate::catalog::SourcesVersion;
 use crate::error::ServiceError;
 
 impl From<Malformed> for ServiceError {
@@ -44,9 +45,13 @@ impl From<Malformed> for ServiceError {
     }
 }
 
-/// Buffers reused between requests to avoid allocations. They hold no data between requests.
+/// Buffers reused between requests to avoid allocations. Between requests they hold sources of one version and what
+/// metadata means, and no points.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    /// The version of the caller's sources. Batches of the same version and bucket share the sources that were found;
+    /// with `None`, each batch looks up its own.
+    pub version: Option<SourcesVersion>,
     sources: sources::SeenSources,
     /// The series of the rows.
     pub series: SeriesOfRequest,

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::{Duplicates, Source, SourceStatus};
+use crate::catalog::{Duplicates, Source, SourceStatus, SourcesVersion};
 use crate::ids::ObjectId;
+use crate::limits::BATCH_ENTRIES_MAX;
 
 use super::json::Scanner;
 use super::series::FindSeries;
@@ -21,13 +22,20 @@ pub struct SourceView {
     pub series: Option<Arc<dyn FindSeries>>,
 }
 
-/// Finds a source by its id, in any bucket. Called at most once per id in a pass over the body.
+/// Finds a source by its id, in any bucket. Called at most once per id in a pass over the body, and for sources that are
+/// kept from an earlier body of the same version only to get the oldest timestamp.
 pub type SourceLookup<'s> = dyn FnMut(ObjectId) -> Option<SourceView> + 's;
 
-/// The data sources whose ids occurred in this request, in the order of their first entries.
+/// Number of sources that are kept for the next request.
+const KEPT_MAX: usize = 2 * BATCH_ENTRIES_MAX;
+
+/// The data sources whose ids occurred in this request, or in earlier ones of the same bucket and version, in the order of
+/// their first entries. Collectors send the same sources again and again.
 #[derive(Debug, Default)]
 pub(super) struct SeenSources {
     seen: Vec<SeenSource>,
+    /// The bucket and the version of the sources; `None` if they are not to be kept.
+    of: Option<(ObjectId, SourcesVersion)>,
     /// Indexes in `seen`. The hash is fast: with SipHash it is noticeable if every entry names another source. A body
     /// has too few entries for collisions to matter.
     by_id: HashMap<ObjectId, usize, foldhash::fast::RandomState>,
@@ -62,17 +70,60 @@ impl SeenSource {
 }
 
 impl SeenSources {
-    pub(super) fn clear(&mut self) {
+    /// Begins a pass over a body with points of this bucket.
+    pub(super) fn begin(
+        &mut self,
+        bucket_id: Option<ObjectId>,
+        version: Option<SourcesVersion>,
+        lookup: &mut SourceLookup<'_>,
+    ) {
+        let of = bucket_id.zip(version);
+        if of.is_none() || of != self.of || !self.refresh(lookup) {
+            self.clear();
+            self.of = of;
+        }
+    }
+
+    /// Ends a body.
+    pub(super) fn end(&mut self) {
+        if self.of.is_none() || self.seen.len() > KEPT_MAX {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
         self.seen.clear();
         self.by_id.clear();
         self.orders.clear();
+        self.of = None;
     }
 
-    /// Ordinals of the sources that do not take points twice.
+    /// Sets the oldest timestamp, which is that of the bucket and grows with time. False if a source has gone.
+    fn refresh(&mut self, lookup: &mut SourceLookup<'_>) -> bool {
+        let mut views = self.seen.iter_mut().filter_map(|seen| seen.view.as_mut());
+        let Some(first) = views.next() else {
+            return true;
+        };
+        let Some(SourceView { oldest_ns, .. }) = lookup(first.source.id) else {
+            return false;
+        };
+        first.oldest_ns = oldest_ns;
+        views.for_each(|view| view.oldest_ns = oldest_ns);
+        true
+    }
+
+    /// Ordinals of the sources that do not take points twice, ascending.
     pub(super) fn once(&self) -> Vec<u32> {
         let views = self.seen.iter().filter_map(|seen| seen.view.as_ref());
         let once = views.filter(|view| view.source.duplicates == Duplicates::Skip);
-        once.map(|view| view.source.ordinal).collect()
+        let mut once: Vec<u32> = once.map(|view| view.source.ordinal).collect();
+        once.sort_unstable();
+        once
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.seen.len()
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&SeenSource> {
@@ -113,6 +164,10 @@ impl SeenSources {
             let view = lookup(id).filter(|view| view.source.bucket_id == bucket_id);
             let order_from = self.orders.len();
             if let Some(view) = &view {
+                if view.series.is_some() {
+                    // The version says nothing of the index of series.
+                    self.of = None;
+                }
                 let fields = view.source.schema.fields.iter().zip(0..);
                 self.orders.extend(fields.map(|(field, ordinal)| {
                     // A comparison with such a name could run past its end in the text. In JSON the name is escaped

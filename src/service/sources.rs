@@ -7,7 +7,7 @@ pub use engine::{SeriesStats, SourceStats};
 use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
-use crate::bucket::SourceHold;
+use crate::bucket::PointsHold;
 use crate::catalog::{
     Bucket, Catalog, Command, Field, FieldType, Freshness, NewSource, Schema, Source, SourceSettings,
     text_bytes,
@@ -192,7 +192,7 @@ impl Service {
         &self,
         bucket: &Bucket,
         source: &Source,
-    ) -> Result<SourceHold, ServiceError> {
+    ) -> Result<PointsHold, ServiceError> {
         let hold = self.buckets.hold_source(bucket, source.ordinal).await?;
         match self.buckets.point_count(bucket, &[source.ordinal]).await? {
             0 => Ok(hold),

@@ -216,6 +216,13 @@ fn read_texts<'a>(
     count: usize,
     texts: &mut TableValues<'a>,
 ) -> Result<(), EngineError> {
+    if count == 0
+        && let TableValues::Texts { dictionary, codes } = texts
+    {
+        dictionary.clear();
+        codes.clear();
+        return Ok(());
+    }
     let (mut dictionary, mut codes) = match std::mem::take(texts) {
         TableValues::Texts { dictionary, codes } => (dictionary, codes),
         _ => (Vec::new(), Vec::new()),

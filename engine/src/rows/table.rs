@@ -234,8 +234,9 @@ impl Hasher for OrdinalHasher {
 #[derive(Default)]
 pub struct RowsWriter {
     tables: Vec<Table>,
+    /// Number of tables that the request uses.
     used: usize,
-    /// The table of each source except the first of the request.
+    /// The index of each table by its source, which no other table has.
     by_source: HashMap<u32, usize, BuildHasherDefault<OrdinalHasher>>,
     rows: u32,
     open: usize,
@@ -255,7 +256,6 @@ impl RowsWriter {
     /// Removes all rows; keeps the buffers.
     pub fn clear(&mut self) {
         self.used = 0;
-        self.by_source.clear();
         self.rows = 0;
         self.abort();
     }
@@ -272,7 +272,8 @@ impl RowsWriter {
         if let Some(index) = over {
             self.tables.truncate(index);
             self.tables.shrink_to_fit();
-            self.by_source = HashMap::default();
+            let tables = self.tables.iter().enumerate();
+            self.by_source = tables.map(|(index, table)| (table.source, index)).collect();
         }
         self.text.shrink_to(bytes);
         self.clear();
@@ -307,20 +308,27 @@ impl RowsWriter {
         }
     }
 
-    /// The table of a source; a new one if it has none yet.
+    /// The table of a source; the next unused one if it has none yet. Requests usually have the sources of those before
+    /// them in the same order, so that tables keep their sources from request to request.
     fn find_or_add(&mut self, source: u32) -> usize {
-        if self.used > 0 {
-            let table = *self.by_source.entry(source).or_insert(self.used);
-            if table < self.used {
-                return table;
+        let next = self.used;
+        if self.tables.get(next).is_none_or(|table| table.source != source) {
+            match self.by_source.get(&source).copied() {
+                Some(known) if known < next => return known,
+                Some(known) => {
+                    self.tables.swap(known, next);
+                    self.by_source.insert(self.tables[known].source, known);
+                }
+                None if next == self.tables.len() => self.tables.push(Table::default()),
+                None => {
+                    self.by_source.remove(&self.tables[next].source);
+                }
             }
+            self.by_source.insert(source, next);
         }
-        if self.tables.len() == self.used {
-            self.tables.push(Table::default());
-        }
-        self.tables[self.used].clear(source);
+        self.tables[next].clear(source);
         self.used += 1;
-        self.used - 1
+        next
     }
 
     /// Sets a number field of the current row. `decimals` is the number of decimal places as written, or

@@ -124,6 +124,9 @@ const LINEAR_TEXTS_MAX: usize = 8;
 
 /// The first occurrence of a text is encoded after a zero; a repetition is its number, counted from one.
 fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
+    if texts.len() == 0 {
+        return;
+    }
     let are_few = texts.len() <= LINEAR_TEXTS_MAX;
     let (mut few, mut many) = ([0u64; LINEAR_TEXTS_MAX], HashMap::new());
     let mut different = 0;

@@ -171,6 +171,74 @@ fn scratch_and_rows_do_not_leak_into_the_next_request() {
 }
 
 #[test]
+fn sources_of_the_same_version_are_looked_up_once_and_their_oldest_time_moves_on() {
+    let version = |sources| SourcesVersion {
+        catalog: 1,
+        organization_id: id(UNKNOWN),
+        buckets: 1,
+        sources,
+    };
+    let point = |source: &str, time: &str| {
+        format!(r#"{{"dataSourceId":"{source}","timestamp":"{time}","values":{{"t":1}}}}"#)
+    };
+    let time = "2026-01-01T00:00:00Z";
+    let (strict, extend) = (point(STRICT, time), point(EXTEND, time));
+    let of_two = entries(&[&strict, &extend, &strict]);
+    let (mut scratch, mut rows) = (Scratch::default(), RowsWriter::new());
+    let mut sources = Sources::new();
+    scratch.version = Some(version(1));
+    let errors = |body: &str, sources: &mut Sources, scratch: &mut Scratch, rows: &mut RowsWriter| {
+        sources.looked_up = 0;
+        ready(parse_into(body, sources, scratch, rows)).errors.len()
+    };
+    assert_eq!(errors(&of_two, &mut sources, &mut scratch, &mut rows), 0);
+    assert_eq!(sources.looked_up, 2);
+    let stored = encoded(&rows);
+    assert_eq!(errors(&of_two, &mut sources, &mut scratch, &mut rows), 0);
+    assert_eq!(sources.looked_up, 1, "the oldest time only");
+    assert_eq!(encoded(&rows), stored);
+    // Two hours later the points are too old.
+    for view in sources.known.values_mut() {
+        view.oldest_ns = NOW_NS + 1;
+    }
+    assert_eq!(errors(&of_two, &mut sources, &mut scratch, &mut rows), 3);
+    // Another bucket, then the first one again.
+    let elsewhere = of_two.replace(BUCKET, ELSEWHERE);
+    let foreign = elsewhere.replace(STRICT, FOREIGN);
+    sources = Sources::new();
+    assert_eq!(errors(&foreign, &mut sources, &mut scratch, &mut rows), 1);
+    assert_eq!(errors(&of_two, &mut sources, &mut scratch, &mut rows), 0);
+    // A source that another version does not have.
+    sources.known.remove(&id(STRICT));
+    scratch.version = Some(version(2));
+    assert_eq!(errors(&of_two, &mut sources, &mut scratch, &mut rows), 2);
+    assert_eq!(sources.looked_up, 2);
+}
+
+#[test]
+fn a_bounded_number_of_sources_is_kept() {
+    let (mut scratch, mut rows) = (Scratch::default(), RowsWriter::new());
+    let mut sources = Sources::new();
+    scratch.version = Some(SourcesVersion {
+        catalog: 1,
+        organization_id: id(UNKNOWN),
+        buckets: 1,
+        sources: 1,
+    });
+    for batch in 0..5 {
+        let points = (0..1_000).map(|nth| {
+            let nth = 0x1000 + batch * 1_000 + nth;
+            format!(r#"{{"dataSourceId":"{nth:024x}","values":{{"t":1}}}}"#)
+        });
+        let points: Vec<String> = points.collect();
+        let points: Vec<&str> = points.iter().map(String::as_str).collect();
+        let outcome = parse_into(&entries(&points), &mut sources, &mut scratch, &mut rows);
+        assert_eq!(ready(outcome).errors.len(), 1_000);
+        assert!(scratch.sources.len() <= 2_000, "{}", scratch.sources.len());
+    }
+}
+
+#[test]
 fn new_fields_of_an_extending_source_are_requested_then_written() {
     let point = |values: &str| format!(r#"{{"dataSourceId":"{EXTEND}","values":{values}}}"#);
     let body = entries(&[

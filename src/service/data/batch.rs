@@ -18,6 +18,8 @@ impl Service {
         let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
             scratch.series.clear(request.attempt.room.clone());
+            // Read before the sources, so that a change in between makes them those of an older version.
+            scratch.version = self.catalog.sources_version(caller.organization_id);
             let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows)?;
             let bucket = self.bucket(caller, batch.bucket_id)?;
             if !batch.new_fields.is_empty() {

@@ -41,6 +41,11 @@ pub(super) fn source_of(series: &[RequestSeries], table: u32) -> u32 {
     place.map_or(table, |place| series[place as usize].source)
 }
 
+/// Whether a table has rows of one of the sources `once`, which are ascending.
+fn is_once(once: &[u32], series: &[RequestSeries], table: u32) -> bool {
+    once.binary_search(&source_of(series, table)).is_ok()
+}
+
 /// The ordinal of the series of a table; `None` if it does not exist yet.
 fn ordinal_of(series: &[RequestSeries], table: u32) -> Option<u32> {
     match table.checked_sub(SERIES_ORDINALS_FROM) {
@@ -74,7 +79,7 @@ pub(super) fn drop_repeats(
     rows.drop_repeats(|table| {
         let compared = ordinal_of(series, table).and_then(|ordinal| compared.get(&ordinal));
         let known = compared.map_or(&none, |compared| &compared.known);
-        once.contains(&source_of(series, table)).then_some(known)
+        is_once(once, series, table).then_some(known)
     })
 }
 
@@ -88,9 +93,7 @@ pub(super) fn may_repeat(
     if once.is_empty() {
         return Vec::new();
     }
-    let tables = rows
-        .times()
-        .filter(|(table, ..)| once.contains(&source_of(series, *table)));
+    let tables = rows.times().filter(|(table, ..)| is_once(once, series, *table));
     let tables = tables.filter_map(|(table, times_ns, _)| {
         let compared = ordinal_of(series, table).and_then(|ordinal| compared.get(&ordinal));
         let is_unchecked = |time_ns: &&i64| compared.is_none_or(|compared| **time_ns > compared.until_ns);
@@ -105,9 +108,7 @@ pub(super) fn may_repeat(
 
 /// The rows of these sources that belong to series that exist.
 pub(super) fn once_rows(rows: &RowsWriter, series: &[RequestSeries], once: &[u32]) -> Vec<OnceRows> {
-    let tables = rows
-        .times()
-        .filter(|(table, ..)| once.contains(&source_of(series, *table)));
+    let tables = rows.times().filter(|(table, ..)| is_once(once, series, *table));
     let tables = tables.filter_map(|(table, times_ns, fields)| {
         let mut times_ns = times_ns.to_vec();
         times_ns.sort_unstable();

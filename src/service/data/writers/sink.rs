@@ -66,7 +66,7 @@ pub(super) struct Read {
     pub(super) written: Written,
     /// Sources and fields that have to be there first. Then nothing else counts.
     pub(super) missing: Vec<NewSourceFields>,
-    /// Ordinals of the sources that do not take points twice.
+    /// Ordinals of the sources that do not take points twice, ascending.
     pub(super) once: Vec<u32>,
 }
 
@@ -126,6 +126,7 @@ impl<'s> EntrySink<'s> {
                 Target::Refused(_) => {}
             }
         }
+        once.sort_unstable();
         Read {
             described: self.described.into_values().collect(),
             written: self.written,
