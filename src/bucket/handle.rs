@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::actor::BucketActor;
 use super::budget::Budget;
+use super::hold::{HoldPoints, PointsHold};
 use super::request::{Ask, Request};
 use crate::error::ServiceError;
 use crate::series::SeriesIndex;
@@ -75,6 +76,14 @@ impl BucketHandle {
     /// 503 when the actor has stopped.
     pub async fn ask<R: Request>(&self, request: R) -> Result<R::Answer, ServiceError> {
         self.send(request).await.map_err(|_| gone())
+    }
+
+    /// Holds back all new points of the bucket. All earlier ones are applied when the hold comes. The channel is closed
+    /// without one if the actor has stopped.
+    pub fn hold(&self) -> oneshot::Receiver<PointsHold> {
+        let (reply, hold) = oneshot::channel();
+        self.address.do_send(HoldPoints { source: None, reply });
+        hold
     }
 
     /// Whether a checkpoint has to visit this bucket: it has changed since the last call, or its actor is gone.

@@ -6,20 +6,20 @@ use tokio::sync::oneshot;
 
 use super::actor::BucketActor;
 
-pub(super) type HoldReply = oneshot::Sender<SourceHold>;
+pub(super) type HoldReply = oneshot::Sender<PointsHold>;
 
-/// Holds back the points of a source. The answer comes when earlier ones are applied.
+/// Holds back the points of a source, or of the whole bucket (`None`). The answer comes when earlier ones are applied.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct HoldSource {
-    pub(super) source: u32,
+pub(super) struct HoldPoints {
+    pub(super) source: Option<u32>,
     pub(super) reply: HoldReply,
 }
 
-/// Points of the source may come again; they are parsed again first.
+/// These points may come again; they are parsed again first.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct ReleaseSource(pub(super) u32);
+pub(super) struct ReleasePoints(pub(super) Option<u32>);
 
 /// Asks how many series may be added, and how many the bucket may have.
 #[derive(Message)]
@@ -29,21 +29,21 @@ pub(super) struct AskRoom {
     pub(super) reply: oneshot::Sender<(u64, u64)>,
 }
 
-/// Holds back the points of a source until it is dropped.
+/// Holds back the points of a source, or of a whole bucket, until it is dropped.
 #[must_use = "points come again when it is dropped"]
-pub struct SourceHold {
+pub struct PointsHold {
     address: Addr<BucketActor>,
-    source: u32,
+    source: Option<u32>,
 }
 
-impl SourceHold {
-    pub(super) fn new(address: Addr<BucketActor>, source: u32) -> Self {
-        SourceHold { address, source }
+impl PointsHold {
+    pub(super) fn new(address: Addr<BucketActor>, source: Option<u32>) -> Self {
+        PointsHold { address, source }
     }
 }
 
-impl Drop for SourceHold {
+impl Drop for PointsHold {
     fn drop(&mut self) {
-        self.address.do_send(ReleaseSource(self.source));
+        self.address.do_send(ReleasePoints(self.source));
     }
 }

@@ -27,11 +27,13 @@ pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, f
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::{BucketHandle, IndexedView};
-pub use hold::SourceHold;
+pub use hold::PointsHold;
 pub use load::BucketsLoad;
 pub use pool::{BucketPool, BucketPoolOptions};
 pub use registry::{Buckets, Dependencies, expired_rows};
-pub use request::{BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, Request, TakeView, Unsaved};
+pub use request::{
+    BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, ForgetSeries, Request, TakeView, Unsaved,
+};
 pub use sealer::Sealer;
 pub use state::BucketState;
 

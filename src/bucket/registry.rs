@@ -14,7 +14,7 @@ use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, IndexedView, gone};
-use super::hold::{AskRoom, HoldSource, SourceHold};
+use super::hold::{AskRoom, HoldPoints, PointsHold};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence, TakeView};
@@ -231,9 +231,10 @@ impl Buckets {
     ///
     /// # Errors
     /// 503 if the bucket is not available.
-    pub async fn hold_source(&self, bucket: &Bucket, source: u32) -> Result<SourceHold, ServiceError> {
+    pub async fn hold_source(&self, bucket: &Bucket, source: u32) -> Result<PointsHold, ServiceError> {
         let (reply, hold) = oneshot::channel();
-        self.handle(bucket)?.address.do_send(HoldSource { source, reply });
+        let source = Some(source);
+        self.handle(bucket)?.address.do_send(HoldPoints { source, reply });
         hold.await.map_err(|_| gone())
     }
 

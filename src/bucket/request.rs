@@ -10,6 +10,7 @@ use wal::Sequence;
 use super::figures::BucketFigures;
 use super::state::BucketState;
 use crate::ledger::{Answered, Digest, LedgerError, NewEntry};
+use crate::series::{NewSeries, StoreCounts};
 
 /// A request that the actor answers from its state, in order with ingests and deletions.
 pub trait Request: Send + 'static {
@@ -109,6 +110,10 @@ impl<F: Fn() -> i64 + Send + 'static> Request for BeginCheckpoint<F> {
     fn answer(self, state: &mut BucketState) -> Unsaved {
         state.store.expire((self.cutoff_ns)());
         state.idempotency.forget(self.deletes_at_ns.unwrap_or(i64::MIN));
+        state.series.note_counts(StoreCounts {
+            series: state.store.series_count(),
+            removed: state.store.removed_series(),
+        });
         Unsaved {
             checkpoint: state.store.begin_checkpoint(),
             answers: state.idempotency.unsaved(),
@@ -118,6 +123,22 @@ impl<F: Fn() -> i64 + Send + 'static> Request for BeginCheckpoint<F> {
             ingested_at_ns: state.ingested_at_ns,
             live_segments: state.store.live_segments(),
         }
+    }
+}
+
+/// Forgets those of these series that still have no points. The bucket is held, so that no ingest names them.
+pub struct ForgetSeries(pub Vec<NewSeries>);
+
+impl Request for ForgetSeries {
+    type Answer = usize;
+
+    /// Their number.
+    fn answer(self, state: &mut BucketState) -> usize {
+        let ForgetSeries(mut series) = self;
+        series.retain(|it| state.store.newest_ns(it.series.ordinal).is_none());
+        let count = series.len();
+        state.series.forget(series);
+        count
     }
 }
 

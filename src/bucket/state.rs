@@ -57,6 +57,11 @@ impl BucketState {
         let store = &mut self.store;
         self.series.for_each_saved(|series| store.assign(series))?;
         if self.store.has_unassigned() {
+            let store = &mut self.store;
+            self.series
+                .for_each_forgotten(|ordinal| store.drop_unassigned(ordinal))?;
+        }
+        if self.store.has_unassigned() {
             // They belong to deleted sources, or entries of the ledger are lost.
             let store = &mut self.store;
             self.series.for_each_digest(|series| store.assign(series))?;

@@ -94,6 +94,8 @@ pub enum SeriesEntry {
     Name = 5,
     /// The series that have a value.
     Value = 6,
+    /// The series of a source that were forgotten, blocks of which may be in segments.
+    Forgotten = 7,
 }
 
 /// The owner of a source's entries in the stream [`Stream::Series`]: the kind, three zeros, the ordinals of bucket and

@@ -11,6 +11,7 @@ mod data_dir;
 mod deleting;
 mod error;
 mod expiry;
+mod forgetting;
 pub mod format_1;
 mod layout;
 mod manifest;

@@ -135,6 +135,7 @@ impl Task {
         asked: &[(u32, BucketHandle)],
         covered: Sequence,
     ) -> Result<(), CheckpointError> {
+        Self::forget_series(asked);
         let (begun, gone) = self.begin(asked);
         // A bucket without an actor that was not deleted has panicked. The log still has what was only in its memory;
         // those records are carried until a restart has replayed them.

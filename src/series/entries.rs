@@ -1,16 +1,17 @@
 //! The series of a bucket as entries of the ledger: keys, encoding, and what a checkpoint writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::Hasher as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use engine::SeriesRef;
 use roaring::RoaringBitmap;
 use siphasher::sip::SipHasher24;
 
 use super::Digest;
 use super::index::{NewSeries, Unsaved};
-use super::labels::{put_text, take_text};
+use super::labels::{digest_of, put_text, take_text};
 use crate::catalog::{EntryKey, SeriesEntry, Stream, series_owner};
 use crate::ids::ObjectId;
 use crate::ledger::{Ledger, LedgerError, NewEntry};
@@ -39,6 +40,11 @@ pub(super) fn digest_place(digest: &Digest) -> Place {
 pub(super) fn labels_place(ordinal: u32) -> Place {
     let spread = u64::from(ordinal).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (spread as i64, LEAST_ID)
+}
+
+/// The part that has this ordinal.
+fn chunk_of(ordinal: u32) -> u16 {
+    (ordinal >> CHUNK_BITS) as u16
 }
 
 /// The place of a part of all series of a source.
@@ -99,7 +105,7 @@ pub(super) fn of_name(name: &str) -> RangeInclusive<Place> {
 
 /// The places of the parts of a value that contain series from the first of these ordinals to the last.
 pub(super) fn of_value(name: &str, value: &str, ordinals: RangeInclusive<u32>) -> RangeInclusive<Place> {
-    let place = |ordinal: u32| value_place(name, value, (ordinal >> CHUNK_BITS) as u16);
+    let place = |ordinal: u32| value_place(name, value, chunk_of(ordinal));
     place(*ordinals.start())..=place(*ordinals.end())
 }
 
@@ -144,11 +150,13 @@ pub(super) fn postings(bytes: &[u8]) -> impl Iterator<Item = Option<Posting<'_>>
 struct Postings(Vec<(Box<str>, Box<str>, RoaringBitmap)>);
 
 impl Postings {
-    fn encode(&self) -> std::io::Result<Vec<u8>> {
+    fn encode(mut self) -> std::io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        for (name, value, series) in &self.0 {
+        for (name, value, series) in &mut self.0 {
             put_text(&mut out, name);
             put_text(&mut out, value);
+            // Ordinals are assigned in order, so that runs of them are usual.
+            series.optimize();
             series.serialize_into(&mut out)?;
         }
         Ok(out)
@@ -163,52 +171,88 @@ impl Postings {
         });
         &mut self.0[index].2
     }
+
+    /// Removes these series, and what is empty then.
+    fn remove(&mut self, others: &Postings) {
+        for (name, value, series) in &others.0 {
+            *self.of(name, value) -= series;
+        }
+        self.0.retain(|(_, _, series)| !series.is_empty());
+    }
 }
 
-/// The entries that a checkpoint writes for the series that a bucket has got since the last one. Entries that have got
-/// more series are read and written anew.
+/// How a checkpoint changes the postings of an entry.
+#[derive(Default)]
+struct Change {
+    added: Postings,
+    removed: Postings,
+}
+
+/// The entries that a checkpoint writes for the series that a bucket has got and forgotten since the last one. Entries
+/// whose postings change are read and written anew.
 ///
 /// # Errors
 /// Entries cannot be read.
 pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Vec<NewEntry>, LedgerError> {
     let mut written = Vec::new();
-    let mut written_postings: BTreeMap<EntryKey, Postings> = BTreeMap::new();
-    for NewSeries { series, labels } in unsaved.series.iter().flat_map(|some| some.iter()) {
-        let (ordinal, chunk) = (series.ordinal, (series.ordinal >> CHUNK_BITS) as u16);
-        let key = |entry, (at_ns, id): Place| EntryKey {
-            stream: Stream::Series,
-            owner: series_owner(entry, bucket, series.source),
-            at_ns,
-            id,
-        };
-        let digest = super::digest_of(series.source, labels.as_bytes());
-        let entry = |key, payload: &[u8]| NewEntry {
-            key,
-            payload: payload.into(),
-        };
-        written.push(entry(
-            key(SeriesEntry::Digest, digest_place(&digest)),
-            &ordinal.to_le_bytes(),
-        ));
-        let payload = [&[LABELS_FORMAT], labels.as_bytes()].concat();
-        written.push(entry(key(SeriesEntry::Labels, labels_place(ordinal)), &payload));
-        let mut add = |key, name, value| {
-            let of_key = written_postings.entry(key).or_default();
-            of_key.of(name, value).insert(ordinal);
-        };
-        add(key(SeriesEntry::All, all_place(chunk)), "", "");
-        for (name, value) in labels.iter() {
-            add(key(SeriesEntry::Name, name_place(name, chunk)), name, "");
-            add(
-                key(SeriesEntry::Value, value_place(name, value, chunk)),
-                name,
-                value,
-            );
+    let mut changes: BTreeMap<EntryKey, Change> = BTreeMap::new();
+    let entry = |key, payload: &[u8]| NewEntry {
+        key,
+        payload: payload.into(),
+    };
+    let mut new_digests = HashSet::new();
+    for it in unsaved.series.iter().flat_map(|some| some.iter()) {
+        let ordinal = it.series.ordinal;
+        let digest = digest_key(bucket, it);
+        new_digests.insert(digest);
+        written.push(entry(digest, &ordinal.to_le_bytes()));
+        let payload = [&[LABELS_FORMAT], it.labels.as_bytes()].concat();
+        written.push(entry(labels_key(bucket, it.series), &payload));
+        for_each_posting(bucket, it, |key, name, value| {
+            changes
+                .entry(key)
+                .or_default()
+                .added
+                .of(name, value)
+                .insert(ordinal);
+        });
+    }
+    for it in unsaved.forgotten.iter().flat_map(|some| some.iter()) {
+        let SeriesRef { ordinal, source } = it.series;
+        let digest = digest_key(bucket, it);
+        if !new_digests.contains(&digest) {
+            let known = ledger.newest(digest.stream, digest.owner, (digest.at_ns, digest.id), true)?;
+            // Another series may have these labels now.
+            if known.and_then(|payload| ordinal_of(&payload)) == Some(ordinal) {
+                written.push(entry(digest, &[]));
+            }
         }
+        written.push(entry(labels_key(bucket, it.series), &[]));
+        for_each_posting(bucket, it, |key, name, value| {
+            changes
+                .entry(key)
+                .or_default()
+                .removed
+                .of(name, value)
+                .insert(ordinal);
+        });
+        let forgotten = key(
+            bucket,
+            source,
+            SeriesEntry::Forgotten,
+            all_place(chunk_of(ordinal)),
+        );
+        changes
+            .entry(forgotten)
+            .or_default()
+            .added
+            .of("", "")
+            .insert(ordinal);
     }
     // In the order of their keys, so that blocks of the ledger are read once.
-    for (key, mut written_postings) in written_postings {
-        let chunk = match key.owner == series_owner_of(SeriesEntry::All, key.owner) {
+    for (key, Change { mut added, removed }) in changes {
+        let is_kind = |kind: SeriesEntry| key.owner.as_bytes()[0] == kind as u8;
+        let chunk = match is_kind(SeriesEntry::All) || is_kind(SeriesEntry::Forgotten) {
             true => key.at_ns as u16,
             false => u16::from_be_bytes([key.id.as_bytes()[10], key.id.as_bytes()[11]]),
         };
@@ -217,16 +261,15 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
             && let Some(known) = postings(&payload).collect::<Option<Vec<_>>>()
         {
             for posting in known {
-                *written_postings.of(posting.name, posting.value) |= posting.series;
+                *added.of(posting.name, posting.value) |= posting.series;
             }
         }
-        let payload = written_postings
+        added.remove(&removed);
+        // Without postings it is a tombstone.
+        let payload = added
             .encode()
             .map_err(|error| LedgerError::Io("series".into(), error))?;
-        written.push(NewEntry {
-            key,
-            payload: payload.into(),
-        });
+        written.push(entry(key, &payload));
     }
     if unsaved.next_ordinal > unsaved.saved_below {
         written.push(NewEntry {
@@ -242,14 +285,50 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
     Ok(written)
 }
 
+fn key(bucket: u32, source: u32, entry: SeriesEntry, (at_ns, id): Place) -> EntryKey {
+    EntryKey {
+        stream: Stream::Series,
+        owner: series_owner(entry, bucket, source),
+        at_ns,
+        id,
+    }
+}
+
+fn digest_key(bucket: u32, NewSeries { series, labels }: &NewSeries) -> EntryKey {
+    let digest = digest_of(series.source, labels.as_bytes());
+    key(bucket, series.source, SeriesEntry::Digest, digest_place(&digest))
+}
+
+fn labels_key(bucket: u32, series: SeriesRef) -> EntryKey {
+    key(
+        bucket,
+        series.source,
+        SeriesEntry::Labels,
+        labels_place(series.ordinal),
+    )
+}
+
+/// Passes key, name and value of each posting that has a series to `each`.
+fn for_each_posting(
+    bucket: u32,
+    NewSeries { series, labels }: &NewSeries,
+    mut each: impl FnMut(EntryKey, &str, &str),
+) {
+    let chunk = chunk_of(series.ordinal);
+    let key = |entry, place| key(bucket, series.source, entry, place);
+    each(key(SeriesEntry::All, all_place(chunk)), "", "");
+    for (name, value) in labels.iter() {
+        each(key(SeriesEntry::Name, name_place(name, chunk)), name, "");
+        each(
+            key(SeriesEntry::Value, value_place(name, value, chunk)),
+            name,
+            value,
+        );
+    }
+}
+
 /// The first byte of a labels entry, so that it is never empty.
 pub(super) const LABELS_FORMAT: u8 = 1;
-
-fn series_owner_of(entry: SeriesEntry, owner: ObjectId) -> ObjectId {
-    let mut bytes = *owner.as_bytes();
-    bytes[0] = entry as u8;
-    ObjectId::from_bytes(bytes)
-}
 
 /// The ordinal that the next series gets, as the last checkpoint has stored it.
 pub(super) fn next_ordinal(bucket: u32, ledger: &Ledger) -> Result<Option<u32>, LedgerError> {

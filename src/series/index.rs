@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 use super::entries::{
     self, EVERYWHERE, LABELS_FORMAT, Posting, digest_place, labels_place, ordinal_of, postings,
 };
+use super::forgotten::Forgotten;
 use super::labels::{Labels, digest_of};
 use super::values::{DimensionValues, SINGLE_SERIES_MAX};
 use super::{Digest, Matcher};
@@ -23,10 +24,13 @@ pub struct NewSeries {
     pub labels: Labels,
 }
 
-/// The series since the last checkpoint, as they were added.
+/// What has changed since the last checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Unsaved {
+    /// The new series, as they were added.
     pub(super) series: Vec<Arc<[NewSeries]>>,
+    /// The series that were forgotten, as they were.
+    pub(super) forgotten: Vec<Arc<[NewSeries]>>,
     /// The ordinal that the next series gets.
     pub(super) next_ordinal: u32,
     /// Series from this ordinal on are in no file of the ledger.
@@ -36,31 +40,32 @@ pub struct Unsaved {
 impl Unsaved {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.series.is_empty() && self.next_ordinal == self.saved_below
+        self.series.is_empty() && self.forgotten.is_empty() && self.next_ordinal == self.saved_below
     }
 }
 
 /// The series of a bucket.
 pub struct SeriesIndex {
-    bucket: u32,
-    ledger: Ledger,
-    state: RwLock<State>,
+    pub(super) bucket: u32,
+    pub(super) ledger: Ledger,
+    pub(super) state: RwLock<State>,
 }
 
 /// Number of series whose ordinals are kept in memory; more only if no file contains them yet.
 const KNOWN_MAX: usize = 1 << 20;
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Series since the last checkpoint, by source.
     recent: HashMap<u32, Recent>,
     /// Ordinals by digest: recent series, and others that were looked up. Digests are spread, so the hash is cheap.
-    known: HashMap<Digest, u32, foldhash::fast::RandomState>,
-    unsaved: Unsaved,
+    pub(super) known: HashMap<Digest, u32, foldhash::fast::RandomState>,
+    pub(super) forgotten: Forgotten,
+    pub(super) unsaved: Unsaved,
     /// Memory of the recent series.
     recent_bytes: usize,
     /// By source, the dimension with most values, and the ordinal that the next series had when it was found.
-    fullest: HashMap<u32, (u32, Option<DimensionValues>)>,
+    pub(super) fullest: HashMap<u32, (u32, Option<DimensionValues>)>,
 }
 
 /// Series of a source since the last checkpoint.
@@ -90,11 +95,6 @@ impl State {
     }
 }
 
-/// The dimension with most values is found again when a bucket has got more than this part of its series since.
-const FULLEST_KEPT_SHARE: u32 = 8;
-/// Number of sources for which it is kept.
-const FULLEST_MAX: usize = 1_024;
-
 fn bytes_of(series: &[NewSeries]) -> usize {
     let bytes = series.iter().map(|it| it.labels.as_bytes().len());
     bytes.sum::<usize>() + series.len() * SERIES_BYTES
@@ -111,9 +111,9 @@ impl SeriesIndex {
     pub fn open(bucket: u32, ledger: Ledger) -> Result<Self, LedgerError> {
         let next_ordinal = entries::next_ordinal(bucket, &ledger)?.unwrap_or(SERIES_ORDINALS_FROM);
         let unsaved = Unsaved {
-            series: Vec::new(),
             next_ordinal,
             saved_below: next_ordinal,
+            ..Unsaved::default()
         };
         let state = RwLock::new(State {
             unsaved,
@@ -171,18 +171,32 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn find(&self, source: u32, digest: &Digest) -> Result<Option<u32>, LedgerError> {
-        if let Some(ordinal) = self.state.read().known.get(digest) {
-            return Ok(Some(*ordinal));
+        loop {
+            let changes = {
+                let state = self.state.read();
+                if let Some(ordinal) = state.known.get(digest) {
+                    return Ok(Some(*ordinal));
+                }
+                state.forgotten.changes
+            };
+            let owner = series_owner(SeriesEntry::Digest, self.bucket, source);
+            let payload = self
+                .ledger
+                .newest(Stream::Series, owner, digest_place(digest), true)?;
+            let Some(ordinal) = payload.and_then(|payload| ordinal_of(&payload)) else {
+                return Ok(None);
+            };
+            let mut state = self.state.write();
+            if state.forgotten.changes != changes {
+                // The entry may have been read before the series was forgotten.
+                continue;
+            }
+            if state.forgotten.ordinals.get(digest) == Some(&ordinal) {
+                return Ok(None);
+            }
+            state.know(*digest, ordinal);
+            return Ok(Some(ordinal));
         }
-        let owner = series_owner(SeriesEntry::Digest, self.bucket, source);
-        let payload = self
-            .ledger
-            .newest(Stream::Series, owner, digest_place(digest), true)?;
-        let Some(ordinal) = payload.and_then(|payload| ordinal_of(&payload)) else {
-            return Ok(None);
-        };
-        self.state.write().know(*digest, ordinal);
-        Ok(Some(ordinal))
     }
 
     /// Never assigns ordinals up to this one: points of such series exist.
@@ -234,8 +248,11 @@ impl SeriesIndex {
             recent,
             unsaved,
             recent_bytes,
+            forgotten,
             ..
         } = &mut *state;
+        unsaved.forgotten.drain(..written.forgotten.len());
+        forgotten.saved(&written.forgotten);
         // Written series are the first ones, because series are only ever added at the end.
         let count = unsaved.series.iter().take_while(|some| is_written(some)).count();
         unsaved.series.drain(..count);
@@ -257,45 +274,6 @@ impl SeriesIndex {
     /// Memory of the series that no file contains yet, in bytes.
     pub fn unsaved_bytes(&self) -> usize {
         self.state.read().recent_bytes
-    }
-
-    /// The dimension of a source with most values, among all series that it has ever had. It is found again only after
-    /// the bucket has got more series.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn fullest(&self, source: u32) -> Result<Option<DimensionValues>, LedgerError> {
-        let next_ordinal = {
-            let state = self.state.read();
-            let next_ordinal = state.unsaved.next_ordinal;
-            match state.fullest.get(&source) {
-                Some((at, found))
-                    if (next_ordinal - at).saturating_mul(FULLEST_KEPT_SHARE)
-                        <= at - SERIES_ORDINALS_FROM =>
-                {
-                    return Ok(found.clone());
-                }
-                _ => next_ordinal,
-            }
-        };
-        let mut all = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
-        all.extend(
-            self.recent(source)
-                .iter()
-                .flat_map(|some| some.iter())
-                .map(|it| it.series.ordinal),
-        );
-        // Of several, the first.
-        let names = self.names(source, &all)?.into_iter().rev();
-        let found = names.max_by_key(|it| it.values);
-        let fullest = &mut self.state.write().fullest;
-        if fullest.len() >= FULLEST_MAX {
-            fullest.clear();
-        }
-        if found.is_some() {
-            fullest.insert(source, (next_ordinal, found.clone()));
-        }
-        Ok(found)
     }
 
     /// The labels of a series; `None` if it is not known.
@@ -335,7 +313,7 @@ impl SeriesIndex {
     }
 
     /// The series of entries of the ledger, as far as `wanted` by their value.
-    fn saved_of(
+    pub(super) fn saved_of(
         &self,
         entry: SeriesEntry,
         source: u32,

@@ -7,9 +7,10 @@
 //!
 //! - `labels`: labels and their encoding. `matcher`: conditions on labels.
 //! - `index`: the index of a bucket. `entries`: its entries in the ledger. `values`: names and values with the series
-//!   that have them.
+//!   that have them. `forgotten`: series without points leave the index.
 
 mod entries;
+mod forgotten;
 mod index;
 mod labels;
 mod matcher;
@@ -19,6 +20,7 @@ mod values;
 mod tests;
 
 pub use entries::new_entries;
+pub use forgotten::StoreCounts;
 pub use index::{NewSeries, SeriesIndex, Unsaved};
 pub use labels::{Labels, LabelsWriter, digest_of};
 pub use matcher::{Matcher, Pattern};

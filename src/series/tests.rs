@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use disk::Disk;
 use disk::sim::SimDisk;
-use engine::{SERIES_ORDINALS_FROM, SeriesRef};
+use engine::{SERIES_ORDINALS_FROM, SeriesRef, Store};
 use fastrand::Rng;
 use roaring::RoaringBitmap;
 
-use super::{Labels, LabelsWriter, Matcher, NewSeries, Pattern, SeriesIndex, digest_of, new_entries};
+use super::{
+    Labels, LabelsWriter, Matcher, NewSeries, Pattern, SeriesIndex, StoreCounts, digest_of, new_entries,
+};
 use crate::catalog::{FrozenTail, SeriesEntry, bucket_owner, series_owner};
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
@@ -48,6 +50,7 @@ struct World {
     index: SeriesIndex,
     /// Labels by source and ordinal.
     model: BTreeMap<u32, BTreeMap<u32, BTreeMap<String, String>>>,
+    forgotten: BTreeSet<u32>,
 }
 
 impl World {
@@ -91,6 +94,25 @@ impl World {
         }
     }
 
+    /// Forgets some of the series that are in the ledger, as if they had lost their points.
+    fn forget(&mut self) {
+        let mut saved = self.index.without_points(&Store::new().view()).unwrap();
+        for it in &saved {
+            assert!(
+                self.model[&it.series.source].contains_key(&it.series.ordinal),
+                "{it:?} was forgotten before"
+            );
+        }
+        let share = self.rng.u8(1..5);
+        saved.retain(|_| self.rng.u8(0..share) == 0);
+        for it in &saved {
+            let known = self.model.entry(it.series.source).or_default();
+            assert!(known.remove(&it.series.ordinal).is_some());
+            self.forgotten.insert(it.series.ordinal);
+        }
+        self.index.forget(saved);
+    }
+
     fn checkpoint(&mut self) {
         let unsaved = self.index.unsaved();
         let entries = new_entries(BUCKET, self.files.ledger(), &unsaved).unwrap();
@@ -110,7 +132,7 @@ impl World {
         self.files.remove_unused();
     }
 
-    /// What no checkpoint has is added again, as a replay does.
+    /// What no checkpoint has is added again, as a replay does; then the same series are found without points.
     fn restart(&mut self) {
         let unsaved = self.index.unsaved();
         let named = self.files.ledger().runs().ids();
@@ -118,6 +140,9 @@ impl World {
         self.index = SeriesIndex::open(BUCKET, self.files.ledger().clone()).unwrap();
         for added in &unsaved.series {
             self.index.add(added);
+        }
+        for forgotten in &unsaved.forgotten {
+            self.index.forget(forgotten.to_vec());
         }
     }
 
@@ -223,9 +248,13 @@ fn the_index_agrees_with_a_model() {
         disk,
         index,
         model: BTreeMap::new(),
+        forgotten: BTreeSet::new(),
     };
     for _ in 0..25 {
         world.add();
+        if world.rng.u8(0..3) == 0 {
+            world.forget();
+        }
         if world.rng.u8(0..3) > 0 {
             world.checkpoint();
         }
@@ -256,6 +285,83 @@ fn the_index_agrees_with_a_model() {
         .map(|(source, series)| (*source, series.keys().copied().collect()))
         .collect();
     assert_eq!((&saved, &by_digest), (&expected, &expected));
+    let mut forgotten = BTreeSet::new();
+    world
+        .index
+        .for_each_forgotten(|ordinal| {
+            forgotten.insert(ordinal);
+        })
+        .unwrap();
+    assert!(forgotten.len() > 100, "{}", forgotten.len());
+    assert_eq!(forgotten, world.forgotten);
+}
+
+#[test]
+fn the_index_does_not_grow_with_series_that_were() {
+    let disk = SimDisk::new(1);
+    let mut files = files(&disk, &[]);
+    let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
+    let mut sizes = Vec::new();
+    for round in 0..60 {
+        let new = (0..200).map(|nth| NewSeries {
+            series: SeriesRef {
+                ordinal: index.take_ordinal().unwrap(),
+                source: 0,
+            },
+            labels: labels(&[("pod", &format!("pod-{round}-{nth}")), ("zone", "a")]),
+        });
+        index.add(&new.collect::<Vec<_>>());
+        let gone = index.without_points(&Store::new().view()).unwrap();
+        assert_eq!(gone.len(), if round == 0 { 0 } else { 200 });
+        index.forget(gone);
+        let unsaved = index.unsaved();
+        let entries = new_entries(BUCKET, files.ledger(), &unsaved).unwrap();
+        let runs = files
+            .save(&FrozenTail::default(), entries.iter().collect(), &keep([0]))
+            .unwrap();
+        files.adopt(runs);
+        index.saved(&unsaved);
+        if let Some(runs) = files.merge(&keep([0])).unwrap() {
+            files.adopt(runs);
+        }
+        files.remove_unused();
+        sizes.push(disk.used_bytes());
+    }
+    let (first, last) = (sizes[20], sizes[59]);
+    assert!(last < first + first / 2, "{sizes:?}");
+}
+
+#[test]
+fn series_without_points_are_looked_for_when_there_are_many() {
+    let disk = SimDisk::new(1);
+    let mut files = files(&disk, &[]);
+    let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
+    let counts = |series, removed| index.note_counts(StoreCounts { series, removed });
+    assert!(!index.has_many_without_points(), "there are none");
+    let series = SeriesRef {
+        ordinal: index.take_ordinal().unwrap(),
+        source: 0,
+    };
+    index.add(&[NewSeries {
+        series,
+        labels: labels(&[("host", "a")]),
+    }]);
+    let unsaved = index.unsaved();
+    let entries = new_entries(BUCKET, files.ledger(), &unsaved).unwrap();
+    let runs = files.save(&FrozenTail::default(), entries.iter().collect(), &keep([0]));
+    files.adopt(runs.unwrap());
+    index.saved(&unsaved);
+    assert!(
+        index.has_many_without_points(),
+        "nobody has looked since the start"
+    );
+    counts(80, 5);
+    assert_eq!(index.without_points(&Store::new().view()).unwrap().len(), 1);
+    assert!(!index.has_many_without_points());
+    counts(80, 15);
+    assert!(!index.has_many_without_points(), "an eighth of those with points");
+    counts(80, 16);
+    assert!(index.has_many_without_points());
 }
 
 #[test]

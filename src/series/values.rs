@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use engine::SeriesRef;
+use engine::{SERIES_ORDINALS_FROM, SeriesRef};
 use roaring::RoaringBitmap;
 
 use super::entries::{self, EVERYWHERE};
@@ -24,7 +24,51 @@ pub struct DimensionValues {
 /// Up to this many series, their labels are read one by one.
 pub(super) const SINGLE_SERIES_MAX: u64 = 64;
 
+/// The dimension with most values is found again when a bucket has got more than this part of its series since.
+const FULLEST_KEPT_SHARE: u32 = 8;
+/// Number of sources for which it is kept.
+const FULLEST_MAX: usize = 1_024;
+
 impl SeriesIndex {
+    /// The dimension of a source with most values, among all series in the index. It is found again only after
+    /// the bucket has got more series.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn fullest(&self, source: u32) -> Result<Option<DimensionValues>, LedgerError> {
+        let next_ordinal = {
+            let state = self.state.read();
+            let next_ordinal = state.unsaved.next_ordinal;
+            match state.fullest.get(&source) {
+                Some((at, found))
+                    if (next_ordinal - at).saturating_mul(FULLEST_KEPT_SHARE)
+                        <= at - SERIES_ORDINALS_FROM =>
+                {
+                    return Ok(found.clone());
+                }
+                _ => next_ordinal,
+            }
+        };
+        let mut all = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
+        all.extend(
+            self.recent(source)
+                .iter()
+                .flat_map(|some| some.iter())
+                .map(|it| it.series.ordinal),
+        );
+        // Of several, the first.
+        let names = self.names(source, &all)?.into_iter().rev();
+        let found = names.max_by_key(|it| it.values);
+        let fullest = &mut self.state.write().fullest;
+        if fullest.len() >= FULLEST_MAX {
+            fullest.clear();
+        }
+        if found.is_some() {
+            fullest.insert(source, (next_ordinal, found.clone()));
+        }
+        Ok(found)
+    }
+
     /// The names that series among these have, in order of their bytes, with their numbers of values.
     ///
     /// # Errors

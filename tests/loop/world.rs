@@ -1,6 +1,7 @@
 //! A server within this process, with its own data directory and clock.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
@@ -78,11 +79,16 @@ impl World {
         self.launch();
     }
 
-    fn launch(&mut self) {
+    /// Where the server keeps its data.
+    pub fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    pub fn launch(&mut self) {
         let mut config = Config::defaults().unwrap();
         config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         config.server.workers = 1;
-        config.storage.data_dir = self.directory.path().join("data");
+        config.storage.data_dir = self.data_dir();
         // Crashes are tested elsewhere.
         config.wal.sync = SyncMode::Never;
         config.accounts.default_plan = Plan::Enterprise;
@@ -107,7 +113,8 @@ impl World {
         self.running = Some(Running { stop, thread });
     }
 
-    fn stop(&mut self) {
+    /// Stops in order, with a last checkpoint.
+    pub fn stop(&mut self) {
         let running = self.running.take().unwrap();
         running.stop.send(()).unwrap();
         running.thread.join().unwrap();

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use super::additions::{Additions, OfIngest, Refused};
 use super::budget::{Budget, Holds};
 use super::handle::Changed;
-use super::hold::{AskRoom, HoldReply, HoldSource, ReleaseSource, SourceHold};
+use super::hold::{AskRoom, HoldPoints, HoldReply, PointsHold, ReleasePoints};
 use super::registry::Inner;
 use super::request::{Ask, Request};
 use super::sealer::Sealer;
@@ -105,7 +105,7 @@ pub(super) struct BucketActor {
     submitted: u64,
     in_progress: BTreeSet<u64>,
     /// Who waits until no earlier ingest is in progress.
-    holding: Vec<(u64, HoldReply, SourceHold)>,
+    holding: Vec<(u64, HoldReply, PointsHold)>,
     /// Ingests that were parsed before this number of splits may have the series of before.
     split_at: u64,
 }
@@ -149,7 +149,7 @@ impl BucketActor {
         }
     }
 
-    /// Hands out the sources for which no earlier ingest is in progress any more.
+    /// Hands out the holds for which no earlier ingest is in progress any more.
     fn hand_out(&mut self) {
         let oldest = self.in_progress.first().copied().unwrap_or(u64::MAX);
         for (_, reply, hold) in self.holding.extract_if(.., |(before, ..)| *before <= oldest) {
@@ -402,25 +402,25 @@ impl Handler<Applied> for BucketActor {
     }
 }
 
-impl Handler<HoldSource> for BucketActor {
+impl Handler<HoldPoints> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, HoldSource { source, reply }: HoldSource, context: &mut Self::Context) {
-        self.close(Some(source));
-        let hold = SourceHold::new(context.address(), source);
+    fn handle(&mut self, HoldPoints { source, reply }: HoldPoints, context: &mut Self::Context) {
+        self.close(source);
+        let hold = PointsHold::new(context.address(), source);
         self.holding.push((self.submitted, reply, hold));
         self.hand_out();
     }
 }
 
-impl Handler<ReleaseSource> for BucketActor {
+impl Handler<ReleasePoints> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ReleaseSource(source): ReleaseSource, _: &mut Self::Context) {
+    fn handle(&mut self, ReleasePoints(source): ReleasePoints, _: &mut Self::Context) {
         if let Some(registry) = self.dependencies.registry.upgrade() {
             self.split_at = registry.splits.fetch_add(1, Ordering::AcqRel) + 1;
         }
-        self.open(Some(source));
+        self.open(source);
     }
 }
 

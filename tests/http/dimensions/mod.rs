@@ -1,6 +1,7 @@
 //! Contract 12: dimensions, and its small print (A to H).
 
 mod duplicates;
+mod forgotten;
 mod grouping;
 mod inputs;
 mod listing;
