@@ -69,7 +69,7 @@ pub const GROUPS: Experiment = Experiment {
 };
 
 const HOSTS: usize = 10_000;
-const CORES: usize = 100;
+pub const CORES: usize = 100;
 /// Lines of a request.
 const LINES: usize = 10_000;
 /// Values of a dimension in a page.
@@ -159,7 +159,7 @@ fn series() -> Outcome<Vec<Measured>> {
 }
 
 /// Writes a point to each series of so many hosts. Returns the series a second.
-fn write_series(
+pub fn write_series(
     server: &Server,
     account: &Account,
     bucket: &str,

@@ -21,6 +21,7 @@ mod durability;
 mod exports;
 mod files;
 mod fleet;
+mod forgetting;
 mod growth;
 mod history;
 mod hosts;
@@ -92,6 +93,7 @@ const EXPERIMENTS: &[Experiment] = &[
     many_series::MANY_SERIES,
     dimensions::SERIES,
     dimensions::GROUPS,
+    forgetting::FORGETTING,
     hosts::HOSTS,
     files::FILES,
     checkpoints::SYNCS,

@@ -19,7 +19,7 @@ pub(super) struct Additions {
     /// ingests each is added.
     new: HashMap<Digest, (u32, u32)>,
     /// By ordinal of series that are stored only once: the greatest timestamp, and of how many ingests.
-    newest: HashMap<u32, (i64, u32)>,
+    newest: HashMap<u32, (i64, u32), foldhash::fast::RandomState>,
     /// Counted when there was no room; `None` before.
     expired: Option<Expired>,
 }
@@ -383,7 +383,7 @@ mod tests {
             repeats: Vec::new(),
             idempotency: None,
             now_ns,
-            splits: 0,
+            releases: 0,
             alone: None,
         }
     }

@@ -12,7 +12,7 @@ use super::budget::Budget;
 use super::hold::{HoldPoints, PointsHold};
 use super::request::{Ask, Request};
 use crate::error::ServiceError;
-use crate::series::SeriesIndex;
+use crate::series::{IndexReader, SeriesIndex};
 
 /// Handle of one bucket's actor. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +33,8 @@ pub struct IndexedView {
     pub view: View,
     /// The index, which may have more series than the view.
     pub index: Arc<SeriesIndex>,
+    /// Keeps the labels of the view's series in the index.
+    pub reader: IndexReader,
 }
 
 /// Whether a bucket may have changed since the last checkpoint, so that a checkpoint costs what has changed rather than
@@ -78,11 +80,11 @@ impl BucketHandle {
         self.send(request).await.map_err(|_| gone())
     }
 
-    /// Holds back all new points of the bucket. All earlier ones are applied when the hold comes. The channel is closed
-    /// without one if the actor has stopped.
-    pub fn hold(&self) -> oneshot::Receiver<PointsHold> {
+    /// Holds back all new points of a source, or of the bucket (`None`). All earlier ones are applied when the hold comes.
+    /// The channel is closed without one if the actor has stopped.
+    pub fn hold(&self, source: Option<u32>) -> oneshot::Receiver<PointsHold> {
         let (reply, hold) = oneshot::channel();
-        self.address.do_send(HoldPoints { source: None, reply });
+        self.address.do_send(HoldPoints { source, reply });
         hold
     }
 

@@ -63,8 +63,8 @@ pub struct Ingest {
     pub idempotency: Option<(Digest, Digest)>,
     /// Time of the request, UTC nanoseconds.
     pub now_ns: i64,
-    /// The number of [`Buckets::splits`] before it was parsed.
-    pub splits: u64,
+    /// The number of [`Buckets::releases`] before it was parsed.
+    pub releases: u64,
     /// The right to compare rows with those that are there, held until its rows can be seen.
     pub alone: Option<Arc<OwnedMutexGuard<()>>>,
 }

@@ -14,7 +14,7 @@ use super::actor::{ActorDependencies, BucketActor, Delete, Take};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, IndexedView, gone};
-use super::hold::{AskRoom, HoldPoints, PointsHold};
+use super::hold::{AskRoom, PointsHold};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence, TakeView};
@@ -60,8 +60,8 @@ pub(super) struct Inner {
     refused: AtomicU64,
     /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
     pub(super) newest_ingest_ns: AtomicI64,
-    /// How often it has changed what the points of a source are split by.
-    pub(super) splits: AtomicU64,
+    /// See [`Buckets::releases`].
+    pub(super) releases: AtomicU64,
 }
 
 /// Retry delay for requests to a bucket that is set apart: an operator has to repair it first.
@@ -86,7 +86,7 @@ impl Buckets {
             no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             newest_ingest_ns: AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN)),
-            splits: AtomicU64::new(0),
+            releases: AtomicU64::new(0),
         }));
         buckets.0.pool().add(&buckets.0);
         for state in states {
@@ -221,10 +221,10 @@ impl Buckets {
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    /// How often it has changed what the points of a source are split by. Read before the catalog, so that an ingest that
-    /// was parsed with an older catalog is returned to its sender.
-    pub fn splits(&self) -> u64 {
-        self.0.splits.load(Ordering::Acquire)
+    /// How often points were held back and released: what they are split by, or which series exist, may have changed. Read
+    /// before the catalog, so that an ingest that was parsed before is returned to its sender.
+    pub fn releases(&self) -> u64 {
+        self.0.releases.load(Ordering::Acquire)
     }
 
     /// Holds back new points of a source. All earlier ones are applied when this returns.
@@ -232,9 +232,7 @@ impl Buckets {
     /// # Errors
     /// 503 if the bucket is not available.
     pub async fn hold_source(&self, bucket: &Bucket, source: u32) -> Result<PointsHold, ServiceError> {
-        let (reply, hold) = oneshot::channel();
-        let source = Some(source);
-        self.handle(bucket)?.address.do_send(HoldPoints { source, reply });
+        let hold = self.handle(bucket)?.hold(Some(source));
         hold.await.map_err(|_| gone())
     }
 
@@ -292,9 +290,13 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn indexed_view(&self, bucket: &Bucket) -> Result<IndexedView, ServiceError> {
+        let index = Arc::clone(self.handle(bucket)?.series());
+        // Registered before the view is taken.
+        let reader = index.reader();
         Ok(IndexedView {
             view: self.view(bucket).await?,
-            index: Arc::clone(self.handle(bucket)?.series()),
+            index,
+            reader,
         })
     }
 

@@ -98,7 +98,7 @@ pub struct Unsaved {
     pub applied: Sequence,
     pub next_sequence: u64,
     pub ingested_at_ns: Option<i64>,
-    /// Series that no file of the ledger contains.
+    /// Changes of the index of series that no file of the ledger contains.
     pub series: crate::series::Unsaved,
     /// The segments that the store reads from, with its number of live rows in each.
     pub live_segments: Vec<(u64, u64)>,
@@ -132,7 +132,7 @@ pub struct ForgetSeries(pub Vec<NewSeries>);
 impl Request for ForgetSeries {
     type Answer = usize;
 
-    /// Their number.
+    /// Returns how many were forgotten.
     fn answer(self, state: &mut BucketState) -> usize {
         let ForgetSeries(mut series) = self;
         series.retain(|it| state.store.newest_ns(it.series.ordinal).is_none());
@@ -147,7 +147,7 @@ impl Request for ForgetSeries {
 pub struct FinishCheckpoint<F> {
     pub checkpoint: Option<Checkpoint>,
     pub answers: Vec<NewEntry>,
-    /// Series that the ledger contains now.
+    /// Changes of the index of series that the ledger contains now.
     pub series: crate::series::Unsaved,
     /// The bucket's part of the new segment.
     pub part: Option<SegmentPart>,

@@ -102,7 +102,7 @@ pub use webhook::{
 #[derive(Clone)]
 pub struct CatalogHandle {
     catalog: Arc<RwLock<Catalog>>,
-    /// Another one for each catalog of this process.
+    /// Unique among the catalogs of this process.
     number: u64,
 }
 

@@ -204,6 +204,14 @@ impl Catalog {
         })
     }
 
+    /// Whether a source of a bucket exists, by its ordinal, and is split by dimensions.
+    pub fn is_split(&self, bucket_ordinal: u32, ordinal: u32) -> bool {
+        let id = self.bucket_by_ordinal.get(&bucket_ordinal);
+        let bucket = id.and_then(|id| self.buckets.get(id));
+        let source = bucket.and_then(|bucket| bucket.sources.members.get(ordinal));
+        source.is_some_and(|source| source.dimensions.is_some())
+    }
+
     /// A bucket's source with this exact name.
     pub fn source_by_name(&self, bucket_id: ObjectId, name: &str) -> Option<&Arc<Source>> {
         self.buckets.get(&bucket_id)?.sources.by_name(name)

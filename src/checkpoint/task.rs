@@ -13,6 +13,7 @@ use wal::Sequence;
 use super::buckets::{BucketCheckpoint, LiveSegments, NO_MARK};
 use super::error::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
+use super::forgetting::with_many_without_points;
 use super::layout::Layout;
 use super::manifest::Manifest;
 use super::publish::Publish;
@@ -135,7 +136,7 @@ impl Task {
         asked: &[(u32, BucketHandle)],
         covered: Sequence,
     ) -> Result<(), CheckpointError> {
-        Self::forget_series(asked);
+        self.forget_series(asked, covered);
         let (begun, gone) = self.begin(asked);
         // A bucket without an actor that was not deleted has panicked. The log still has what was only in its memory;
         // those records are carried until a restart has replayed them.
@@ -176,6 +177,9 @@ impl Task {
             self.buckets.set_apart(ordinal, reason);
         }
         self.set_apart.carried(covered);
+        // The next checkpoint visits buckets of which this one has removed the last points of many series.
+        let with_many = with_many_without_points(asked);
+        with_many.for_each(|(_, handle)| handle.set_changed());
         Ok(())
     }
 

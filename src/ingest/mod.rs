@@ -9,7 +9,7 @@
 //! - [`point`], [`batch`]: the two bodies. `entries`: the entries of a batch.
 //! - `members`: the members that points have in both, and their faults.
 //! - `columns`: the fast path for values. `values`: the slow path, and the faults of values.
-//! - `sources`: the data source of an entry, cached within a request.
+//! - `sources`: the data source of an entry, cached from request to request.
 //! - `series`: the series that a point belongs to.
 //! - `extend`: fields to be added with `schemaMode: extend`.
 //! - [`json`]: scanner and writer. [`timestamp`]: ISO 8601.

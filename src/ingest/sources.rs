@@ -1,5 +1,6 @@
-//! Finds the data source of an entry. Ids repeat within a batch, so each is looked up once. An expected id is
-//! recognized by comparing its 24 characters: the source of the previous entry, or the next one if sources alternate.
+//! Finds the data source of an entry. Ids repeat within a batch and from batch to batch, so each is looked up once for each
+//! version of the organization's sources. An expected id is recognized by comparing its 24 characters: the source of the
+//! previous entry, or the next one if sources alternate.
 
 use std::collections::HashMap;
 use std::sync::Arc;

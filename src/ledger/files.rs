@@ -22,7 +22,7 @@ use crate::sealed_file::{self, SealedFiles};
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     pub key: EntryKey,
-    /// Encoded content. For an object of the catalog, an empty payload is a tombstone.
+    /// Encoded content. For an object of the catalog, or a series, an empty payload is a tombstone.
     pub payload: Arc<[u8]>,
 }
 

@@ -1,6 +1,6 @@
 //! The series of a bucket as entries of the ledger: keys, encoding, and what a checkpoint writes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -200,12 +200,11 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
         key,
         payload: payload.into(),
     };
-    let mut new_digests = HashSet::new();
+    // If a log that was replayed has two series of the same labels, the newer one is found by them.
+    let mut digests: BTreeMap<EntryKey, u32> = BTreeMap::new();
     for it in unsaved.series.iter().flat_map(|some| some.iter()) {
         let ordinal = it.series.ordinal;
-        let digest = digest_key(bucket, it);
-        new_digests.insert(digest);
-        written.push(entry(digest, &ordinal.to_le_bytes()));
+        digests.insert(digest_key(bucket, it), ordinal);
         let payload = [&[LABELS_FORMAT], it.labels.as_bytes()].concat();
         written.push(entry(labels_key(bucket, it.series), &payload));
         for_each_posting(bucket, it, |key, name, value| {
@@ -220,7 +219,7 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
     for it in unsaved.forgotten.iter().flat_map(|some| some.iter()) {
         let SeriesRef { ordinal, source } = it.series;
         let digest = digest_key(bucket, it);
-        if !new_digests.contains(&digest) {
+        if !digests.contains_key(&digest) {
             let known = ledger.newest(digest.stream, digest.owner, (digest.at_ns, digest.id), true)?;
             // Another series may have these labels now.
             if known.and_then(|payload| ordinal_of(&payload)) == Some(ordinal) {
@@ -249,6 +248,8 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
             .of("", "")
             .insert(ordinal);
     }
+    let digests = digests.into_iter();
+    written.extend(digests.map(|(key, ordinal)| entry(key, &ordinal.to_le_bytes())));
     // In the order of their keys, so that blocks of the ledger are read once.
     for (key, Change { mut added, removed }) in changes {
         let is_kind = |kind: SeriesEntry| key.owner.as_bytes()[0] == kind as u8;

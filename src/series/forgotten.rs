@@ -2,33 +2,78 @@
 //! ever were.
 //!
 //! A checkpoint removes the entries of a forgotten series from the ledger. Points with the same labels make a new series:
-//! an ordinal is never used again. Segments may contain expired blocks of the old one until they are merged, so its ordinal
-//! is kept among those that a restart ignores.
+//! an ordinal is never used again. Segments may contain expired blocks of the old one, so its ordinal stays among those
+//! that a restart ignores.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::{SERIES_ORDINALS_FROM, SeriesRef, View};
+use roaring::RoaringBitmap;
 
+use super::digest_of;
 use super::entries::EVERYWHERE;
 use super::index::{NewSeries, SeriesIndex};
-use super::{Digest, digest_of};
-use crate::catalog::{SeriesEntry, Stream, series_owner, source_of_series_owner};
+use crate::catalog::SeriesEntry;
 use crate::ledger::LedgerError;
 
-/// Number of series of a bucket that are forgotten at once; more follow at the next checkpoint.
+/// Number of series that one checkpoint forgets in all buckets; more follow at the next one.
 const FORGOTTEN_MAX: usize = 1 << 14;
-/// The index is compared with the store when so many series have lost their points as this part of those that have some, so
-/// that the cost of a comparison is shared by the series that it finds.
+/// Size of their labels in bytes.
+const FORGOTTEN_BYTES_MAX: usize = 8 << 20;
+/// The index is compared with the store once more than one eighth as many series have lost their points as have some. The
+/// cost of a comparison is then shared by the series that it finds.
 const REMOVED_SHARE: u64 = 8;
 
-/// Series that are forgotten, but have entries until the next checkpoint.
+/// How many series may be forgotten.
+#[derive(Debug)]
+pub struct ForgettingBudget {
+    series: usize,
+    bytes: usize,
+}
+
+impl Default for ForgettingBudget {
+    fn default() -> Self {
+        Self {
+            series: FORGOTTEN_MAX,
+            bytes: FORGOTTEN_BYTES_MAX,
+        }
+    }
+}
+
+impl ForgettingBudget {
+    /// A budget of so many series.
+    #[cfg(test)]
+    pub(super) fn of(series: usize) -> Self {
+        Self {
+            series,
+            ..Self::default()
+        }
+    }
+
+    fn takes(&mut self, series: &NewSeries) -> bool {
+        let bytes = series.labels.as_bytes().len();
+        let takes = self.series > 0 && bytes <= self.bytes;
+        if takes {
+            self.series -= 1;
+            self.bytes -= bytes;
+        }
+        takes
+    }
+}
+
+/// Held by whoever reads a view of the bucket with the index: labels of series in the view stay known.
+#[derive(Clone, Debug, Default)]
+pub struct IndexReader(Arc<()>);
+
+/// Series that were forgotten, and those that may be.
 #[derive(Default)]
 pub(super) struct Forgotten {
-    /// Their ordinals by digest.
-    pub(super) ordinals: HashMap<Digest, u32, foldhash::fast::RandomState>,
-    /// Changes whenever series are forgotten or their entries are removed.
-    pub(super) changes: u64,
+    /// Those that were forgotten since the start: the ledger may have entries of them until the next checkpoint.
+    pub(super) ordinals: RoaringBitmap,
+    /// Series without points, and the readers whose views may have points of them.
+    candidates: Option<(IndexReader, Vec<NewSeries>)>,
+    /// Shared by the readers since the last comparison.
+    reader: IndexReader,
     store: StoreCounts,
     /// The number of removed series when the index was last compared; `None` if it was not since the start.
     compared_at: Option<u64>,
@@ -52,47 +97,88 @@ impl SeriesIndex {
     /// Whether enough series may be without points to look for them.
     pub fn has_many_without_points(&self) -> bool {
         let state = self.state.read();
-        let Forgotten {
-            store, compared_at, ..
-        } = state.forgotten;
-        let has_saved = state.unsaved.saved_below > SERIES_ORDINALS_FROM;
-        has_saved && compared_at.is_none_or(|at| store.removed - at > store.series / REMOVED_SHARE)
+        let forgotten = &state.forgotten;
+        let (series, removed) = (forgotten.store.series, forgotten.store.removed);
+        let are_many = || {
+            forgotten
+                .compared_at
+                .is_none_or(|at| removed - at > series / REMOVED_SHARE)
+        };
+        // While a checkpoint fails, no more are added to what the next one has to write.
+        state.unsaved.saved_below > SERIES_ORDINALS_FROM
+            && state.unsaved.forgotten.is_empty()
+            && (forgotten.candidates.is_some() || are_many())
     }
 
-    /// Series in the ledger that have no points in this view, up to a number.
+    /// Registers a reader. Its view is taken afterwards.
+    pub fn reader(&self) -> IndexReader {
+        self.state.read().forgotten.reader.clone()
+    }
+
+    /// Looks for series in the ledger that have no points in this view, as far as the budget reaches. `is_split`: whether a
+    /// source exists and is split by dimensions; the entries of others are dropped by merges.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn without_points(&self, view: &View) -> Result<Vec<NewSeries>, LedgerError> {
-        let mut found = Vec::new();
-        let owner = |source| series_owner(SeriesEntry::All, self.bucket, source);
-        let owners = owner(0)..=owner(u32::MAX);
-        'sources: for owner in self.ledger.owners_within(Stream::Series, owners)? {
-            let source = source_of_series_owner(owner);
-            let mut without = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
-            if let Some(members) = view.members(source) {
-                without -= &**members;
+    pub fn find_without_points(
+        &self,
+        view: View,
+        is_split: impl Fn(u32) -> bool,
+        budget: &mut ForgettingBudget,
+    ) -> Result<(), LedgerError> {
+        let removed = {
+            let state = self.state.read();
+            if state.forgotten.candidates.is_some() {
+                return Ok(());
             }
-            for ordinal in without {
-                if found.len() == FORGOTTEN_MAX {
-                    break 'sources;
+            state.forgotten.store.removed
+        };
+        let mut without = Vec::new();
+        self.for_each_source(SeriesEntry::All, |source| {
+            if is_split(source) {
+                let mut saved = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
+                if let Some(members) = view.members(source) {
+                    saved -= &**members;
                 }
+                saved -= &self.state.read().forgotten.ordinals;
+                without.push((source, saved));
+            }
+            Ok(())
+        })?;
+        // While somebody has a view, the store copies what it changes.
+        drop(view);
+        let (mut found, mut has_all) = (Vec::new(), true);
+        'sources: for (source, without) in without {
+            for ordinal in without {
                 let series = SeriesRef { ordinal, source };
                 // Without labels its other entries cannot be found; they are lost.
                 let Some(labels) = self.labels(series)? else {
                     continue;
                 };
-                let digest = digest_of(source, labels.as_bytes());
-                if self.state.read().forgotten.ordinals.get(&digest) != Some(&ordinal) {
-                    found.push(NewSeries { series, labels });
+                let series = NewSeries { series, labels };
+                if !budget.takes(&series) {
+                    has_all = false;
+                    break 'sources;
                 }
+                found.push(series);
             }
         }
-        if found.len() < FORGOTTEN_MAX {
-            let forgotten = &mut self.state.write().forgotten;
-            forgotten.compared_at = Some(forgotten.store.removed);
+        let forgotten = &mut self.state.write().forgotten;
+        if has_all {
+            forgotten.compared_at = Some(removed);
         }
-        Ok(found)
+        if !found.is_empty() {
+            let readers = std::mem::take(&mut forgotten.reader);
+            forgotten.candidates = Some((readers, found));
+        }
+        Ok(())
+    }
+
+    /// Takes the series that were found without points, unless there are readers from before.
+    pub fn take_without_points(&self) -> Vec<NewSeries> {
+        let candidates = &mut self.state.write().forgotten.candidates;
+        let unread = candidates.take_if(|(readers, _)| Arc::strong_count(&readers.0) == 1);
+        unread.map(|(_, series)| series).unwrap_or_default()
     }
 
     /// Forgets these series. None of them has points, and no ingest that was parsed before this call may be applied after
@@ -101,15 +187,17 @@ impl SeriesIndex {
         if series.is_empty() {
             return;
         }
+        let digests = series
+            .iter()
+            .map(|it| digest_of(it.series.source, it.labels.as_bytes()));
+        let digests: Vec<_> = digests.collect();
         let mut state = self.state.write();
-        for it in &series {
-            let digest = digest_of(it.series.source, it.labels.as_bytes());
-            if state.known.get(&digest) == Some(&it.series.ordinal) {
-                state.known.remove(&digest);
+        for (it, digest) in series.iter().zip(&digests) {
+            if state.known.get(digest) == Some(&it.series.ordinal) {
+                state.known.remove(digest);
             }
-            state.forgotten.ordinals.insert(digest, it.series.ordinal);
+            state.forgotten.ordinals.insert(it.series.ordinal);
         }
-        state.forgotten.changes += 1;
         state.unsaved.forgotten.push(series.into());
     }
 
@@ -118,26 +206,10 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn for_each_forgotten(&self, mut each: impl FnMut(u32)) -> Result<(), LedgerError> {
-        let owner = |source| series_owner(SeriesEntry::Forgotten, self.bucket, source);
-        let owners = owner(0)..=owner(u32::MAX);
-        for owner in self.ledger.owners_within(Stream::Series, owners)? {
-            let source = source_of_series_owner(owner);
+        self.for_each_source(SeriesEntry::Forgotten, |source| {
             let forgotten = self.saved_of(SeriesEntry::Forgotten, source, EVERYWHERE, |_| true)?;
             forgotten.iter().for_each(&mut each);
-        }
-        Ok(())
-    }
-}
-
-impl Forgotten {
-    /// The entries of these series were removed.
-    pub(super) fn saved(&mut self, written: &[Arc<[NewSeries]>]) {
-        for it in written.iter().flat_map(|some| some.iter()) {
-            let digest = digest_of(it.series.source, it.labels.as_bytes());
-            if self.ordinals.get(&digest) == Some(&it.series.ordinal) {
-                self.ordinals.remove(&digest);
-            }
-        }
-        self.changes += u64::from(!written.is_empty());
+            Ok(())
+        })
     }
 }

@@ -131,17 +131,26 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn for_each_saved(&self, mut each: impl FnMut(SeriesRef)) -> Result<(), LedgerError> {
-        let owner = |source| series_owner(SeriesEntry::All, self.bucket, source);
-        for owner in self
-            .ledger
-            .owners_within(Stream::Series, owner(0)..=owner(u32::MAX))?
-        {
-            let source = source_of_series_owner(owner);
+        self.for_each_source(SeriesEntry::All, |source| {
             for ordinal in self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)? {
                 each(SeriesRef { ordinal, source });
             }
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// Passes the sources that have such entries in the ledger to `each`, ascending.
+    pub(super) fn for_each_source(
+        &self,
+        entry: SeriesEntry,
+        mut each: impl FnMut(u32) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let owner = |source| series_owner(entry, self.bucket, source);
+        let owners = owner(0)..=owner(u32::MAX);
+        let owners = self.ledger.owners_within(Stream::Series, owners)?;
+        owners
+            .into_iter()
+            .try_for_each(|owner| each(source_of_series_owner(owner)))
     }
 
     /// Passes all series in the ledger to `each`, found by the entries of their digests: if entries that list the series
@@ -150,20 +159,15 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn for_each_digest(&self, mut each: impl FnMut(SeriesRef)) -> Result<(), LedgerError> {
-        let owner = |source| series_owner(SeriesEntry::Digest, self.bucket, source);
-        for owner in self
-            .ledger
-            .owners_within(Stream::Series, owner(0)..=owner(u32::MAX))?
-        {
-            let source = source_of_series_owner(owner);
+        self.for_each_source(SeriesEntry::Digest, |source| {
+            let owner = series_owner(SeriesEntry::Digest, self.bucket, source);
             self.ledger
                 .for_each_within(Stream::Series, owner, EVERYWHERE, |_, payload| {
                     let ordinal = ordinal_of(&payload).ok_or(LedgerError::Series(self.bucket))?;
                     each(SeriesRef { ordinal, source });
-                    Ok::<_, LedgerError>(true)
-                })?;
-        }
-        Ok(())
+                    Ok(true)
+                })
+        })
     }
 
     /// The ordinal of a source's series with these labels; `None` if there is none yet.
@@ -171,32 +175,27 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn find(&self, source: u32, digest: &Digest) -> Result<Option<u32>, LedgerError> {
-        loop {
-            let changes = {
-                let state = self.state.read();
-                if let Some(ordinal) = state.known.get(digest) {
-                    return Ok(Some(*ordinal));
-                }
-                state.forgotten.changes
-            };
-            let owner = series_owner(SeriesEntry::Digest, self.bucket, source);
-            let payload = self
-                .ledger
-                .newest(Stream::Series, owner, digest_place(digest), true)?;
-            let Some(ordinal) = payload.and_then(|payload| ordinal_of(&payload)) else {
-                return Ok(None);
-            };
-            let mut state = self.state.write();
-            if state.forgotten.changes != changes {
-                // The entry may have been read before the series was forgotten.
-                continue;
-            }
-            if state.forgotten.ordinals.get(digest) == Some(&ordinal) {
-                return Ok(None);
-            }
-            state.know(*digest, ordinal);
-            return Ok(Some(ordinal));
+        if let Some(ordinal) = self.state.read().known.get(digest) {
+            return Ok(Some(*ordinal));
         }
+        let owner = series_owner(SeriesEntry::Digest, self.bucket, source);
+        let payload = self
+            .ledger
+            .newest(Stream::Series, owner, digest_place(digest), true)?;
+        let Some(ordinal) = payload.and_then(|payload| ordinal_of(&payload)) else {
+            return Ok(None);
+        };
+        // A repair may have lost the rest of a series, or only that it was forgotten.
+        if self.labels(SeriesRef { ordinal, source })?.is_none() {
+            return Ok(None);
+        }
+        let mut state = self.state.write();
+        // The entry may have been read before the series was forgotten.
+        if state.forgotten.ordinals.contains(ordinal) {
+            return Ok(None);
+        }
+        state.know(*digest, ordinal);
+        Ok(Some(ordinal))
     }
 
     /// Never assigns ordinals up to this one: points of such series exist.
@@ -221,7 +220,8 @@ impl SeriesIndex {
             let digest = digest_of(it.series.source, it.labels.as_bytes());
             let unsaved = &mut state.unsaved;
             unsaved.next_ordinal = unsaved.next_ordinal.max(it.series.ordinal.saturating_add(1));
-            if !state.known.contains_key(&digest) {
+            // A series that was forgotten comes back with another ordinal, also when a log is replayed that has both.
+            if state.known.get(&digest) != Some(&it.series.ordinal) {
                 state.know(digest, it.series.ordinal);
                 by_source.entry(it.series.source).or_default().push(it.clone());
             }
@@ -248,11 +248,9 @@ impl SeriesIndex {
             recent,
             unsaved,
             recent_bytes,
-            forgotten,
             ..
         } = &mut *state;
         unsaved.forgotten.drain(..written.forgotten.len());
-        forgotten.saved(&written.forgotten);
         // Written series are the first ones, because series are only ever added at the end.
         let count = unsaved.series.iter().take_while(|some| is_written(some)).count();
         unsaved.series.drain(..count);

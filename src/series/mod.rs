@@ -20,7 +20,7 @@ mod values;
 mod tests;
 
 pub use entries::new_entries;
-pub use forgotten::StoreCounts;
+pub use forgotten::{ForgettingBudget, IndexReader, StoreCounts};
 pub use index::{NewSeries, SeriesIndex, Unsaved};
 pub use labels::{Labels, LabelsWriter, digest_of};
 pub use matcher::{Matcher, Pattern};

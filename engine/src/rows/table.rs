@@ -118,6 +118,8 @@ pub(super) struct Table {
     columns: Vec<Option<Column>>,
     pub(super) metadata_rows: Vec<u32>,
     pub(super) metadata: Texts,
+    /// The capacity of its buffers in bytes when it was last measured.
+    measured_bytes: usize,
 }
 
 impl Table {
@@ -234,6 +236,8 @@ impl Hasher for OrdinalHasher {
 #[derive(Default)]
 pub struct RowsWriter {
     tables: Vec<Table>,
+    /// The sum of their measured capacities.
+    measured_bytes: usize,
     /// Number of tables that the request uses.
     used: usize,
     /// The index of each table by its source, which no other table has.
@@ -255,6 +259,11 @@ impl RowsWriter {
 
     /// Removes all rows; keeps the buffers.
     pub fn clear(&mut self) {
+        for table in &mut self.tables[..self.used] {
+            let now_bytes = table.scratch_bytes();
+            let before_bytes = std::mem::replace(&mut table.measured_bytes, now_bytes);
+            self.measured_bytes = self.measured_bytes - before_bytes + now_bytes;
+        }
         self.used = 0;
         self.rows = 0;
         self.abort();
@@ -263,15 +272,20 @@ impl RowsWriter {
     /// Frees buffers beyond about `bytes`, so that one wide or long request does not hold its memory forever. Removes
     /// all rows, like [`RowsWriter::clear`].
     pub fn clear_keeping(&mut self, bytes: usize) {
-        let mut kept = 0;
-        // Tables that this request did not use were within the limit when they were used.
-        let over = self.tables[..self.used].iter().position(|table| {
-            kept += table.scratch_bytes();
-            kept > bytes
-        });
-        if let Some(index) = over {
-            self.tables.truncate(index);
+        let used = self.used;
+        self.clear();
+        if self.measured_bytes > bytes {
+            // Those that this request did not use go first.
+            self.tables.truncate(used);
+            let mut kept_bytes = 0;
+            let over = self.tables.iter().position(|table| {
+                let is_over = kept_bytes + table.measured_bytes > bytes;
+                kept_bytes += if is_over { 0 } else { table.measured_bytes };
+                is_over
+            });
+            self.tables.truncate(over.unwrap_or(used));
             self.tables.shrink_to_fit();
+            self.measured_bytes = kept_bytes;
             let tables = self.tables.iter().enumerate();
             self.by_source = tables.map(|(index, table)| (table.source, index)).collect();
         }

@@ -200,6 +200,33 @@ fn buffers_beyond_the_bound_are_freed() {
     );
 }
 
+/// Regression: each source has a table of its own from request to request, and only those of the last request counted.
+#[test]
+fn buffers_of_many_requests_stay_within_the_bound() {
+    const KEPT: usize = 1 << 20;
+    let mut writer = RowsWriter::new();
+    let mut send = |sources: std::ops::Range<u32>, rows: i64| {
+        for source in sources {
+            for row in 0..rows {
+                writer.begin(source);
+                (0..10).for_each(|field| writer.number(field, 1.0, 0));
+                writer.commit(row);
+            }
+        }
+        // Every second time, the request is parsed again without these rows.
+        if rows % 2 == 0 {
+            writer.clear();
+        }
+        writer.clear_keeping(KEPT);
+        writer.scratch_bytes()
+    };
+    send(0..500, 1);
+    for source in 0..500 {
+        let kept = send(source..source + 1, 1_000 + i64::from(source % 2));
+        assert!(kept <= KEPT, "{source}: {kept}");
+    }
+}
+
 #[test]
 fn the_newest_row_of_each_source() {
     let mut writer = RowsWriter::new();

@@ -106,8 +106,8 @@ pub(super) struct BucketActor {
     in_progress: BTreeSet<u64>,
     /// Who waits until no earlier ingest is in progress.
     holding: Vec<(u64, HoldReply, PointsHold)>,
-    /// Ingests that were parsed before this number of splits may have the series of before.
-    split_at: u64,
+    /// Ingests that were parsed before this number of releases may name series of before.
+    released_at: u64,
 }
 
 impl BucketActor {
@@ -127,7 +127,7 @@ impl BucketActor {
             submitted: 0,
             in_progress: BTreeSet::new(),
             holding: Vec::new(),
-            split_at: 0,
+            released_at: 0,
         }
     }
 
@@ -280,7 +280,7 @@ impl BucketActor {
         }
         let catalog = &self.dependencies.catalog;
         let has_sources = catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources));
-        if !has_sources || ingest.splits < self.split_at {
+        if !has_sources || ingest.releases < self.released_at {
             respond(reply, Ok(Ingested::SourceGone));
             return None;
         }
@@ -418,7 +418,7 @@ impl Handler<ReleasePoints> for BucketActor {
 
     fn handle(&mut self, ReleasePoints(source): ReleasePoints, _: &mut Self::Context) {
         if let Some(registry) = self.dependencies.registry.upgrade() {
-            self.split_at = registry.splits.fetch_add(1, Ordering::AcqRel) + 1;
+            self.released_at = registry.releases.fetch_add(1, Ordering::AcqRel) + 1;
         }
         self.open(source);
     }

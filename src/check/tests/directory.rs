@@ -154,7 +154,7 @@ pub(super) async fn ingest(rooms: &Rooms, key: u8) {
         sources: vec![0, 1],
         series: Vec::new(),
         repeats: Vec::new(),
-        splits: 0,
+        releases: 0,
         alone: None,
         idempotency: Some(([key; 16], [0; 16])),
         now_ns: NOW_NS,

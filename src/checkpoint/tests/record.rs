@@ -44,7 +44,7 @@ pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64)
         sources,
         series: Vec::new(),
         repeats: Vec::new(),
-        splits: 0,
+        releases: 0,
         alone: None,
         idempotency: key.map(|key| (key, body_digest(key))),
         now_ns: at_ns,

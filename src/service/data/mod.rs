@@ -112,8 +112,8 @@ struct Attempt {
     compared: HashMap<u32, Compared>,
     /// Sources that the request names and the organization may not have.
     refused_sources: RefusedSources,
-    /// The number of splits before it was parsed.
-    splits: u64,
+    /// The number of releases before it was parsed.
+    releases: u64,
 }
 
 impl Service {
@@ -160,7 +160,7 @@ impl Service {
         let digests = request.digests;
         let mut alone = None;
         for _ in 0..PARSES_MAX {
-            request.attempt.splits = self.buckets.splits();
+            request.attempt.releases = self.buckets.releases();
             let store = match parse(&request)? {
                 Parsed::Store(store) => store,
                 Parsed::Extend(bucket, _) => {
@@ -287,7 +287,7 @@ impl Service {
                 series,
                 idempotency: request.digests.map(|digests| (digests.key, digests.body)),
                 now_ns,
-                splits: request.attempt.splits,
+                releases: request.attempt.releases,
                 alone: None,
             },
             bucket,

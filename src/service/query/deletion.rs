@@ -144,6 +144,7 @@ impl PointFilter for Selected {
         let indexed = IndexedView {
             view: view.clone(),
             index: Arc::clone(&self.index),
+            reader: self.index.reader(),
         };
         let budget = Budget::unlimited();
         let reached = plan
