@@ -1,12 +1,13 @@
 //! Series that lose their points and come back, over deletions, checkpoints, restarts and kills.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
 use super::{labelled, split_source};
 use crate::scene::{self, call};
-use crate::support::given::Bucket;
+use crate::support::given::{Account, Bucket};
 use crate::support::process::{Server, Setup};
 use crate::support::time::{HOUR, SECOND, now_ns};
 
@@ -40,6 +41,28 @@ fn listed(bucket: &Bucket, source: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// A bucket on a server that seals points continuously, and tells when it forgets series.
+fn telling_bucket() -> (Server, Account, Bucket) {
+    let setup = Setup::unlimited()
+        .set("storage.checkpoint_bytes", "65536")
+        .set("log.filter", "info,tidewatch::checkpoint=debug");
+    scene::bucket_on(Server::start_with(setup))
+}
+
+/// How often the running server has told that it has forgotten series.
+fn times_told(server: &Server) -> usize {
+    let is_told = |line: &&String| line.contains("series without points were forgotten");
+    server.output_lines().iter().filter(is_told).count()
+}
+
+/// Deletes the points of hosts; returns their number.
+#[track_caller]
+fn delete(bucket: &Bucket, hosts: &[String]) -> Value {
+    let body = json!({"bucketId": bucket.id, "filters": {"dimensions": {"host": hosts}}});
+    let answer = call(&bucket.client, &bucket.admin, "POST", "/api/data/delete", &body);
+    answer.expect(200, "contract 11: delete")["deletedCount"].clone()
+}
+
 #[test]
 fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
     let seed = std::env::var("TIDEWATCH_SEED")
@@ -48,10 +71,7 @@ fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
         .unwrap_or(12);
     println!("TIDEWATCH_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let setup = Setup::unlimited()
-        .set("storage.checkpoint_bytes", "65536")
-        .set("log.filter", "info,tidewatch::checkpoint=debug");
-    let (mut server, _, bucket) = scene::bucket_on(Server::start_with(setup));
+    let (mut server, _, bucket) = telling_bucket();
     let source = split_source(&bucket, "pods", &json!("all"));
     let first_ns = now_ns() - 20 * HOUR;
     let mut model = BTreeMap::<String, BTreeSet<i64>>::new();
@@ -72,16 +92,13 @@ fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
         }
         bucket.send(&sent);
         let gone: Vec<String> = model.keys().filter(|_| random.u8(0..3) == 0).cloned().collect();
-        let body = json!({"bucketId": bucket.id, "filters": {"dimensions": {"host": gone}}});
-        let answer = call(&bucket.client, &bucket.admin, "POST", "/api/data/delete", &body);
-        let deleted = answer.expect(200, "contract 11: delete")["deletedCount"].clone();
+        let deleted = delete(&bucket, &gone);
         let of_gone = gone
             .iter()
             .filter_map(|host| model.remove(host))
             .map(|points| points.len());
         assert_eq!(deleted, of_gone.sum::<usize>());
-        let is_told = |line: &String| line.contains("series without points were forgotten");
-        forgotten += server.output_lines().iter().filter(|line| is_told(line)).count();
+        forgotten += times_told(&server);
         match random.u8(0..6) {
             0 | 1 => {
                 server.kill();
@@ -97,4 +114,60 @@ fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
         assert_eq!(listed(&bucket, &source), model.keys().cloned().collect());
     }
     assert!(forgotten > 0, "no checkpoint has forgotten a series");
+}
+
+/// Hosts come and go on several connections while checkpoints forget those that have gone.
+#[test]
+fn points_on_their_way_keep_their_series_while_others_are_forgotten() {
+    const THREADS: i64 = 4;
+    const ROUNDS: i64 = 42;
+    let (mut server, _, bucket) = telling_bucket();
+    let source = split_source(&bucket, "pods", &json!("all"));
+    let first_ns = now_ns() - 20 * HOUR;
+    // An organization has one deletion at a time.
+    let turn = Mutex::new(());
+    let churn = |thread: i64| {
+        let mut left = BTreeMap::<String, BTreeSet<i64>>::new();
+        for round in 0..ROUNDS {
+            // The same few hosts each time, so that those that have gone come back at once.
+            let hosts: Vec<String> = (0..3).map(|nth| format!("t{thread}-{nth}")).collect();
+            let values = (0..60).map(|nth| (thread * ROUNDS + round) * 60 + nth);
+            let of_host = |value: i64| &hosts[(value % 3) as usize];
+            let sent: Vec<Value> = values
+                .clone()
+                .map(|value| {
+                    let at_ns = first_ns + value * SECOND;
+                    labelled(&source, at_ns, value, &json!({"host": of_host(value)}))
+                })
+                .collect();
+            bucket.send(&sent);
+            for value in values {
+                left.entry(of_host(value).clone()).or_default().insert(value);
+            }
+            let gone = if round % 4 == 3 { &hosts[..] } else { &hosts[..2] };
+            let of_gone = gone.iter().filter_map(|host| left.remove(host));
+            let _turn = turn.lock();
+            assert_eq!(
+                delete(&bucket, gone),
+                of_gone.map(|points| points.len()).sum::<usize>()
+            );
+        }
+        left
+    };
+    let model: BTreeMap<String, BTreeSet<i64>> = std::thread::scope(|scope| {
+        let churn = &churn;
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || churn(thread)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(points(&bucket), model);
+    assert!(times_told(&server) > 0, "no checkpoint has forgotten a series");
+    server.kill();
+    server.launch();
+    assert_eq!(points(&bucket), model);
+    assert_eq!(listed(&bucket, &source), model.keys().cloned().collect());
 }
