@@ -69,11 +69,14 @@ impl DeletionJob {
             let mut out = UntilStopped { out, stop };
             let mut segment = SegmentWriter::new(&mut out)?;
             segment.begin_bucket(bucket);
+            // Registered before the view is taken.
+            let reader = self.handle.series().reader();
             let view = self.handle.send(TakeView).blocking_recv();
             let view = view.map_err(|_| CheckpointError::ActorGone(bucket))?;
             let deletion = Deletion::of(&view, filter)?;
             // While it exists, the store copies what it changes.
             drop(view);
+            drop(reader);
             let stop = || stop.load(Ordering::Relaxed);
             deleted = Some(deletion.write(filter, &self.expired, &mut segment, &stop)?);
             Ok::<_, CheckpointError>(segment.finish()?)

@@ -43,12 +43,12 @@ pub(super) fn labels_place(ordinal: u32) -> Place {
 }
 
 /// The part that has this ordinal.
-fn chunk_of(ordinal: u32) -> u16 {
+pub(super) fn chunk_of(ordinal: u32) -> u16 {
     (ordinal >> CHUNK_BITS) as u16
 }
 
 /// The place of a part of all series of a source.
-fn all_place(chunk: u16) -> Place {
+pub(super) fn all_place(chunk: u16) -> Place {
     (i64::from(chunk), LEAST_ID)
 }
 

@@ -11,7 +11,7 @@ use engine::{SERIES_ORDINALS_FROM, SeriesRef, View};
 use roaring::RoaringBitmap;
 
 use super::digest_of;
-use super::entries::EVERYWHERE;
+use super::entries::{EVERYWHERE, all_place, chunk_of};
 use super::index::{NewSeries, SeriesIndex};
 use crate::catalog::SeriesEntry;
 use crate::ledger::LedgerError;
@@ -126,13 +126,19 @@ impl SeriesIndex {
         is_split: impl Fn(u32) -> bool,
         budget: &mut ForgettingBudget,
     ) -> Result<(), LedgerError> {
-        let removed = {
-            let state = self.state.read();
-            if state.forgotten.candidates.is_some() {
-                return Ok(());
-            }
-            state.forgotten.store.removed
-        };
+        if let Some((_, candidates)) = &mut self.state.write().forgotten.candidates {
+            // Points may have come while they wait for readers, of whom later ones may see these.
+            let has_points = |SeriesRef { ordinal, source }| {
+                view.members(source)
+                    .is_some_and(|members| members.contains(ordinal))
+            };
+            candidates.retain(|it| !has_points(it.series));
+            return Ok(());
+        }
+        if budget.series == 0 {
+            return Ok(());
+        }
+        let removed = self.state.read().forgotten.store.removed;
         let mut without = Vec::new();
         self.for_each_source(SeriesEntry::All, |source| {
             if is_split(source) {
@@ -199,6 +205,33 @@ impl SeriesIndex {
             state.forgotten.ordinals.insert(it.series.ordinal);
         }
         state.unsaved.forgotten.push(series.into());
+    }
+
+    /// Forgets all series of a source that has no points and gets none meanwhile, because its dimensions change. While it
+    /// has no dimensions, merges drop the entries of its series.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn forget_source(&self, source: u32) -> Result<(), LedgerError> {
+        let mut series = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
+        let recent = self.recent(source);
+        series.extend(
+            recent
+                .iter()
+                .flat_map(|some| some.iter())
+                .map(|it| it.series.ordinal),
+        );
+        let mut state = self.state.write();
+        state.known.retain(|_, ordinal| !series.contains(*ordinal));
+        state.forgotten.ordinals |= series;
+        Ok(())
+    }
+
+    /// Whether the ledger says of a series that it was forgotten.
+    pub(super) fn is_forgotten(&self, source: u32, ordinal: u32) -> Result<bool, LedgerError> {
+        let place = all_place(chunk_of(ordinal));
+        let forgotten = self.saved_of(SeriesEntry::Forgotten, source, place..=place, |_| true)?;
+        Ok(forgotten.contains(ordinal))
     }
 
     /// Passes the series whose blocks in segments are ignored to `each`.

@@ -185,8 +185,8 @@ impl SeriesIndex {
         let Some(ordinal) = payload.and_then(|payload| ordinal_of(&payload)) else {
             return Ok(None);
         };
-        // A repair may have lost the rest of a series, or only that it was forgotten.
-        if self.labels(SeriesRef { ordinal, source })?.is_none() {
+        // A repair may have lost that the digest's entry was removed, and restarts ignore blocks of such a series.
+        if self.is_forgotten(source, ordinal)? {
             return Ok(None);
         }
         let mut state = self.state.write();

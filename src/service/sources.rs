@@ -195,7 +195,12 @@ impl Service {
     ) -> Result<PointsHold, ServiceError> {
         let hold = self.buckets.hold_source(bucket, source.ordinal).await?;
         match self.buckets.point_count(bucket, &[source.ordinal]).await? {
-            0 => Ok(hold),
+            0 => {
+                let index = Arc::clone(self.buckets.handle(bucket)?.series());
+                let forgotten = index.forget_source(source.ordinal);
+                forgotten.map_err(ServiceError::internal)?;
+                Ok(hold)
+            }
             points => Err(ServiceError::conflict(format!(
                 "the dimensions of a data source can only be changed while it has no points; it has {points}: delete \
                  them first, or create another data source"

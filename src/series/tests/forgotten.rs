@@ -1,7 +1,8 @@
 //! What the index forgets, and when.
 
 use disk::sim::SimDisk;
-use engine::{SeriesRef, Store};
+use engine::rows::RowsWriter;
+use engine::{SERIES_ORDINALS_FROM, SeriesRef, Store};
 
 use super::{BUCKET, checkpoint, files, keep, labels, without_points};
 use crate::series::{ForgettingBudget, NewSeries, SeriesIndex, StoreCounts, digest_of, new_entries};
@@ -152,4 +153,56 @@ fn of_two_series_with_the_same_labels_in_a_log_both_are_kept_and_the_newer_is_fo
     index.forget(without_points(&index));
     checkpoint(&index, &mut files, &keep([0]));
     assert_eq!(find_host(&index, "a"), None);
+}
+
+#[test]
+fn a_series_that_got_points_while_it_waited_for_readers_is_not_forgotten() {
+    let disk = SimDisk::new(1);
+    let mut files = files(&disk, &[]);
+    let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
+    let (first, second) = (add_host(&index, "a"), add_host(&index, "b"));
+    checkpoint(&index, &mut files, &keep([0]));
+    let reader = index.reader();
+    assert!(
+        without_points(&index).is_empty(),
+        "somebody has a view from before"
+    );
+    // A point of the first one, which later readers see.
+    let mut rows = RowsWriter::new();
+    rows.begin(SERIES_ORDINALS_FROM);
+    rows.number(0, 1.0, 0);
+    rows.commit(0);
+    let mut encoded = Vec::new();
+    rows.encode(&mut encoded);
+    let series = SeriesRef {
+        ordinal: first,
+        source: 0,
+    };
+    let mut store = Store::new();
+    store.apply(&encoded, 1, &[series]).unwrap();
+    let mut budget = ForgettingBudget::default();
+    index
+        .find_without_points(store.view(), |_| true, &mut budget)
+        .unwrap();
+    drop(reader);
+    let taken = index.take_without_points();
+    let taken: Vec<u32> = taken.iter().map(|it| it.series.ordinal).collect();
+    assert_eq!(taken, [second]);
+}
+
+#[test]
+fn no_series_of_a_source_whose_dimensions_have_changed_is_found() {
+    let disk = SimDisk::new(1);
+    let mut files = files(&disk, &[]);
+    let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
+    add_host(&index, "a");
+    checkpoint(&index, &mut files, &keep([0]));
+    add_host(&index, "b");
+    index.forget_source(0).unwrap();
+    assert_eq!([find_host(&index, "a"), find_host(&index, "b")], [None, None]);
+    let again = add_host(&index, "a");
+    assert_eq!(find_host(&index, "a"), Some(again));
+    checkpoint(&index, &mut files, &keep([0]));
+    let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
+    assert_eq!(find_host(&index, "a"), Some(again));
 }

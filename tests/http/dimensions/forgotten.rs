@@ -171,3 +171,42 @@ fn points_on_their_way_keep_their_series_while_others_are_forgotten() {
     assert_eq!(points(&bucket), model);
     assert_eq!(listed(&bucket, &source), model.keys().cloned().collect());
 }
+
+/// Regression: while a source had no dimensions, merges dropped the entries of its series, but not from memory. Points that
+/// came after the dimensions were back were lost with the next restart.
+#[test]
+fn points_after_dimensions_were_removed_and_set_again_are_kept() {
+    let (mut server, _, bucket) = telling_bucket();
+    let source = split_source(&bucket, "pods", &json!("all"));
+    let other = split_source(&bucket, "others", &json!("all"));
+    let first_ns = now_ns() - HOUR;
+    let send = |source: &str, host: &str, value: i64| {
+        bucket.send(&[labelled(
+            source,
+            first_ns + value * SECOND,
+            value,
+            &json!({"host": host}),
+        )]);
+    };
+    let set = |dimensions: &Value| {
+        let path = format!("/sources/{source}");
+        bucket
+            .call("PATCH", &path, &json!({"dimensions": dimensions}))
+            .expect(200, "small print A: dimensions of a source without points");
+    };
+    send(&source, "a", 0);
+    delete(&bucket, &["a".to_owned()]);
+    set(&Value::Null);
+    // Each deletion takes a checkpoint, and writes the index of the other source.
+    for round in 1..8 {
+        send(&other, &format!("o{round}"), round);
+        delete(&bucket, &["nobody".to_owned(), format!("o{round}")]);
+    }
+    set(&json!("all"));
+    send(&source, "a", 9);
+    server.stop();
+    server.launch();
+    let expected = BTreeMap::from([("a".to_owned(), BTreeSet::from([9]))]);
+    assert_eq!(points(&bucket), expected);
+    assert_eq!(listed(&bucket, &source), expected.keys().cloned().collect());
+}
