@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use engine::SeriesRef;
 use roaring::RoaringBitmap;
@@ -273,15 +272,8 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
         written.push(entry(key, &payload));
     }
     if unsaved.next_ordinal > unsaved.saved_below {
-        written.push(NewEntry {
-            key: EntryKey {
-                stream: Stream::Series,
-                owner: series_owner(SeriesEntry::Next, bucket, 0),
-                at_ns: 0,
-                id: LEAST_ID,
-            },
-            payload: Arc::from(unsaved.next_ordinal.to_le_bytes()),
-        });
+        let next = key(bucket, 0, SeriesEntry::Next, (0, LEAST_ID));
+        written.push(entry(next, &unsaved.next_ordinal.to_le_bytes()));
     }
     Ok(written)
 }

@@ -213,14 +213,7 @@ impl SeriesIndex {
     /// # Errors
     /// The ledger cannot be read.
     pub fn forget_source(&self, source: u32) -> Result<(), LedgerError> {
-        let mut series = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
-        let recent = self.recent(source);
-        series.extend(
-            recent
-                .iter()
-                .flat_map(|some| some.iter())
-                .map(|it| it.series.ordinal),
-        );
+        let series = self.all_of(source)?;
         let mut state = self.state.write();
         state.known.retain(|_, ordinal| !series.contains(*ordinal));
         state.forgotten.ordinals |= series;

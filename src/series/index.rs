@@ -310,6 +310,15 @@ impl SeriesIndex {
             .unwrap_or_default()
     }
 
+    /// All series of a source in the index.
+    pub(super) fn all_of(&self, source: u32) -> Result<RoaringBitmap, LedgerError> {
+        let mut all = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
+        let recent = self.recent(source);
+        let recent = recent.iter().flat_map(|some| some.iter());
+        all.extend(recent.map(|it| it.series.ordinal));
+        Ok(all)
+    }
+
     /// The series of entries of the ledger, as far as `wanted` by their value.
     pub(super) fn saved_of(
         &self,

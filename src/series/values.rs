@@ -49,13 +49,7 @@ impl SeriesIndex {
                 _ => next_ordinal,
             }
         };
-        let mut all = self.saved_of(SeriesEntry::All, source, EVERYWHERE, |_| true)?;
-        all.extend(
-            self.recent(source)
-                .iter()
-                .flat_map(|some| some.iter())
-                .map(|it| it.series.ordinal),
-        );
+        let all = self.all_of(source)?;
         // Of several, the first.
         let names = self.names(source, &all)?.into_iter().rev();
         let found = names.max_by_key(|it| it.values);

@@ -196,8 +196,8 @@ impl Service {
         let hold = self.buckets.hold_source(bucket, source.ordinal).await?;
         match self.buckets.point_count(bucket, &[source.ordinal]).await? {
             0 => {
-                let index = Arc::clone(self.buckets.handle(bucket)?.series());
-                let forgotten = index.forget_source(source.ordinal);
+                let handle = self.buckets.handle(bucket)?;
+                let forgotten = handle.series().forget_source(source.ordinal);
                 forgotten.map_err(ServiceError::internal)?;
                 Ok(hold)
             }

@@ -290,7 +290,6 @@ impl RowsWriter {
             self.by_source = tables.map(|(index, table)| (table.source, index)).collect();
         }
         self.text.shrink_to(bytes);
-        self.clear();
     }
 
     #[cfg(test)]
