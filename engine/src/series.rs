@@ -1,24 +1,15 @@
 //! One series: a head that accepts rows, and sealed blocks.
-//!
-//! The head is a list of small chunks. A full chunk never changes; the last one is copied if a reader still shares it
-//! (`Arc::make_mut`). That costs at most [`CHUNK_ROWS_MAX`] rows once per reader; in return, readers need no lock and
-//! see exactly the rows that existed when they took their snapshot.
 
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, BlockId, encode_block};
+use crate::block::{Block, BlockId, encode_block};
 use crate::columns::Columns;
 use crate::ends::{source_of_ends, without_repeats};
 use crate::entry::BlockEntry;
+use crate::head::{Head, memory_of};
 use crate::rows::Table;
-
-/// Maximum number of rows of a chunk.
-const CHUNK_ROWS_MAX: usize = 1_024;
-const CHUNKS_PER_BLOCK: usize = BLOCK_ROWS_MAX / CHUNK_ROWS_MAX;
-/// Size of distinct texts in bytes at which a chunk is full, whatever its number of rows.
-const CHUNK_TEXT_BYTES: usize = BLOCK_TEXT_BYTES / CHUNKS_PER_BLOCK;
 
 /// A list of blocks keeps spare capacity of one in this many entries.
 const SPARE_ENTRIES_PART: usize = 16;
@@ -86,20 +77,6 @@ pub(crate) struct Series {
     stats: SeriesStats,
 }
 
-/// Rows that are not in a block yet.
-#[derive(Clone, Default)]
-struct Head {
-    /// Rows that arrived in order of time, ties by sequence.
-    main: Vec<Arc<Columns>>,
-    /// Late rows: received after a greater timestamp. All chunks except the last are sorted.
-    late: Vec<Arc<Columns>>,
-    /// Chunks to be sealed; each is sorted.
-    sealing: Vec<Arc<Columns>>,
-    /// Chunks to be written by a checkpoint; each is sorted. Blocks sealed of them meanwhile are discarded, or the rows
-    /// would exist twice, in the blocks and in the segment.
-    saving: Vec<Arc<Columns>>,
-}
-
 /// Rows that fill a block, to be sealed on any thread; they stay readable meanwhile.
 pub struct Seal {
     source: u32,
@@ -141,27 +118,9 @@ impl Seal {
 }
 
 impl Series {
-    /// Whether the table's fields have the same types as in the head, whose chunks all agree because of this check.
-    /// Most fields are found in the last chunk.
-    fn takes(&self, table: &Table<'_>) -> bool {
-        let Some(head) = &self.head else { return true };
-        let newest = [head.main.last(), head.late.last()];
-        table.columns.iter().enumerate().all(|(place, column)| {
-            // Usually the rows before had the same fields.
-            if let Some(known) = newest[0].and_then(|chunk| chunk.fields.get(place))
-                && known.field == column.field
-            {
-                return known.column.values.kind() == column.values.kind();
-            }
-            let mut chunks = newest.into_iter().flatten().chain(head.chunks());
-            let known = chunks.find_map(|chunk| chunk.field(column.field));
-            known.is_none_or(|known| known.values.kind() == column.values.kind())
-        })
-    }
-
     /// Adds the rows of one request; adds to `seals` what fills blocks. Returns the approximate growth of the head in
     /// bytes, which may be less than the added rows if a copied chunk loses spare capacity. If a field has another type
-    /// than before, nothing is added and `None` is returned.
+    /// than before, `None` is returned, and the series must be discarded.
     pub(crate) fn append(
         &mut self,
         source: u32,
@@ -169,37 +128,18 @@ impl Series {
         first_sequence: u64,
         seals: &mut Vec<Seal>,
     ) -> Option<i64> {
-        if !self.takes(table) {
-            return None;
-        }
-        let mut growth = 0;
         let head = Arc::make_mut(self.head.get_or_insert_default());
-        let timestamps = &table.timestamps_ns;
-        let mut row = 0;
-        while row < timestamps.len() {
-            let late = self.newest_ns.is_some_and(|newest| timestamps[row] < newest);
-            let start = row;
-            while row < timestamps.len()
-                && self.newest_ns.is_some_and(|newest| timestamps[row] < newest) == late
-            {
-                if !late {
-                    self.newest_ns = Some(timestamps[row]);
-                }
-                row += 1;
-            }
-            let chunks = if late { &mut head.late } else { &mut head.main };
-            growth += append_rows(chunks, table, start..row, first_sequence, late);
-        }
-        self.stats.add_rows(timestamps);
-        seals.extend(head.take_full(source));
-        Some(growth)
+        let appended = head.append(table, first_sequence, &mut self.newest_ns)?;
+        self.stats.add_rows(&table.timestamps_ns);
+        let full = appended.full.into_iter();
+        seals.extend(full.map(|runs| Seal { source, runs }));
+        Some(appended.growth)
     }
 
     /// Replaces rows by the blocks made of them; false if a checkpoint was faster.
     pub(crate) fn finish_seal(&mut self, sealed: Sealed) -> bool {
         let Some(head) = &self.head else { return false };
-        let still = |run: &Arc<Columns>| head.sealing.iter().any(|chunk| Arc::ptr_eq(chunk, run));
-        let all = sealed.runs.iter().all(still);
+        let all = sealed.runs.iter().all(|run| head.is_sealing(run));
         if all {
             let blocks = sealed.blocks.into_iter().map(BlockEntry::heap);
             self.replace(&sealed.runs, &HashSet::new(), blocks.collect());
@@ -209,9 +149,9 @@ impl Series {
 
     /// Approximate memory of unsaved data in bytes.
     pub(crate) fn unsaved_bytes(&self) -> usize {
-        let chunks = self.chunks().map(|chunk| chunk.memory_bytes());
+        let head = self.head.as_ref().map_or(0, |head| head.memory_bytes());
         let blocks = self.blocks.iter().filter_map(BlockEntry::unsaved);
-        chunks.sum::<usize>() + blocks.map(|block| block.place().len()).sum::<usize>()
+        head + blocks.map(|block| block.place().len()).sum::<usize>()
     }
 
     fn insert(&mut self, blocks: impl ExactSizeIterator<Item = BlockEntry>) {
@@ -251,12 +191,9 @@ impl Series {
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &HashSet<BlockId>, new: Vec<BlockEntry>) {
         if let Some(head) = &mut self.head {
             if !runs.is_empty() {
-                let Head { sealing, saving, .. } = Arc::make_mut(head);
-                let is_other = |chunk: &Arc<Columns>| !runs.iter().any(|run| Arc::ptr_eq(run, chunk));
-                sealing.retain(is_other);
-                saving.retain(is_other);
+                Arc::make_mut(head).remove(runs);
             }
-            if head.chunks().next().is_none() {
+            if head.is_empty() {
                 self.head = None;
             }
         }
@@ -335,100 +272,6 @@ impl Series {
 
     pub(crate) fn has_head(&self) -> bool {
         self.head.is_some()
-    }
-}
-
-impl Head {
-    fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
-        let frozen = self.saving.iter().chain(&self.sealing);
-        frozen.chain(&self.main).chain(&self.late)
-    }
-
-    /// Takes the oldest chunks that fill a block, as long as there are any.
-    fn take_full(&mut self, source: u32) -> Vec<Seal> {
-        let mut seals = Vec::new();
-        for chunks in [&mut self.main, &mut self.late] {
-            while let Some(count) = full_chunks(chunks) {
-                let runs: Vec<Arc<Columns>> = chunks.drain(..count).collect();
-                self.sealing.extend(runs.iter().cloned());
-                seals.push(Seal { source, runs });
-            }
-        }
-        seals
-    }
-
-    fn freeze(&mut self) -> Vec<Arc<Columns>> {
-        self.saving.append(&mut self.sealing);
-        self.saving.append(&mut self.main);
-        self.saving.extend(self.late.drain(..).map(sorted));
-        self.saving.clone()
-    }
-}
-
-/// Approximate memory in bytes.
-fn memory_of(chunks: &[Arc<Columns>]) -> usize {
-    chunks.iter().map(|chunk| chunk.memory_bytes()).sum()
-}
-
-/// Number of chunks, from the first on, that fill a block, if they do. All chunks except the last are full, by rows or
-/// by texts.
-fn full_chunks(chunks: &[Arc<Columns>]) -> Option<usize> {
-    let (_, full) = chunks.split_last()?;
-    let mut text_bytes = 0;
-    for (index, chunk) in full.iter().enumerate() {
-        text_bytes += chunk.text_bytes();
-        if index + 1 == CHUNKS_PER_BLOCK || text_bytes >= BLOCK_TEXT_BYTES {
-            return Some(index + 1);
-        }
-    }
-    None
-}
-
-/// Returns the approximate growth of the chunks in bytes.
-fn append_rows(
-    chunks: &mut Vec<Arc<Columns>>,
-    table: &Table<'_>,
-    range: Range<usize>,
-    first_sequence: u64,
-    late: bool,
-) -> i64 {
-    let mut growth = 0;
-    let mut start = range.start;
-    while start < range.end {
-        let room = match chunks.last() {
-            Some(chunk) if chunk.text_bytes() < CHUNK_TEXT_BYTES => {
-                CHUNK_ROWS_MAX.saturating_sub(chunk.rows())
-            }
-            _ => 0,
-        };
-        if room == 0 {
-            if let Some(full) = chunks.last_mut().filter(|_| late) {
-                growth -= full.memory_bytes() as i64;
-                *full = sorted(Arc::clone(full));
-                growth += full.memory_bytes() as i64;
-            }
-            let chunk = Arc::<Columns>::default();
-            growth += chunk.memory_bytes() as i64;
-            chunks.push(chunk);
-            continue;
-        }
-        let end = range.end.min(start + room);
-        if let Some(chunk) = chunks.last_mut() {
-            growth -= chunk.memory_bytes() as i64;
-            Arc::make_mut(chunk).append(table, start..end, first_sequence);
-            growth += chunk.memory_bytes() as i64;
-        }
-        start = end;
-    }
-    growth
-}
-
-/// The chunk itself if it is sorted, otherwise a sorted copy.
-pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
-    if chunk.is_sorted() {
-        chunk
-    } else {
-        Arc::new(Columns::merged(&[&chunk]))
     }
 }
 

@@ -10,10 +10,11 @@ use crate::columns::Columns;
 use crate::ends::ends_of;
 use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
+use crate::head::sorted;
 use crate::left::rows_left;
 use crate::members::Members;
 use crate::pages::Pages;
-use crate::series::{Series, SeriesStats, sorted};
+use crate::series::{Series, SeriesStats};
 
 /// Number of the series of a source that have points, and their points together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

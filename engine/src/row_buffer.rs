@@ -1,0 +1,249 @@
+//! The newest rows of a head, row by row. A request with a row for each of many series changes one place in memory for
+//! each of them, rather than one for each column. Once there are enough, they are moved to columns together.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::block::FieldKind;
+use crate::column::TEXT_BYTES;
+use crate::columns::Columns;
+use crate::rows::{Table, TableColumn, TableValues};
+
+/// Maximum number of rows. While a reader shares the buffer, the next row copies it.
+const BUFFER_ROWS_MAX: usize = 64;
+/// Maximum number of words of all rows.
+const BUFFER_WORDS_MAX: usize = 1_024;
+/// Maximum number of fields, metadata included: a row has one word that says which of them it has.
+const BUFFER_FIELDS_MAX: usize = u64::BITS as usize;
+/// Maximum number of different texts, which are searched one after the other.
+const BUFFER_TEXTS_MAX: usize = 8;
+/// Maximum size of the texts in bytes; longer ones are not buffered.
+const BUFFER_TEXT_BYTES: usize = 4_096;
+
+/// Words of a row before those of its fields.
+const ROW_HEADER_WORDS: usize = 3;
+
+/// Rows in order of arrival, none older than the one before.
+#[derive(Clone, Default)]
+pub(crate) struct RowBuffer {
+    /// Of each row its timestamp, its sequence, a bit for each field that it has, and a word for each field: the bits of
+    /// a double, a boolean, or the index of a text.
+    words: Vec<u64>,
+    /// Sorted by field. Kept when the rows are moved, because most rows of a series have the same fields.
+    fields: Vec<BufferedField>,
+    texts: Vec<Arc<str>>,
+    /// Total size of the texts in bytes.
+    text_bytes: usize,
+    /// The rows as columns, made for the first reader.
+    columns: OnceLock<Arc<Columns>>,
+}
+
+/// A field that rows may have.
+#[derive(Clone, Copy)]
+struct BufferedField {
+    /// Its ordinal; `None` for metadata.
+    field: Option<u16>,
+    kind: FieldKind,
+    /// The greatest number of decimal places of its numbers.
+    decimals: u8,
+}
+
+/// Metadata and fields of a table that some row has, ascending.
+fn columns_of<'t, 'a>(table: &'t Table<'a>) -> impl Iterator<Item = (Option<u16>, &'t TableColumn<'a>)> {
+    let fields = table.columns.iter().map(|column| (Some(column.field), column));
+    let columns = std::iter::once((None, &table.metadata)).chain(fields);
+    columns.filter(|(_, column)| column.present.as_ref().is_none_or(|rows| !rows.is_empty()))
+}
+
+impl RowBuffer {
+    /// Number of words of a row.
+    fn width(&self) -> usize {
+        ROW_HEADER_WORDS + self.fields.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Approximate heap memory in bytes, without the columns that a reader made.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
+            + self.fields.capacity() * size_of::<BufferedField>()
+            + self.texts.len() * TEXT_BYTES
+            + self.text_bytes
+    }
+
+    /// Whether the table's fields have the same types as here.
+    pub(crate) fn agrees(&self, table: &Table<'_>) -> bool {
+        let mut known = self.fields.iter().peekable();
+        columns_of(table).all(|(field, column)| {
+            while known.next_if(|known| known.field < field).is_some() {}
+            let known = known.peek().filter(|known| known.field == field);
+            known.is_none_or(|known| known.kind == column.values.kind())
+        })
+    }
+
+    /// Adds the table's fields to those that rows may have; false if they are too many. The buffer must be empty.
+    pub(crate) fn extend_fields(&mut self, table: &Table<'_>) -> bool {
+        for (field, column) in columns_of(table) {
+            if let Err(index) = self.fields.binary_search_by_key(&field, |known| known.field) {
+                if self.fields.len() == BUFFER_FIELDS_MAX {
+                    return false;
+                }
+                let kind = column.values.kind();
+                self.fields.reserve_exact(1);
+                self.fields.insert(
+                    index,
+                    BufferedField {
+                        field,
+                        kind,
+                        decimals: 0,
+                    },
+                );
+            }
+        }
+        true
+    }
+
+    /// Adds a row of a table; false if it does not fit, because the buffer is full or lacks one of its fields.
+    pub(crate) fn push(&mut self, table: &Table<'_>, row: usize, first_sequence: u64) -> bool {
+        let (width, start) = (self.width(), self.words.len());
+        if start + width > BUFFER_WORDS_MAX.min(BUFFER_ROWS_MAX * width) {
+            return false;
+        }
+        let sequence = first_sequence + u64::from(table.places[row]);
+        let oldest = self.words.get(1).copied().unwrap_or(sequence);
+        if sequence
+            .checked_sub(oldest)
+            .is_none_or(|place| place > u64::from(u32::MAX))
+        {
+            return false;
+        }
+        if self.words.capacity() < start + width {
+            self.words.reserve_exact(start.max(2 * width));
+        }
+        self.words
+            .extend([table.timestamps_ns[row].cast_unsigned(), sequence, 0]);
+        self.words.resize(start + width, 0);
+        let fits = self.set_fields(table, row, start + ROW_HEADER_WORDS);
+        match fits {
+            Some(present) => self.words[start + ROW_HEADER_WORDS - 1] = present,
+            None => self.words.truncate(start),
+        }
+        self.columns.take();
+        fits.is_some()
+    }
+
+    /// Sets the words of a row's fields from `at` on. Returns which it has; `None` if one does not fit.
+    fn set_fields(&mut self, table: &Table<'_>, row: usize, at: usize) -> Option<u64> {
+        let (mut present, mut place) = (0, 0);
+        for (field, column) in columns_of(table) {
+            let index = match &column.present {
+                None => row,
+                Some(rows) => match rows.binary_search(&(row as u32)) {
+                    Ok(index) => index,
+                    Err(_) => continue,
+                },
+            };
+            while self.fields.get(place)?.field < field {
+                place += 1;
+            }
+            let known = self.fields.get_mut(place)?;
+            if known.field != field || known.kind != column.values.kind() {
+                return None;
+            }
+            self.words[at + place] = match &column.values {
+                TableValues::Numbers { values, decimals } => {
+                    known.decimals = known.decimals.max(*decimals);
+                    values[index].to_bits()
+                }
+                TableValues::Booleans(values) => u64::from(values[index]),
+                TableValues::Texts { dictionary, codes } => {
+                    self.index_of(dictionary[codes[index] as usize])?
+                }
+            };
+            present |= 1 << place;
+        }
+        Some(present)
+    }
+
+    /// The index of a text, which is added if it is new; `None` if there are too many.
+    fn index_of(&mut self, text: &str) -> Option<u64> {
+        if let Some(index) = self.texts.iter().position(|known| **known == *text) {
+            return Some(index as u64);
+        }
+        if self.texts.len() == BUFFER_TEXTS_MAX || self.text_bytes + text.len() > BUFFER_TEXT_BYTES {
+            return None;
+        }
+        self.texts.push(text.into());
+        self.text_bytes += text.len();
+        Some(self.texts.len() as u64 - 1)
+    }
+
+    /// Removes the rows. Their fields are kept.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.texts.clear();
+        self.text_bytes = 0;
+        self.fields.iter_mut().for_each(|field| field.decimals = 0);
+        self.columns.take();
+    }
+
+    /// The rows as columns; `None` without rows.
+    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
+        let (table, first_sequence) = self.table()?;
+        Some(self.columns.get_or_init(|| {
+            let mut columns = Columns::default();
+            columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
+            Arc::new(columns)
+        }))
+    }
+
+    /// The rows as a table, with the sequence that its places count from; `None` without rows.
+    pub(crate) fn table(&self) -> Option<(Table<'_>, u64)> {
+        let first_sequence = *self.words.get(1)?;
+        let rows = || self.words.chunks_exact(self.width());
+        let mut table = Table {
+            timestamps_ns: rows().map(|row| row[0].cast_signed()).collect(),
+            // `push` keeps them within 32 bits.
+            places: rows().map(|row| (row[1] - first_sequence) as u32).collect(),
+            ..Table::default()
+        };
+        table.metadata.present = Some(Vec::new());
+        for (place, known) in self.fields.iter().enumerate() {
+            let column = self.column(place, known);
+            if column.present.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            match known.field {
+                None => table.metadata = column,
+                Some(_) => table.columns.push(column),
+            }
+        }
+        Some((table, first_sequence))
+    }
+
+    /// The column of the field at `place`.
+    fn column(&self, place: usize, known: &BufferedField) -> TableColumn<'_> {
+        let rows = || self.words.chunks_exact(self.width()).enumerate();
+        let has = |(_, row): &(usize, &[u64])| row[2] >> place & 1 == 1;
+        let all = rows().all(|row| has(&row));
+        let present = (!all).then(|| rows().filter(has).map(|(index, _)| index as u32).collect());
+        let words = rows().filter(has).map(|(_, row)| row[ROW_HEADER_WORDS + place]);
+        let values = match known.kind {
+            FieldKind::Number => TableValues::Numbers {
+                values: words.map(f64::from_bits).collect(),
+                decimals: known.decimals,
+            },
+            FieldKind::Boolean => TableValues::Booleans(words.map(|word| word == 1).collect()),
+            FieldKind::String => TableValues::Texts {
+                dictionary: self.texts.iter().map(|text| &**text).collect(),
+                codes: words.map(|word| word as u32).collect(),
+            },
+        };
+        TableColumn {
+            field: known.field.unwrap_or_default(),
+            present,
+            values,
+        }
+    }
+}
