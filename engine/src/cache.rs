@@ -7,8 +7,9 @@ use quick_cache::sync::DefaultLifecycle;
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::aggregate::Aggregate;
-use crate::block::{BlockId, BlockSummary, FieldSummary, KeptCells};
+use crate::block::{BlockId, BlockSummary, FieldSummary, FirstLast, KeptCells};
 use crate::segment::FooterEntry;
+use crate::value::Ends;
 
 /// Minimum size of a shard in bytes: each has its own lock and its own part of the bound, and an entry must fit into
 /// it.
@@ -47,6 +48,8 @@ pub(crate) enum Part {
     Rows { level: u8 },
     /// A field's aggregates in the cells of a level; computed from its rows if the block does not store the level.
     Aggregates { level: u8, field: u16 },
+    /// The first and the last values of its fields.
+    FirstLast,
 }
 
 /// A cached value; cheap to clone.
@@ -59,6 +62,8 @@ pub(crate) enum Value {
     Rows(Option<Arc<[u64]>>),
     /// Includes the start times, so that a query of one field needs only this entry.
     Aggregates(KeptCells),
+    /// `None`: the block does not store them.
+    FirstLast(Option<Arc<[FirstLast]>>),
 }
 
 #[derive(Clone)]
@@ -76,6 +81,10 @@ impl Weighter<Key, Value> for Weigh {
             Value::Aggregates(cells) => {
                 size_of_val::<[i64]>(&cells.starts_ns) + size_of_val::<[Aggregate]>(&cells.aggregates)
             }
+            Value::FirstLast(fields) => fields.as_deref().map_or(0, |fields| {
+                let texts = fields.iter().filter_map(|field| field.ends.as_ref());
+                size_of_val(fields) + texts.map(Ends::text_bytes).sum::<usize>()
+            }),
         };
         (ENTRY_OVERHEAD_BYTES + bytes) as u64
     }

@@ -43,6 +43,7 @@ mod snapshot;
 mod step;
 mod store;
 mod times;
+mod value;
 mod zone;
 
 pub use aggregate::Aggregate;

@@ -247,3 +247,106 @@ impl RowBuffer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::Head;
+    use crate::rows::{RowsReader, RowsWriter};
+
+    /// Timestamp, sequence, fields with the numbers that their values are made of, metadata.
+    type Row = (i64, u64, Vec<(u16, i32)>, Option<String>);
+
+    /// Appends the rows of a request with one series.
+    fn append(head: &mut Head, writer: &RowsWriter, first_sequence: u64, newest_ns: &mut Option<i64>) {
+        let mut bytes = Vec::new();
+        writer.encode(&mut bytes);
+        let mut reader = RowsReader::new(&bytes).unwrap();
+        let table = reader.next().unwrap().unwrap();
+        head.append(table, first_sequence, newest_ns).unwrap();
+    }
+
+    fn rows(head: &Head) -> Columns {
+        let runs: Vec<&Columns> = head.chunks().map(|chunk| &**chunk).collect();
+        Columns::merged(&runs)
+    }
+
+    /// One row a request or many: rows of any fields, texts and order of time are those that came.
+    #[test]
+    fn buffered_rows_are_those_that_came() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..60 {
+            let (mut head, mut newest_ns) = (Head::default(), None);
+            let mut expected: Vec<Row> = Vec::new();
+            let mut time_ns = 0i64;
+            // In some rounds more fields and texts than the buffer has room for.
+            let (fields, texts) = (random.u16(1..90), random.usize(1..20));
+            let mut sequence = 1;
+            for _ in 0..random.u64(1..250) {
+                // Other series of the bucket have rows in between.
+                sequence += if random.u8(0..100) == 0 {
+                    1 << 33
+                } else {
+                    random.u64(0..9)
+                };
+                let first_sequence = sequence;
+                let mut writer = RowsWriter::new();
+                for _ in 0..[1, 1, 1, 3, 20][random.usize(0..5)] {
+                    time_ns += random.i64(-1..10);
+                    writer.begin(1);
+                    let mut cells = Vec::new();
+                    for field in 0..fields {
+                        if random.u16(0..fields) < 3 {
+                            let value = random.i32(-9..9);
+                            match field % 3 {
+                                0 => writer.number(field, f64::from(value) / 10.0, 1),
+                                1 => writer.boolean(field, value > 0),
+                                _ => writer.string(
+                                    field,
+                                    &format!("text {}", value.unsigned_abs() as usize % texts),
+                                ),
+                            }
+                            cells.push((field, value));
+                        }
+                    }
+                    let metadata = random
+                        .bool()
+                        .then(|| format!("{{\"room\":{}}}", random.usize(0..texts)));
+                    if let Some(metadata) = &metadata {
+                        writer.metadata(metadata);
+                    }
+                    writer.commit(time_ns);
+                    expected.push((time_ns, sequence, cells, metadata));
+                    sequence += 1;
+                }
+                append(&mut head, &writer, first_sequence, &mut newest_ns);
+                if random.u8(0..20) == 0 {
+                    assert_eq!(rows(&head).rows(), expected.len());
+                }
+            }
+            expected.sort_by_key(|(time_ns, sequence, ..)| (*time_ns, *sequence));
+            let found = rows(&head);
+            assert_eq!(found.rows(), expected.len());
+            for (row, (time_ns, sequence, cells, metadata)) in expected.iter().enumerate() {
+                assert_eq!(found.key(row), (*time_ns, *sequence));
+                let mut present = found.fields.iter().filter(|field| field.column.has(row));
+                for (field, value) in cells {
+                    let column = present.next().unwrap();
+                    assert_eq!(column.field, *field);
+                    let expected = match field % 3 {
+                        0 => format!("Number({:?})", f64::from(*value) / 10.0),
+                        1 => format!("Boolean({})", *value > 0),
+                        _ => format!("Text(\"text {}\")", value.unsigned_abs() as usize % texts),
+                    };
+                    assert_eq!(format!("{:?}", column.column.value(row).unwrap()), expected);
+                }
+                assert!(present.next().is_none());
+                let found = found.metadata.as_ref().and_then(|column| column.value(row));
+                let expected = metadata.as_ref().map(|text| format!("Text({text:?})"));
+                assert_eq!(found.map(|text| format!("{text:?}")), expected);
+            }
+        }
+    }
+}

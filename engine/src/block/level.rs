@@ -140,7 +140,7 @@ impl Block {
         self.pays(LEVELS[level].cells(self.summary.first_ns, self.summary.last_ns))
     }
 
-    fn key(&self, part: Part) -> Key {
+    pub(super) fn key(&self, part: Part) -> Key {
         Key {
             block: self.id(),
             part,

@@ -2,6 +2,7 @@
 //! the rollups of these rows. Immutable. It is on the heap until a checkpoint writes it to a segment file, then in the
 //! mapped file. The format is described in FORMAT.md, "Block".
 
+mod first_last;
 mod level;
 mod read;
 mod recover;
@@ -17,6 +18,7 @@ use crate::EngineError;
 use crate::content::{SharedBytes, Tail};
 use crate::error::DamagedBlock;
 use crate::segment::{FooterEntry, bucket_at};
+pub(crate) use first_last::FirstLast;
 pub(crate) use level::KeptCells;
 pub use read::BlockReader;
 pub(crate) use recover::{own_length, recover};

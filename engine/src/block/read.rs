@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{BLOCK_VERSION, Block, FieldKind, FieldSummary};
+use super::{BLOCK_VERSION, Block, FieldKind, FieldSummary, FirstLast, first_last};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::bitmap::Bitmap;
@@ -28,6 +28,7 @@ pub(super) enum SectionKind {
     Rollup = 5,
     RollupRows = 6,
     RollupCarries = 7,
+    FirstLast = 8,
 }
 
 pub(super) struct Section {
@@ -222,6 +223,13 @@ impl BlockReader {
         let section = self.section(SectionKind::Field, u32::from(field))?;
         let column = section.map(|bytes| decode_column(&bytes, self.rows()));
         self.block.located(column.transpose())
+    }
+
+    /// The first and the last values, ascending by field; `None` if they are not stored.
+    pub(super) fn first_last(&self) -> Result<Option<Vec<FirstLast>>, EngineError> {
+        let section = self.section(SectionKind::FirstLast, 0)?;
+        let decoded = section.map(|bytes| first_last::decode(&bytes, &self.block.summary));
+        self.block.located(decoded.transpose())
     }
 
     /// The metadata texts; `None` if no row has any.

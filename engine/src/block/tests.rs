@@ -8,7 +8,8 @@ use crate::bytes::Reader;
 use crate::cache::Cache;
 use crate::column::Values;
 use crate::columns::Columns;
-use crate::rows::{RowsReader, RowsWriter};
+use crate::rows::{RowsReader, RowsWriter, Scalar};
+use crate::value::{Ends, Value};
 
 /// `rows` rows, one a second, with a number in every row and a text in every fifth.
 fn columns(rows: i64) -> Columns {
@@ -22,6 +23,11 @@ fn columns(rows: i64) -> Columns {
         }
         writer.commit(row * 1_000_000_000);
     }
+    decoded(&writer)
+}
+
+/// The rows of a writer with one source.
+fn decoded(writer: &RowsWriter) -> Columns {
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
     let mut columns = Columns::default();
@@ -131,6 +137,58 @@ fn a_block_round_trips() {
 }
 
 #[test]
+fn first_and_last_values_are_those_of_the_rows() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut stored = 0;
+    for _ in 0..200 {
+        let rows = random.i64(250..400);
+        let mut writer = RowsWriter::new();
+        for row in 0..rows {
+            writer.begin(1);
+            for field in 0..4 {
+                // A field that few rows have has its ends in other rows than the block.
+                if random.u8(0..20) >= field * 6 {
+                    writer.number(field.into(), random.i32(-50..50).into(), 0);
+                }
+            }
+            writer.boolean(4, random.bool());
+            if random.u8(0..3) == 0 {
+                writer.string(5, ["on", "off", &"long".repeat(30)][random.usize(0..3)]);
+            }
+            writer.commit(row / 3 * 1_000_000_000);
+        }
+        let columns = decoded(&writer);
+        let block = encode_block(7, &columns);
+        let Some(found) = BlockReader::new(&block).unwrap().first_last().unwrap() else {
+            assert!(rows < 256, "{rows}");
+            continue;
+        };
+        stored += 1;
+        assert_eq!(found.len(), columns.fields.len());
+        for (found, field) in found.iter().zip(&columns.fields) {
+            assert_eq!(found.field, field.field);
+            let mut rows = (0..columns.rows()).filter(|row| field.column.has(*row));
+            let first = rows.next().unwrap();
+            let last = rows.next_back().unwrap_or(first);
+            let value = |row: usize| match field.column.value(row).unwrap() {
+                Scalar::Number(number) => Value::Number(number),
+                Scalar::Boolean(boolean) => Value::Boolean(boolean),
+                Scalar::Text(text) => Value::Text(text.into()),
+            };
+            let expected = Ends {
+                first: (columns.key(first), value(first)),
+                last: (columns.key(last), value(last)),
+            };
+            let is_long = [first, last].iter().any(|row| value(*row).text_bytes() > 64);
+            assert_eq!(found.ends, (!is_long).then_some(expected));
+        }
+    }
+    assert!(stored > 100);
+}
+
+#[test]
 fn a_flipped_bit_is_detected_when_its_section_is_read() {
     let original = columns(300);
     let whole = encode_block(7, &original).bytes().unwrap().to_vec();
@@ -143,6 +201,7 @@ fn a_flipped_bit_is_detected_when_its_section_is_read() {
         let read = || {
             let reader = BlockReader::new(&block)?;
             reader.columns()?;
+            reader.first_last()?;
             for level in 0..3 {
                 if let Some(starts) = reader.rollup_starts_ns(level)? {
                     reader.rollup(level, 0, starts.len())?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::read::{SectionKind, rollup_of};
-use super::{BLOCK_VERSION, Block, BlockSummary, FieldSummary};
+use super::{BLOCK_VERSION, Block, BlockSummary, FieldSummary, first_last};
 use crate::bitmap::Bitmap;
 use crate::bytes::put_varint;
 use crate::codec::{encode_doubles, encode_integers, encode_texts};
@@ -73,6 +73,10 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
                 }
             }
         }
+    }
+
+    if first_last::encode(sections.open(), columns) {
+        sections.close(SectionKind::FirstLast, 0);
     }
 
     let least = columns.sequences.iter().min().copied();

@@ -10,6 +10,7 @@ mod distinct;
 mod downsample;
 mod estimate;
 mod filter;
+mod first_last;
 mod gaps;
 mod group;
 mod group_rows;
@@ -27,6 +28,7 @@ mod scan;
 mod statistics;
 mod values;
 
+pub use crate::value::{Ends, Value};
 pub use budget::{Budget, Held};
 pub use cells::{Cell, CellValues, Content, Wanted};
 pub use count::HourCounts;
@@ -43,7 +45,7 @@ pub use present::present;
 pub(crate) use reader::Run;
 pub use rows_in_steps::{Completion, NeededField};
 pub use scan::{Position, RowNumbers, RowTest, ScanQuery, Selection, scan, scan_some, scan_within};
-pub use statistics::{Ends, Needs, Statistics, Value};
+pub use statistics::{Needs, Statistics};
 pub use values::{for_each_end, for_each_value, may_have_values};
 
 /// What a query read, for metrics and benchmarks.

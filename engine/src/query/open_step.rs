@@ -7,10 +7,11 @@ use super::budget::Held;
 use super::ordered::BatchRun;
 use super::quantile::Values as Kept;
 use super::scan::Position;
-use super::statistics::{Ends, GROWTH_SCALE, Growth, Needs, OverTime, Parts, Statistics, Sum, Value};
+use super::statistics::{GROWTH_SCALE, Growth, Needs, OverTime, Parts, Statistics, Sum};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::{Column, Values};
+use crate::value::{Ends, Value};
 
 /// The previous value of a field in the range: since when it holds in the current step, and the value; of booleans 0 or 1.
 pub(super) type Previous = (i64, f64);

@@ -111,8 +111,11 @@ pub(super) fn in_order(
     Ok(())
 }
 
-/// The rows of a run that overlaps no other.
-fn single(
+/// Calls `each` with the rows of one run, in ascending order.
+///
+/// # Errors
+/// As for [`in_order`].
+pub(super) fn single(
     run: Run<'_>,
     series: &SeriesSnapshot,
     query: &GroupQuery<'_>,

@@ -8,7 +8,8 @@ use super::budget::{Budget, Held};
 use super::cells::Content;
 use super::group::{GroupQuery, Grouping};
 use super::open_step::{OpenStep, Part, Previous};
-use super::ordered::{Batch, BatchRun, in_order};
+use super::ordered::{Batch, BatchRun, in_order, single};
+use super::reader::Run;
 use super::statistics::{Needs, Parts, Statistics};
 use crate::EngineError;
 use crate::column::Column;
@@ -62,6 +63,32 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         fields: &[NeededField],
         completion: &Completion<'_>,
     ) -> Result<(), EngineError> {
+        let is_of_ends = |field: &NeededField| field.needs == Needs::ENDS;
+        if !query.is_filtered() && fields.iter().all(is_of_ends) {
+            return self.add_first_last(source, series, query, fields, completion);
+        }
+        let follows = |field: &NeededField| field.needs.growth || field.needs.over_time;
+        let reached = GroupQuery {
+            // Without a previous value, only the wanted steps matter.
+            range_ns: match fields.iter().any(follows) {
+                true => query.range_ns,
+                false => self.cells.reach(source, query.step, query.range_ns),
+            },
+            ..*query
+        };
+        self.walk(source, series, None, (query, &reached), fields, completion)
+    }
+
+    /// The same for the rows that are `reached`: those of one run, or all.
+    pub(super) fn walk(
+        &mut self,
+        source: u32,
+        series: &SeriesSnapshot,
+        run: Option<Run<'_>>,
+        (query, reached): (&GroupQuery<'_>, &GroupQuery<'_>),
+        fields: &[NeededField],
+        completion: &Completion<'_>,
+    ) -> Result<(), EngineError> {
         let budget = self.budget;
         let mut walk = Vec::new();
         let mut held = budget.hold();
@@ -75,16 +102,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             step: None,
             held: budget.hold(),
         }));
-        let follows = |field: &NeededField| field.needs.growth || field.needs.over_time;
-        let reached = GroupQuery {
-            // Without a previous value, only the wanted steps matter.
-            range_ns: match fields.iter().any(follows) {
-                true => query.range_ns,
-                false => self.cells.reach(source, query.step, query.range_ns),
-            },
-            ..*query
-        };
-        in_order(series, &reached, budget, |batch, touched| {
+        let mut each = |batch: &Batch<'_>, touched| {
             self.touched += touched;
             let mut steps = Steps {
                 grouping: self,
@@ -98,7 +116,11 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             let last = batch.stretches.last();
             let last_ns = last.map(|(run, rows)| batch.runs[*run].times.get(rows.end.max(1) - 1));
             Ok(last_ns.is_none_or(|last_ns| steps.wants_after(last_ns)))
-        })?;
+        };
+        match run {
+            Some(run) => single(run, series, reached, budget, &mut each).map(drop)?,
+            None => in_order(series, reached, budget, each)?,
+        }
         let mut steps = Steps {
             grouping: self,
             source,

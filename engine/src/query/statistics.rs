@@ -1,8 +1,6 @@
 //! What is computed of a field from its rows in order of time, beyond the sums that rollups store. Parts of the same
 //! cell, which are those of merged sources, can be combined in any order.
 
-use std::sync::Arc;
-
 use super::budget::Held;
 use super::cells::Content;
 use super::distinct::Distinct;
@@ -10,6 +8,7 @@ use super::quantile::{Values, quantile};
 use super::scan::Position;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
+use crate::value::{Ends, within_doubles};
 
 /// Which statistics are computed of a field, besides its [`Aggregate`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,6 +25,18 @@ pub struct Needs {
     pub values: bool,
     /// The number of distinct values.
     pub distinct: bool,
+}
+
+impl Needs {
+    /// The first and the last value alone.
+    pub(super) const ENDS: Needs = Needs {
+        ends: true,
+        moments: false,
+        growth: false,
+        over_time: false,
+        values: false,
+        distinct: false,
+    };
 }
 
 /// The statistics of a field in a cell.
@@ -45,26 +56,6 @@ pub(super) struct Parts {
     pub(super) over_time: Option<OverTime>,
     pub(super) values: Values,
     pub(super) distinct: Distinct,
-}
-
-/// A value that is kept.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// A double.
-    Number(f64),
-    /// A boolean.
-    Boolean(bool),
-    /// A text.
-    Text(Arc<str>),
-}
-
-/// The first and the last value, with their positions among all rows of the bucket.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ends {
-    /// The first one.
-    pub first: (Position, Value),
-    /// The last one.
-    pub last: (Position, Value),
 }
 
 /// Number of values, their mean, and the sum of the squares of their differences from it.
@@ -226,40 +217,6 @@ impl From<Statistics> for Aggregate {
     }
 }
 
-impl Value {
-    /// Memory of a text, in bytes.
-    pub fn text_bytes(&self) -> usize {
-        match self {
-            Value::Text(text) => text.len(),
-            Value::Number(_) | Value::Boolean(_) => 0,
-        }
-    }
-}
-
-impl Ends {
-    /// The first and last value of both.
-    pub fn absorb(&mut self, others: Ends) {
-        if others.first.0 < self.first.0 {
-            self.first = others.first;
-        }
-        if others.last.0 > self.last.0 {
-            self.last = others.last;
-        }
-    }
-
-    fn text_bytes(&self) -> usize {
-        self.first.1.text_bytes() + self.last.1.text_bytes()
-    }
-
-    /// The difference of last and first number.
-    pub fn delta(&self) -> Option<f64> {
-        match (&self.first.1, &self.last.1) {
-            (Value::Number(first), Value::Number(last)) => Some(within_doubles(last - first)),
-            _ => None,
-        }
-    }
-}
-
 impl Moments {
     /// Adds a value (Welford, Note on a method for calculating corrected sums of squares and products, 1962).
     #[inline]
@@ -356,9 +313,4 @@ pub(super) const GROWTH_SCALE: f64 = 1.0 / (1u128 << 64) as f64;
 
 fn unscaled(growth: f64) -> f64 {
     within_doubles(growth / GROWTH_SCALE)
-}
-
-/// JSON has no infinity.
-fn within_doubles(value: f64) -> f64 {
-    value.clamp(f64::MIN, f64::MAX)
 }

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
 use crate::query::{
-    Budget, GroupQuery, Grouping, Groups, HourCounts, ScanQuery, Selection, ValueFilter, Wanted, group, scan,
-    scan_some,
+    Budget, Completion, GroupQuery, Grouping, Groups, HourCounts, NeededField, Needs, ScanQuery, Selection,
+    Statistics, Value, ValueFilter, Wanted, group, scan, scan_some,
 };
 use crate::rows::{RowsWriter, Scalar};
 use crate::step::Step;
@@ -69,6 +69,55 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
             touched.rows + touched.cells <= 60 * cells + 2 * BLOCK,
             "{unit:?} over {range_ns:?}: {touched:?} for {cells} cells"
         );
+    }
+}
+
+#[test]
+fn first_and_last_values_are_read_from_no_rows_of_blocks_within_a_cell() {
+    let points = 200_000;
+    let store = store(points);
+    let snapshot = store.view().series(1).unwrap();
+    let needs = Needs {
+        ends: true,
+        ..Needs::default()
+    };
+    let fields = [NeededField {
+        field: 0,
+        number: 0,
+        needs,
+    }];
+    let completion = Completion {
+        quantiles: &[],
+        is_merged: false,
+        holds_until_ns: i64::MAX,
+    };
+    let budget = Budget::new(1 << 20);
+    for (range_ns, rows_max) in [
+        // Blocks that are not sealed yet.
+        ((i64::MIN, i64::MAX), BLOCK + 1_024),
+        ((12_345 * SECOND, 150_001 * SECOND), 2 * BLOCK),
+    ] {
+        let query = GroupQuery {
+            range_ns,
+            step: Unit::Month.into(),
+            fields: &[0],
+            metadata: None,
+            stop: &|| false,
+            values: &[],
+        };
+        let mut grouping: Grouping<'_, Statistics> = Grouping::new(Wanted::ALL, &budget);
+        grouping
+            .add_rows(0, &snapshot, &query, &fields, &completion)
+            .unwrap();
+        let found = grouping.finish().unwrap();
+        let (_, statistics) = found.cells[0].values().next().unwrap();
+        let (first, last) = (range_ns.0.max(0), range_ns.1.min((points - 1) * SECOND));
+        let ends = statistics.ends().unwrap();
+        assert_eq!((ends.first.0.0, ends.last.0.0), (first, last));
+        let value = |at_ns: i64| Value::Number((at_ns / SECOND % 100) as f64);
+        assert_eq!((&ends.first.1, &ends.last.1), (&value(first), &value(last)));
+        assert_eq!(statistics.aggregate.count, ((last - first) / SECOND + 1) as u64);
+        assert!(found.touched.rows <= rows_max, "{:?}", found.touched);
     }
 }
 

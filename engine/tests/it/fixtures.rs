@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::query::{Budget, GroupQuery, ScanQuery, Selection, for_each_end, group, scan};
+use engine::query::{
+    Budget, Completion, GroupQuery, Grouping, NeededField, Needs, ScanQuery, Selection, Statistics, Value,
+    Wanted, for_each_end, group, scan,
+};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
 use engine::{
     Checkpoint, MergeError, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter, SeriesRef, Store,
@@ -257,7 +260,6 @@ fn rows_and_segments_of_every_version_are_read() {
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path("")).unwrap();
         std::fs::write(path("rows-1.bin"), rows()).unwrap();
-        std::fs::write(path("segment-3.bin"), segment()).unwrap();
     }
     let mut store = Store::new();
     store
@@ -338,6 +340,71 @@ fn ends_of_series_are_read() {
         let file = SegmentFile::open(1, Arc::new(segment)).unwrap();
         check_ends(&store_of(&file, ROWS_BUCKET));
     }
+}
+
+/// Last values of the first source, and the number of rows that were read for them.
+fn last_values(store: &Store) -> (Vec<((i64, u64), Value)>, u64) {
+    let query = GroupQuery {
+        // From the second block on.
+        range_ns: (8_191 * SECOND, i64::MAX),
+        step: Unit::Month.into(),
+        fields: &[0, 1, 2, 3],
+        metadata: None,
+        stop: &|| false,
+        values: &[],
+    };
+    let needs = Needs {
+        ends: true,
+        ..Needs::default()
+    };
+    let fields = [0, 1, 2, 3].map(|field| NeededField {
+        field,
+        number: field.into(),
+        needs,
+    });
+    let completion = Completion {
+        quantiles: &[],
+        is_merged: false,
+        holds_until_ns: i64::MAX,
+    };
+    let budget = Budget::unlimited();
+    let mut grouping: Grouping<'_, Statistics> = Grouping::new(Wanted::ALL, &budget);
+    let series = store.view().series(1).unwrap();
+    grouping
+        .add_rows(0, &series, &query, &fields, &completion)
+        .unwrap();
+    let found = grouping.finish().unwrap();
+    let values = found.cells[0].values();
+    let last = values.map(|(_, statistics)| statistics.ends().unwrap().last.clone());
+    (last.collect(), found.touched.rows)
+}
+
+/// First and last values, which were added later under the same version. Files without them are read by their rows.
+#[test]
+fn first_and_last_values_are_read() {
+    let name = "segment-3-first-last.bin";
+    let now = segment();
+    if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
+        std::fs::write(path(name), &now).unwrap();
+    }
+    let even = (9_998 * SECOND, 9_999);
+    let odd = (9_999 * SECOND, 10_000);
+    let expected = [
+        (odd, Value::Number(9.63)),
+        (even, Value::Number(9_998f64.sqrt())),
+        (even, Value::Boolean(false)),
+        (odd, Value::Text("open".into())),
+    ];
+    let of_file = |bytes: Vec<u8>| {
+        let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();
+        last_values(&store_of(&file, ROWS_BUCKET))
+    };
+    let kept = |name: &str| std::fs::read(path(name)).unwrap();
+    for bytes in [now, kept(name)] {
+        assert_eq!(of_file(bytes), (expected.to_vec(), 0));
+    }
+    let (last, rows) = of_file(kept("segment-3.bin"));
+    assert_eq!((last, rows > 0), (expected.to_vec(), true));
 }
 
 /// Truncation and damage to footer or trailer are refused as before.
