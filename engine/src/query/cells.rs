@@ -196,6 +196,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     hasher: RandomState,
     /// Index of the cell that the last value was added to.
     current: usize,
+    /// How far it is behind the one before. The cells of a source are evenly spaced if all sources have the same steps.
+    stride: usize,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
@@ -215,6 +217,7 @@ impl<'b, C: Content> Cells<'b, C> {
             places: None,
             hasher: RandomState::default(),
             current: 0,
+            stride: 1,
             held: budget.hold(),
             last: None,
             settled: 0,
@@ -318,6 +321,7 @@ impl<'b, C: Content> Cells<'b, C> {
             found = self.find((start_ns, source))?;
         }
         if let Some(found) = found {
+            self.stride = found.wrapping_sub(self.current);
             self.current = found;
             return Ok(true);
         }
@@ -361,6 +365,10 @@ impl<'b, C: Content> Cells<'b, C> {
             self.held.grow(bytes)?;
             self.places = Some(HashTable::with_capacity(self.cells.capacity()));
             self.fill_places();
+        }
+        let expected = self.current.wrapping_add(self.stride);
+        if self.cells.get(expected).is_some_and(|cell| cell.key() == key) {
+            return Ok(Some(expected));
         }
         let hash = self.hasher.hash_one(key);
         let is_it = |place: &u32| self.cells[*place as usize].key() == key;
