@@ -7,10 +7,11 @@ mod read;
 mod repeats;
 mod table;
 mod write;
+mod writer;
 
 pub use newest::{NewestRow, NewestRows, Scalar};
 pub use repeats::KnownValues;
-pub use table::RowsWriter;
+pub use writer::RowsWriter;
 
 pub(crate) use read::{RowsReader, Table, TableColumn, TableValues};
 

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::table::{RowsWriter, Table, Values};
+use super::table::{Cell, Table, Values};
+use super::writer::{RowsWriter, SourceRows};
 
 /// The newest row of each source, by timestamp; of several with the same timestamp, the last one received.
 #[derive(Debug, Clone, Default)]
@@ -54,8 +55,8 @@ impl RowsWriter {
         let mut newest = NewestRows::default();
         let mut by_source: Vec<Source<'_>> = Vec::new();
         let mut places: HashMap<u32, usize> = HashMap::new();
-        for table in self.tables() {
-            let source = source(table.source);
+        for (table, rows) in self.sources_with_points() {
+            let source = source(table);
             let place = *places.entry(source).or_insert(by_source.len());
             if place == by_source.len() {
                 by_source.push(Source {
@@ -64,7 +65,7 @@ impl RowsWriter {
                     newest: None,
                 });
             }
-            by_source[place].add(table);
+            by_source[place].add(rows);
         }
         newest.rows.reserve_exact(by_source.len());
         by_source.iter().for_each(|source| newest.push(source));
@@ -76,27 +77,72 @@ impl RowsWriter {
 struct Source<'t> {
     source: u32,
     count: u32,
-    /// The table and the number of the newest row.
-    newest: Option<(&'t Table, usize)>,
+    newest: Option<Newest<'t>>,
+}
+
+/// A row, and the rows among which it has this number.
+struct Newest<'t> {
+    timestamp_ns: i64,
+    place: u32,
+    number: usize,
+    rows: SourceRows<'t>,
 }
 
 impl<'t> Source<'t> {
-    fn add(&mut self, table: &'t Table) {
-        self.count += table.timestamps_ns.len() as u32;
+    fn add(&mut self, rows: SourceRows<'t>) {
+        let timestamps_ns = rows.timestamps_ns();
+        self.count += timestamps_ns.len() as u32;
         // `max_by_key` returns the last of equal elements.
-        let timestamps = table.timestamps_ns.iter().enumerate();
-        let newest = timestamps.max_by_key(|(_, timestamp_ns)| **timestamp_ns);
-        let found = newest.map(|(row, _)| (table, row));
-        let key = |(table, row): &(&Table, usize)| (table.timestamps_ns[*row], table.places[*row]);
-        self.newest = self.newest.into_iter().chain(found).max_by_key(key);
+        let newest = timestamps_ns
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, time_ns)| **time_ns);
+        let found = newest.map(|(number, timestamp_ns)| Newest {
+            timestamp_ns: *timestamp_ns,
+            place: match &rows {
+                SourceRows::One(row, ..) => row.place,
+                SourceRows::Several(table) => table.places[number],
+            },
+            number,
+            rows,
+        });
+        let key = |newest: &Newest<'_>| (newest.timestamp_ns, newest.place);
+        self.newest = self.newest.take().into_iter().chain(found).max_by_key(key);
     }
 }
 
 impl NewestRows {
     fn push(&mut self, of: &Source<'_>) {
-        let Some((table, row)) = of.newest else { return };
-        let timestamp_ns = table.timestamps_ns[row];
+        let Some(newest) = &of.newest else { return };
         let values_start = self.values.len();
+        let metadata = match &newest.rows {
+            SourceRows::One(row, cells, texts) => {
+                for cell in *cells {
+                    let value = match cell {
+                        Cell::Number { value, .. } => Value::Number(*value),
+                        Cell::Boolean { value, .. } => Value::Boolean(*value),
+                        Cell::Text { start, len, .. } => {
+                            Value::Text(self.keep(&texts[*start..*start + *len as usize]))
+                        }
+                    };
+                    self.values.push((cell.field(), value));
+                }
+                row.metadata.clone().map(|range| self.keep(&texts[range]))
+            }
+            SourceRows::Several(table) => self.push_values(table, newest.number),
+        };
+        self.rows.push(NewestRow {
+            source: of.source,
+            timestamp_ns: newest.timestamp_ns,
+            place: newest.place,
+            count: of.count,
+            values: values_start..self.values.len(),
+            metadata,
+        });
+    }
+
+    /// Adds the values of a row; returns its metadata.
+    fn push_values(&mut self, table: &Table, row: usize) -> Option<Range<usize>> {
         for (field, column) in table.present_columns() {
             if let Some(index) = index_of(&column.rows, row) {
                 let value = match &column.values {
@@ -108,15 +154,7 @@ impl NewestRows {
             }
         }
         let metadata = index_of(&table.metadata_rows, row);
-        let metadata = metadata.map(|index| self.keep(table.metadata.get(index)));
-        self.rows.push(NewestRow {
-            source: of.source,
-            timestamp_ns,
-            place: table.places[row],
-            count: of.count,
-            values: values_start..self.values.len(),
-            metadata,
-        });
+        metadata.map(|index| self.keep(table.metadata.get(index)))
     }
 
     fn keep(&mut self, text: &str) -> Range<usize> {

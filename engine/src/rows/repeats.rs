@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::table::{Column, RowsWriter, Table, Texts, Values};
+use super::table::{Column, Table, Texts, Values};
+use super::writer::RowsWriter;
 use crate::ends::source_of_ends;
 
 /// The timestamps and fields of values.
@@ -14,31 +15,22 @@ impl RowsWriter {
     /// number of removed rows.
     pub fn drop_repeats<'k>(&mut self, known: impl Fn(u32) -> Option<&'k KnownValues>) -> u32 {
         let mut dropped = Vec::new();
-        for table in self.used_tables() {
-            if source_of_ends(table.source).is_none()
-                && let Some(known) = known(table.source)
-            {
-                table.drop_repeats(known, &mut dropped);
-            }
-        }
+        let wanted = |source, is_single: bool| {
+            let known = known(source).filter(|_| source_of_ends(source).is_none());
+            known.filter(|known| !is_single || !known.is_empty())
+        };
+        self.for_each_table(wanted, |table, known| table.drop_repeats(known, &mut dropped));
         if !dropped.is_empty() {
             dropped.sort_unstable();
-            for table in self.used_tables() {
-                for place in &mut table.places {
-                    *place -= dropped.partition_point(|dropped| dropped < place) as u32;
-                }
-            }
-            self.forget_rows(dropped.len() as u32);
+            self.forget_rows(&dropped);
         }
         dropped.len() as u32
     }
 
     /// The timestamps of each table that has points, with the ordinals of the fields that occur, ascending.
     pub fn times(&self) -> impl Iterator<Item = (u32, &[i64], Vec<u16>)> {
-        self.tables().map(|table| {
-            let fields = table.present_columns().map(|(field, _)| field);
-            (table.source, table.timestamps_ns.as_slice(), fields.collect())
-        })
+        let sources = self.sources_with_points();
+        sources.map(|(source, rows)| (source, rows.timestamps_ns(), rows.fields()))
     }
 }
 
@@ -133,6 +125,7 @@ fn retain<T>(list: &mut Vec<T>, kept: &[bool]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::writer::SourceRows;
     use super::*;
     use crate::Store;
 
@@ -150,7 +143,11 @@ mod tests {
     }
 
     fn stored(writer: &RowsWriter) -> Vec<(i64, Vec<u16>)> {
-        let found = writer.tables().flat_map(|table| {
+        let tables = writer.sources_with_points().map(|(_, rows)| match rows {
+            SourceRows::Several(table) => table,
+            SourceRows::One(..) => panic!("several rows"),
+        });
+        let found = tables.flat_map(|table| {
             (0..table.timestamps_ns.len()).map(|row| {
                 let has =
                     |(field, column): (u16, &Column)| column.rows.contains(&(row as u32)).then_some(field);

@@ -179,10 +179,84 @@ fn many_sources_in_any_order_keep_their_rows() {
     }
 }
 
+/// Single rows stay in a buffer that their sources share: whether they do makes no difference.
+#[test]
+fn single_rows_are_those_that_tables_have() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut writer = RowsWriter::new();
+    for request in 0..200 {
+        writer.clear();
+        let sources = random.u32(1..50);
+        for source in 0..sources {
+            for _ in 0..1 + u32::from(random.u8(0..10) == 0) {
+                writer.begin(source);
+                for _ in 0..random.u8(0..6) {
+                    // In any order, and some twice.
+                    match random.u16(0..9) {
+                        field @ 0..3 => writer.number(field, random.i32(-99..99).into(), random.u8(0..2)),
+                        field @ 3..5 => writer.number(field, random.f64(), NOT_DECIMAL),
+                        field @ 5..7 => writer.boolean(field, random.bool()),
+                        field => writer.string(field, ["", "on", "off"][random.usize(0..3)]),
+                    }
+                }
+                if random.bool() {
+                    writer.metadata("{\"room\":1}");
+                }
+                match random.u8(0..9) {
+                    0 => writer.abort(),
+                    _ => writer.commit(random.i64(..)),
+                }
+            }
+        }
+        let state = |writer: &RowsWriter| {
+            let mut bytes = Vec::new();
+            writer.encode(&mut bytes);
+            let times: Vec<_> = writer
+                .times()
+                .map(|(source, times, fields)| (source, times.to_vec(), fields))
+                .collect();
+            let newest = format!("{:?}", writer.newest(|source| source / 2));
+            (bytes, times, newest, writer.memory_bytes())
+        };
+        let before = state(&writer);
+        writer.for_each_table(|_, _| Some(()), |_, ()| ());
+        assert_eq!(state(&writer), before, "request {request}");
+    }
+}
+
+/// Rows that there is no room for in the shared buffer are in tables.
+#[test]
+fn rows_beyond_the_shared_buffer_are_kept() {
+    let long = "long".repeat(100_000);
+    let mut writer = RowsWriter::new();
+    for source in 0..5_000u32 {
+        writer.begin(source);
+        if source % 1_000 == 0 {
+            writer.string(50, &long);
+        }
+        (0..20).for_each(|field| writer.number(field, source.into(), 0));
+        writer.commit(source.into());
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    for source in [0, 1, 3_000, 4_000, 4_999] {
+        let columns = columns_of(&bytes, source);
+        assert_eq!(columns.sequences, [100 + u64::from(source)]);
+        let value = columns.field(19).unwrap().value(0);
+        assert_eq!(value, Some(Scalar::Number(source.into())));
+        let text = columns
+            .field(50)
+            .map(|column| column.value(0).unwrap() == Scalar::Text(&long));
+        assert_eq!(text, (source % 1_000 == 0).then_some(true));
+    }
+}
+
 #[test]
 fn buffers_beyond_the_bound_are_freed() {
     let mut writer = RowsWriter::new();
-    for source in 0..1_000 {
+    for source in 0..2_000 {
         writer.begin(source);
         (0..100).for_each(|field| writer.number(field, 1.0, 0));
         writer.commit(0);

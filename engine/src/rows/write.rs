@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::NOT_DECIMAL;
-use super::table::{Column, RowsWriter, Table, Texts, Values};
+use super::table::{Cell, Column, Row, Table, Texts, Values};
+use super::writer::{RowsWriter, SourceRows};
 use crate::bytes::{put_bytes, put_doubles, put_signed, put_varint};
 use crate::decimal;
 
@@ -17,17 +18,44 @@ impl RowsWriter {
     /// Appends the committed rows, encoded as described in FORMAT.md, "Rows".
     pub fn encode(&self, out: &mut Vec<u8>) {
         // Series are there before their ends.
-        let tables = || self.tables().chain(self.ends());
-        put_varint(out, tables().count() as u64);
-        for table in tables() {
-            put_table(out, table);
+        let sources = || self.sources_with_points().chain(self.ends());
+        put_varint(out, sources().count() as u64);
+        for (source, rows) in sources() {
+            put_varint(out, u64::from(source));
+            match rows {
+                SourceRows::One(row, cells, texts) => put_row(out, row, cells, texts),
+                SourceRows::Several(table) => put_table(out, table),
+            }
         }
+    }
+}
+
+/// Encodes a single row as a table would be.
+fn put_row(out: &mut Vec<u8>, row: &Row, cells: &[Cell], texts: &str) {
+    put_varint(out, 1);
+    put_signed(out, row.timestamp_ns);
+    put_rows(out, &[row.place]);
+    put_varint(out, cells.len() as u64);
+    for cell in cells {
+        put_varint(out, u64::from(cell.field()));
+        match cell {
+            Cell::Number { value, decimals, .. } => put_numbers(out, &[*value], *decimals, &[0], 1),
+            Cell::Boolean { value, .. } => out.extend([BOOLEANS, 1, u8::from(*value)]),
+            Cell::Text { start, len, .. } => {
+                out.extend([TEXTS, 1, 0]);
+                put_bytes(out, &texts.as_bytes()[*start..*start + *len as usize]);
+            }
+        }
+    }
+    put_varint(out, u64::from(row.metadata.is_some()));
+    if let Some(range) = &row.metadata {
+        out.push(0);
+        put_bytes(out, &texts.as_bytes()[range.clone()]);
     }
 }
 
 fn put_table(out: &mut Vec<u8>, table: &Table) {
     let rows = table.timestamps_ns.len();
-    put_varint(out, u64::from(table.source));
     put_varint(out, rows as u64);
     // Second differences: a regular series takes one byte per row.
     let (mut before, mut step) = (0i64, 0i64);
@@ -73,17 +101,7 @@ fn put_presence(out: &mut Vec<u8>, present: &[u32], rows: usize) {
 
 fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
     match &column.values {
-        Values::Numbers { values, decimals } => {
-            let kind = out.len();
-            out.push(NUMBERS_DECIMAL);
-            put_presence(out, &column.rows, rows);
-            let start = out.len();
-            if *decimals == NOT_DECIMAL || !put_mantissas(out, values, *decimals) {
-                out.truncate(start);
-                out[kind] = NUMBERS_RAW;
-                put_doubles(out, values);
-            }
-        }
+        Values::Numbers { values, decimals } => put_numbers(out, values, *decimals, &column.rows, rows),
         Values::Booleans(values) => {
             out.push(BOOLEANS);
             put_presence(out, &column.rows, rows);
@@ -101,6 +119,19 @@ fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
             put_presence(out, &column.rows, rows);
             put_texts(out, texts);
         }
+    }
+}
+
+/// Encodes numbers, which the rows `present` of all `rows` have.
+fn put_numbers(out: &mut Vec<u8>, values: &[f64], decimals: u8, present: &[u32], rows: usize) {
+    let kind = out.len();
+    out.push(NUMBERS_DECIMAL);
+    put_presence(out, present, rows);
+    let start = out.len();
+    if decimals == NOT_DECIMAL || !put_mantissas(out, values, decimals) {
+        out.truncate(start);
+        out[kind] = NUMBERS_RAW;
+        put_doubles(out, values);
     }
 }
 

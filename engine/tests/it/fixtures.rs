@@ -342,8 +342,11 @@ fn ends_of_series_are_read() {
     }
 }
 
+/// A value and its position.
+type Positioned = ((i64, u64), Value);
+
 /// Last values of the first source, and the number of rows that were read for them.
-fn last_values(store: &Store) -> (Vec<((i64, u64), Value)>, u64) {
+fn last_values(store: &Store) -> (Vec<Positioned>, u64) {
     let query = GroupQuery {
         // From the second block on.
         range_ns: (8_191 * SECOND, i64::MAX),
