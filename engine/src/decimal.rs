@@ -5,6 +5,8 @@
 //! that parsing the decimal text gives, as long as `|m| ≤ 2^53` and `d ≤ 22` (Clinger, "How to read floating point
 //! numbers accurately", 1990).
 
+use crate::rows::NOT_DECIMAL;
+
 /// Larger mantissas are not tried: up to here `value × 10^d`, with its two roundings, is within half a unit of the
 /// mantissa.
 const MANTISSA_MAX: f64 = (1u64 << 51) as f64;
@@ -41,9 +43,44 @@ pub(crate) fn value(mantissa: i64, scale: f64) -> f64 {
     mantissa as f64 / scale
 }
 
+/// Decimal places that are looked for in a double whose text is not known. Sensors have few; a double that is no such
+/// decimal costs one multiplication and one division for each.
+const SOUGHT_DECIMALS_MAX: u8 = 6;
+
+/// The least number of decimal places with which a double is written, or [`NOT_DECIMAL`] if it needs more than
+/// [`SOUGHT_DECIMALS_MAX`] of them.
+#[inline]
+pub fn decimals_of(value: f64) -> u8 {
+    let mut decimals = 0..=SOUGHT_DECIMALS_MAX;
+    let found = decimals.find(|decimals| mantissa(value, power(*decimals)).is_some());
+    found.unwrap_or(NOT_DECIMAL)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decimals_of_doubles_are_those_of_their_shortest_texts() {
+        for (value, decimals) in [
+            (0.0, 0),
+            (42.0, 0),
+            (-7.5, 1),
+            (20.15, 2),
+            (0.1, 1),
+            (-3.000001, 6),
+            (1e15, 0),
+            (0.1 + 0.2, NOT_DECIMAL),
+            (1.0 / 3.0, NOT_DECIMAL),
+            (-0.0, NOT_DECIMAL),
+            (1e-7, NOT_DECIMAL),
+            (1e300, NOT_DECIMAL),
+            (f64::NAN, NOT_DECIMAL),
+            (f64::INFINITY, NOT_DECIMAL),
+        ] {
+            assert_eq!(decimals_of(value), decimals, "{value}");
+        }
+    }
 
     #[test]
     fn decimals_round_trip_bit_for_bit() {

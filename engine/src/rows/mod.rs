@@ -9,6 +9,7 @@ mod table;
 mod write;
 mod writer;
 
+pub use crate::decimal::decimals_of;
 pub use newest::{NewestRow, NewestRows, Scalar};
 pub use repeats::KnownValues;
 pub use writer::RowsWriter;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use engine::rows::{NOT_DECIMAL, RowsWriter};
+use engine::rows::{RowsWriter, decimals_of};
 use protocols::{Family, Field, Refusal, Sample, SampleKind, Sink, Value};
 
 use super::Written;
@@ -265,7 +265,7 @@ impl<'s> EntrySink<'s> {
         self.rows.begin(table);
         for (field, ordinal) in fields.iter().zip(&self.ordinals) {
             match &field.value {
-                Value::Number(number) => self.rows.number(*ordinal, *number, NOT_DECIMAL),
+                Value::Number(number) => self.rows.number(*ordinal, *number, decimals_of(*number)),
                 Value::Bool(boolean) => self.rows.boolean(*ordinal, *boolean),
                 Value::Text(text) => self.rows.string(*ordinal, text),
             }
