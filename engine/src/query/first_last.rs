@@ -1,7 +1,8 @@
 //! First and last values, and what block summaries tell. Parts of a cell are combined in any order, so that each run is read
 //! alone, and blocks that lie within a cell are not read at all.
 
-use super::budget::Held;
+use std::cmp::Reverse;
+
 use super::cells::Content;
 use super::group::{GroupQuery, Grouping};
 use super::reader::Run;
@@ -11,6 +12,7 @@ use super::{check_stop, directory_bytes};
 use crate::EngineError;
 use crate::block::FirstLast;
 use crate::cache::Cache;
+use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::snapshot::SeriesSnapshot;
 use crate::value::Ends;
@@ -32,37 +34,48 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             return Ok(());
         }
         let live = series.live(query.range_ns)?;
-        let descending = self.cells.wanted.descending;
-        let add = |run: Run<'_>| {
+        let mut held = self.budget.hold();
+        let mut runs = Vec::new();
+        for run in live.runs(query.range_ns) {
+            held.reserve(&mut runs, 1)?;
+            runs.push(run);
+        }
+        let newest = fields.iter().all(|field| field.needs.newest);
+        if newest {
+            runs.sort_by_key(|run| Reverse(run.bounds_ns().1));
+        } else if self.cells.wanted.descending {
+            runs.reverse();
+        }
+        // The start of a step, and since when every field has a value in it.
+        let mut known: Option<(i64, i64)> = None;
+        for run in runs {
             check_stop(query.stop)?;
-            let range_ns = self.cells.reach(source, query.step, query.range_ns);
             let (first_ns, last_ns) = run.bounds_ns();
-            if first_ns > range_ns.1 || last_ns < range_ns.0 {
-                return Ok(());
+            let start_ns = query.step.start_ns(last_ns);
+            let is_known = known.is_some_and(|(step_ns, since_ns)| {
+                last_ns < since_ns && step_ns == start_ns && step_ns == query.step.start_ns(first_ns)
+            });
+            let range_ns = self.cells.reach(source, query.step, query.range_ns);
+            if newest && is_known || first_ns > range_ns.1 || last_ns < range_ns.0 {
+                continue;
             }
             let reached = GroupQuery { range_ns, ..*query };
-            let mut held = self.budget.hold();
-            let left = match run {
-                Run::Block(entry) => {
-                    self.add_whole(source, entry, &reached, fields, series.cache(), &mut held)?
-                }
-                Run::Chunk(_) => None,
+            let read = match run {
+                Run::Block(entry) => self.add_whole(source, entry, &reached, fields, series.cache())?,
+                Run::Chunk(chunk) => of_chunk(chunk, range_ns, fields),
             };
-            let left = left.as_deref().unwrap_or(fields);
-            match left.is_empty() {
-                true => Ok(()),
-                false => self.walk(source, series, Some(run), (query, &reached), left, completion),
+            if let Some(since_ns) = read.since_ns {
+                known = Some((start_ns, since_ns));
             }
-        };
-        let mut runs = live.runs(query.range_ns);
-        match descending {
-            true => runs.rev().try_for_each(add),
-            false => runs.try_for_each(add),
+            let left = read.left.as_deref().unwrap_or(fields);
+            if !left.is_empty() {
+                self.walk(source, series, Some(run), (query, &reached), left, completion)?;
+            }
         }
+        Ok(())
     }
 
-    /// Adds a block that lies within the range and within one cell. Returns the fields whose rows must be read; `None` for
-    /// all of them.
+    /// Adds a block that lies within the range and within one cell.
     fn add_whole(
         &mut self,
         source: u32,
@@ -70,28 +83,30 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         query: &GroupQuery<'_>,
         fields: &[NeededField],
         cache: &Cache,
-        held: &mut Held<'_>,
-    ) -> Result<Option<Vec<NeededField>>, EngineError> {
+    ) -> Result<Read, EngineError> {
         let start_ns = query.step.start_ns(entry.first_ns);
         if !entry.is_within(query.range_ns) || start_ns != query.step.start_ns(entry.last_ns) {
-            return Ok(None);
+            return Ok(Read::default());
         }
         let block = entry.block(cache)?;
         let summary = &block.summary;
-        held.grow(directory_bytes(summary))?;
+        let mut held = self.budget.reserve(directory_bytes(summary))?;
         let Some(stored) = block.first_last(cache)? else {
-            return Ok(None);
+            return Ok(Read::default());
         };
-        let mut left = Vec::new();
+        let (mut left, mut since_ns) = (Vec::new(), Some(i64::MAX));
         for needed in fields {
             let Some(known) = summary.field(needed.field) else {
+                since_ns = None;
                 continue;
             };
             let Some(ends) = ends_of(&stored, needed.field) else {
+                since_ns = None;
                 held.reserve(&mut left, 1)?;
                 left.push(*needed);
                 continue;
             };
+            since_ns = since_ns.map(|since_ns| since_ns.min(ends.last.0.0));
             let parts = Parts {
                 ends: Some(ends.clone()),
                 ..Parts::default()
@@ -104,7 +119,30 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
                 .add(start_ns, source, needed.number, C::from(statistics))?;
         }
         self.touched.cells += 1;
-        Ok(Some(left))
+        Ok(Read {
+            left: Some(left),
+            since_ns,
+        })
+    }
+}
+
+/// What was read of a run.
+#[derive(Default)]
+struct Read {
+    /// The fields whose rows are still to be read; `None` for all of them.
+    left: Option<Vec<NeededField>>,
+    /// The time since which every field has a value in it, if it is known.
+    since_ns: Option<i64>,
+}
+
+/// A chunk, whose rows are to be read.
+fn of_chunk(chunk: &Columns, range_ns: (i64, i64), fields: &[NeededField]) -> Read {
+    let last = chunk.rows() - 1;
+    let last_ns = chunk.timestamps_ns[last];
+    let has = |needed: &NeededField| chunk.field(needed.field).is_some_and(|column| column.has(last));
+    Read {
+        left: None,
+        since_ns: (last_ns <= range_ns.1 && fields.iter().all(has)).then_some(last_ns),
     }
 }
 

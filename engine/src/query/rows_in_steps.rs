@@ -63,8 +63,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         fields: &[NeededField],
         completion: &Completion<'_>,
     ) -> Result<(), EngineError> {
-        let is_of_ends = |field: &NeededField| field.needs == Needs::ENDS;
-        if !query.is_filtered() && fields.iter().all(is_of_ends) {
+        if !query.is_filtered() && fields.iter().all(|field| field.needs.are_ends()) {
             return self.add_first_last(source, series, query, fields, completion);
         }
         let follows = |field: &NeededField| field.needs.growth || field.needs.over_time;

@@ -15,6 +15,8 @@ use crate::value::{Ends, within_doubles};
 pub struct Needs {
     /// The first and the last value.
     pub ends: bool,
+    /// Of these the last one alone, and no [`Aggregate`]: older rows of a step are passed over.
+    pub newest: bool,
     /// The spread of numbers around their mean.
     pub moments: bool,
     /// The growth of a counter.
@@ -28,15 +30,15 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// The first and the last value alone.
-    pub(super) const ENDS: Needs = Needs {
-        ends: true,
-        moments: false,
-        growth: false,
-        over_time: false,
-        values: false,
-        distinct: false,
-    };
+    /// Whether only the first and the last value are needed.
+    pub(super) fn are_ends(self) -> bool {
+        let ends = Needs {
+            ends: true,
+            newest: self.newest,
+            ..Needs::default()
+        };
+        self == ends
+    }
 }
 
 /// The statistics of a field in a cell.

@@ -240,20 +240,23 @@ fn block_at(bytes: &[u8], at: usize) -> Option<Found> {
     })
 }
 
-/// Whether the footer begins here: its first entry contains the offset of the first block, directly after the magic,
-/// and its length.
+/// Whether the footer begins here: its first entry contains the source of the first block, its offset, which is directly
+/// after the magic, and its length.
 fn begins_footer(bytes: &[u8], at: usize) -> bool {
     if at <= MAGIC.len() {
         return false;
     }
     let mut reader = Reader::new(&bytes[at..], WHAT);
-    let decoded = BlockSummary::decode_without_fields(&mut reader);
-    let is_first = decoded.is_ok() && reader.varint() == Ok((MAGIC.len() + HEAD_BYTES) as u64);
-    let len = reader.varint().ok().filter(|_| is_first).map(|len| len as usize);
-    len.is_some_and(|len| {
-        let first = [head_at(bytes, MAGIC.len()), block_at(bytes, MAGIC.len())];
-        first.iter().flatten().any(|first| first.place.len() == len)
-    })
+    let Ok(entry) = BlockSummary::decode_without_fields(&mut reader) else {
+        return false;
+    };
+    let (offset, len) = (reader.varint(), reader.varint());
+    if offset != Ok((MAGIC.len() + HEAD_BYTES) as u64) {
+        return false;
+    }
+    let first = [head_at(bytes, MAGIC.len()), block_at(bytes, MAGIC.len())];
+    let is_first = |first: &Found| len == Ok(first.place.len() as u64) && first.block.source == entry.source;
+    first.iter().flatten().any(is_first)
 }
 
 /// Whether a block has the rows that the footer describes.

@@ -223,8 +223,9 @@ impl Aggregations {
     /// The statistics that they need of a field of this type.
     pub(super) fn needs(&self, kind: FieldType) -> Needs {
         let mut needs = Needs::default();
-        let covering = self.all().iter().filter(|aggregation| aggregation.covers(kind));
-        covering.for_each(|aggregation| aggregation.add_needs(&mut needs));
+        let covering = || self.all().iter().filter(|aggregation| aggregation.covers(kind));
+        covering().for_each(|aggregation| aggregation.add_needs(&mut needs));
+        needs.newest = needs.ends && covering().all(|aggregation| *aggregation == Aggregation::Last);
         needs
     }
 
@@ -266,6 +267,29 @@ mod tests {
             let refused = Aggregation::parse(wrong).unwrap_err();
             assert!(refused.contains("p99.9"), "{wrong:?}: {refused}");
         }
+    }
+
+    #[test]
+    fn last_values_alone_need_no_older_ones() {
+        let number = FieldType::Number;
+        let several = |all: &[Aggregation]| Aggregations::Several(all.to_vec());
+        assert!(Aggregations::One(Aggregation::Last).needs(number).newest);
+        assert!(
+            !several(&[Aggregation::Last, Aggregation::Avg])
+                .needs(number)
+                .newest
+        );
+        assert!(
+            !several(&[Aggregation::Last, Aggregation::First])
+                .needs(number)
+                .newest
+        );
+        assert!(
+            several(&[Aggregation::Last, Aggregation::Avg])
+                .needs(FieldType::String)
+                .newest
+        );
+        assert!(!Aggregations::One(Aggregation::Avg).needs(number).newest);
     }
 
     #[test]

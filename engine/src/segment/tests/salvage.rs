@@ -122,7 +122,7 @@ fn blocks_after_a_damaged_one_are_found_without_a_footer() {
                 continue;
             }
             assert_eq!((salvaged.rows, salvaged.lost.len()), (8 * ROWS, 1), "{at}");
-            let named = salvaged.lost[0].block.unwrap();
+            let named = salvaged.lost[0].block.expect(&at);
             assert_eq!((named.bucket, named.source), (block.bucket, block.source), "{at}");
         }
     }
