@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::rows::Scalar;
+
 /// A value that is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -23,6 +25,23 @@ pub struct Ends {
 }
 
 impl Value {
+    /// A copy of a value in a row.
+    pub(crate) fn of(scalar: Scalar<'_>) -> Self {
+        match scalar {
+            Scalar::Number(number) => Value::Number(number),
+            Scalar::Boolean(boolean) => Value::Boolean(boolean),
+            Scalar::Text(text) => Value::Text(text.into()),
+        }
+    }
+
+    /// Whether both have the same bits.
+    pub(crate) fn is_same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Number(one), Value::Number(other)) => one.to_bits() == other.to_bits(),
+            (one, other) => one == other,
+        }
+    }
+
     /// Memory of a text, in bytes.
     pub fn text_bytes(&self) -> usize {
         match self {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::EngineError;
-use crate::block::{Block, BlockReader, FieldKind};
+use crate::block::{Block, BlockReader, FieldKind, are_of};
 use crate::merge::MergeError;
 use crate::rollup::LEVELS;
 use crate::segment::{SegmentPart, SegmentWriter};
@@ -166,6 +166,9 @@ pub(crate) fn verify_block(block: &Block) -> Result<(), EngineError> {
             count as u64 == field.aggregate.count,
             "as many values of a field as the footer says",
         )?;
+    }
+    if let Some(stored) = reader.first_last()? {
+        expect(are_of(&stored, &columns), "the first and last values of the rows")?;
     }
     for level in 0..LEVELS.len() {
         let Some(starts) = reader.rollup_starts_ns(level)? else {

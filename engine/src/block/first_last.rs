@@ -42,9 +42,7 @@ pub(super) fn encode(out: &mut Vec<u8>, columns: &Columns) -> bool {
     put_varint(out, greatest - ends_at.1);
     for field in &columns.fields {
         let column = &field.column;
-        let first = (0..=last_row).find(|row| column.has(*row));
-        let last = (0..=last_row).rev().find(|row| column.has(*row));
-        let (Some(first), Some(last)) = (first, last) else {
+        let Some((first, last)) = rows_of(column, columns.rows()) else {
             out.push(NOT_STORED);
             continue;
         };
@@ -65,6 +63,29 @@ pub(super) fn encode(out: &mut Vec<u8>, columns: &Columns) -> bool {
         }
     }
     true
+}
+
+/// The first and the last row that have a value.
+fn rows_of(column: &Column, rows: usize) -> Option<(usize, usize)> {
+    let first = (0..rows).find(|row| column.has(*row))?;
+    let last = (first..rows).rev().find(|row| column.has(*row))?;
+    Some((first, last))
+}
+
+/// Whether these are the first and last values of the rows.
+pub(crate) fn are_of(stored: &[FirstLast], columns: &Columns) -> bool {
+    stored.iter().all(|FirstLast { field, ends }| {
+        let Some(ends) = ends else { return true };
+        let Some(column) = columns.field(*field) else {
+            return false;
+        };
+        let is_at = |row: usize, (position, value): &((i64, u64), Value)| {
+            let held = column.value(row).map(Value::of);
+            columns.key(row) == *position && held.is_some_and(|held| held.is_same(value))
+        };
+        let rows = rows_of(column, columns.rows());
+        rows.is_some_and(|(first, last)| is_at(first, &ends.first) && is_at(last, &ends.last))
+    })
 }
 
 /// Appends two values of a column; false if one is too long.

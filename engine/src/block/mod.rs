@@ -18,7 +18,7 @@ use crate::EngineError;
 use crate::content::{SharedBytes, Tail};
 use crate::error::DamagedBlock;
 use crate::segment::{FooterEntry, bucket_at};
-pub(crate) use first_last::FirstLast;
+pub(crate) use first_last::{FirstLast, are_of};
 pub(crate) use level::KeptCells;
 pub use read::BlockReader;
 pub(crate) use recover::{own_length, recover};

@@ -226,7 +226,7 @@ impl BlockReader {
     }
 
     /// The first and the last values, ascending by field; `None` if they are not stored.
-    pub(super) fn first_last(&self) -> Result<Option<Vec<FirstLast>>, EngineError> {
+    pub(crate) fn first_last(&self) -> Result<Option<Vec<FirstLast>>, EngineError> {
         let section = self.section(SectionKind::FirstLast, 0)?;
         let decoded = section.map(|bytes| first_last::decode(&bytes, &self.block.summary));
         self.block.located(decoded.transpose())

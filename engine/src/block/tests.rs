@@ -8,7 +8,7 @@ use crate::bytes::Reader;
 use crate::cache::Cache;
 use crate::column::Values;
 use crate::columns::Columns;
-use crate::rows::{RowsReader, RowsWriter, Scalar};
+use crate::rows::{RowsReader, RowsWriter};
 use crate::value::{Ends, Value};
 
 /// `rows` rows, one a second, with a number in every row and a text in every fifth.
@@ -172,11 +172,7 @@ fn first_and_last_values_are_those_of_the_rows() {
             let mut rows = (0..columns.rows()).filter(|row| field.column.has(*row));
             let first = rows.next().unwrap();
             let last = rows.next_back().unwrap_or(first);
-            let value = |row: usize| match field.column.value(row).unwrap() {
-                Scalar::Number(number) => Value::Number(number),
-                Scalar::Boolean(boolean) => Value::Boolean(boolean),
-                Scalar::Text(text) => Value::Text(text.into()),
-            };
+            let value = |row: usize| Value::of(field.column.value(row).unwrap());
             let expected = Ends {
                 first: (columns.key(first), value(first)),
                 last: (columns.key(last), value(last)),

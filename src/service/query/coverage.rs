@@ -175,10 +175,11 @@ const KINDS: u32 = FieldType::ALL.len() as u32;
 
 /// What the share of time true needs.
 const SHARE: Needs = Needs {
+    over_time: true,
     ends: false,
+    newest: false,
     moments: false,
     growth: false,
-    over_time: true,
     values: false,
     distinct: false,
 };
