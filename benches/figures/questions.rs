@@ -31,6 +31,11 @@ pub const MONTH: Experiment = Experiment {
             required: Requirement::AtMost(1.3),
             unit: "× time",
         },
+        Figure {
+            what: "newest value of a data source, 10× more points before it",
+            required: Requirement::AtMost(1.5),
+            unit: "× time",
+        },
     ],
     run: month,
 };
@@ -149,7 +154,13 @@ fn month() -> Outcome<Vec<Measured>> {
         })
     };
     let ordered = json!(["rate", "timeAvg", "stddev", "first", "last"]);
-    let [quantile, tenth, all, within] = asked(
+    let newest = |source: &str| {
+        json!({
+            "bucketId": bucket, "aggregation": "last", "groupBy": "all",
+            "filters": {"dataSourceIds": [source], "fields": ["temperature"]},
+        })
+    };
+    let [quantile, tenth, all, within, newest_of_many, newest_of_few] = asked(
         &server,
         &account,
         [
@@ -157,6 +168,8 @@ fn month() -> Outcome<Vec<Measured>> {
             ask(&few, json!("p95"), MONTH_POINTS),
             ask(&many, ordered, MONTH_POINTS),
             ask(&many, json!("p95"), MONTH_POINTS / 10),
+            newest(&many),
+            newest(&few),
         ],
     )?;
     let per_point = |ms: f64| format!("{} ns a point", significant(ms * 1e6 / MONTH_POINTS as f64));
@@ -176,6 +189,10 @@ fn month() -> Outcome<Vec<Measured>> {
         Measured {
             value: within.0 / tenth.0,
             note: against(within.0, tenth.0),
+        },
+        Measured {
+            value: newest_of_many.0 / newest_of_few.0,
+            note: against(newest_of_many.0, newest_of_few.0),
         },
     ])
 }
