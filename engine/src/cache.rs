@@ -1,5 +1,5 @@
-//! A cache of decoded footer entries and rollup levels of blocks, shared by all stores and bounded in bytes. Evicted
-//! entries are decoded again, so the bound affects only speed, never results.
+//! A cache of decoded footer entries, rollup levels, and first and last values of blocks, shared by all stores and
+//! bounded in bytes. Evicted entries are decoded again, so the bound affects only speed, never results.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const ENTRY_BYTES: u64 = 512;
 /// table, the allocation's header, and its share of the remembered evicted keys.
 const ENTRY_OVERHEAD_BYTES: usize = 160;
 
-/// A bounded cache of decoded block summaries and rollup levels. Cheap to clone; clones share their contents.
+/// A bounded cache of decoded block summaries, rollup levels, and first and last values. Cheap to clone; clones share their contents.
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
 

@@ -35,11 +35,9 @@ pub(crate) fn rows_left(
         check_stop(stop)?;
         add_block(&mut left, entry, range_ns, expired, cache).or_else(&mut *pass_over)?;
     }
-    for chunk in series.chunks() {
-        for (timestamp, sequence) in chunk.timestamps_ns.iter().zip(&chunk.sequences) {
-            if (start..=end).contains(timestamp) && !is_gone(expired, *timestamp, *sequence) {
-                left.add(1, *timestamp, *timestamp);
-            }
+    for (timestamp_ns, sequence) in series.positions() {
+        if (start..=end).contains(&timestamp_ns) && !is_gone(expired, timestamp_ns, sequence) {
+            left.add(1, timestamp_ns, timestamp_ns);
         }
     }
     Ok(left)

@@ -141,11 +141,21 @@ fn the_count_equals_the_memory_held() {
     let mut store = Store::new();
     let mut sequence = 1;
     let mut seals = Vec::new();
+    let mut view = None;
     for step in 0..400 {
+        // Rows are copied for a reader that holds them.
+        view = random.bool().then(|| store.view()).or(view);
+        if random.u8(..4) == 0 {
+            view = None;
+        }
         match random.u8(..10) {
             0..6 => {
                 let mut writer = RowsWriter::new();
-                let rows = random.u64(1..1_500);
+                // Few rows of a series in a request stay together at first.
+                let rows = match random.bool() {
+                    true => random.u64(1..6),
+                    false => random.u64(1..1_500),
+                };
                 for row in 0..rows {
                     writer.begin(random.u32(..3));
                     writer.number(random.u16(..3), random.f64(), 17);
@@ -178,6 +188,7 @@ fn the_count_equals_the_memory_held() {
         let (_, counted) = store.unsaved();
         assert_eq!(counted, held as u64, "step {step}");
     }
+    drop(view);
 }
 
 /// A file copied over another has rows twice. Regression: two runs waited for each other's equal row forever, and

@@ -1,10 +1,10 @@
 //! The newest rows of a head, row by row. A request with a row for each of many series changes one place in memory for
 //! each of them, rather than one for each column. Once there are enough, they are moved to columns together.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::block::FieldKind;
-use crate::column::TEXT_BYTES;
+use crate::column::{FieldColumn, TEXT_BYTES};
 use crate::columns::Columns;
 use crate::rows::{Table, TableColumn, TableValues};
 
@@ -23,7 +23,7 @@ const BUFFER_TEXT_BYTES: usize = 4_096;
 const ROW_HEADER_WORDS: usize = 3;
 
 /// Rows in order of arrival, none older than the one before.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct RowBuffer {
     /// Of each row its timestamp, its sequence, a bit for each field that it has, and a word for each field: the bits of
     /// a double, a boolean, or the index of a text.
@@ -33,8 +33,6 @@ pub(crate) struct RowBuffer {
     texts: Vec<Arc<str>>,
     /// Total size of the texts in bytes.
     text_bytes: usize,
-    /// The rows as columns, made for the first reader.
-    columns: OnceLock<Arc<Columns>>,
 }
 
 /// A field that rows may have.
@@ -54,6 +52,20 @@ fn columns_of<'t, 'a>(table: &'t Table<'a>) -> impl Iterator<Item = (Option<u16>
     columns.filter(|(_, column)| column.present.as_ref().is_none_or(|rows| !rows.is_empty()))
 }
 
+/// Keeps the capacity, which is counted as memory, for the rows that follow.
+impl Clone for RowBuffer {
+    fn clone(&self) -> Self {
+        let mut words = Vec::with_capacity(self.words.capacity());
+        words.extend_from_slice(&self.words);
+        RowBuffer {
+            words,
+            fields: self.fields.clone(),
+            texts: self.texts.clone(),
+            text_bytes: self.text_bytes,
+        }
+    }
+}
+
 impl RowBuffer {
     /// Number of words of a row.
     fn width(&self) -> usize {
@@ -64,12 +76,28 @@ impl RowBuffer {
         self.words.is_empty()
     }
 
-    /// Approximate heap memory in bytes, without the columns that a reader made.
+    /// Approximate heap memory in bytes: of the buffer, or of the columns that a checkpoint makes of it, if these take more.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
-            + self.fields.capacity() * size_of::<BufferedField>()
-            + self.texts.len() * TEXT_BYTES
-            + self.text_bytes
+        let texts = self.texts.len() * TEXT_BYTES + self.text_bytes;
+        let held =
+            self.words.capacity() * size_of::<u64>() + self.fields.capacity() * size_of::<BufferedField>();
+        texts + held.max(self.columns_bytes())
+    }
+
+    /// Approximate memory of the rows as columns in bytes, without texts.
+    fn columns_bytes(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let rows = self.words.len() / self.width();
+        let field_bytes = size_of::<FieldColumn>() + rows * size_of::<f64>();
+        size_of::<Columns>() + rows * (size_of::<i64>() + size_of::<u64>()) + self.fields.len() * field_bytes
+    }
+
+    /// Timestamps and sequences of the rows.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = (i64, u64)> {
+        let rows = self.words.chunks_exact(self.width());
+        rows.map(|row| (row[0].cast_signed(), row[1]))
     }
 
     /// Whether the table's fields have the same types as here.
@@ -129,7 +157,6 @@ impl RowBuffer {
             Some(present) => self.words[start + ROW_HEADER_WORDS - 1] = present,
             None => self.words.truncate(start),
         }
-        self.columns.take();
         fits.is_some()
     }
 
@@ -185,17 +212,14 @@ impl RowBuffer {
         self.texts.clear();
         self.text_bytes = 0;
         self.fields.iter_mut().for_each(|field| field.decimals = 0);
-        self.columns.take();
     }
 
     /// The rows as columns; `None` without rows.
-    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
+    pub(crate) fn columns(&self) -> Option<Arc<Columns>> {
         let (table, first_sequence) = self.table()?;
-        Some(self.columns.get_or_init(|| {
-            let mut columns = Columns::default();
-            columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
-            Arc::new(columns)
-        }))
+        let mut columns = Columns::default();
+        columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
+        Some(Arc::new(columns))
     }
 
     /// The rows as a table, with the sequence that its places count from; `None` without rows.
@@ -267,7 +291,8 @@ mod tests {
     }
 
     fn rows(head: &Head) -> Columns {
-        let runs: Vec<&Columns> = head.chunks().map(|chunk| &**chunk).collect();
+        let chunks: Vec<Arc<Columns>> = head.chunks().collect();
+        let runs: Vec<&Columns> = chunks.iter().map(|chunk| &**chunk).collect();
         Columns::merged(&runs)
     }
 

@@ -203,12 +203,13 @@ impl Series {
         self.insert(new.into_iter());
     }
 
-    /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet.
-    pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
+    /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet, and the
+    /// approximate growth of the head in bytes.
+    pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>, i64) {
         let head = self.head.as_mut();
-        let runs = head.map(|head| Arc::make_mut(head).freeze()).unwrap_or_default();
+        let (runs, growth) = head.map(|head| Arc::make_mut(head).freeze()).unwrap_or_default();
         let unsaved = self.blocks.iter().filter_map(BlockEntry::unsaved);
-        (runs, unsaved.cloned().collect())
+        (runs, unsaved.cloned().collect(), growth)
     }
 
     /// Whether any block ends before the cutoff.
@@ -234,8 +235,8 @@ impl Series {
         for entry in self.blocks.iter() {
             stats.add_block(entry);
         }
-        for chunk in self.chunks() {
-            stats.add_rows(&chunk.timestamps_ns);
+        for (timestamp_ns, _) in self.positions() {
+            stats.add(1, timestamp_ns, timestamp_ns);
         }
         self.stats = stats;
     }
@@ -260,9 +261,14 @@ impl Series {
         self.newest_ns
     }
 
-    /// The head's chunks, which a reader may share. The last late chunk may be unsorted.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
+    /// The head's rows. The last late chunk may be unsorted.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Arc<Columns>> {
         self.head.iter().flat_map(|head| head.chunks())
+    }
+
+    /// Timestamps and sequences of the head's rows.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = (i64, u64)> {
+        self.head.iter().flat_map(|head| head.positions())
     }
 
     /// Whether it has no rows at all.

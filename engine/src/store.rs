@@ -355,7 +355,8 @@ impl Store {
             let set_aside = |series: &mut Series| {
                 let last_ns = series.blocks().iter().map(|entry| entry.last_ns);
                 let sealed_until_ns = last_ns.max().unwrap_or(i64::MIN);
-                let (runs, blocks) = series.freeze();
+                let (runs, blocks, growth) = series.freeze();
+                self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
                 CheckpointPart {
                     source: *source,
                     runs,

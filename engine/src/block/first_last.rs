@@ -18,6 +18,9 @@ const ROWS_MIN: usize = 64;
 /// Maximum size of a text in bytes; longer ones are read from the rows.
 const TEXT_BYTES_MAX: usize = 64;
 
+/// Those of blocks with more fields are not cached: a query usually needs few of them.
+const FIELDS_KEPT: usize = 64;
+
 /// How a field is stored.
 const NOT_STORED: u8 = 0;
 const IN_FIRST_AND_LAST_ROW: u8 = 1;
@@ -171,7 +174,9 @@ impl Block {
             return Ok(kept);
         }
         let read = BlockReader::new(self)?.first_last()?.map(Arc::from);
-        cache.insert(key, Cached::FirstLast(read.clone()));
+        if self.summary.fields.len() <= FIELDS_KEPT {
+            cache.insert(key, Cached::FirstLast(read.clone()));
+        }
         Ok(read)
     }
 }

@@ -5,6 +5,7 @@ use super::reader::Run;
 use super::scan::{ScanQuery, Selection};
 use crate::EngineError;
 use crate::block::{BLOCK_ROWS_MAX, BlockSummary};
+use crate::local_step::LocalStep;
 use crate::snapshot::SeriesSnapshot;
 
 /// Cost of opening a block besides its values, in decoded values.
@@ -103,6 +104,35 @@ impl Estimate {
         self.each_run(series, range_ns, |run| {
             let block = u64::from(matches!(run, Run::Block(_)));
             Ok(block * BLOCK_VALUES + run.rows() as u64 * each)
+        })
+    }
+
+    /// Adds a source of a query for first and last values of this many fields, which blocks within a step store.
+    ///
+    /// # Errors
+    /// [`EngineError::Damaged`] for a damaged block.
+    pub fn add_first_last(
+        &mut self,
+        series: &SeriesSnapshot,
+        range_ns: (i64, i64),
+        step: LocalStep<'_>,
+        fields: usize,
+    ) -> Result<(), EngineError> {
+        let each = ROW_MEMBERS + fields as u64;
+        self.each_run(series, range_ns, |run| {
+            Ok(match run {
+                Run::Block(entry) => {
+                    let is_whole =
+                        entry.is_within(range_ns) && step.cells(entry.first_ns, entry.last_ns) == 1;
+                    BLOCK_VALUES
+                        + if is_whole {
+                            each
+                        } else {
+                            u64::from(entry.rows) * each
+                        }
+                }
+                Run::Chunk(chunk) => chunk.rows() as u64 * each,
+            })
         })
     }
 

@@ -1,5 +1,5 @@
-//! First and last values, and what block summaries tell. Parts of a cell are combined in any order, so that each run is read
-//! alone, and blocks that lie within a cell are not read at all.
+//! First and last values. Parts of a cell are combined in any order, so that each run is read alone. Of a block that lies
+//! within a cell, only its stored first and last values are read, if it has them.
 
 use std::cmp::Reverse;
 
@@ -14,6 +14,7 @@ use crate::block::FirstLast;
 use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
+use crate::local_step::LocalStep;
 use crate::snapshot::SeriesSnapshot;
 use crate::value::Ends;
 
@@ -40,7 +41,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             held.reserve(&mut runs, 1)?;
             runs.push(run);
         }
-        let newest = fields.iter().all(|field| field.needs.newest);
+        let newest = fields.iter().all(|field| field.needs.newest) && self.wants_all(query.step, &runs);
         if newest {
             runs.sort_by_key(|run| Reverse(run.bounds_ns().1));
         } else if self.cells.wanted.descending {
@@ -69,10 +70,20 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             }
             let left = read.left.as_deref().unwrap_or(fields);
             if !left.is_empty() {
-                self.walk(source, series, Some(run), (query, &reached), left, completion)?;
+                self.walk(source, series, Some(run), &reached, left, completion)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether no step of the runs can be beyond the wanted ones, so that they may be read from the newest on.
+    fn wants_all(&self, step: LocalStep<'_>, runs: &[Run<'_>]) -> bool {
+        let first_ns = runs.iter().map(|run| run.bounds_ns().0).min();
+        let last_ns = runs.iter().map(|run| run.bounds_ns().1).max();
+        let wanted = &self.cells.wanted;
+        first_ns.zip(last_ns).is_some_and(|(first_ns, last_ns)| {
+            wanted.descending || step.cells(first_ns, last_ns) <= wanted.rows_max as u64
+        })
     }
 
     /// Adds a block that lies within the range and within one cell.
@@ -90,13 +101,16 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         }
         let block = entry.block(cache)?;
         let summary = &block.summary;
-        let mut held = self.budget.reserve(directory_bytes(summary))?;
+        let stored_bytes = summary.fields.len() * size_of::<FirstLast>();
+        let mut held = self.budget.reserve(directory_bytes(summary) + stored_bytes)?;
         let Some(stored) = block.first_last(cache)? else {
             return Ok(Read::default());
         };
         let (mut left, mut since_ns) = (Vec::new(), Some(i64::MAX));
         for needed in fields {
-            let Some(known) = summary.field(needed.field) else {
+            // A cell without values would be one of no field.
+            let known = summary.field(needed.field);
+            let Some(known) = known.filter(|known| known.aggregate.count > 0) else {
                 since_ns = None;
                 continue;
             };

@@ -49,7 +49,7 @@ pub struct GroupQuery<'a> {
 
 impl GroupQuery<'_> {
     /// Whether rows are selected one by one.
-    pub(super) fn is_filtered(&self) -> bool {
+    pub fn is_filtered(&self) -> bool {
         self.metadata.is_some() || !self.values.is_empty()
     }
 }

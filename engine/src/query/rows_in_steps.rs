@@ -63,6 +63,9 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         fields: &[NeededField],
         completion: &Completion<'_>,
     ) -> Result<(), EngineError> {
+        if fields.is_empty() {
+            return Ok(());
+        }
         if !query.is_filtered() && fields.iter().all(|field| field.needs.are_ends()) {
             return self.add_first_last(source, series, query, fields, completion);
         }
@@ -75,16 +78,16 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             },
             ..*query
         };
-        self.walk(source, series, None, (query, &reached), fields, completion)
+        self.walk(source, series, None, &reached, fields, completion)
     }
 
-    /// The same for the rows that are `reached`: those of one run, or all.
+    /// The same for the rows of one run, or of all, in order of time.
     pub(super) fn walk(
         &mut self,
         source: u32,
         series: &SeriesSnapshot,
         run: Option<Run<'_>>,
-        (query, reached): (&GroupQuery<'_>, &GroupQuery<'_>),
+        query: &GroupQuery<'_>,
         fields: &[NeededField],
         completion: &Completion<'_>,
     ) -> Result<(), EngineError> {
@@ -117,8 +120,8 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             Ok(last_ns.is_none_or(|last_ns| steps.wants_after(last_ns)))
         };
         match run {
-            Some(run) => single(run, series, reached, budget, &mut each).map(drop)?,
-            None => in_order(series, reached, budget, each)?,
+            Some(run) => single(run, series, query, budget, &mut each).map(drop)?,
+            None => in_order(series, query, budget, each)?,
         }
         let mut steps = Steps {
             grouping: self,

@@ -31,7 +31,7 @@ pub struct Needs {
 
 impl Needs {
     /// Whether only the first and the last value are needed.
-    pub(super) fn are_ends(self) -> bool {
+    pub fn are_ends(self) -> bool {
         let ends = Needs {
             ends: true,
             newest: self.newest,
@@ -44,7 +44,7 @@ impl Needs {
 /// The statistics of a field in a cell.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    /// Of numbers, and of booleans as 0 or 1; of texts only the count.
+    /// Of numbers, and of booleans as 0 or 1; of texts, and of booleans of which only the ends are needed, the count.
     pub aggregate: Aggregate,
     pub(super) parts: Option<Box<Parts>>,
 }

@@ -16,8 +16,8 @@ pub use writer::RowsWriter;
 
 pub(crate) use read::{RowsReader, Table, TableColumn, TableValues};
 
-/// Marks numbers whose text has no decimals that can be stored as an integer mantissa: exponent forms, −0, more than 15
-/// significant digits, more than 22 decimals. They are stored as doubles.
+/// Marks numbers that are stored as doubles, rather than as integer mantissas: those whose text is in exponent form, −0,
+/// more than 15 significant digits or more than 22 decimals; and of [`decimals_of`], those with more than six decimals.
 pub const NOT_DECIMAL: u8 = u8::MAX;
 
 /// Maximum number of decimals of a mantissa: 10^22 is the largest power of ten that a double represents exactly.

@@ -147,7 +147,7 @@ impl RowsWriter {
     pub fn clear_keeping(&mut self, bytes: usize) {
         let (used, used_tables) = (self.used, self.used_tables);
         self.clear();
-        // What all sources share first: each of its parts takes at most a quarter.
+        // What all sources share first: each of its parts takes about a quarter at most.
         let share = bytes / 4;
         self.cells.shrink_to(share / size_of::<Cell>());
         self.text.shrink_to(share);
@@ -350,8 +350,8 @@ impl RowsWriter {
         number
     }
 
-    /// The tables of the sources for which `wanted` returns something, with that. It is told whether the source has a
-    /// single row, which is moved to a table if it is wanted.
+    /// Calls `each` with the table of each source for which `wanted` returns something. `wanted` is told whether the source
+    /// has a single row, which is moved to a table if it is wanted.
     pub(super) fn for_each_table<T>(
         &mut self,
         wanted: impl Fn(u32, bool) -> Option<T>,

@@ -179,9 +179,14 @@ impl Plan {
                 stop: &|| false,
                 values,
             };
-            match grouping.aggregations.are_sums() {
-                true => estimate.add_grouped(series, &query)?,
-                false => estimate.add_rows(series, self.range_ns, covered.values.ordinals.len())?,
+            let needed = &covered.values.needed;
+            let are_ends = !query.is_filtered() && needed.iter().all(|field| field.needs.are_ends());
+            if grouping.aggregations.are_sums() {
+                estimate.add_grouped(series, &query)?;
+            } else if are_ends {
+                estimate.add_first_last(series, self.range_ns, query.step, needed.len())?;
+            } else {
+                estimate.add_rows(series, self.range_ns, needed.len())?;
             }
             let shares = covered.shares.ordinals.len();
             if shares > 0 {
