@@ -196,7 +196,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     hasher: RandomState,
     /// Index of the cell that the last value was added to.
     current: usize,
-    /// How far it is behind the one before. The cells of a source are evenly spaced if all sources have the same steps.
+    /// How far a cell is behind the one before of its source. The cells of a source are evenly spaced if all sources have
+    /// the same steps.
     stride: usize,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
@@ -321,7 +322,13 @@ impl<'b, C: Content> Cells<'b, C> {
             found = self.find((start_ns, source))?;
         }
         if let Some(found) = found {
-            self.stride = found.wrapping_sub(self.current);
+            if self
+                .cells
+                .get(self.current)
+                .is_some_and(|before| before.source == source)
+            {
+                self.stride = found.wrapping_sub(self.current);
+            }
             self.current = found;
             return Ok(true);
         }
