@@ -27,8 +27,14 @@ impl RowsWriter {
         dropped.len() as u32
     }
 
-    /// The timestamps of each table that has points, with the ordinals of the fields that occur, ascending.
-    pub fn times(&self) -> impl Iterator<Item = (u32, &[i64], Vec<u16>)> {
+    /// The timestamps of each table that has points.
+    pub fn times(&self) -> impl Iterator<Item = (u32, &[i64])> {
+        let sources = self.sources_with_points();
+        sources.map(|(source, rows)| (source, rows.timestamps_ns()))
+    }
+
+    /// The same with the ordinals of the fields that occur, ascending.
+    pub fn times_and_fields(&self) -> impl Iterator<Item = (u32, &[i64], Vec<u16>)> {
         let sources = self.sources_with_points();
         sources.map(|(source, rows)| (source, rows.timestamps_ns(), rows.fields()))
     }

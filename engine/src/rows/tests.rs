@@ -214,7 +214,7 @@ fn single_rows_are_those_that_tables_have() {
             let mut bytes = Vec::new();
             writer.encode(&mut bytes);
             let times: Vec<_> = writer
-                .times()
+                .times_and_fields()
                 .map(|(source, times, fields)| (source, times.to_vec(), fields))
                 .collect();
             let newest = format!("{:?}", writer.newest(|source| source / 2));

@@ -93,8 +93,8 @@ pub(super) fn may_repeat(
     if once.is_empty() {
         return Vec::new();
     }
-    let tables = rows.times().filter(|(table, ..)| is_once(once, series, *table));
-    let tables = tables.filter_map(|(table, times_ns, _)| {
+    let tables = rows.times().filter(|(table, _)| is_once(once, series, *table));
+    let tables = tables.filter_map(|(table, times_ns)| {
         let compared = ordinal_of(series, table).and_then(|ordinal| compared.get(&ordinal));
         let is_unchecked = |time_ns: &&i64| compared.is_none_or(|compared| **time_ns > compared.until_ns);
         Some(MayRepeat {
@@ -108,7 +108,8 @@ pub(super) fn may_repeat(
 
 /// The rows of these sources that belong to series that exist.
 pub(super) fn once_rows(rows: &RowsWriter, series: &[RequestSeries], once: &[u32]) -> Vec<OnceRows> {
-    let tables = rows.times().filter(|(table, ..)| is_once(once, series, *table));
+    let tables = rows.times_and_fields();
+    let tables = tables.filter(|(table, ..)| is_once(once, series, *table));
     let tables = tables.filter_map(|(table, times_ns, fields)| {
         let mut times_ns = times_ns.to_vec();
         times_ns.sort_unstable();
