@@ -335,6 +335,11 @@ impl SeriesSnapshot {
         self.series.newest_ns()
     }
 
+    /// Least and greatest timestamp, those of expired rows included; `None` if it has no points.
+    pub fn bounds_ns(&self) -> Option<(i64, i64)> {
+        self.series.stats().bounds_ns
+    }
+
     /// Its blocks, with expired rows.
     pub(crate) fn blocks(&self) -> &[BlockEntry] {
         self.series.blocks()

@@ -14,7 +14,7 @@ use crate::value::{Ends, Value};
 
 /// Blocks with fewer rows do not store them: the rows are read as quickly, and the values would take a large part of a
 /// small block.
-const ROWS_MIN: usize = 64;
+const ROWS_MIN: usize = 16;
 /// Maximum size of a text in bytes; longer ones are read from the rows.
 const TEXT_BYTES_MAX: usize = 64;
 
