@@ -21,7 +21,8 @@ const ENTRY_BYTES: u64 = 512;
 /// table, the allocation's header, and its share of the remembered evicted keys.
 const ENTRY_OVERHEAD_BYTES: usize = 160;
 
-/// A bounded cache of decoded block summaries, rollup levels, and first and last values. Cheap to clone; clones share their contents.
+/// A bounded cache of decoded block summaries, rollup levels, and first and last values. Cheap to clone; clones share
+/// their contents.
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
 

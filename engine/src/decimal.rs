@@ -47,8 +47,7 @@ pub(crate) fn value(mantissa: i64, scale: f64) -> f64 {
 /// decimal costs one multiplication and one division for each.
 const SOUGHT_DECIMALS_MAX: u8 = 6;
 
-/// The least number of decimal places with which a double is written, or [`NOT_DECIMAL`] if it needs more than
-/// [`SOUGHT_DECIMALS_MAX`] of them.
+/// The least number of decimal places with which a double is written, or [`NOT_DECIMAL`] if it needs more than six.
 #[inline]
 pub fn decimals_of(value: f64) -> u8 {
     let mut decimals = 0..=SOUGHT_DECIMALS_MAX;

@@ -54,18 +54,16 @@ impl Head {
         frozen.chain(&self.main).chain(&self.late)
     }
 
-    /// All rows; those of the buffer as a chunk that is made of them.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = Arc<Columns>> {
-        self.chunks_of_columns().cloned().chain(self.buffer.columns())
+    /// All rows. Those of the buffer are made a chunk for the first reader.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
+        self.chunks_of_columns().chain(self.buffer.columns())
     }
 
     /// Timestamps and sequences of all rows.
     pub(crate) fn positions(&self) -> impl Iterator<Item = (i64, u64)> {
-        let of_chunk = |chunk: &'_ Arc<Columns>| {
-            let chunk = Arc::clone(chunk);
-            (0..chunk.rows()).map(move |row| chunk.key(row))
-        };
-        let of_chunks = self.chunks_of_columns().flat_map(of_chunk);
+        let of_chunks = self
+            .chunks_of_columns()
+            .flat_map(|chunk| (0..chunk.rows()).map(|row| chunk.key(row)));
         of_chunks.chain(self.buffer.positions())
     }
 
@@ -214,7 +212,8 @@ impl Head {
         let before = self.memory_bytes();
         self.saving.append(&mut self.sealing);
         self.saving.append(&mut self.main);
-        self.saving.extend(std::mem::take(&mut self.buffer).columns());
+        self.saving
+            .extend(std::mem::take(&mut self.buffer).columns().cloned());
         self.saving.extend(self.late.drain(..).map(sorted));
         (self.saving.clone(), self.memory_bytes() as i64 - before as i64)
     }

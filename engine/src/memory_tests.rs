@@ -179,7 +179,10 @@ fn the_count_equals_the_memory_held() {
             }
             _ => {
                 seals.clear();
-                if store.unsaved().0 > 0 {
+                if random.bool() {
+                    // One that fails.
+                    store.begin_checkpoint();
+                } else if store.unsaved().0 > 0 {
                     checkpoint(&mut store, 1_000 + step as u64);
                 }
             }

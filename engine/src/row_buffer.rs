@@ -1,7 +1,7 @@
 //! The newest rows of a head, row by row. A request with a row for each of many series changes one place in memory for
 //! each of them, rather than one for each column. Once there are enough, they are moved to columns together.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::block::FieldKind;
 use crate::column::{FieldColumn, TEXT_BYTES};
@@ -33,6 +33,8 @@ pub(crate) struct RowBuffer {
     texts: Vec<Arc<str>>,
     /// Total size of the texts in bytes.
     text_bytes: usize,
+    /// The rows as columns, made for the first reader.
+    columns: OnceLock<Arc<Columns>>,
 }
 
 /// A field that rows may have.
@@ -52,7 +54,7 @@ fn columns_of<'t, 'a>(table: &'t Table<'a>) -> impl Iterator<Item = (Option<u16>
     columns.filter(|(_, column)| column.present.as_ref().is_none_or(|rows| !rows.is_empty()))
 }
 
-/// Keeps the capacity, which is counted as memory, for the rows that follow.
+/// Keeps the capacity, which is counted as memory, for the rows that follow. With these, the columns would be others.
 impl Clone for RowBuffer {
     fn clone(&self) -> Self {
         let mut words = Vec::with_capacity(self.words.capacity());
@@ -62,6 +64,7 @@ impl Clone for RowBuffer {
             fields: self.fields.clone(),
             texts: self.texts.clone(),
             text_bytes: self.text_bytes,
+            columns: OnceLock::new(),
         }
     }
 }
@@ -76,12 +79,12 @@ impl RowBuffer {
         self.words.is_empty()
     }
 
-    /// Approximate heap memory in bytes: of the buffer, or of the columns that a checkpoint makes of it, if these take more.
+    /// Approximate heap memory in bytes, with the columns that a reader or a checkpoint makes of it.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let texts = self.texts.len() * TEXT_BYTES + self.text_bytes;
-        let held =
-            self.words.capacity() * size_of::<u64>() + self.fields.capacity() * size_of::<BufferedField>();
-        texts + held.max(self.columns_bytes())
+        self.words.capacity() * size_of::<u64>()
+            + self.fields.capacity() * size_of::<BufferedField>()
+            + 2 * (self.texts.len() * TEXT_BYTES + self.text_bytes)
+            + self.columns_bytes()
     }
 
     /// Approximate memory of the rows as columns in bytes, without texts.
@@ -89,7 +92,8 @@ impl RowBuffer {
         if self.is_empty() {
             return 0;
         }
-        let rows = self.words.len() / self.width();
+        // A list has a capacity of four at first.
+        let rows = (self.words.len() / self.width()).max(4);
         let field_bytes = size_of::<FieldColumn>() + rows * size_of::<f64>();
         size_of::<Columns>() + rows * (size_of::<i64>() + size_of::<u64>()) + self.fields.len() * field_bytes
     }
@@ -146,6 +150,7 @@ impl RowBuffer {
         {
             return false;
         }
+        self.columns.take();
         if self.words.capacity() < start + width {
             self.words.reserve_exact(start.max(2 * width));
         }
@@ -212,14 +217,17 @@ impl RowBuffer {
         self.texts.clear();
         self.text_bytes = 0;
         self.fields.iter_mut().for_each(|field| field.decimals = 0);
+        self.columns.take();
     }
 
     /// The rows as columns; `None` without rows.
-    pub(crate) fn columns(&self) -> Option<Arc<Columns>> {
+    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
         let (table, first_sequence) = self.table()?;
-        let mut columns = Columns::default();
-        columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
-        Some(Arc::new(columns))
+        Some(self.columns.get_or_init(|| {
+            let mut columns = Columns::default();
+            columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
+            Arc::new(columns)
+        }))
     }
 
     /// The rows as a table, with the sequence that its places count from; `None` without rows.
@@ -291,8 +299,7 @@ mod tests {
     }
 
     fn rows(head: &Head) -> Columns {
-        let chunks: Vec<Arc<Columns>> = head.chunks().collect();
-        let runs: Vec<&Columns> = chunks.iter().map(|chunk| &**chunk).collect();
+        let runs: Vec<&Columns> = head.chunks().map(|chunk| &**chunk).collect();
         Columns::merged(&runs)
     }
 

@@ -262,7 +262,7 @@ impl Series {
     }
 
     /// The head's rows. The last late chunk may be unsorted.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = Arc<Columns>> {
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
         self.head.iter().flat_map(|head| head.chunks())
     }
 

@@ -287,8 +287,8 @@ impl SeriesSnapshot {
                 (range_ns, Arc::new(blocks))
             }
         };
-        let sorted_live = |chunk: Arc<Columns>| match live_rows(&chunk, &self.expired) {
-            None => sorted(chunk),
+        let sorted_live = |chunk: &Arc<Columns>| match live_rows(chunk, &self.expired) {
+            None => sorted(Arc::clone(chunk)),
             Some(left) => sorted(Arc::new(left)),
         };
         let chunks = self.series.chunks().map(sorted_live);

@@ -18,7 +18,7 @@ const ROWS_MIN: usize = 16;
 /// Maximum size of a text in bytes; longer ones are read from the rows.
 const TEXT_BYTES_MAX: usize = 64;
 
-/// Those of blocks with more fields are not cached: a query usually needs few of them.
+/// First and last values of blocks with more fields than this are not cached: a query usually needs few of them.
 const FIELDS_KEPT: usize = 64;
 
 /// How a field is stored.

@@ -107,7 +107,8 @@ impl Estimate {
         })
     }
 
-    /// Adds a source of a query for first and last values of this many fields, which blocks within a step store.
+    /// Adds a source of a query for first and last values of this many fields, which blocks within a step store. Too low
+    /// for blocks that do not: those of earlier versions, and of long texts.
     ///
     /// # Errors
     /// [`EngineError::Damaged`] for a damaged block.

@@ -14,7 +14,6 @@ use crate::block::FirstLast;
 use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
-use crate::local_step::LocalStep;
 use crate::snapshot::SeriesSnapshot;
 use crate::value::Ends;
 
@@ -41,7 +40,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             held.reserve(&mut runs, 1)?;
             runs.push(run);
         }
-        let newest = fields.iter().all(|field| field.needs.newest) && self.wants_all(query.step, &runs);
+        let newest = fields.iter().all(|field| field.needs.newest) && self.wants_all(query, &runs);
         if newest {
             runs.sort_by_key(|run| Reverse(run.bounds_ns().1));
         } else if self.cells.wanted.descending {
@@ -76,13 +75,20 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         Ok(())
     }
 
-    /// Whether no step of the runs can be beyond the wanted ones, so that they may be read from the newest on.
-    fn wants_all(&self, step: LocalStep<'_>, runs: &[Run<'_>]) -> bool {
-        let first_ns = runs.iter().map(|run| run.bounds_ns().0).min();
-        let last_ns = runs.iter().map(|run| run.bounds_ns().1).max();
+    /// Whether no step of the runs within the range can be beyond the wanted ones, so that they may be read from the
+    /// newest on.
+    fn wants_all(&self, query: &GroupQuery<'_>, runs: &[Run<'_>]) -> bool {
+        let first_ns = runs
+            .iter()
+            .map(|run| run.bounds_ns().0.max(query.range_ns.0))
+            .min();
+        let last_ns = runs
+            .iter()
+            .map(|run| run.bounds_ns().1.min(query.range_ns.1))
+            .max();
         let wanted = &self.cells.wanted;
         first_ns.zip(last_ns).is_some_and(|(first_ns, last_ns)| {
-            wanted.descending || step.cells(first_ns, last_ns) <= wanted.rows_max as u64
+            wanted.descending || query.step.cells(first_ns, last_ns) <= wanted.rows_max as u64
         })
     }
 

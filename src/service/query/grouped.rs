@@ -183,6 +183,8 @@ impl Plan {
             let are_ends = !query.is_filtered() && needed.iter().all(|field| field.needs.are_ends());
             if grouping.aggregations.are_sums() {
                 estimate.add_grouped(series, &query)?;
+            } else if needed.is_empty() {
+                // Nothing is read.
             } else if are_ends {
                 estimate.add_first_last(series, self.range_ns, query.step, needed.len())?;
             } else {

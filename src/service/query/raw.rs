@@ -1,7 +1,6 @@
 //! Raw rows. They are read and written in pieces, so that memory is limited to what the client is about to read, however
 //! large the rows are.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use engine::EngineError;
@@ -211,45 +210,59 @@ impl Plan {
         stop: &Stop,
     ) -> Result<i64, ServiceError> {
         let (start_ns, end_ns) = self.range_ns;
-        let mut held = stop.budget().hold();
-        let mut in_order = Vec::new();
-        held.reserve(&mut in_order, reached.len())?;
-        in_order.extend(
-            reached
-                .iter()
-                .filter_map(|source| Some((source.series.bounds_ns()?, source))),
-        );
-        match descending {
-            true => in_order.sort_by_key(|((_, last_ns), _)| Reverse(*last_ns)),
-            false => in_order.sort_by_key(|((first_ns, _), _)| *first_ns),
-        }
+        let edge_ns = if descending { end_ns } else { start_ns };
+        let bounded = reached
+            .iter()
+            .filter_map(|source| Some((source.series.bounds_ns()?, source)));
+        let nearest = match descending {
+            true => bounded.max_by_key(|((_, last_ns), _)| *last_ns),
+            false => bounded.min_by_key(|((first_ns, _), _)| *first_ns),
+        };
+        let Some(((first_ns, last_ns), nearest)) = nearest else {
+            return Ok(edge_ns);
+        };
+        // Many series begin at the same time. If one has a row there, no row is nearer, and the others are not read.
+        let nearest_ns = if descending {
+            last_ns.min(end_ns)
+        } else {
+            first_ns.max(start_ns)
+        };
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        let filter = |text: Option<&str>| self.passes(text);
-        let mut found = None;
-        for ((first_ns, last_ns), source) in in_order {
-            // Series whose rows cannot be nearer to the end are not read; many begin at the same time.
-            let range_ns = match found {
-                None => self.range_ns,
-                Some(found_ns) if descending && last_ns > found_ns => (found_ns + 1, end_ns),
-                Some(found_ns) if !descending && first_ns < found_ns => (start_ns, found_ns - 1),
-                Some(_) => break,
-            };
-            let query = ScanQuery {
-                range_ns,
-                descending,
-                after: None,
-                skip: 0,
-                limit: 1,
-                metadata: self.filter.as_ref().map(|_| &filter as _),
-                stop: &|| stop.now(),
-            };
-            let selection = self.selection(source, &filters, Some(covered(source)));
-            let (page, _held) = scan_within(&[selection], &query, stop.budget())?;
-            stop.touched(page.touched);
-            found = position(&page, 1).map(|(at_ns, _)| at_ns).or(found);
+        let selection = |source| self.selection(source, &filters, Some(covered(source)));
+        let found = self.first_ns(&[selection(nearest)], (nearest_ns, nearest_ns), descending, stop)?;
+        if let Some(found_ns) = found {
+            return Ok(found_ns);
         }
-        Ok(found.unwrap_or(if descending { end_ns } else { start_ns }))
+        let mut held = stop.budget().hold();
+        let mut selections = Vec::new();
+        held.reserve(&mut selections, reached.len())?;
+        selections.extend(reached.iter().map(selection));
+        let found = self.first_ns(&selections, self.range_ns, descending, stop)?;
+        Ok(found.unwrap_or(edge_ns))
+    }
+
+    /// The time of the first row within a range; descending, that of the last.
+    fn first_ns(
+        &self,
+        selections: &[Selection<'_>],
+        range_ns: (i64, i64),
+        descending: bool,
+        stop: &Stop,
+    ) -> Result<Option<i64>, ServiceError> {
+        let filter = |text: Option<&str>| self.passes(text);
+        let query = ScanQuery {
+            range_ns,
+            descending,
+            after: None,
+            skip: 0,
+            limit: 1,
+            metadata: self.filter.as_ref().map(|_| &filter as _),
+            stop: &|| stop.now(),
+        };
+        let (page, _held) = scan_within(selections, &query, stop.budget())?;
+        stop.touched(page.touched);
+        Ok(position(&page, 1).map(|(at_ns, _)| at_ns))
     }
 
     fn scan_query<'a>(

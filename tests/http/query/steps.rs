@@ -234,7 +234,8 @@ fn the_whole_range_is_one_row() {
                     start + nth * HOUR + minute * MINUTE,
                     &json!({"level": minute}),
                 );
-                entry["metadata"] = json!({"late": minute >= 300});
+                let late = minute >= 300;
+                entry["metadata"] = json!({"late": late, "tested": late || nth == 1});
                 entry
             })
             .collect();
@@ -251,6 +252,15 @@ fn the_whole_range_is_one_row() {
         counts_by(&bucket, "all", &json!({"filters": {"metadata": {"late": true}}})),
         both(start + 300 * MINUTE, 300),
         "of those that match"
+    );
+    assert_eq!(
+        counts_by(
+            &bucket,
+            "all",
+            &json!({"filters": {"metadata": {"tested": true}}})
+        ),
+        [(at(start + HOUR), 300), (at(start + HOUR), 600)],
+        "also if the source with the earliest point has later ones that match"
     );
     let from = start - DAY - 7;
     let filters = json!({"startTime": at(from), "endTime": at(start + 599 * MINUTE)});
