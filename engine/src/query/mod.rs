@@ -91,3 +91,5 @@ mod tests;
 
 #[cfg(test)]
 mod budget_tests;
+#[cfg(test)]
+mod first_last_tests;
