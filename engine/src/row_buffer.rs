@@ -222,10 +222,14 @@ impl RowBuffer {
 
     /// The rows as columns; `None` without rows.
     pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
-        let (table, first_sequence) = self.table()?;
+        if self.is_empty() {
+            return None;
+        }
         Some(self.columns.get_or_init(|| {
             let mut columns = Columns::default();
-            columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
+            if let Some((table, first_sequence)) = self.table() {
+                columns.append(&table, 0..table.timestamps_ns.len(), first_sequence);
+            }
             Arc::new(columns)
         }))
     }

@@ -33,13 +33,12 @@ pub(crate) struct FirstLast {
     pub(crate) ends: Option<Ends>,
 }
 
-/// Appends the first and last values of sorted rows; returns whether there are any. Nothing is appended for few rows.
-pub(super) fn encode(out: &mut Vec<u8>, columns: &Columns) -> bool {
+/// Appends the first and last values of sorted rows, whose least and greatest sequences are given; returns whether there are
+/// any. Nothing is appended for few rows.
+pub(super) fn encode(out: &mut Vec<u8>, columns: &Columns, (least, greatest): (u64, u64)) -> bool {
     let Some(last_row) = columns.rows().checked_sub(1).filter(|last| *last + 1 >= ROWS_MIN) else {
         return false;
     };
-    let least = columns.sequences.iter().min().copied().unwrap_or_default();
-    let greatest = columns.sequences.iter().max().copied().unwrap_or_default();
     let (starts_at, ends_at) = (columns.key(0), columns.key(last_row));
     put_varint(out, starts_at.1 - least);
     put_varint(out, greatest - ends_at.1);

@@ -75,19 +75,19 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
         }
     }
 
-    if first_last::encode(sections.open(), columns) {
+    let least = columns.sequences.iter().min().copied().unwrap_or_default();
+    let greatest = columns.sequences.iter().max().copied().unwrap_or_default();
+    if first_last::encode(sections.open(), columns, (least, greatest)) {
         sections.close(SectionKind::FirstLast, 0);
     }
 
-    let least = columns.sequences.iter().min().copied();
-    let greatest = columns.sequences.iter().max().copied();
     let summary = BlockSummary {
         source,
         rows: rows as u32,
         first_ns: columns.timestamps_ns[0],
         last_ns: columns.timestamps_ns[rows - 1],
-        first_sequence: least.unwrap_or_default(),
-        last_sequence: greatest.unwrap_or_default(),
+        first_sequence: least,
+        last_sequence: greatest,
         fields: fields.into_boxed_slice(),
     };
     let bytes = sections.finish(rows);
