@@ -217,8 +217,8 @@ impl Column {
                     decimals: stated,
                 },
             ) => {
+                *decimals = (*decimals).max(stated.of(range.clone()));
                 values.extend_from_slice(&new[range]);
-                *decimals = (*decimals).max(*stated);
             }
             (Values::Booleans(values), TableValues::Booleans(new)) => values.extend_from_slice(&new[range]),
             (Values::Texts(texts), TableValues::Texts { dictionary, codes }) => {

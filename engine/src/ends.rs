@@ -45,6 +45,11 @@ impl RowsWriter {
 }
 
 impl Table<'_> {
+    /// The source whose ends these rows are; `None` for points.
+    pub(crate) fn source_of_ends(&self) -> Option<u32> {
+        self.sources.first().and_then(|source| source_of_ends(*source))
+    }
+
     /// Replaces the numbers of tables by the ordinals of their series. Rows of series that `ordinal_of` does not know are
     /// removed.
     pub(crate) fn name_ended(

@@ -97,21 +97,22 @@ impl Head {
         })
     }
 
-    /// Adds the rows of one request, where rows before `newest_ns` are late. Returns `None` if a field has another type
-    /// than before.
+    /// Adds these rows of a request's table, where rows before `newest_ns` are late. Returns `None` if a field has another
+    /// type than before.
     pub(crate) fn append(
         &mut self,
         table: &Table<'_>,
+        rows: Range<usize>,
         first_sequence: u64,
         newest_ns: &mut Option<i64>,
     ) -> Option<Appended> {
-        let timestamps = &table.timestamps_ns;
-        let are_few = timestamps.len() < UNBUFFERED_ROWS;
+        let timestamps = &table.timestamps_ns[..rows.end];
+        let are_few = rows.len() < UNBUFFERED_ROWS;
         let mut appended = Appended::default();
         appended.growth -= self.buffer.memory_bytes() as i64;
-        let mut row = 0;
+        let mut row = rows.start;
         if are_few {
-            row = self.push_rows(table, row, first_sequence, newest_ns);
+            row += self.push_rows(table, rows, first_sequence, newest_ns);
         }
         if row == timestamps.len() {
             appended.growth += self.buffer.memory_bytes() as i64;
@@ -133,7 +134,8 @@ impl Head {
             }
             appended.growth += self.move_buffer();
             if are_few && self.buffer.extend_fields(table) {
-                let buffered = self.push_rows(table, row, first_sequence, newest_ns);
+                let rows = row..timestamps.len();
+                let buffered = self.push_rows(table, rows, first_sequence, newest_ns);
                 if buffered > 0 {
                     row += buffered;
                     continue;
@@ -150,20 +152,20 @@ impl Head {
         Some(appended)
     }
 
-    /// Adds rows of a table to the buffer, from `first` on, until one is late or does not fit; returns their number.
+    /// Adds these rows of a table to the buffer, until one is late or does not fit; returns their number.
     fn push_rows(
         &mut self,
         table: &Table<'_>,
-        first: usize,
+        rows: Range<usize>,
         first_sequence: u64,
         newest_ns: &mut Option<i64>,
     ) -> usize {
-        let rest = table.timestamps_ns.iter().enumerate().skip(first);
-        let pushed = rest.take_while(|(row, timestamp_ns)| {
-            let is_late = newest_ns.is_some_and(|newest_ns| **timestamp_ns < newest_ns);
+        let pushed = rows.take_while(|row| {
+            let timestamp_ns = table.timestamps_ns[*row];
+            let is_late = newest_ns.is_some_and(|newest_ns| timestamp_ns < newest_ns);
             let is_pushed = !is_late && self.buffer.push(table, *row, first_sequence);
             if is_pushed {
-                *newest_ns = Some(**timestamp_ns);
+                *newest_ns = Some(timestamp_ns);
             }
             is_pushed
         });

@@ -174,7 +174,37 @@ impl Pages {
 
     /// Changes a series, which is created if it does not exist.
     pub(crate) fn change_or_insert<R>(&mut self, source: u32, change: impl FnOnce(&mut Series) -> R) -> R {
-        let (number, page, place) = address(source);
+        let (_, page, place) = address(source);
+        let pages = self.group_of(source);
+        pages.change(page, |page| Arc::make_mut(page).change(place, change))
+    }
+
+    /// Changes series one after the other, which are created if they do not exist. Neighbours that follow each other share
+    /// the search for their page. Stops at the first error.
+    pub(crate) fn change_each<T, E>(
+        &mut self,
+        changes: impl IntoIterator<Item = (u32, T)>,
+        mut change: impl FnMut(&mut Series, T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut changes = changes.into_iter().peekable();
+        while let Some((first, _)) = changes.peek() {
+            let (group, number, _) = address(*first);
+            let pages = self.group_of(*first);
+            pages.change(number, |page| {
+                let page = Arc::make_mut(page);
+                let is_near = |source: u32| address(source).0 == group && address(source).1 == number;
+                while let Some((source, with)) = changes.next_if(|(source, _)| is_near(*source)) {
+                    page.change(address(source).2, |series| change(series, with))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The pages of a source's group, which is created if it does not exist.
+    fn group_of(&mut self, source: u32) -> &mut Members<Arc<Page>> {
+        let (number, ..) = address(source);
         let index = self.find(number);
         let groups = Arc::make_mut(&mut self.groups);
         let index = index.unwrap_or_else(|index| {
@@ -182,8 +212,7 @@ impl Pages {
             groups.insert(index, Arc::new(Group { number, pages }));
             index
         });
-        let pages = &mut Arc::make_mut(&mut groups[index]).pages;
-        pages.change(page, |page| Arc::make_mut(page).change(place, change))
+        &mut Arc::make_mut(&mut groups[index]).pages
     }
 
     pub(crate) fn remove(&mut self, source: u32) -> Option<Series> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crate::block::FieldKind;
 use crate::column::{FieldColumn, TEXT_BYTES};
 use crate::columns::Columns;
-use crate::rows::{Table, TableColumn, TableValues};
+use crate::rows::{Decimals, Table, TableColumn, TableValues};
 
 /// Maximum number of rows. While a reader shares the buffer, the next row copies it.
 const BUFFER_ROWS_MAX: usize = 64;
@@ -185,7 +185,7 @@ impl RowBuffer {
             }
             self.words[at + place] = match &column.values {
                 TableValues::Numbers { values, decimals } => {
-                    known.decimals = known.decimals.max(*decimals);
+                    known.decimals = known.decimals.max(decimals.of(index..index + 1));
                     values[index].to_bits()
                 }
                 TableValues::Booleans(values) => u64::from(values[index]),
@@ -268,7 +268,7 @@ impl RowBuffer {
         let values = match known.kind {
             FieldKind::Number => TableValues::Numbers {
                 values: words.map(f64::from_bits).collect(),
-                decimals: known.decimals,
+                decimals: Decimals::up_to(known.decimals),
             },
             FieldKind::Boolean => TableValues::Booleans(words.map(|word| word == 1).collect()),
             FieldKind::String => TableValues::Texts {
@@ -299,7 +299,8 @@ mod tests {
         writer.encode(&mut bytes);
         let mut reader = RowsReader::new(&bytes).unwrap();
         let table = reader.next().unwrap().unwrap();
-        head.append(table, first_sequence, newest_ns).unwrap();
+        let rows = 0..table.timestamps_ns.len();
+        head.append(table, rows, first_sequence, newest_ns).unwrap();
     }
 
     fn rows(head: &Head) -> Columns {

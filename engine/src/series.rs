@@ -118,19 +118,20 @@ impl Seal {
 }
 
 impl Series {
-    /// Adds the rows of one request; adds to `seals` what fills blocks. Returns the approximate growth of the head in
+    /// Adds these rows of a request's table; adds to `seals` what fills blocks. Returns the approximate growth of the head in
     /// bytes, which may be less than the added rows if a copied chunk loses spare capacity. If a field has another type
     /// than before, `None` is returned, and the series must be discarded.
     pub(crate) fn append(
         &mut self,
         source: u32,
         table: &Table<'_>,
+        rows: Range<usize>,
         first_sequence: u64,
         seals: &mut Vec<Seal>,
     ) -> Option<i64> {
         let head = Arc::make_mut(self.head.get_or_insert_default());
-        let appended = head.append(table, first_sequence, &mut self.newest_ns)?;
-        self.stats.add_rows(&table.timestamps_ns);
+        self.stats.add_rows(&table.timestamps_ns[rows.clone()]);
+        let appended = head.append(table, rows, first_sequence, &mut self.newest_ns)?;
         let full = appended.full.into_iter();
         seals.extend(full.map(|runs| Seal { source, runs }));
         Some(appended.growth)

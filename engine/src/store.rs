@@ -9,11 +9,12 @@ use crate::ends::{AllSeries, ENDS_ORDINALS_FROM, ends_of, source_of_ends};
 use crate::entry::BlockEntry;
 use crate::members::{Members, SERIES_ORDINALS_FROM, SeriesRef};
 use crate::merge::Merge;
-use crate::rows::RowsReader;
 use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::View;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+mod apply;
 
 /// A store's part of a segment file.
 struct Held {
@@ -118,65 +119,6 @@ impl Store {
     /// Whether series from segments have not been [assigned](Self::assign) to a source.
     pub fn has_unassigned(&self) -> bool {
         self.series.iter().any(|(_, series)| is_unassigned(series))
-    }
-
-    /// Adds the rows of one log record, as written by `RowsWriter::encode`; the first has `first_sequence`. Rows of
-    /// table [`SERIES_ORDINALS_FROM`] + n belong to the n-th of `series`, those of other tables to the source of that
-    /// ordinal. Ends of series without points are left out. Returns the number of points.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows of tables before the error have then been added,
-    /// so the caller must discard this store.
-    pub fn apply(
-        &mut self,
-        rows: &[u8],
-        first_sequence: u64,
-        series: &[SeriesRef],
-    ) -> Result<u32, EngineError> {
-        let corrupt = |expected| EngineError::corrupt("rows of a log record", 0, expected);
-        let mut applied = 0;
-        let mut reader = RowsReader::new(rows)?;
-        while let Some(table) = reader.next()? {
-            let named = |number: u32| match number.checked_sub(SERIES_ORDINALS_FROM) {
-                None => Ok(None),
-                Some(place) => {
-                    let named = series.get(place as usize).copied();
-                    named.map(Some).ok_or(corrupt("a series of the record"))
-                }
-            };
-            let of_ends = source_of_ends(table.source);
-            if of_ends.is_some() {
-                table.name_ended(|number| {
-                    let ordinal = named(number)?.map_or(number, |series| series.ordinal);
-                    let held = self.series.points.get(ordinal);
-                    Ok(held.filter(|held| !held.is_empty()).map(|_| ordinal))
-                })?;
-            }
-            let count = table.timestamps_ns.len() as u32;
-            if of_ends.is_some() && count == 0 {
-                continue;
-            }
-            let named = named(table.source)?;
-            let ordinal = named.map_or(table.source, |series| series.ordinal);
-            let (seals, unsaved) = (&mut self.seals, &mut self.unsaved);
-            let append = |held: &mut Series| {
-                held.source = of_ends.unwrap_or(named.map_or(ordinal, |series| series.source));
-                if !held.has_head() {
-                    unsaved.insert(ordinal);
-                }
-                held.append(ordinal, table, first_sequence, seals)
-            };
-            let growth = self.series.change_or_insert(ordinal, append);
-            let growth = growth.ok_or(corrupt("fields of the types that they have had"))?;
-            if let Some(series) = named {
-                self.members.insert(series);
-            }
-            self.unsaved_rows += u64::from(count);
-            self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
-            applied += if of_ends.is_some() { 0 } else { count };
-        }
-        self.unsaved_encoded_bytes += rows.len() as u64;
-        Ok(applied)
     }
 
     /// Rows that fill blocks, to be sealed on any thread and passed back to [`Store::finish_seal`]. They stay readable

@@ -369,7 +369,8 @@ mod tests {
         let rows = point(at_ns);
         Ingest {
             record: IngestRecord::new(state.ordinal, now_ns, 1, None, &[of_record], |out| {
-                out.extend(rows)
+                out.extend(rows);
+                false
             }),
             rows: 1,
             memory_bytes: 0,

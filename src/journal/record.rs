@@ -9,6 +9,8 @@ const COMMAND: u8 = 1;
 const INGEST: u8 = 2;
 /// An ingest with rows of series.
 const INGEST_OF_SERIES: u8 = 3;
+/// Added to the type of an ingest that has single rows (engine/FORMAT.md), which older programs do not know.
+const WITH_SINGLE_ROWS: u8 = 2;
 
 /// Offset of the first row's sequence within an ingest record. The bucket's actor assigns the sequence and writes it in
 /// place.
@@ -56,19 +58,21 @@ pub struct RecordSeries<'a> {
 
 impl IngestRecord {
     /// Encodes a record of `rows` rows. `id_at` is the offset of a 24-character point id within the answer's body.
+    /// `encode_rows` returns whether there are single rows.
     pub fn new(
         bucket: u32,
         created_at_ns: i64,
         rows: u32,
         idempotency: Option<(IdempotencyView<'_>, Option<usize>)>,
         series: &[RecordSeries<'_>],
-        encode_rows: impl FnOnce(&mut Vec<u8>),
+        encode_rows: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> Self {
-        let mut bytes = Vec::with_capacity(64 + 16 * rows as usize);
-        bytes.push(match series {
+        let kind = match series {
             [] => INGEST,
             _ => INGEST_OF_SERIES,
-        });
+        };
+        let mut bytes = Vec::with_capacity(64 + 16 * rows as usize);
+        bytes.push(kind);
         bytes.extend_from_slice(&bucket.to_le_bytes());
         bytes.extend_from_slice(&0u64.to_le_bytes());
         bytes.extend_from_slice(&created_at_ns.to_le_bytes());
@@ -96,7 +100,9 @@ impl IngestRecord {
             bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(labels.unwrap_or_default());
         }
-        encode_rows(&mut bytes);
+        if encode_rows(&mut bytes) {
+            bytes[0] = kind + WITH_SINGLE_ROWS;
+        }
         IngestRecord {
             bytes,
             id_at,
@@ -180,14 +186,24 @@ impl<'a> Record<'a> {
             Some((&COMMAND, rest)) => Command::decode(rest)
                 .map(|command| Record::Command(Box::new(command)))
                 .map_err(RecordError::Command),
-            Some((&kind @ (INGEST | INGEST_OF_SERIES), rest)) => {
-                IngestView::decode(rest, kind == INGEST_OF_SERIES)
-                    .map(Record::Ingest)
-                    .ok_or(RecordError::Short)
+            Some((kind, rest)) => {
+                let has_series = has_series(*kind).ok_or(RecordError::UnknownKind(*kind))?;
+                let view = IngestView::decode(rest, has_series);
+                view.map(Record::Ingest).ok_or(RecordError::Short)
             }
-            Some((kind, _)) => Err(RecordError::UnknownKind(*kind)),
             None => Err(RecordError::Short),
         }
+    }
+}
+
+/// Whether an ingest of this type has rows of series; `None` for other records.
+fn has_series(kind: u8) -> Option<bool> {
+    const SINGLE_ROWS: u8 = INGEST + WITH_SINGLE_ROWS;
+    const SINGLE_ROWS_OF_SERIES: u8 = INGEST_OF_SERIES + WITH_SINGLE_ROWS;
+    match kind {
+        INGEST | SINGLE_ROWS => Some(false),
+        INGEST_OF_SERIES | SINGLE_ROWS_OF_SERIES => Some(true),
+        _ => None,
     }
 }
 
@@ -259,6 +275,20 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 mod tests {
     use super::*;
 
+    fn rows(has_single_rows: bool) -> impl FnOnce(&mut Vec<u8>) -> bool {
+        move |out| {
+            out.extend_from_slice(b"rows");
+            has_single_rows
+        }
+    }
+
+    fn decoded(bytes: &[u8]) -> IngestView<'_> {
+        match Record::decode(bytes).unwrap() {
+            Record::Ingest(view) => view,
+            Record::Command(_) => panic!("an ingest record"),
+        }
+    }
+
     fn sample(id_at: Option<usize>) -> Vec<u8> {
         let answer = AnswerView {
             status: 201,
@@ -269,9 +299,7 @@ mod tests {
             body: [2; 16],
             answer,
         };
-        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), &[], |out| {
-            out.extend_from_slice(b"rows")
-        });
+        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), &[], rows(false));
         record.number(99, b"000000070000000000000063");
         record.bytes
     }
@@ -287,12 +315,10 @@ mod tests {
             series(9, None),
             series(0, Some(b"")),
         ];
-        let mut record = IngestRecord::new(7, -5, 3, None, &sent, |out| out.extend_from_slice(b"rows"));
+        let mut record = IngestRecord::new(7, -5, 3, None, &sent, rows(false));
         record.set_series(0, 8);
         record.set_series(2, 7);
-        let Ok(Record::Ingest(view)) = Record::decode(&record.bytes) else {
-            panic!("an ingest record")
-        };
+        let view = decoded(&record.bytes);
         let found: Vec<_> = view.series().collect();
         assert_eq!(
             found,
@@ -319,9 +345,7 @@ mod tests {
             RecordSeries { series, labels },
             RecordSeries { series, labels: None },
         ];
-        let record = IngestRecord::new(7, 1, 2, None, &sent, |out| out.extend_from_slice(b"rows"));
-        let expected: [&[u8]; 13] = [
-            &[3],
+        let body: [&[u8]; 12] = [
             &[7, 0, 0, 0],
             &[0; 8],
             &[1, 0, 0, 0, 0, 0, 0, 0],
@@ -335,19 +359,31 @@ mod tests {
             &[0, 0, 0, 0],
             b"rows",
         ];
-        assert_eq!(
-            record.bytes,
-            expected.concat(),
-            "FORMAT.md: it is stored, and never changes"
-        );
+        for (has_single_rows, kind) in [(false, 3), (true, 5)] {
+            let record = IngestRecord::new(7, 1, 2, None, &sent, rows(has_single_rows));
+            assert_eq!(
+                record.bytes,
+                [&[kind], &body.concat()[..]].concat(),
+                "FORMAT.md: it is stored, and never changes"
+            );
+            assert_eq!(decoded(&record.bytes).series().collect::<Vec<_>>(), sent);
+        }
+    }
+
+    #[test]
+    fn an_ingest_record_with_single_rows_has_a_type_of_its_own() {
+        for (has_single_rows, kind) in [(false, 2), (true, 4)] {
+            let record = IngestRecord::new(7, 1, 2, None, &[], rows(has_single_rows));
+            assert_eq!(record.bytes[0], kind);
+            let view = decoded(&record.bytes);
+            assert_eq!((view.encoded_series, view.encoded_rows), (&[][..], &b"rows"[..]));
+        }
     }
 
     #[test]
     fn an_ingest_record_round_trips() {
         let bytes = sample(Some(8));
-        let Ok(Record::Ingest(view)) = Record::decode(&bytes) else {
-            panic!("an ingest record")
-        };
+        let view = decoded(&bytes);
         assert_eq!(
             (view.bucket, view.first_sequence, view.created_at_ns, view.rows),
             (7, 99, -5, 3)

@@ -5,6 +5,7 @@
 mod newest;
 mod read;
 mod repeats;
+mod single;
 mod table;
 mod write;
 mod writer;
@@ -14,7 +15,7 @@ pub use newest::{NewestRow, NewestRows, Scalar};
 pub use repeats::KnownValues;
 pub use writer::RowsWriter;
 
-pub(crate) use read::{RowsReader, Table, TableColumn, TableValues};
+pub(crate) use read::{Decimals, RowsReader, Table, TableColumn, TableValues};
 
 /// Marks numbers that are stored as doubles, rather than as integer mantissas: those whose text is in exponent form, −0,
 /// more than 15 significant digits or more than 22 decimals; and of [`decimals_of`], those with more than six decimals.

@@ -121,13 +121,11 @@ impl NewestRows {
                     let value = match cell {
                         Cell::Number { value, .. } => Value::Number(*value),
                         Cell::Boolean { value, .. } => Value::Boolean(*value),
-                        Cell::Text { start, len, .. } => {
-                            Value::Text(self.keep(&texts[*start..*start + *len as usize]))
-                        }
+                        Cell::Text { place, .. } => Value::Text(self.keep(place.of(texts))),
                     };
                     self.values.push((cell.field(), value));
                 }
-                row.metadata.clone().map(|range| self.keep(&texts[range]))
+                row.metadata.map(|place| self.keep(place.of(texts)))
             }
             SourceRows::Several(table) => self.push_values(table, newest.number),
         };

@@ -1,17 +1,21 @@
 //! Decodes the rows of a log record to columns, table by table. Counts are not trusted: the bytes have passed the log's
 //! checksum, but a bug of ours must be reported as an error and not panic during recovery.
 
+use std::ops::Range;
+
 use super::NOT_DECIMAL;
+use super::single::{self, SINGLE_ROWS};
 use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use crate::EngineError;
 use crate::block::FieldKind;
 use crate::bytes::Reader;
 use crate::decimal;
 
-/// The rows of one source in one request.
+/// Rows of one request: those of one source, or a row for each of several.
 #[derive(Default)]
 pub(crate) struct Table<'a> {
-    pub(crate) source: u32,
+    /// The source of all rows, or that of each row.
+    pub(crate) sources: Vec<u32>,
     pub(crate) timestamps_ns: Vec<i64>,
     pub(crate) places: Vec<u32>,
     pub(crate) columns: Vec<TableColumn<'a>>,
@@ -35,13 +39,59 @@ impl Default for TableValues<'_> {
 pub(crate) enum TableValues<'a> {
     Numbers {
         values: Vec<f64>,
-        decimals: u8,
+        decimals: Decimals,
     },
     Booleans(Vec<bool>),
     Texts {
         dictionary: Vec<&'a str>,
         codes: Vec<u32>,
     },
+}
+
+/// Decimal places of the numbers of a column: a bound of all, or those of each.
+#[derive(Default)]
+pub(crate) struct Decimals(Vec<u8>);
+
+impl Decimals {
+    /// A bound of all numbers.
+    pub(crate) fn up_to(decimals: u8) -> Self {
+        Decimals(vec![decimals])
+    }
+
+    pub(super) fn push(&mut self, decimals: u8) {
+        self.0.push(decimals);
+    }
+
+    /// A bound of these numbers.
+    pub(crate) fn of(&self, numbers: Range<usize>) -> u8 {
+        match *self.0 {
+            [all] => all,
+            ref each => each[numbers].iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+impl Table<'_> {
+    /// Checks that the fields ascend.
+    pub(super) fn check_fields(&self, reader: &Reader<'_>) -> Result<(), EngineError> {
+        match self
+            .columns
+            .is_sorted_by(|before, column| before.field < column.field)
+        {
+            true => Ok(()),
+            false => Err(reader.corrupt("fields in order, each once")),
+        }
+    }
+
+    /// The sources, each with its rows.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, Range<usize>)> + use<'_> {
+        let rows = match self.sources.len() {
+            1 => self.timestamps_ns.len(),
+            _ => 1,
+        };
+        let sources = self.sources.iter().enumerate();
+        sources.map(move |(index, source)| (*source, index * rows..(index + 1) * rows))
+    }
 }
 
 impl TableValues<'_> {
@@ -53,14 +103,31 @@ impl TableValues<'_> {
         }
     }
 
-    /// Takes the buffer of numbers, emptied; a new one if there is none.
-    fn take_numbers(&mut self) -> Vec<f64> {
-        match std::mem::take(self) {
-            TableValues::Numbers { mut values, .. } => {
+    /// Removes all values; those that follow are of this type. Keeps the buffers of a column of the same type.
+    pub(super) fn reset(&mut self, kind: FieldKind) {
+        match (&mut *self, kind) {
+            (TableValues::Numbers { values, decimals }, FieldKind::Number) => {
                 values.clear();
-                values
+                decimals.0.clear();
             }
-            _ => Vec::new(),
+            (TableValues::Booleans(values), FieldKind::Boolean) => values.clear(),
+            (TableValues::Texts { dictionary, codes }, FieldKind::String) => {
+                dictionary.clear();
+                codes.clear();
+            }
+            (_, FieldKind::Number) => {
+                *self = TableValues::Numbers {
+                    values: Vec::new(),
+                    decimals: Decimals::default(),
+                };
+            }
+            (_, FieldKind::Boolean) => *self = TableValues::Booleans(Vec::new()),
+            (_, FieldKind::String) => {
+                *self = TableValues::Texts {
+                    dictionary: Vec::new(),
+                    codes: Vec::new(),
+                };
+            }
         }
     }
 }
@@ -84,7 +151,7 @@ impl<'a> RowsReader<'a> {
         })
     }
 
-    /// Reads the rows of the next source; `None` after the last. The rows stay in the reader's buffers.
+    /// Reads the next table; `None` after the last. The rows stay in the reader's buffers.
     pub(crate) fn next(&mut self) -> Result<Option<&mut Table<'a>>, EngineError> {
         if self.tables == 0 {
             return match self.reader.is_empty() {
@@ -94,31 +161,42 @@ impl<'a> RowsReader<'a> {
         }
         self.tables -= 1;
         let RowsReader { reader, table, .. } = self;
-        table.source = reader.u32()?;
-        let rows = reader.count()?;
+        table.sources.clear();
         table.timestamps_ns.clear();
-        table.timestamps_ns.reserve(rows);
-        let (mut before, mut step) = (0i64, 0i64);
-        for _ in 0..rows {
-            step = step.wrapping_add(reader.signed()?);
-            before = before.wrapping_add(step);
-            table.timestamps_ns.push(before);
-        }
-        read_rows(reader, rows, u32::MAX, &mut table.places)?;
-        let count = reader.count()?;
-        table.columns.resize_with(count, TableColumn::default);
-        let mut before = None;
-        for column in &mut table.columns {
-            read_column(reader, rows, column)?;
-            if before >= Some(column.field) {
-                return Err(reader.corrupt("fields in order, each once"));
+        table.places.clear();
+        match reader.u32()? {
+            SINGLE_ROWS => single::read(reader, table)?,
+            source => {
+                table.sources.push(source);
+                read_table(reader, table)?;
             }
-            before = Some(column.field);
         }
-        let count = read_presence(reader, rows, &mut table.metadata.present)?;
-        read_texts(reader, count, &mut table.metadata.values)?;
         Ok(Some(table))
     }
+}
+
+/// Reads the rows of one source.
+fn read_table<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result<(), EngineError> {
+    let rows = reader.count()?;
+    table.timestamps_ns.reserve(rows);
+    let (mut before, mut step) = (0i64, 0i64);
+    for _ in 0..rows {
+        step = step.wrapping_add(reader.signed()?);
+        before = before.wrapping_add(step);
+        table.timestamps_ns.push(before);
+    }
+    read_rows(reader, rows, u32::MAX, &mut table.places)?;
+    let columns = reader.count()?;
+    table.columns.resize_with(columns, TableColumn::default);
+    for column in &mut table.columns {
+        column.field = reader.u16()?;
+        let form = reader.byte()?;
+        let count = read_presence(reader, rows, &mut column.present)?;
+        read_values(reader, form, count, &mut column.values)?;
+    }
+    table.check_fields(reader)?;
+    let count = read_presence(reader, rows, &mut table.metadata.present)?;
+    read_values(reader, TEXTS, count, &mut table.metadata.values)
 }
 
 fn read_rows(
@@ -167,79 +245,57 @@ fn read_presence(
     Ok(count)
 }
 
-/// Reads a column into `column`, reusing its buffers if they are of the same type.
-fn read_column<'a>(
+/// The type of the values of a column of this form.
+pub(super) fn kind_of(form: u8, reader: &Reader<'_>) -> Result<FieldKind, EngineError> {
+    match form {
+        NUMBERS_DECIMAL | NUMBERS_RAW => Ok(FieldKind::Number),
+        BOOLEANS => Ok(FieldKind::Boolean),
+        TEXTS => Ok(FieldKind::String),
+        _ => Err(reader.corrupt("a kind of column")),
+    }
+}
+
+/// Replaces `column` by `count` values of this form.
+fn read_values<'a>(
     reader: &mut Reader<'a>,
-    rows: usize,
-    column: &mut TableColumn<'a>,
+    form: u8,
+    count: usize,
+    column: &mut TableValues<'a>,
 ) -> Result<(), EngineError> {
-    column.field = reader.u16()?;
-    let kind = reader.byte()?;
-    let count = read_presence(reader, rows, &mut column.present)?;
-    match kind {
-        NUMBERS_DECIMAL => {
-            let decimals = reader.byte()?;
-            let scale = decimal::power(decimals);
-            let mut values = column.values.take_numbers();
+    column.reset(kind_of(form, reader)?);
+    match column {
+        TableValues::Numbers { values, decimals } if form == NUMBERS_RAW => {
+            values.extend(reader.doubles(count)?);
+            decimals.push(NOT_DECIMAL);
+        }
+        TableValues::Numbers { values, decimals } => {
+            let stated = reader.byte()?;
+            decimals.push(stated);
+            let scale = decimal::power(stated);
             values.reserve(count);
             let mut mantissa = 0i64;
             for _ in 0..count {
                 mantissa = mantissa.wrapping_add(reader.signed()?);
                 values.push(decimal::value(mantissa, scale));
             }
-            column.values = TableValues::Numbers { values, decimals };
         }
-        NUMBERS_RAW => {
-            let mut values = column.values.take_numbers();
-            values.extend(reader.doubles(count)?);
-            let decimals = NOT_DECIMAL;
-            column.values = TableValues::Numbers { values, decimals };
-        }
-        BOOLEANS => {
+        TableValues::Booleans(values) => {
             let bits = reader.take(count.div_ceil(8))?;
-            let mut values = match std::mem::take(&mut column.values) {
-                TableValues::Booleans(values) => values,
-                _ => Vec::new(),
-            };
-            values.clear();
             values.extend((0..count).map(|row| bits[row / 8] >> (row % 8) & 1 == 1));
-            column.values = TableValues::Booleans(values);
         }
-        TEXTS => read_texts(reader, count, &mut column.values)?,
-        _ => return Err(reader.corrupt("a kind of column")),
-    }
-    Ok(())
-}
-
-fn read_texts<'a>(
-    reader: &mut Reader<'a>,
-    count: usize,
-    texts: &mut TableValues<'a>,
-) -> Result<(), EngineError> {
-    if count == 0
-        && let TableValues::Texts { dictionary, codes } = texts
-    {
-        dictionary.clear();
-        codes.clear();
-        return Ok(());
-    }
-    let (mut dictionary, mut codes) = match std::mem::take(texts) {
-        TableValues::Texts { dictionary, codes } => (dictionary, codes),
-        _ => (Vec::new(), Vec::new()),
-    };
-    dictionary.clear();
-    codes.clear();
-    codes.reserve(count);
-    for _ in 0..count {
-        match reader.varint()? {
-            0 => {
-                codes.push(dictionary.len() as u32);
-                dictionary.push(reader.text()?);
+        TableValues::Texts { dictionary, codes } => {
+            codes.reserve(count);
+            for _ in 0..count {
+                match reader.varint()? {
+                    0 => {
+                        codes.push(dictionary.len() as u32);
+                        dictionary.push(reader.text()?);
+                    }
+                    number if number <= dictionary.len() as u64 => codes.push(number as u32 - 1),
+                    _ => return Err(reader.corrupt("the number of a text seen before")),
+                }
             }
-            number if number <= dictionary.len() as u64 => codes.push(number as u32 - 1),
-            _ => return Err(reader.corrupt("the number of a text seen before")),
         }
     }
-    *texts = TableValues::Texts { dictionary, codes };
     Ok(())
 }

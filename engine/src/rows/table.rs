@@ -2,29 +2,51 @@
 
 use std::ops::Range;
 
+use crate::block::FieldKind;
 use crate::column::TEXT_BYTES;
 
 /// One value of a row. A request may have a row for each of many sources, so that it is small.
 #[derive(Clone, Copy)]
 pub(super) enum Cell {
-    Number {
-        field: u16,
-        decimals: u8,
-        value: f64,
-    },
-    Boolean {
-        field: u16,
-        value: bool,
-    },
-    /// The place of the text in the texts of the rows.
-    Text {
-        field: u16,
-        len: u32,
-        start: usize,
-    },
+    Number { field: u16, decimals: u8, value: f64 },
+    Boolean { field: u16, value: bool },
+    Text { field: u16, place: TextPlace },
+}
+
+/// Where a text is in the texts of the rows, which are shorter than 4 GiB.
+#[derive(Clone, Copy)]
+pub(super) struct TextPlace {
+    start: u32,
+    len: u32,
+}
+
+impl TextPlace {
+    pub(super) fn new(range: Range<usize>) -> Self {
+        TextPlace {
+            start: range.start as u32,
+            len: range.len() as u32,
+        }
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.len as usize
+    }
+
+    pub(super) fn of(self, texts: &str) -> &str {
+        let start = self.start as usize;
+        &texts[start..start + self.len()]
+    }
 }
 
 impl Cell {
+    pub(super) fn kind(&self) -> FieldKind {
+        match self {
+            Cell::Number { .. } => FieldKind::Number,
+            Cell::Boolean { .. } => FieldKind::Boolean,
+            Cell::Text { .. } => FieldKind::String,
+        }
+    }
+
     pub(super) fn field(&self) -> u16 {
         match self {
             Cell::Number { field, .. } | Cell::Boolean { field, .. } | Cell::Text { field, .. } => *field,
@@ -36,7 +58,7 @@ impl Cell {
         match self {
             Cell::Number { .. } => size_of::<f64>(),
             Cell::Boolean { .. } => size_of::<bool>(),
-            Cell::Text { len, .. } => size_of::<u32>() + *len as usize + TEXT_BYTES,
+            Cell::Text { place, .. } => size_of::<u32>() + place.len() + TEXT_BYTES,
         }
     }
 }
@@ -46,8 +68,8 @@ pub(super) struct Row {
     pub(super) timestamp_ns: i64,
     /// Its position within the request.
     pub(super) place: u32,
-    /// Where its metadata are in the texts of the rows.
-    pub(super) metadata: Option<Range<usize>>,
+    /// Its metadata: JSON text.
+    pub(super) metadata: Option<TextPlace>,
 }
 
 /// Values of one field; `rows` lists the rows of the table that have one.
@@ -97,9 +119,7 @@ impl Values {
                 *decimals = (*decimals).max(*stated);
             }
             (Values::Booleans(values), Cell::Boolean { value, .. }) => values.push(*value),
-            (Values::Texts(values), Cell::Text { start, len, .. }) => {
-                values.push(&texts[*start..*start + *len as usize]);
-            }
+            (Values::Texts(values), Cell::Text { place, .. }) => values.push(place.of(texts)),
             _ => return false,
         }
         true
@@ -235,9 +255,9 @@ impl Table {
         for cell in cells {
             self.push_cell(number, cell, texts);
         }
-        if let Some(range) = &row.metadata {
+        if let Some(place) = row.metadata {
             self.metadata_rows.push(number);
-            self.metadata.push(&texts[range.clone()]);
+            self.metadata.push(place.of(texts));
         }
     }
 

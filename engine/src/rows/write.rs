@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::NOT_DECIMAL;
+use super::single::{self, SingleRow};
 use super::table::{Cell, Column, Row, Table, Texts, Values};
 use super::writer::{RowsWriter, SourceRows};
 use crate::bytes::{put_bytes, put_doubles, put_signed, put_varint};
@@ -14,19 +15,62 @@ pub(super) const NUMBERS_RAW: u8 = 1;
 pub(super) const BOOLEANS: u8 = 2;
 pub(super) const TEXTS: u8 = 3;
 
+/// What is encoded together.
+enum Group<'w> {
+    /// The rows of a source.
+    Table(u32, SourceRows<'w>),
+    /// Single rows with the same fields, at least one, and the texts that they refer to.
+    Single(Vec<SingleRow<'w>>, &'w str),
+}
+
 impl RowsWriter {
-    /// Appends the committed rows, encoded as described in FORMAT.md, "Rows".
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        // Series are there before their ends.
-        let sources = || self.sources_with_points().chain(self.ends());
-        put_varint(out, sources().count() as u64);
-        for (source, rows) in sources() {
-            put_varint(out, u64::from(source));
-            match rows {
-                SourceRows::One(row, cells, texts) => put_row(out, row, cells, texts),
-                SourceRows::Several(table) => put_table(out, table),
+    /// Appends the committed rows, encoded as described in FORMAT.md, "Rows". Returns whether there are single rows, which
+    /// older programs do not know.
+    pub fn encode(&self, out: &mut Vec<u8>) -> bool {
+        let groups = self.groups();
+        let mut has_single_rows = false;
+        put_varint(out, groups.len() as u64);
+        for group in groups {
+            match group {
+                Group::Table(source, rows) => put_rows_of(out, source, rows),
+                Group::Single(rows, texts) => match *rows {
+                    [SingleRow { source, row, cells }] => {
+                        put_rows_of(out, source, SourceRows::One(row, cells, texts));
+                    }
+                    ref rows => {
+                        single::put(out, rows, texts);
+                        has_single_rows = true;
+                    }
+                },
             }
         }
+        has_single_rows
+    }
+
+    /// All rows. Series are there before their ends.
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups = Vec::new();
+        for (source, rows) in self.sources_with_points() {
+            let SourceRows::One(row, cells, texts) = rows else {
+                groups.push(Group::Table(source, rows));
+                continue;
+            };
+            let single = SingleRow { source, row, cells };
+            match groups.last_mut() {
+                Some(Group::Single(before, _)) if before[0].has_fields_of(&single) => before.push(single),
+                _ => groups.push(Group::Single(vec![single], texts)),
+            }
+        }
+        groups.extend(self.ends().map(|(source, rows)| Group::Table(source, rows)));
+        groups
+    }
+}
+
+fn put_rows_of(out: &mut Vec<u8>, source: u32, rows: SourceRows<'_>) {
+    put_varint(out, u64::from(source));
+    match rows {
+        SourceRows::One(row, cells, texts) => put_row(out, row, cells, texts),
+        SourceRows::Several(table) => put_table(out, table),
     }
 }
 
@@ -41,16 +85,16 @@ fn put_row(out: &mut Vec<u8>, row: &Row, cells: &[Cell], texts: &str) {
         match cell {
             Cell::Number { value, decimals, .. } => put_numbers(out, &[*value], *decimals, &[0], 1),
             Cell::Boolean { value, .. } => out.extend([BOOLEANS, 1, u8::from(*value)]),
-            Cell::Text { start, len, .. } => {
+            Cell::Text { place, .. } => {
                 out.extend([TEXTS, 1, 0]);
-                put_bytes(out, &texts.as_bytes()[*start..*start + *len as usize]);
+                put_bytes(out, place.of(texts).as_bytes());
             }
         }
     }
     put_varint(out, u64::from(row.metadata.is_some()));
-    if let Some(range) = &row.metadata {
+    if let Some(place) = row.metadata {
         out.push(0);
-        put_bytes(out, &texts.as_bytes()[range.clone()]);
+        put_bytes(out, place.of(texts).as_bytes());
     }
 }
 

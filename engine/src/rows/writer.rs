@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use super::table::{Cell, Row, Table};
+use super::table::{Cell, Row, Table, TextPlace};
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::column::TEXT_BYTES;
 use crate::ends::source_of_ends;
@@ -85,11 +85,10 @@ impl<'w> SourceRows<'w> {
     fn memory_bytes(&self) -> usize {
         match self {
             SourceRows::One(row, cells, _) => {
-                let metadata = row.metadata.as_ref();
                 size_of::<i64>()
                     + size_of::<u64>()
                     + cells.iter().map(Cell::memory_bytes).sum::<usize>()
-                    + metadata.map_or(0, |text| text.len() + TEXT_BYTES)
+                    + row.metadata.map_or(0, |place| place.len() + TEXT_BYTES)
             }
             SourceRows::Several(table) => table.memory_bytes(),
         }
@@ -121,7 +120,7 @@ pub struct RowsWriter {
     first_text_bytes: usize,
     /// Whether the current row's fields came in other than ascending order.
     unordered: bool,
-    metadata: Option<Range<usize>>,
+    metadata: Option<TextPlace>,
 }
 
 impl RowsWriter {
@@ -262,12 +261,8 @@ impl RowsWriter {
     /// Sets a string field of the current row. The text must be shorter than 4 GiB, as those of requests are.
     #[inline]
     pub fn string(&mut self, field: u16, value: &str) {
-        let text = self.keep(value);
-        self.set(Cell::Text {
-            field,
-            len: text.len() as u32,
-            start: text.start,
-        });
+        let place = self.keep(value);
+        self.set(Cell::Text { field, place });
     }
 
     /// Sets the metadata of the current row: JSON text, stored as received.
@@ -277,10 +272,10 @@ impl RowsWriter {
     }
 
     #[inline]
-    fn keep(&mut self, text: &str) -> Range<usize> {
+    fn keep(&mut self, text: &str) -> TextPlace {
         let start = self.text.len();
         self.text.push_str(text);
-        start..self.text.len()
+        TextPlace::new(start..self.text.len())
     }
 
     #[inline]

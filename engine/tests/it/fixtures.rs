@@ -8,7 +8,7 @@ use engine::query::{
     Budget, Completion, GroupQuery, Grouping, NeededField, Needs, ScanQuery, Selection, Statistics, Value,
     Wanted, for_each_end, group, scan,
 };
-use engine::rows::{NOT_DECIMAL, RowsWriter};
+use engine::rows::{NOT_DECIMAL, RowsWriter, Scalar};
 use engine::{
     Checkpoint, MergeError, SERIES_ORDINALS_FROM, SegmentFile, SegmentPart, SegmentWriter, SeriesRef, Store,
     Unit, Values,
@@ -283,6 +283,67 @@ fn rows_and_segments_written_by_this_version_are_read() {
     store.apply(&rows_with_carries(), 1, &[]).unwrap();
     check_carries(&mut store);
     check_segment(segment());
+}
+
+/// A row for each of sources 4 to 23, with values of every kind and metadata.
+fn single_rows() -> Vec<u8> {
+    let mut writer = RowsWriter::new();
+    for source in 4..24u32 {
+        writer.begin(source);
+        writer.number(
+            0,
+            f64::from(source) / 8.0,
+            if source % 2 == 0 { 3 } else { NOT_DECIMAL },
+        );
+        writer.boolean(2, source % 3 == 0);
+        writer.string(3, ["open", "closed"][source as usize % 2]);
+        writer.metadata("{\"room\": \"a\"}");
+        writer.commit(i64::from(100 - source) * SECOND);
+    }
+    let mut bytes = Vec::new();
+    assert!(writer.encode(&mut bytes), "single rows");
+    bytes
+}
+
+#[test]
+fn single_rows_of_every_version_are_read() {
+    let now = single_rows();
+    if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
+        std::fs::write(path("rows-1-single.bin"), &now).unwrap();
+    }
+    for bytes in [now, std::fs::read(path("rows-1-single.bin")).unwrap()] {
+        let mut store = Store::new();
+        assert_eq!(store.apply(&bytes, 1, &[]).unwrap(), 20);
+        for source in 4..24u32 {
+            let snapshot = store.view().series(source).unwrap();
+            let query = ScanQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                descending: false,
+                after: None,
+                skip: 0,
+                limit: 10,
+                metadata: None,
+                stop: &|| false,
+            };
+            let page = scan(&[Selection::new(&snapshot, None)], &query).unwrap();
+            let [(run, row)] = page.rows[..] else {
+                panic!("one row")
+            };
+            let columns = &page.runs[run as usize].columns;
+            let row = row as usize;
+            let key = (i64::from(100 - source) * SECOND, u64::from(source) - 3);
+            assert_eq!(columns.key(row), key);
+            let value = |field| columns.field(field).unwrap().value(row);
+            assert_eq!(value(0), Some(Scalar::Number(f64::from(source) / 8.0)));
+            assert_eq!(value(2), Some(Scalar::Boolean(source % 3 == 0)));
+            assert_eq!(
+                value(3),
+                Some(Scalar::Text(["open", "closed"][source as usize % 2]))
+            );
+            let metadata = columns.metadata.as_ref().unwrap().value(row);
+            assert_eq!(metadata, Some(Scalar::Text("{\"room\": \"a\"}")));
+        }
+    }
 }
 
 /// A series of source 4 with a point.
