@@ -2,10 +2,10 @@
 
 use super::decimal;
 use super::key::{ESCAPABLE, text};
+use super::names::{Name, Names};
 use super::scan;
 use super::{Entry, FIELDS_MAX, Read};
 use crate::Refusal;
-use crate::names;
 use crate::sink::{Field, Value};
 use crate::timestamp::nanoseconds;
 
@@ -14,28 +14,35 @@ use crate::timestamp::nanoseconds;
 pub(super) struct Fields<'a> {
     pub(super) list: Vec<Field<'a>>,
     /// Their names as they stand in the body: names that differ there differ.
-    names: Vec<&'a [u8]>,
+    names: Names<'a>,
 }
 
 /// Reads what follows the key, whose space stands at `at`.
 pub(super) fn read<'a>(entry: &Entry<'a>, at: usize, fields: &mut Fields<'a>) -> Result<Read, Refusal<'a>> {
     let body = entry.body;
-    fields.list.clear();
-    fields.names.clear();
+    fields.names.begin();
     let mut newlines = 0;
     let mut at = scan::skip_blanks(body, at);
     if scan::line_end(body, at).is_some() {
         return Err(Refusal::NoFields);
     }
     loop {
-        let (name, name_end) = scan::token::<true>(body, at);
+        let place = fields.names.len();
+        let Name {
+            token: name,
+            end: name_end,
+            is_known,
+        } = fields.names.next(body, at);
+        if !is_known {
+            fields.list.truncate(place);
+        }
         if name.raw.is_empty() {
             return Err(Refusal::EmptyName);
         }
         if body.get(name_end) != Some(&b'=') {
             return Err(Refusal::NoFieldValue(name.raw));
         }
-        if fields.list.len() == FIELDS_MAX {
+        if place == FIELDS_MAX {
             return Err(Refusal::TooManyFields);
         }
         let start = name_end + 1;
@@ -56,15 +63,20 @@ pub(super) fn read<'a>(entry: &Entry<'a>, at: usize, fields: &mut Fields<'a>) ->
             }
             value = plain(token).ok_or(Refusal::NotAValue(token))?;
         }
-        fields.names.push(name.raw);
-        let name = text(scan::unescape(name, ESCAPABLE))?;
-        fields.list.push(Field { name, value });
+        match fields.list.get_mut(place) {
+            Some(field) => field.value = value,
+            None => {
+                let name = text(scan::unescape(name, ESCAPABLE))?;
+                fields.list.push(Field { name, value });
+            }
+        }
         if body.get(at) != Some(&b',') {
             break;
         }
         at += 1;
     }
-    if let Some(name) = names::twice(&mut fields.names) {
+    fields.list.truncate(fields.names.len());
+    if let Some(name) = fields.names.twice() {
         return Err(Refusal::NameTwice(name));
     }
     let (timestamp_ns, next) = timestamp(entry, at)?;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::names::{Name, Names};
 use super::scan;
 use crate::Refusal;
 use crate::metadata::Metadata;
-use crate::names;
 use crate::sink::Sink;
 
 /// The series of the last line whose key was in order.
@@ -16,8 +16,7 @@ pub(super) struct Key<'a> {
     metadata: Metadata,
     /// Whether the sink knows it.
     announced: bool,
-    /// Names of tags as they stand in the body.
-    names: Vec<&'a [u8]>,
+    names: Names<'a>,
 }
 
 impl<'a> Key<'a> {
@@ -27,7 +26,7 @@ impl<'a> Key<'a> {
             source: Cow::Borrowed(""),
             metadata: Metadata::new(),
             announced: false,
-            names: Vec::new(),
+            names: Names::default(),
         }
     }
 
@@ -51,9 +50,13 @@ impl<'a> Key<'a> {
         }
         self.source = text(scan::unescape(measurement, ESCAPABLE))?;
         self.metadata.begin();
-        self.names.clear();
+        self.names.begin();
         while body.get(at) == Some(&b',') {
-            let (name, name_end) = scan::token::<true>(body, at + 1);
+            let Name {
+                token: name,
+                end: name_end,
+                ..
+            } = self.names.next(body, at + 1);
             if name.raw.is_empty() {
                 return Err(Refusal::EmptyName);
             }
@@ -77,13 +80,12 @@ impl<'a> Key<'a> {
             if self.metadata.is_too_long() {
                 return Err(Refusal::MetadataTooLong);
             }
-            self.names.push(name.raw);
             at = value_end;
         }
         if body.get(at) != Some(&b' ') {
             return Err(Refusal::NoFields);
         }
-        if let Some(name) = names::twice(&mut self.names) {
+        if let Some(name) = self.names.twice() {
             return Err(Refusal::NameTwice(name));
         }
         self.metadata.close()?;

@@ -6,12 +6,13 @@
 //! Source: the InfluxDB v2 reference "Line protocol", and of InfluxDB 1.x the precisions `n`, `u`, `m` and `h`.
 //!
 //! - `precision`: units of timestamps. `scan`: where tokens, strings and lines end. `key`: measurement and tags.
-//!   `fields`: fields, their values and the timestamp.
+//!   `names`: of tags and fields. `fields`: fields, their values and the timestamp.
 //!   `decimal`: numbers of the usual length.
 
 mod decimal;
 mod fields;
 mod key;
+mod names;
 mod precision;
 mod scan;
 #[cfg(test)]
