@@ -101,8 +101,17 @@ fn spread(values: &[i64]) -> f64 {
         return 0.0;
     };
     let median = *median;
-    let bits = |value: &i64| (1.0 + (*value as f64 - median as f64).abs()).log2();
+    let bits = |value: &i64| approximate_log2(1.0 + (*value as f64 - median as f64).abs());
     values.iter().map(bits).sum::<f64>() / values.len() as f64
+}
+
+/// The logarithm of a positive double to base 2, at most 0.09 too small (Mitchell, "Computer multiplication and division
+/// using binary logarithms", 1962): the exponent, and the mantissa as its fraction. The exact one takes most of the time of
+/// a choice that it would not change.
+fn approximate_log2(value: f64) -> f64 {
+    const EXPONENT_OF_ONE: f64 = 1_023.0;
+    const MANTISSA: f64 = (1u64 << 52) as f64;
+    value.to_bits() as f64 / MANTISSA - EXPONENT_OF_ONE
 }
 
 /// The first value and the step of values in linear form; `None` for other forms.
@@ -150,5 +159,18 @@ pub(super) fn decode_pco<T: pco::data_types::Number + Default>(
     match pco::standalone::simple_decompress_into(reader.rest(), &mut values) {
         Ok(progress) if progress.n_processed == count && progress.finished => Ok(values),
         _ => Err(reader.corrupt("a pco chunk of as many numbers as rows")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_approximate_logarithm_is_close() {
+        for value in [1.0, 1.5, 2.0, 3.0, 1e3, 1e18, 1.844e19] {
+            let error = f64::log2(value) - approximate_log2(value);
+            assert!((-1e-9..0.0861).contains(&error), "{value}: {error}");
+        }
     }
 }
