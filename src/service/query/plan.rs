@@ -229,14 +229,14 @@ impl Plan {
             QuerySources::All(pages) => {
                 let split = view.split_sources().filter_map(|source| pages.get(source));
                 split.into_iter().try_for_each(&mut add_matching)?;
-                // The sources without dimensions, and thus without series of their own.
-                let own = view
-                    .reaching(range_ns)
-                    .filter(|found| found.ordinal < SERIES_ORDINALS_FROM);
-                for found in own.take_while(|_| absent_matches(filters)) {
-                    let source = pages.get(found.source);
-                    if let Some(source) = source.filter(|source| view.members(source.ordinal).is_none()) {
-                        add(source, found)?;
+                if absent_matches(filters) {
+                    // The sources without dimensions, and thus without series of their own. They come first.
+                    let all = view.reaching(range_ns);
+                    for found in all.take_while(|found| found.ordinal < SERIES_ORDINALS_FROM) {
+                        let source = pages.get(found.source);
+                        if let Some(source) = source.filter(|source| view.members(source.ordinal).is_none()) {
+                            add(source, found)?;
+                        }
                     }
                 }
             }
