@@ -12,7 +12,7 @@ use crate::EngineError;
 use crate::columns::Columns;
 use crate::members::SERIES_ORDINALS_FROM;
 use crate::pages::{Expired, Pages};
-use crate::rows::{RowsWriter, Scalar, Table, TableValues};
+use crate::rows::{RowsWriter, Scalar, Sources, Table, TableValues};
 use crate::series::Series;
 
 /// The ordinal of the ends of source 0. Sources have smaller ordinals, series of sources those from
@@ -47,7 +47,10 @@ impl RowsWriter {
 impl Table<'_> {
     /// The source whose ends these rows are; `None` for points.
     pub(crate) fn source_of_ends(&self) -> Option<u32> {
-        self.sources.first().and_then(|source| source_of_ends(*source))
+        match self.sources {
+            Sources::One(source) => source_of_ends(source),
+            Sources::Each(_) => None,
+        }
     }
 
     /// Replaces the numbers of tables by the ordinals of their series. Rows of series that `ordinal_of` does not know are

@@ -179,24 +179,30 @@ impl Pages {
         pages.change(page, |page| Arc::make_mut(page).change(place, change))
     }
 
-    /// Changes series one after the other, which are created if they do not exist. Neighbours that follow each other share
-    /// the search for their page. Stops at the first error.
+    /// Changes series one after the other, which are created if they do not exist. Those that follow each other on a page
+    /// share the search for it. Stops at the first error, which may be one of the changes themselves.
     pub(crate) fn change_each<T, E>(
         &mut self,
-        changes: impl IntoIterator<Item = (u32, T)>,
+        changes: impl IntoIterator<Item = Result<(u32, T), E>>,
         mut change: impl FnMut(&mut Series, T) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut changes = changes.into_iter().peekable();
-        while let Some((first, _)) = changes.peek() {
-            let (group, number, _) = address(*first);
-            let pages = self.group_of(*first);
-            pages.change(number, |page| {
+        while let Some(first) = changes.next() {
+            let mut next = first?;
+            let (group, number, _) = address(next.0);
+            let is_near = |source: u32| address(source).0 == group && address(source).1 == number;
+            self.group_of(next.0).change(number, |page| {
                 let page = Arc::make_mut(page);
-                let is_near = |source: u32| address(source).0 == group && address(source).1 == number;
-                while let Some((source, with)) = changes.next_if(|(source, _)| is_near(*source)) {
+                loop {
+                    let (source, with) = next;
                     page.change(address(source).2, |series| change(series, with))?;
+                    let following =
+                        |it: &Result<(u32, T), E>| matches!(it, Ok((source, _)) if is_near(*source));
+                    match changes.next_if(following) {
+                        Some(following) => next = following?,
+                        None => return Ok(()),
+                    }
                 }
-                Ok(())
             })?;
         }
         Ok(())

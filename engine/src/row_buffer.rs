@@ -268,7 +268,7 @@ impl RowBuffer {
         let values = match known.kind {
             FieldKind::Number => TableValues::Numbers {
                 values: words.map(f64::from_bits).collect(),
-                decimals: Decimals::up_to(known.decimals),
+                decimals: Decimals::UpTo(known.decimals),
             },
             FieldKind::Boolean => TableValues::Booleans(words.map(|word| word == 1).collect()),
             FieldKind::String => TableValues::Texts {

@@ -14,6 +14,8 @@ use super::memory;
 /// The most that is held for a byte of a body: JSON becomes protobuf first.
 const HELD_PER_BYTE: u64 = 64;
 
+const NOW_NS: i64 = 1_700_000_000_000_000_000;
+
 /// Checks what it is given.
 #[derive(Default)]
 struct Checked {
@@ -74,6 +76,7 @@ pub fn check(data: &[u8]) {
     let Some((kind, body)) = data.split_first() else {
         return;
     };
+    let mut lines = None;
     memory::bounded(body.len(), HELD_PER_BYTE, || {
         let mut sink = Checked::default();
         match kind % 5 {
@@ -81,10 +84,11 @@ pub fn check(data: &[u8]) {
                 let units = ["ns", "us", "ms", "s"];
                 let unit = units[usize::from(kind / 5) % units.len()];
                 let precision = Precision::parse(unit, Dialect::V2).unwrap();
-                line::parse(body, precision, 1_700_000_000_000_000_000, &mut sink);
+                line::parse(body, precision, NOW_NS, &mut sink);
                 sink.refused
                     .iter()
                     .for_each(|entry| assert!(line::entry_name(*entry).starts_with("line ")));
+                lines = Some(precision);
             }
             kind @ 1..=2 => {
                 let version = if kind == 1 { Version::V1 } else { Version::V2 };
@@ -112,6 +116,48 @@ pub fn check(data: &[u8]) {
         }
         assert!(sink.metadata_bytes <= METADATA_TOTAL_BYTES_MAX);
     });
+    // Strings may contain line breaks.
+    if let Some(precision) = lines.filter(|_| !body.contains(&b'"')) {
+        let alone = body.split(|byte| *byte == b'\n');
+        let alone: Vec<String> = alone.flat_map(|line| points_of(line, precision)).collect();
+        assert_eq!(
+            points_of(body, precision),
+            alone,
+            "a line is read alike whatever stands before it"
+        );
+    }
+}
+
+/// The points of lines, with their series.
+#[derive(Default)]
+struct Points {
+    series: String,
+    points: Vec<String>,
+}
+
+impl Sink for Points {
+    fn series(&mut self, source: &str, metadata: &str) {
+        self.series = format!("{source}{metadata}");
+    }
+
+    fn point(&mut self, _: Sample, timestamp_ns: i64, fields: &[Field<'_>]) {
+        self.points
+            .push(format!("{} {timestamp_ns} {fields:?}", self.series));
+    }
+
+    fn stale(&mut self, _: Sample, _: i64) {}
+
+    fn not_stored(&mut self, _: Sample) {}
+
+    fn refuse(&mut self, _: u32, _: u32, _: Refusal<'_>) {}
+
+    fn family(&mut self, _: &str, _: Family<'_>) {}
+}
+
+fn points_of(body: &[u8], precision: Precision) -> Vec<String> {
+    let mut sink = Points::default();
+    line::parse(body, precision, NOW_NS, &mut sink);
+    sink.points
 }
 
 fn ascending(mut entries: Vec<u32>) -> Vec<u32> {

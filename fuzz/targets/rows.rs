@@ -4,13 +4,24 @@
 use std::sync::Arc;
 
 use engine::query::{Budget, ScanQuery, Selection, for_each_end, scan};
-use engine::{SegmentFile, SegmentWriter, Store, source_of_ends};
+use engine::{SERIES_ORDINALS_FROM, SegmentFile, SegmentWriter, SeriesRef, Store, source_of_ends};
 
 const BUCKET: u32 = 7;
+/// The series that rows may name.
+const SERIES: [SeriesRef; 2] = [
+    SeriesRef {
+        ordinal: SERIES_ORDINALS_FROM + 3,
+        source: 5,
+    },
+    SeriesRef {
+        ordinal: SERIES_ORDINALS_FROM + 40,
+        source: 6,
+    },
+];
 
 pub fn check(data: &[u8]) {
     let mut store = Store::new();
-    let Ok(applied) = store.apply(data, 1, &[]) else {
+    let Ok(applied) = store.apply(data, 1, &SERIES) else {
         return;
     };
     let view = store.view();

@@ -12,8 +12,9 @@ use crate::series::Digest;
 
 /// Memory of a generation. When the current one has used it up, the one before is forgotten.
 const BYTES_MAX: usize = 2 << 20;
-/// Memory of an entry besides its text.
-const ENTRY_BYTES: usize = 64;
+/// Memory of an entry besides its text: twice 40 bytes after the list has grown, its place in the index, and that of the
+/// text's allocation.
+const ENTRY_BYTES: usize = 112;
 /// Memory of a source besides its entries and the names of its dimensions.
 const SOURCE_BYTES: usize = 256;
 
@@ -99,6 +100,7 @@ impl Generation {
             bytes += bytes_of(dimensions);
             known.dimensions = dimensions.clone();
             known.digests.clear();
+            known.next = 0;
         }
         known.digests.insert(metadata.into(), digest);
         self.bytes += bytes;

@@ -9,8 +9,10 @@ const COMMAND: u8 = 1;
 const INGEST: u8 = 2;
 /// An ingest with rows of series.
 const INGEST_OF_SERIES: u8 = 3;
-/// Added to the type of an ingest that has single rows (engine/FORMAT.md), which older programs do not know.
-const WITH_SINGLE_ROWS: u8 = 2;
+/// An ingest with single rows (engine/FORMAT.md), which older programs do not know.
+const INGEST_WITH_SINGLE_ROWS: u8 = 4;
+/// An ingest with single rows, and with rows of series.
+const INGEST_OF_SERIES_WITH_SINGLE_ROWS: u8 = 5;
 
 /// Offset of the first row's sequence within an ingest record. The bucket's actor assigns the sequence and writes it in
 /// place.
@@ -67,12 +69,9 @@ impl IngestRecord {
         series: &[RecordSeries<'_>],
         encode_rows: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> Self {
-        let kind = match series {
-            [] => INGEST,
-            _ => INGEST_OF_SERIES,
-        };
         let mut bytes = Vec::with_capacity(64 + 16 * rows as usize);
-        bytes.push(kind);
+        // The type, once it is known.
+        bytes.push(0);
         bytes.extend_from_slice(&bucket.to_le_bytes());
         bytes.extend_from_slice(&0u64.to_le_bytes());
         bytes.extend_from_slice(&created_at_ns.to_le_bytes());
@@ -100,9 +99,12 @@ impl IngestRecord {
             bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(labels.unwrap_or_default());
         }
-        if encode_rows(&mut bytes) {
-            bytes[0] = kind + WITH_SINGLE_ROWS;
-        }
+        bytes[0] = match (encode_rows(&mut bytes), series.is_empty()) {
+            (false, true) => INGEST,
+            (false, false) => INGEST_OF_SERIES,
+            (true, true) => INGEST_WITH_SINGLE_ROWS,
+            (true, false) => INGEST_OF_SERIES_WITH_SINGLE_ROWS,
+        };
         IngestRecord {
             bytes,
             id_at,
@@ -187,23 +189,15 @@ impl<'a> Record<'a> {
                 .map(|command| Record::Command(Box::new(command)))
                 .map_err(RecordError::Command),
             Some((kind, rest)) => {
-                let has_series = has_series(*kind).ok_or(RecordError::UnknownKind(*kind))?;
-                let view = IngestView::decode(rest, has_series);
+                let view = match *kind {
+                    INGEST | INGEST_WITH_SINGLE_ROWS => IngestView::decode(rest, false),
+                    INGEST_OF_SERIES | INGEST_OF_SERIES_WITH_SINGLE_ROWS => IngestView::decode(rest, true),
+                    kind => return Err(RecordError::UnknownKind(kind)),
+                };
                 view.map(Record::Ingest).ok_or(RecordError::Short)
             }
             None => Err(RecordError::Short),
         }
-    }
-}
-
-/// Whether an ingest of this type has rows of series; `None` for other records.
-fn has_series(kind: u8) -> Option<bool> {
-    const SINGLE_ROWS: u8 = INGEST + WITH_SINGLE_ROWS;
-    const SINGLE_ROWS_OF_SERIES: u8 = INGEST_OF_SERIES + WITH_SINGLE_ROWS;
-    match kind {
-        INGEST | SINGLE_ROWS => Some(false),
-        INGEST_OF_SERIES | SINGLE_ROWS_OF_SERIES => Some(true),
-        _ => None,
     }
 }
 

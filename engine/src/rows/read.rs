@@ -11,15 +11,31 @@ use crate::block::FieldKind;
 use crate::bytes::Reader;
 use crate::decimal;
 
+/// Places of rows within a request are below this.
+pub(super) const PLACES_MAX: u32 = u32::MAX;
+
 /// Rows of one request: those of one source, or a row for each of several.
 #[derive(Default)]
 pub(crate) struct Table<'a> {
-    /// The source of all rows, or that of each row.
-    pub(crate) sources: Vec<u32>,
+    pub(crate) sources: Sources,
     pub(crate) timestamps_ns: Vec<i64>,
     pub(crate) places: Vec<u32>,
     pub(crate) columns: Vec<TableColumn<'a>>,
     pub(crate) metadata: TableColumn<'a>,
+}
+
+/// The sources of a table's rows.
+pub(crate) enum Sources {
+    /// That of all rows.
+    One(u32),
+    /// That of each row.
+    Each(Vec<u32>),
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Sources::One(0)
+    }
 }
 
 /// Values of one field. `present` lists the rows that have one; `None` means all of them.
@@ -48,25 +64,34 @@ pub(crate) enum TableValues<'a> {
     },
 }
 
-/// Decimal places of the numbers of a column: a bound of all, or those of each.
-#[derive(Default)]
-pub(crate) struct Decimals(Vec<u8>);
+/// Decimal places of the numbers of a column.
+pub(crate) enum Decimals {
+    /// A bound of all numbers.
+    UpTo(u8),
+    /// Those of each number.
+    Each(Vec<u8>),
+}
 
 impl Decimals {
-    /// A bound of all numbers.
-    pub(crate) fn up_to(decimals: u8) -> Self {
-        Decimals(vec![decimals])
-    }
-
-    pub(super) fn push(&mut self, decimals: u8) {
-        self.0.push(decimals);
-    }
-
     /// A bound of these numbers.
     pub(crate) fn of(&self, numbers: Range<usize>) -> u8 {
-        match *self.0 {
-            [all] => all,
-            ref each => each[numbers].iter().copied().max().unwrap_or(0),
+        match self {
+            Decimals::UpTo(decimals) => *decimals,
+            Decimals::Each(each) => each[numbers].iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// Adds those of the next number; the first, if there was a bound of all.
+    pub(super) fn push(&mut self, decimals: u8) {
+        match self {
+            Decimals::UpTo(_) => *self = Decimals::Each(vec![decimals]),
+            Decimals::Each(each) => each.push(decimals),
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Decimals::Each(each) = self {
+            each.clear();
         }
     }
 }
@@ -85,11 +110,11 @@ impl Table<'_> {
 
     /// The sources, each with its rows.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, Range<usize>)> + use<'_> {
-        let rows = match self.sources.len() {
-            1 => self.timestamps_ns.len(),
-            _ => 1,
+        let (sources, rows) = match &self.sources {
+            Sources::One(source) => (std::slice::from_ref(source), self.timestamps_ns.len()),
+            Sources::Each(sources) => (&sources[..], 1),
         };
-        let sources = self.sources.iter().enumerate();
+        let sources = sources.iter().enumerate();
         sources.map(move |(index, source)| (*source, index * rows..(index + 1) * rows))
     }
 }
@@ -108,7 +133,7 @@ impl TableValues<'_> {
         match (&mut *self, kind) {
             (TableValues::Numbers { values, decimals }, FieldKind::Number) => {
                 values.clear();
-                decimals.0.clear();
+                decimals.clear();
             }
             (TableValues::Booleans(values), FieldKind::Boolean) => values.clear(),
             (TableValues::Texts { dictionary, codes }, FieldKind::String) => {
@@ -118,7 +143,7 @@ impl TableValues<'_> {
             (_, FieldKind::Number) => {
                 *self = TableValues::Numbers {
                     values: Vec::new(),
-                    decimals: Decimals::default(),
+                    decimals: Decimals::UpTo(0),
                 };
             }
             (_, FieldKind::Boolean) => *self = TableValues::Booleans(Vec::new()),
@@ -136,7 +161,7 @@ impl TableValues<'_> {
 pub(crate) struct RowsReader<'a> {
     reader: Reader<'a>,
     tables: usize,
-    /// The rows of the current source. One table is reused for all sources, so that its buffers are allocated once.
+    /// The rows of the current table. It is reused for all of them, so that its buffers are allocated once.
     table: Table<'a>,
 }
 
@@ -161,13 +186,12 @@ impl<'a> RowsReader<'a> {
         }
         self.tables -= 1;
         let RowsReader { reader, table, .. } = self;
-        table.sources.clear();
         table.timestamps_ns.clear();
         table.places.clear();
         match reader.u32()? {
             SINGLE_ROWS => single::read(reader, table)?,
             source => {
-                table.sources.push(source);
+                table.sources = Sources::One(source);
                 read_table(reader, table)?;
             }
         }
@@ -185,7 +209,7 @@ fn read_table<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result<(), 
         before = before.wrapping_add(step);
         table.timestamps_ns.push(before);
     }
-    read_rows(reader, rows, u32::MAX, &mut table.places)?;
+    read_rows(reader, rows, PLACES_MAX, &mut table.places)?;
     let columns = reader.count()?;
     table.columns.resize_with(columns, TableColumn::default);
     for column in &mut table.columns {
@@ -266,11 +290,11 @@ fn read_values<'a>(
     match column {
         TableValues::Numbers { values, decimals } if form == NUMBERS_RAW => {
             values.extend(reader.doubles(count)?);
-            decimals.push(NOT_DECIMAL);
+            *decimals = Decimals::UpTo(NOT_DECIMAL);
         }
         TableValues::Numbers { values, decimals } => {
             let stated = reader.byte()?;
-            decimals.push(stated);
+            *decimals = Decimals::UpTo(stated);
             let scale = decimal::power(stated);
             values.reserve(count);
             let mut mantissa = 0i64;

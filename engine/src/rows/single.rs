@@ -1,10 +1,11 @@
 //! Single rows: a row for each of several sources, all with the same fields. They are encoded row by row behind one list
-//! of the fields, because a table for each of them would mostly repeat what the table before it says (FORMAT.md, "Rows").
+//! of the fields. A table for each of them would mostly repeat what the table before it says. See FORMAT.md, "Rows".
 
-use super::NOT_DECIMAL;
-use super::read::{Table, TableColumn, TableValues, kind_of};
-use super::table::{Cell, Row};
-use super::write::{BOOLEANS, NUMBERS_DECIMAL, TEXTS};
+use super::read::{PLACES_MAX, Sources, Table, TableColumn, TableValues};
+use super::table::Cell;
+use super::write::{BOOLEANS, NUMBERS_DECIMAL, TEXTS, form_of};
+use super::writer::SourceRows;
+use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::EngineError;
 use crate::block::FieldKind;
 use crate::bytes::{Reader, put_bytes, put_signed, put_varint};
@@ -14,50 +15,39 @@ use crate::ends::source_of_ends;
 /// In the place of a source: single rows follow.
 pub(super) const SINGLE_ROWS: u32 = u32::MAX;
 
-/// A source's only row.
-#[derive(Clone, Copy)]
-pub(super) struct SingleRow<'w> {
-    pub(super) source: u32,
-    pub(super) row: &'w Row,
-    /// Ascending by field.
-    pub(super) cells: &'w [Cell],
+/// Whether both are single rows of points, with the same fields of the same types, and metadata if one has some.
+pub(super) fn are_alike(
+    (source, rows): &(u32, SourceRows<'_>),
+    (other, others): &(u32, SourceRows<'_>),
+) -> bool {
+    let (SourceRows::One(row, cells, _), SourceRows::One(other_row, other_cells, _)) = (rows, others) else {
+        return false;
+    };
+    let field = |cell: &Cell| (cell.field(), cell.kind());
+    source_of_ends(*source).is_none()
+        && source_of_ends(*other).is_none()
+        && row.metadata.is_some() == other_row.metadata.is_some()
+        && cells.len() == other_cells.len()
+        && cells.iter().map(field).eq(other_cells.iter().map(field))
 }
 
-impl SingleRow<'_> {
-    /// Whether another row has the same fields with the same types, and metadata if this one has.
-    pub(super) fn has_fields_of(&self, other: &SingleRow<'_>) -> bool {
-        self.row.metadata.is_some() == other.row.metadata.is_some()
-            && self.cells.len() == other.cells.len()
-            && self
-                .cells
-                .iter()
-                .zip(other.cells)
-                .all(|(cell, other)| (cell.field(), cell.kind()) == (other.field(), other.kind()))
-    }
-}
-
-/// Encodes rows that have the same fields, at least one; `texts` contains theirs.
-pub(super) fn put(out: &mut Vec<u8>, rows: &[SingleRow<'_>], texts: &str) {
-    let [first, ..] = rows else { return };
+/// Encodes single rows that [are alike](are_alike).
+pub(super) fn put(out: &mut Vec<u8>, rows: &[(u32, SourceRows<'_>)]) {
     put_varint(out, u64::from(SINGLE_ROWS));
     put_varint(out, rows.len() as u64);
-    out.push(u8::from(first.row.metadata.is_some()));
-    put_varint(out, first.cells.len() as u64);
-    for cell in first.cells {
-        put_varint(out, u64::from(cell.field()));
-        out.push(match cell {
-            Cell::Number { .. } => NUMBERS_DECIMAL,
-            Cell::Boolean { .. } => BOOLEANS,
-            Cell::Text { .. } => TEXTS,
-        });
+    if let Some((_, SourceRows::One(row, cells, _))) = rows.first() {
+        out.push(u8::from(row.metadata.is_some()));
+        put_varint(out, cells.len() as u64);
+        for cell in *cells {
+            put_varint(out, u64::from(cell.field()));
+            out.push(form_of(cell.kind()));
+        }
     }
     let (mut source, mut timestamp_ns, mut next_place) = (0, 0i64, 0);
-    for SingleRow {
-        source: of,
-        row,
-        cells,
-    } in rows
-    {
+    for (of, rows) in rows {
+        let SourceRows::One(row, cells, texts) = rows else {
+            unreachable!("BUG: a source with several rows is like no other")
+        };
         put_signed(out, i64::from(*of) - source);
         put_signed(out, row.timestamp_ns.wrapping_sub(timestamp_ns));
         put_signed(out, i64::from(row.place) - next_place);
@@ -89,37 +79,42 @@ fn put_number(out: &mut Vec<u8>, value: f64, decimals: u8) {
     }
 }
 
-/// Decodes single rows, behind [`SINGLE_ROWS`], to an empty table.
+/// Decodes single rows, behind [`SINGLE_ROWS`], to a table without rows.
 pub(super) fn read<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result<(), EngineError> {
     let rows = reader.count()?;
-    let has_metadata = reader.byte()? != 0;
+    let has_metadata = read_flag(reader)?;
     let columns = reader.count()?;
     table.columns.resize_with(columns, TableColumn::default);
     for column in &mut table.columns {
         column.field = reader.u16()?;
-        let form = reader.byte()?;
-        column.values.reset(kind_of(form, reader)?);
         column.present = None;
+        column.values.reset(match reader.byte()? {
+            NUMBERS_DECIMAL => FieldKind::Number,
+            BOOLEANS => FieldKind::Boolean,
+            TEXTS => FieldKind::String,
+            _ => return Err(reader.corrupt("a kind of single values")),
+        });
     }
     table.check_fields(reader)?;
     table.metadata.values.reset(FieldKind::String);
     table.metadata.present = (!has_metadata).then(Vec::new);
+    let mut sources = match std::mem::take(&mut table.sources) {
+        Sources::Each(sources) => sources,
+        Sources::One(_) => Vec::new(),
+    };
+    sources.clear();
     let (mut source, mut timestamp_ns, mut next_place) = (0i64, 0i64, 0i64);
     for _ in 0..rows {
         source = source.wrapping_add(reader.signed()?);
         timestamp_ns = timestamp_ns.wrapping_add(reader.signed()?);
         let place = next_place.wrapping_add(reader.signed()?);
         next_place = place.wrapping_add(1);
-        let of_points = u32::try_from(source)
-            .ok()
-            .filter(|source| source_of_ends(*source).is_none());
-        table
-            .sources
-            .push(of_points.ok_or_else(|| reader.corrupt("a source of points"))?);
+        let of_points = u32::try_from(source).ok();
+        let of_points = of_points.filter(|source| source_of_ends(*source).is_none());
+        sources.push(of_points.ok_or_else(|| reader.corrupt("a source of points"))?);
         table.timestamps_ns.push(timestamp_ns);
-        table
-            .places
-            .push(u32::try_from(place).map_err(|_| reader.corrupt("a row"))?);
+        let place = u32::try_from(place).ok().filter(|place| *place < PLACES_MAX);
+        table.places.push(place.ok_or_else(|| reader.corrupt("a row"))?);
         for column in &mut table.columns {
             read_value(reader, &mut column.values)?;
         }
@@ -127,7 +122,16 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result
             read_value(reader, &mut table.metadata.values)?;
         }
     }
+    table.sources = Sources::Each(sources);
     Ok(())
+}
+
+fn read_flag(reader: &mut Reader<'_>) -> Result<bool, EngineError> {
+    match reader.byte()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.corrupt("0 or 1")),
+    }
 }
 
 /// Appends a value to a column.
@@ -135,13 +139,14 @@ fn read_value<'a>(reader: &mut Reader<'a>, column: &mut TableValues<'a>) -> Resu
     match column {
         TableValues::Numbers { values, decimals } => {
             let stated = reader.byte()?;
-            decimals.push(stated);
             values.push(match stated {
+                ..=DECIMALS_MAX => decimal::value(reader.signed()?, decimal::power(stated)),
                 NOT_DECIMAL => reader.f64()?,
-                _ => decimal::value(reader.signed()?, decimal::power(stated)),
+                _ => return Err(reader.corrupt("a number of decimals")),
             });
+            decimals.push(stated);
         }
-        TableValues::Booleans(values) => values.push(reader.byte()? != 0),
+        TableValues::Booleans(values) => values.push(read_flag(reader)?),
         TableValues::Texts { dictionary, codes } => {
             codes.push(dictionary.len() as u32);
             dictionary.push(reader.text()?);

@@ -13,7 +13,7 @@ pub(super) enum Cell {
     Text { field: u16, place: TextPlace },
 }
 
-/// Where a text is in the texts of the rows, which are shorter than 4 GiB.
+/// Where a text is in the texts of the rows. They are shorter than 4 GiB together, as bodies of requests are.
 #[derive(Clone, Copy)]
 pub(super) struct TextPlace {
     start: u32,
@@ -22,6 +22,7 @@ pub(super) struct TextPlace {
 
 impl TextPlace {
     pub(super) fn new(range: Range<usize>) -> Self {
+        debug_assert!(u32::try_from(range.end).is_ok());
         TextPlace {
             start: range.start as u32,
             len: range.len() as u32,

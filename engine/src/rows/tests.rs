@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::write::BOOLEANS;
 use super::*;
 use crate::column::Values;
 use crate::columns::Columns;
@@ -19,7 +18,7 @@ fn columns_of(bytes: &[u8], source: u32) -> Columns {
 }
 
 /// The rows of each source: key, values by field, metadata.
-fn rows_by_source(bytes: &[u8]) -> BTreeMap<u32, Vec<String>> {
+pub(super) fn rows_by_source(bytes: &[u8]) -> BTreeMap<u32, Vec<String>> {
     let mut reader = RowsReader::new(bytes).unwrap();
     let mut found = BTreeMap::<u32, Columns>::new();
     while let Some(table) = reader.next().unwrap() {
@@ -121,89 +120,12 @@ fn scratch_keeps_nothing_of_the_previous_request() {
     assert_eq!((columns.rows(), columns.fields.len()), (1, 1));
 }
 
-/// A row for each of 20 sources, in two groups of different fields.
-fn single_rows() -> Vec<u8> {
-    let mut writer = RowsWriter::new();
-    for source in 0..20u32 {
-        writer.begin(3 * source);
-        writer.number(0, f64::from(source) / 10.0, 1);
-        writer.number(3, f64::from(source).sqrt(), NOT_DECIMAL);
-        if source >= 10 {
-            writer.boolean(4, source % 3 == 0);
-            writer.string(5, ["", "open"][source as usize % 2]);
-            writer.metadata("{\"room\":1}");
-        }
-        writer.commit(1_000 - i64::from(source % 7));
-    }
-    let mut bytes = Vec::new();
-    assert!(writer.encode(&mut bytes), "single rows");
-    bytes
-}
-
-#[test]
-fn single_rows_are_encoded_with_one_list_of_their_fields() {
-    let bytes = single_rows();
-    let found = rows_by_source(&bytes);
-    assert_eq!(found.len(), 20);
-    for (source, rows) in found {
-        let number = source / 3;
-        let key = (1_000 - i64::from(number % 7), 100 + u64::from(number));
-        let (first, second) = (f64::from(number) / 10.0, f64::from(number).sqrt());
-        let expected = match number < 10 {
-            true => format!("{key:?} [(0, Number({first:?})), (3, Number({second:?}))] None"),
-            false => {
-                let (boolean, text) = (number % 3 == 0, ["", "open"][number as usize % 2]);
-                format!(
-                    "{key:?} [(0, Number({first:?})), (3, Number({second:?})), (4, Boolean({boolean})), \
-                     (5, Text({text:?}))] Some(Text({:?}))",
-                    "{\"room\":1}"
-                )
-            }
-        };
-        assert_eq!(rows, [expected]);
-    }
-    let mut reader = RowsReader::new(&bytes).unwrap();
-    let tables = std::iter::from_fn(|| Some(reader.next().unwrap()?.sources.len()));
-    assert_eq!(tables.collect::<Vec<_>>(), [10, 10]);
-}
-
-#[test]
-fn one_source_has_no_single_rows() {
-    let mut writer = RowsWriter::new();
-    for source in [1, 2] {
-        // Their fields differ.
-        writer.begin(source);
-        writer.number(source as u16, 0.5, 1);
-        writer.commit(0);
-    }
-    assert!(!writer.encode(&mut Vec::new()), "older programs read them");
-}
-
-#[test]
-fn single_rows_name_sources_of_points_and_places_of_their_request() {
-    // Source, time, place; a boolean in field 0.
-    let row = |source: &[u8], place: u8| {
-        let head = [&[1, 255, 255, 255, 255, 15, 1, 0, 1, 0, BOOLEANS][..], source];
-        [&head.concat()[..], &[0, place, 1]].concat()
-    };
-    assert_eq!(crate::Store::new().apply(&row(&[4], 0), 1, &[]), Ok(1));
-    // Ends of source 0, a source below 0, a place below 0.
-    for damaged in [row(&[128, 128, 128, 128, 8], 0), row(&[1], 0), row(&[4], 1)] {
-        assert!(
-            crate::Store::new().apply(&damaged, 1, &[]).is_err(),
-            "{damaged:?}"
-        );
-    }
-}
-
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
-    [sample(), single_rows()]
-        .iter()
-        .for_each(|bytes| check_damage(bytes));
+    check_damage(&sample());
 }
 
-fn check_damage(bytes: &[u8]) {
+pub(super) fn check_damage(bytes: &[u8]) {
     let read = |bytes: &[u8]| -> Result<u64, crate::EngineError> {
         let mut reader = RowsReader::new(bytes)?;
         let mut rows = 0;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::NOT_DECIMAL;
-use super::single::{self, SingleRow};
+use super::single;
 use super::table::{Cell, Column, Row, Table, Texts, Values};
 use super::writer::{RowsWriter, SourceRows};
+use crate::block::FieldKind;
 use crate::bytes::{put_bytes, put_doubles, put_signed, put_varint};
 use crate::decimal;
 
@@ -15,58 +16,34 @@ pub(super) const NUMBERS_RAW: u8 = 1;
 pub(super) const BOOLEANS: u8 = 2;
 pub(super) const TEXTS: u8 = 3;
 
-/// What is encoded together.
-enum Group<'w> {
-    /// The rows of a source.
-    Table(u32, SourceRows<'w>),
-    /// Single rows with the same fields, at least one, and the texts that they refer to.
-    Single(Vec<SingleRow<'w>>, &'w str),
+/// The kind of a column of this type, of numbers that have mantissas.
+pub(super) fn form_of(kind: FieldKind) -> u8 {
+    match kind {
+        FieldKind::Number => NUMBERS_DECIMAL,
+        FieldKind::Boolean => BOOLEANS,
+        FieldKind::String => TEXTS,
+    }
 }
 
 impl RowsWriter {
     /// Appends the committed rows, encoded as described in FORMAT.md, "Rows". Returns whether there are single rows, which
     /// older programs do not know.
     pub fn encode(&self, out: &mut Vec<u8>) -> bool {
-        let groups = self.groups();
-        let mut has_single_rows = false;
+        // Series are there before their ends.
+        let sources: Vec<(u32, SourceRows<'_>)> = self.sources_with_points().chain(self.ends()).collect();
+        let groups: Vec<_> = sources.chunk_by(single::are_alike).collect();
         put_varint(out, groups.len() as u64);
-        for group in groups {
+        for group in &groups {
             match group {
-                Group::Table(source, rows) => put_rows_of(out, source, rows),
-                Group::Single(rows, texts) => match *rows {
-                    [SingleRow { source, row, cells }] => {
-                        put_rows_of(out, source, SourceRows::One(row, cells, texts));
-                    }
-                    ref rows => {
-                        single::put(out, rows, texts);
-                        has_single_rows = true;
-                    }
-                },
+                [(source, rows)] => put_rows_of(out, *source, rows),
+                single_rows => single::put(out, single_rows),
             }
         }
-        has_single_rows
-    }
-
-    /// All rows. Series are there before their ends.
-    fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups = Vec::new();
-        for (source, rows) in self.sources_with_points() {
-            let SourceRows::One(row, cells, texts) = rows else {
-                groups.push(Group::Table(source, rows));
-                continue;
-            };
-            let single = SingleRow { source, row, cells };
-            match groups.last_mut() {
-                Some(Group::Single(before, _)) if before[0].has_fields_of(&single) => before.push(single),
-                _ => groups.push(Group::Single(vec![single], texts)),
-            }
-        }
-        groups.extend(self.ends().map(|(source, rows)| Group::Table(source, rows)));
-        groups
+        groups.len() < sources.len()
     }
 }
 
-fn put_rows_of(out: &mut Vec<u8>, source: u32, rows: SourceRows<'_>) {
+fn put_rows_of(out: &mut Vec<u8>, source: u32, rows: &SourceRows<'_>) {
     put_varint(out, u64::from(source));
     match rows {
         SourceRows::One(row, cells, texts) => put_row(out, row, cells, texts),

@@ -258,7 +258,7 @@ impl RowsWriter {
         self.set(Cell::Boolean { field, value });
     }
 
-    /// Sets a string field of the current row. The text must be shorter than 4 GiB, as those of requests are.
+    /// Sets a string field of the current row. All texts of a request must be shorter than 4 GiB together.
     #[inline]
     pub fn string(&mut self, field: u16, value: &str) {
         let place = self.keep(value);

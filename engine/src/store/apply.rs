@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::EngineError;
+use crate::ends::source_of_ends;
 use crate::members::{SERIES_ORDINALS_FROM, SeriesRef};
 use crate::rows::{RowsReader, Table};
 
@@ -9,13 +10,18 @@ fn corrupt(expected: &'static str) -> EngineError {
     EngineError::corrupt("rows of a log record", 0, expected)
 }
 
-/// The series of table [`SERIES_ORDINALS_FROM`] + n: the n-th of a record's. `None` for the table of a source.
-fn named(table: u32, series: &[SeriesRef]) -> Result<Option<SeriesRef>, EngineError> {
+/// The series whose rows are in a table: of table [`SERIES_ORDINALS_FROM`] + n the n-th of the record's, of any other the
+/// source's own.
+fn series_of(table: u32, of_record: &[SeriesRef]) -> Result<SeriesRef, EngineError> {
     let Some(place) = table.checked_sub(SERIES_ORDINALS_FROM) else {
-        return Ok(None);
+        return Ok(SeriesRef {
+            ordinal: table,
+            source: source_of_ends(table).unwrap_or(table),
+        });
     };
-    let named = series.get(place as usize).copied();
-    named.map(Some).ok_or(corrupt("a series of the record"))
+    let named = of_record.get(place as usize).copied();
+    let named = named.filter(|series| series.ordinal >= SERIES_ORDINALS_FROM);
+    named.ok_or(corrupt("a series of the record"))
 }
 
 impl Store {
@@ -24,8 +30,8 @@ impl Store {
     /// ordinal. Ends of series without points are left out. Returns the number of points.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows of tables before the error have then been added,
-    /// so the caller must discard this store.
+    /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows before the error have then been added, so the caller
+    /// must discard this store.
     pub fn apply(
         &mut self,
         rows: &[u8],
@@ -35,49 +41,45 @@ impl Store {
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
-            let of_ends = table.source_of_ends();
-            if of_ends.is_some() {
+            let of_ends = table.source_of_ends().is_some();
+            if of_ends {
                 table.name_ended(|number| {
-                    let ordinal = named(number, series)?.map_or(number, |series| series.ordinal);
+                    let ordinal = series_of(number, series)?.ordinal;
                     let held = self.series.points.get(ordinal);
                     Ok(held.filter(|held| !held.is_empty()).map(|_| ordinal))
                 })?;
-                if table.timestamps_ns.is_empty() {
-                    continue;
-                }
             }
-            self.add(table, first_sequence, series)?;
-            let rows = table.timestamps_ns.len();
-            self.unsaved_rows += rows as u64;
-            applied += if of_ends.is_some() { 0 } else { rows as u32 };
+            let count = table.timestamps_ns.len() as u32;
+            if of_ends && count == 0 {
+                continue;
+            }
+            self.add(table, of_ends, first_sequence, series)?;
+            self.unsaved_rows += u64::from(count);
+            applied += if of_ends { 0 } else { count };
         }
         self.unsaved_encoded_bytes += rows.len() as u64;
         Ok(applied)
     }
 
-    /// Adds the rows of a table; rows of ends name their series.
+    /// Adds the rows of a table: points, or ends with the ordinals of their series.
     fn add(
         &mut self,
         table: &Table<'_>,
+        of_ends: bool,
         first_sequence: u64,
         series: &[SeriesRef],
     ) -> Result<(), EngineError> {
-        let of_ends = table.source_of_ends();
         let parts = table.parts().map(|(number, rows)| {
-            let of_source = SeriesRef {
-                ordinal: number,
-                source: of_ends.unwrap_or(number),
-            };
-            let named = named(number, series)?.unwrap_or(of_source);
-            Ok((named.ordinal, (named, rows)))
+            let of = series_of(number, series)?;
+            Ok((of.ordinal, (of, rows)))
         });
-        let parts: Vec<_> = parts.collect::<Result<_, EngineError>>()?;
         let pages = match of_ends {
-            None => &mut self.series.points,
-            Some(_) => &mut self.series.ends,
+            false => &mut self.series.points,
+            true => &mut self.series.ends,
         };
         pages.change_each(parts, |held, (of, rows)| {
-            if of.ordinal >= SERIES_ORDINALS_FROM && (held.is_empty() || held.source != of.source) {
+            let is_new = held.is_empty() || held.source != of.source;
+            if is_new && of.ordinal >= SERIES_ORDINALS_FROM {
                 self.members.insert(of);
             }
             held.source = of.source;

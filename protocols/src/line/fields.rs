@@ -12,9 +12,18 @@ use crate::timestamp::nanoseconds;
 /// The fields of a line. Its buffers serve all lines of a body.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
-    pub(super) list: Vec<Field<'a>>,
+    /// Those of the known names, with values of this line or of an earlier one. Shorter than the names after a field that
+    /// was refused.
+    list: Vec<Field<'a>>,
     /// Their names as they stand in the body: names that differ there differ.
     names: Names<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of a line that was read.
+    pub(super) fn of_line(&self) -> &[Field<'a>] {
+        &self.list[..self.names.len()]
+    }
 }
 
 /// Reads what follows the key, whose space stands at `at`.
@@ -75,10 +84,7 @@ pub(super) fn read<'a>(entry: &Entry<'a>, at: usize, fields: &mut Fields<'a>) ->
         }
         at += 1;
     }
-    fields.list.truncate(fields.names.len());
-    if let Some(name) = fields.names.twice() {
-        return Err(Refusal::NameTwice(name));
-    }
+    fields.names.end().map_err(Refusal::NameTwice)?;
     let (timestamp_ns, next) = timestamp(entry, at)?;
     Ok(Read {
         timestamp_ns,

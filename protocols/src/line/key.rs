@@ -85,9 +85,7 @@ impl<'a> Key<'a> {
         if body.get(at) != Some(&b' ') {
             return Err(Refusal::NoFields);
         }
-        if let Some(name) = self.names.twice() {
-            return Err(Refusal::NameTwice(name));
-        }
+        self.names.end().map_err(Refusal::NameTwice)?;
         self.metadata.close()?;
         Ok(at)
     }

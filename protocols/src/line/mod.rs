@@ -59,7 +59,7 @@ pub fn parse(body: &[u8], precision: Precision, now_ns: i64, sink: &mut impl Sin
                     number,
                     kind: SampleKind::Value,
                 };
-                sink.point(sample, read.timestamp_ns, &fields.list);
+                sink.point(sample, read.timestamp_ns, fields.of_line());
                 (read.next, read.newlines)
             }
             Err(refusal) => {

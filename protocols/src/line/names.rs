@@ -1,16 +1,17 @@
-//! The names of a line's tags, or of its fields. They are usually those of the line before, in the same order: then they
-//! are neither scanned nor compared with each other again.
+//! The names of a line's tags, or of its fields. They are usually those of an earlier line, in the same order: then they are
+//! neither scanned nor compared with each other again.
 
 use super::scan::{self, Token};
 use crate::names;
 
-/// The names of a line so far, and behind them the others of the line before.
+/// The names of a line so far, and behind them the others of an earlier line.
 #[derive(Default)]
 pub(super) struct Names<'a> {
+    /// Each has been followed by `=`.
     known: Vec<Token<'a>>,
     /// Number of names that the line has.
     used: usize,
-    /// Whether it is known that no name occurs twice.
+    /// Whether the known names differ; false if they have not been compared.
     differ: bool,
     /// Those of the line, to find one that occurs twice.
     compared: Vec<&'a [u8]>,
@@ -21,7 +22,7 @@ pub(super) struct Name<'a> {
     pub(super) token: Token<'a>,
     /// Where it ends.
     pub(super) end: usize,
-    /// Whether the line before has it at the same place, behind the same names.
+    /// Whether it was known at this place. Otherwise, all names that were known from here on are forgotten.
     pub(super) is_known: bool,
 }
 
@@ -64,50 +65,68 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Ends the line: a name that occurs twice, if one does.
-    pub(super) fn twice(&mut self) -> Option<&'a [u8]> {
-        self.known.truncate(self.used);
+    /// Ends the line.
+    ///
+    /// # Errors
+    /// A name that occurs twice.
+    pub(super) fn end(&mut self) -> Result<(), &'a [u8]> {
         if self.differ {
-            return None;
+            return Ok(());
         }
+        self.known.truncate(self.used);
         self.compared.clear();
         self.compared.extend(self.known.iter().map(|name| name.raw));
-        let twice = names::twice(&mut self.compared);
-        self.differ = twice.is_none();
-        twice
+        match names::twice(&mut self.compared) {
+            Some(twice) => Err(twice),
+            None => {
+                self.differ = true;
+                Ok(())
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::line::{Precision, parse};
+    use crate::line::{FIELDS_MAX, Precision, parse};
     use crate::recorder::Recorder;
 
-    fn events(body: &str) -> Vec<String> {
+    fn events(body: &[u8]) -> Vec<String> {
         let mut recorder = Recorder::default();
-        parse(body.as_bytes(), Precision::Nanoseconds, 42, &mut recorder);
+        parse(body, Precision::Nanoseconds, 42, &mut recorder);
         recorder.events
     }
 
-    /// A few names, of which some begin as others do, some are escaped, and one is empty.
-    fn pairs(random: &mut fastrand::Rng, value: impl Fn(&mut fastrand::Rng) -> &'static str) -> String {
-        const NAMES: [&str; 9] = ["a", "ab", "b", "a\\=b", "a\\", "b\\,c", "größe", "a\tb", ""];
-        let count = random.usize(1..5);
-        // Often ascending, as agents send them.
+    /// Up to as many pairs. Of the names some begin as others do, are escaped, empty, or not UTF-8.
+    fn pairs(random: &mut fastrand::Rng, count: usize, values: &[&str]) -> Vec<u8> {
+        const NAMES: [&[u8]; 10] = [
+            b"a",
+            b"ab",
+            b"b",
+            b"a\\=b",
+            b"a\\",
+            b"b\\,c",
+            "größe".as_bytes(),
+            b"a\tb",
+            b"",
+            b"b\xff",
+        ];
+        // Often in the same order, as agents send them.
         let first = random.usize(0..3);
-        let name = |random: &mut fastrand::Rng, place| match random.u8(0..5) {
-            0 => NAMES[random.usize(0..NAMES.len())],
-            _ => NAMES[first + place],
+        let pair = |place: usize| {
+            let name = match random.u8(0..20) {
+                0..4 if count < 10 => NAMES[random.usize(0..NAMES.len())].to_vec(),
+                _ => match NAMES[..3].get(first + place) {
+                    Some(name) => name.to_vec(),
+                    None => format!("n{place}").into_bytes(),
+                },
+            };
+            // Now and then without a value.
+            let equals = if random.usize(0..4 * count) == 0 { "" } else { "=" };
+            let value = values[random.usize(0..values.len())];
+            [&name[..], equals.as_bytes(), value.as_bytes()].concat()
         };
-        let pair = |place| {
-            let name = name(random, place);
-            format!(
-                "{name}{}{}",
-                ["=", "=", "=", ""][random.usize(0..4)],
-                value(random)
-            )
-        };
-        (0..count).map(pair).collect::<Vec<_>>().join(",")
+        (0..count).map(pair).collect::<Vec<_>>().join(&b","[..])
     }
 
     #[test]
@@ -115,28 +134,34 @@ mod tests {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let tag = |random: &mut fastrand::Rng| ["x", "y\\ z", "\"q\"", ""][random.usize(0..4)];
-        let field = |random: &mut fastrand::Rng| ["1", "2i", "\"s, t\"", "true", "bad"][random.usize(0..5)];
         let mut points = 0;
         for _ in 0..300 {
-            let lines: Vec<String> = (0..random.usize(2..12))
-                .map(|_| {
-                    let tags = match random.bool() {
-                        true => format!(",{}", pairs(&mut random, tag)),
-                        false => String::new(),
-                    };
-                    format!("m{tags} {} 7", pairs(&mut random, field))
-                })
-                .collect();
+            // Few names, more than are compared with each other, or about as many as a line may have.
+            let few = [1..5, 1..5, 12..20, FIELDS_MAX - 1..FIELDS_MAX + 3][random.usize(0..4)].clone();
+            let mut line = || {
+                let mut line = ["m", "m", "n"][random.usize(0..3)].as_bytes().to_vec();
+                if random.bool() {
+                    let count = random.usize(few.clone());
+                    let tags = pairs(&mut random, count, &["x", "y\\ z", "\"q\""]);
+                    line.extend([&b","[..], &tags].concat());
+                }
+                let count = random.usize(few.clone());
+                let fields = match random.u8(0..6) {
+                    0 => pairs(&mut random, count, &["1", "bad"]),
+                    _ => pairs(&mut random, count, &["1", "2i", "\"s, t\"", "true"]),
+                };
+                let timestamp = [" 7", " 7", " 8", "", " x"][random.usize(0..5)];
+                [&line[..], b" ", &fields, timestamp.as_bytes()].concat()
+            };
+            let lines: Vec<Vec<u8>> = (0..10).map(|_| line()).collect();
             let alone = lines.iter().enumerate().flat_map(|(index, line)| {
-                let number = index + 1;
                 let alone = events(line).into_iter();
-                alone.map(move |event| format!("{number}{}", &event[1..]))
+                alone.map(move |event| format!("{}{}", index + 1, &event[1..]))
             });
-            let together = events(&lines.join("\n"));
-            assert_eq!(together, alone.collect::<Vec<_>>(), "{lines:?}");
+            let together = events(&lines.join(&b"\n"[..]));
+            assert_eq!(together, alone.collect::<Vec<_>>());
             points += together.iter().filter(|event| !event.contains("refused")).count();
         }
-        assert!(points > 100, "{points} points");
+        assert!(points > 300, "{points} points");
     }
 }
