@@ -180,7 +180,7 @@ impl Pages {
     }
 
     /// Changes series one after the other, which are created if they do not exist. Those that follow each other on a page
-    /// share the search for it. Stops at the first error, which may be one of the changes themselves.
+    /// share the search for it. Stops at the first error, be it in `changes` or returned by `change`.
     pub(crate) fn change_each<T, E>(
         &mut self,
         changes: impl IntoIterator<Item = Result<(u32, T), E>>,
@@ -189,19 +189,19 @@ impl Pages {
         let mut changes = changes.into_iter().peekable();
         while let Some(first) = changes.next() {
             let mut next = first?;
-            let (group, number, _) = address(next.0);
-            let is_near = |source: u32| address(source).0 == group && address(source).1 == number;
+            let page_of = |source: u32| source / PAGE_ORDINALS;
+            let (_, number, _) = address(next.0);
             self.group_of(next.0).change(number, |page| {
                 let page = Arc::make_mut(page);
                 loop {
                     let (source, with) = next;
                     page.change(address(source).2, |series| change(series, with))?;
-                    let following =
-                        |it: &Result<(u32, T), E>| matches!(it, Ok((source, _)) if is_near(*source));
-                    match changes.next_if(following) {
-                        Some(following) => next = following?,
-                        None => return Ok(()),
-                    }
+                    let is_near =
+                        |it: &Result<(u32, T), E>| matches!(it, Ok((near, _)) if page_of(*near) == page_of(source));
+                    next = match changes.next_if(is_near) {
+                        Some(Ok(near)) => near,
+                        _ => return Ok(()),
+                    };
                 }
             })?;
         }

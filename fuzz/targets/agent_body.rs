@@ -116,26 +116,33 @@ pub fn check(data: &[u8]) {
         }
         assert!(sink.metadata_bytes <= METADATA_TOTAL_BYTES_MAX);
     });
-    // Strings may contain line breaks.
-    if let Some(precision) = lines.filter(|_| !body.contains(&b'"')) {
-        let alone = body.split(|byte| *byte == b'\n');
-        let alone: Vec<String> = alone.flat_map(|line| points_of(line, precision)).collect();
-        assert_eq!(
-            points_of(body, precision),
-            alone,
-            "a line is read alike whatever stands before it"
-        );
+    if let Some(precision) = lines {
+        check_lines(body, precision);
     }
 }
 
-/// The points of lines, with their series.
-#[derive(Default)]
-struct Points {
-    series: String,
-    points: Vec<String>,
+/// A line is read alike whatever stands before it. Lines with an open string are left out: it may end in another line.
+fn check_lines(body: &[u8], precision: Precision) {
+    let lines = body.split(|byte| *byte == b'\n');
+    let lines = lines.map(|line| (line, events_of(line, precision)));
+    let (lines, alone): (Vec<&[u8]>, Vec<Vec<String>>) = lines
+        .filter(|(line, events)| {
+            !line.contains(&b'"') || events.len() == 1 && !events[0].starts_with(REFUSED)
+        })
+        .unzip();
+    assert_eq!(events_of(&lines.join(&b'\n'), precision), alone.concat());
 }
 
-impl Sink for Points {
+const REFUSED: &str = "refused: ";
+
+/// The points of lines with their series, and why others are refused.
+#[derive(Default)]
+struct Events {
+    series: String,
+    events: Vec<String>,
+}
+
+impl Sink for Events {
     fn series(&mut self, source: &str, metadata: &str) {
         self.series = format!("{source}{metadata}");
     }
@@ -149,15 +156,17 @@ impl Sink for Points {
 
     fn not_stored(&mut self, _: Sample) {}
 
-    fn refuse(&mut self, _: u32, _: u32, _: Refusal<'_>) {}
+    fn refuse(&mut self, _: u32, _: u32, reason: Refusal<'_>) {
+        self.events.push(format!("{REFUSED}{reason}"));
+    }
 
     fn family(&mut self, _: &str, _: Family<'_>) {}
 }
 
-fn points_of(body: &[u8], precision: Precision) -> Vec<String> {
-    let mut sink = Points::default();
+fn events_of(body: &[u8], precision: Precision) -> Vec<String> {
+    let mut sink = Events::default();
     line::parse(body, precision, NOW_NS, &mut sink);
-    sink.points
+    sink.events
 }
 
 fn ascending(mut entries: Vec<u32>) -> Vec<u32> {

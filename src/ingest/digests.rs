@@ -11,7 +11,7 @@ use crate::ids::ObjectId;
 use crate::series::Digest;
 
 /// Memory of a generation. When the current one has used it up, the one before is forgotten.
-const BYTES_MAX: usize = 2 << 20;
+const BYTES_MAX: usize = 4 << 20;
 /// Memory of an entry besides its text: twice 40 bytes after the list has grown, its place in the index, and that of the
 /// text's allocation.
 const ENTRY_BYTES: usize = 112;

@@ -81,7 +81,7 @@ impl Decimals {
         }
     }
 
-    /// Adds those of the next number; the first, if there was a bound of all.
+    /// Adds the decimal places of the next number. A bound is replaced: the number is then the first.
     pub(super) fn push(&mut self, decimals: u8) {
         match self {
             Decimals::UpTo(_) => *self = Decimals::Each(vec![decimals]),
@@ -96,7 +96,22 @@ impl Decimals {
     }
 }
 
+/// Bytes of an encoded column: field and kind at least.
+const COLUMN_BYTES_MIN: usize = 2;
+
 impl Table<'_> {
+    /// Reads the number of columns, which are then to be read.
+    pub(super) fn resize_columns(&mut self, reader: &mut Reader<'_>) -> Result<(), EngineError> {
+        let columns = reader.count()?;
+        // A column in memory is much larger than the least that it takes encoded.
+        let columns_max = (reader.rest().len() / COLUMN_BYTES_MIN).min(usize::from(u16::MAX) + 1);
+        if columns > columns_max {
+            return Err(reader.corrupt("as many columns as follow"));
+        }
+        self.columns.resize_with(columns, TableColumn::default);
+        Ok(())
+    }
+
     /// Checks that the fields ascend.
     pub(super) fn check_fields(&self, reader: &Reader<'_>) -> Result<(), EngineError> {
         match self
@@ -210,8 +225,7 @@ fn read_table<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result<(), 
         table.timestamps_ns.push(before);
     }
     read_rows(reader, rows, PLACES_MAX, &mut table.places)?;
-    let columns = reader.count()?;
-    table.columns.resize_with(columns, TableColumn::default);
+    table.resize_columns(reader)?;
     for column in &mut table.columns {
         column.field = reader.u16()?;
         let form = reader.byte()?;
@@ -269,7 +283,7 @@ fn read_presence(
     Ok(count)
 }
 
-/// The type of the values of a column of this form.
+/// The type of the values of a column of this kind.
 pub(super) fn kind_of(form: u8, reader: &Reader<'_>) -> Result<FieldKind, EngineError> {
     match form {
         NUMBERS_DECIMAL | NUMBERS_RAW => Ok(FieldKind::Number),

@@ -1,9 +1,9 @@
 //! Single rows: a row for each of several sources, all with the same fields. They are encoded row by row behind one list
 //! of the fields. A table for each of them would mostly repeat what the table before it says. See FORMAT.md, "Rows".
 
-use super::read::{PLACES_MAX, Sources, Table, TableColumn, TableValues};
+use super::read::{PLACES_MAX, Sources, Table, TableValues, kind_of};
 use super::table::Cell;
-use super::write::{BOOLEANS, NUMBERS_DECIMAL, TEXTS, form_of};
+use super::write::{NUMBERS_RAW, form_of};
 use super::writer::SourceRows;
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::EngineError;
@@ -15,7 +15,7 @@ use crate::ends::source_of_ends;
 /// In the place of a source: single rows follow.
 pub(super) const SINGLE_ROWS: u32 = u32::MAX;
 
-/// Whether both are single rows of points, with the same fields of the same types, and metadata if one has some.
+/// Whether both are single rows of points with the same fields of the same types, and both or neither have metadata.
 pub(super) fn are_alike(
     (source, rows): &(u32, SourceRows<'_>),
     (other, others): &(u32, SourceRows<'_>),
@@ -83,17 +83,15 @@ fn put_number(out: &mut Vec<u8>, value: f64, decimals: u8) {
 pub(super) fn read<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Result<(), EngineError> {
     let rows = reader.count()?;
     let has_metadata = read_flag(reader)?;
-    let columns = reader.count()?;
-    table.columns.resize_with(columns, TableColumn::default);
+    table.resize_columns(reader)?;
     for column in &mut table.columns {
         column.field = reader.u16()?;
         column.present = None;
-        column.values.reset(match reader.byte()? {
-            NUMBERS_DECIMAL => FieldKind::Number,
-            BOOLEANS => FieldKind::Boolean,
-            TEXTS => FieldKind::String,
-            _ => return Err(reader.corrupt("a kind of single values")),
-        });
+        let form = reader.byte()?;
+        if form == NUMBERS_RAW {
+            return Err(reader.corrupt("a kind of single values"));
+        }
+        column.values.reset(kind_of(form, reader)?);
     }
     table.check_fields(reader)?;
     table.metadata.values.reset(FieldKind::String);

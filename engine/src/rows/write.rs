@@ -16,7 +16,7 @@ pub(super) const NUMBERS_RAW: u8 = 1;
 pub(super) const BOOLEANS: u8 = 2;
 pub(super) const TEXTS: u8 = 3;
 
-/// The kind of a column of this type, of numbers that have mantissas.
+/// The kind of a column of this type; numbers are mantissas.
 pub(super) fn form_of(kind: FieldKind) -> u8 {
     match kind {
         FieldKind::Number => NUMBERS_DECIMAL,

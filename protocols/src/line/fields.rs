@@ -12,8 +12,8 @@ use crate::timestamp::nanoseconds;
 /// The fields of a line. Its buffers serve all lines of a body.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
-    /// Those of the known names, with values of this line or of an earlier one. Shorter than the names after a field that
-    /// was refused.
+    /// A field for each known name, as far as both lists reach; the rest is of an earlier line. An unknown name truncates
+    /// it.
     list: Vec<Field<'a>>,
     /// Their names as they stand in the body: names that differ there differ.
     names: Names<'a>,

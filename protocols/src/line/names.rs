@@ -126,7 +126,13 @@ mod tests {
             let value = values[random.usize(0..values.len())];
             [&name[..], equals.as_bytes(), value.as_bytes()].concat()
         };
-        (0..count).map(pair).collect::<Vec<_>>().join(&b","[..])
+        let mut pairs: Vec<Vec<u8>> = (0..count).map(pair).collect();
+        if random.u8(0..8) == 0 {
+            // A name that occurs twice, however long the line is.
+            let twice = pairs[random.usize(0..count)].clone();
+            pairs[random.usize(0..count)] = twice;
+        }
+        pairs.join(&b","[..])
     }
 
     #[test]
@@ -137,15 +143,15 @@ mod tests {
         let mut points = 0;
         for _ in 0..300 {
             // Few names, more than are compared with each other, or about as many as a line may have.
-            let few = [1..5, 1..5, 12..20, FIELDS_MAX - 1..FIELDS_MAX + 3][random.usize(0..4)].clone();
+            let counts = [1..5, 1..5, 12..20, FIELDS_MAX - 1..FIELDS_MAX + 3][random.usize(0..4)].clone();
             let mut line = || {
                 let mut line = ["m", "m", "n"][random.usize(0..3)].as_bytes().to_vec();
                 if random.bool() {
-                    let count = random.usize(few.clone());
+                    let count = random.usize(counts.clone());
                     let tags = pairs(&mut random, count, &["x", "y\\ z", "\"q\""]);
                     line.extend([&b","[..], &tags].concat());
                 }
-                let count = random.usize(few.clone());
+                let count = random.usize(counts.clone());
                 let fields = match random.u8(0..6) {
                     0 => pairs(&mut random, count, &["1", "bad"]),
                     _ => pairs(&mut random, count, &["1", "2i", "\"s, t\"", "true"]),
