@@ -148,7 +148,7 @@ impl Sink for Events {
     }
 
     fn point(&mut self, _: Sample, timestamp_ns: i64, fields: &[Field<'_>]) {
-        self.points
+        self.events
             .push(format!("{} {timestamp_ns} {fields:?}", self.series));
     }
 
