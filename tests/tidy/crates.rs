@@ -63,3 +63,35 @@ fn every_crate_is_listed() {
         .collect();
     assert_none(&missing, "a crate is not listed");
 }
+
+/// The fuzz targets are a workspace of their own, whose lock file no build of the server reads: `make fuzz` would refuse it.
+#[test]
+fn the_lock_file_of_the_fuzz_targets_has_what_the_crates_depend_on() {
+    let lock = fs::read_to_string(root().join("fuzz/Cargo.lock")).unwrap();
+    let mut missing = Vec::new();
+    let crates = CRATES.iter().map(|(name, _)| (*name, *name));
+    for (name, dir) in crates.chain([("tidewatch", "")]) {
+        let Some((_, locked)) = lock.split_once(&format!("[[package]]\nname = \"{name}\"\n")) else {
+            // None of the targets uses it.
+            continue;
+        };
+        let locked = locked.split("[[package]]").next().unwrap_or_default();
+        let manifest = fs::read_to_string(root().join(dir).join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
+        let dependencies = dependencies.lines().take_while(|line| !line.starts_with('['));
+        for line in dependencies.filter(|line| !line.contains("optional = true")) {
+            let dependency = line.split(['=', '.']).next().unwrap_or_default().trim();
+            // A version follows where there are several.
+            let is_locked = [format!(" \"{dependency}\""), format!(" \"{dependency} ")]
+                .iter()
+                .any(|entry| locked.contains(entry));
+            if !dependency.is_empty() && !dependency.starts_with('#') && !is_locked {
+                missing.push(format!("{name}: {dependency}"));
+            }
+        }
+    }
+    assert_none(
+        &missing,
+        "fuzz/Cargo.lock lacks a dependency; run `cargo check` in fuzz",
+    );
+}
