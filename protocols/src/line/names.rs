@@ -97,7 +97,7 @@ mod tests {
         recorder.events
     }
 
-    /// Up to as many pairs. Of the names some begin as others do, are escaped, empty, or not UTF-8.
+    /// So many pairs, with one of the values each. Some names begin as others do, are escaped, empty, or not UTF-8.
     fn pairs(random: &mut fastrand::Rng, count: usize, values: &[&str]) -> Vec<u8> {
         const NAMES: [&[u8]; 10] = [
             b"a",
