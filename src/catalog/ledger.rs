@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::packed::{PACK_BYTES, TailPayload, pack};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
 use crate::limits::{AUDIT_DAYS, DELIVERIES_DAYS, HISTORY_DAYS};
@@ -57,6 +58,11 @@ impl Stream {
         Self::Events,
         Self::Audit,
     ];
+
+    /// Whether payloads in the tail are compressed together: they are long, resemble each other, and never change.
+    const fn is_packed(self) -> bool {
+        matches!(self, Self::Audit)
+    }
 
     /// Entries before this time have expired.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
@@ -152,37 +158,55 @@ fn keys_of(stream: Stream, first: ObjectId, last: ObjectId) -> RangeInclusive<En
 }
 
 /// The newest version of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TailEntry {
     /// The encoded content.
-    pub payload: Arc<[u8]>,
+    pub payload: TailPayload,
     /// Whether an older version of the entry exists. Both count as one entry.
     pub again: bool,
 }
 
-/// Approximate memory of an entry besides its payload: its node in the map, and the payload's reference counts.
-const ENTRY_BYTES: u64 = 128;
-
-/// Entries in order, and the memory they need.
+/// Entries in order.
 #[derive(Clone, Default)]
 struct Entries {
     by_key: BTreeMap<EntryKey, TailEntry>,
-    bytes: u64,
+    /// Entries that will be packed together, and the sum of their payloads' lengths.
+    unpacked: Vec<EntryKey>,
+    unpacked_bytes: usize,
 }
 
 impl Entries {
     /// Inserts an entry or replaces its payload. `again` stays that of the oldest version.
     fn put(&mut self, key: EntryKey, entry: TailEntry) {
-        self.bytes += entry.payload.len() as u64;
+        if let (true, TailPayload::Plain(payload)) = (key.stream.is_packed(), &entry.payload) {
+            self.unpacked.push(key);
+            self.unpacked_bytes += payload.len();
+        }
         match self.by_key.entry(key) {
             btree_map::Entry::Vacant(vacant) => {
-                self.bytes += ENTRY_BYTES;
                 vacant.insert(entry);
             }
-            btree_map::Entry::Occupied(mut occupied) => {
-                let held = occupied.get_mut();
-                self.bytes -= held.payload.len() as u64;
-                held.payload = entry.payload;
+            btree_map::Entry::Occupied(mut occupied) => occupied.get_mut().payload = entry.payload,
+        }
+        if self.unpacked_bytes >= PACK_BYTES {
+            self.pack();
+        }
+    }
+
+    fn pack(&mut self) {
+        self.unpacked_bytes = 0;
+        let mut keys = std::mem::take(&mut self.unpacked);
+        let mut payloads = Vec::with_capacity(keys.len());
+        keys.retain(|key| match self.by_key.get(key).map(|entry| &entry.payload) {
+            Some(TailPayload::Plain(payload)) => {
+                payloads.push(Arc::clone(payload));
+                true
+            }
+            _ => false,
+        });
+        for (key, packed) in keys.iter().zip(pack(&payloads).into_iter().flatten()) {
+            if let Some(entry) = self.by_key.get_mut(key) {
+                entry.payload = packed;
             }
         }
     }
@@ -205,6 +229,7 @@ impl LedgerTail {
     /// Adds an entry or a new version of it. `again` means that it was added before, however long ago.
     pub fn put(&mut self, key: EntryKey, payload: Arc<[u8]>, again: bool) {
         let again = again || self.frozen.by_key.contains_key(&key);
+        let payload = TailPayload::Plain(payload);
         self.recent.put(key, TailEntry { payload, again });
     }
 
@@ -218,11 +243,6 @@ impl LedgerTail {
             }
         }
         entries.by_key.into_iter().collect()
-    }
-
-    /// Approximate memory in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.frozen.bytes + self.recent.bytes
     }
 
     /// Freezes the entries added so far. If the previous frozen part was not dropped, because its checkpoint failed,
@@ -264,6 +284,10 @@ impl FrozenTail {
 mod tests {
     use super::*;
 
+    fn text_of(entry: &TailEntry) -> String {
+        String::from_utf8(entry.payload.to_vec()).unwrap()
+    }
+
     fn id(number: u8) -> ObjectId {
         ObjectId::from_bytes([number; 12])
     }
@@ -280,10 +304,7 @@ mod tests {
     fn entries_of(tail: &LedgerTail, owner: u8) -> Vec<(i64, String, bool)> {
         tail.of(Stream::Deliveries, id(owner))
             .into_iter()
-            .map(|(key, entry)| {
-                let text = String::from_utf8(entry.payload.to_vec()).unwrap();
-                (key.at_ns, text, entry.again)
-            })
+            .map(|(key, entry)| (key.at_ns, text_of(&entry), entry.again))
             .collect()
     }
 
@@ -362,26 +383,54 @@ mod tests {
         let frozen = tail.frozen();
         let written: Vec<_> = frozen
             .of(Stream::Deliveries)
-            .map(|(key, entry)| (key.at_ns, &*entry.payload, entry.again))
+            .map(|(key, entry)| (key.at_ns, text_of(entry), entry.again))
             .collect();
-        assert_eq!(written, [(1, &b"one again"[..], false), (2, b"two", false)]);
+        assert_eq!(written, expected(&[(1, "one again", false), (2, "two", false)]));
         tail.forget(&frozen);
         assert_eq!(entries_of(&tail, 1), []);
     }
 
     #[test]
-    fn only_the_newest_versions_count_towards_the_bytes() {
+    fn packed_entries_are_read_as_they_were() {
+        let audit = |owner, at_ns: i64| EntryKey {
+            stream: Stream::Audit,
+            id: ObjectId::of_point(0, at_ns as u64),
+            ..key(owner, at_ns)
+        };
+        let text = |at_ns: i64| format!(r#"{{"name":"pump {at_ns}","type":"sensor"}}"#).repeat(20);
         let mut tail = LedgerTail::default();
-        assert_eq!(tail.bytes(), 0);
-        tail.put(key(1, 1), [0; 100][..].into(), false);
-        tail.put(key(1, 1), [0; 30][..].into(), true);
-        assert_eq!(tail.bytes(), ENTRY_BYTES + 30);
+        for at_ns in 0..200 {
+            tail.put(
+                audit(1 + at_ns as u8 % 2, at_ns),
+                text(at_ns).into_bytes().into(),
+                false,
+            );
+            if at_ns == 100 {
+                // Its checkpoint fails.
+                tail.freeze();
+            }
+        }
+        tail.put(audit(1, 0), b"again"[..].into(), true);
+        let packed = tail.of(Stream::Audit, id(1)).into_iter();
+        let packed = packed.filter(|(_, entry)| matches!(entry.payload, TailPayload::Packed { .. }));
+        assert!(packed.count() > 50);
         tail.freeze();
-        tail.put(key(1, 1), [0; 10][..].into(), true);
-        assert_eq!(tail.bytes(), 2 * ENTRY_BYTES + 40);
-        tail.freeze();
-        assert_eq!(tail.bytes(), ENTRY_BYTES + 10);
-        tail.forget(&tail.frozen());
-        assert_eq!(tail.bytes(), 0);
+        for owner in [1, 2] {
+            let frozen = tail.frozen();
+            let held: Vec<_> = frozen
+                .of(Stream::Audit)
+                .filter(|(key, _)| key.owner == id(owner))
+                .collect();
+            assert_eq!(held.len(), 100);
+            for (key, entry) in held {
+                let expected = if key.at_ns == 0 {
+                    "again".to_owned()
+                } else {
+                    text(key.at_ns)
+                };
+                assert_eq!(text_of(entry), expected);
+                assert!(!entry.again);
+            }
+        }
     }
 }

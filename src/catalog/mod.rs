@@ -32,6 +32,7 @@ mod object_key;
 mod objects;
 mod organization;
 mod outbox;
+mod packed;
 mod pages;
 mod registry;
 mod revisions;
@@ -81,6 +82,7 @@ pub(crate) use names::names;
 pub use object_key::ObjectKey;
 pub use organization::{Organization, Plan, PlanLimits};
 pub use outbox::PendingTotals;
+pub use packed::{TailPayload, Unpacker};
 pub use revisions::{Revisions, SourcesVersion};
 pub use rule::{
     Acknowledgement, Evaluation, HistoryEntry, HistoryKind, Input, Outcome, Parameter, Rule, RuleForm,

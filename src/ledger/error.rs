@@ -21,6 +21,9 @@ pub enum LedgerError {
         /// What should be there.
         expected: &'static str,
     },
+    /// Entries in memory cannot be decompressed.
+    #[error("entries in memory cannot be decompressed")]
+    Packed(#[source] io::Error),
     /// An entry that matches its checksum cannot be decoded: written by a newer program, or a bug of this one.
     #[error("an entry of the series of bucket {0} cannot be decoded")]
     Series(u32),

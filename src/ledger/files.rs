@@ -3,6 +3,7 @@
 //! [`LedgerFiles::save`] and [`LedgerFiles::adopt`].
 
 use std::iter;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,10 +12,11 @@ use parking_lot::RwLock;
 
 use super::error::LedgerError;
 use super::merge::{Keep, NewestVersions, worth_merging};
+use super::payload::Payload;
 use super::run::Run;
 use super::writer::{Item, RunWriter};
 use super::{Ledger, Runs, runs_dir};
-use crate::catalog::{Change, EntryKey, Frozen, FrozenTail, Stream};
+use crate::catalog::{Change, EntryKey, Frozen, FrozenTail, Stream, Unpacker};
 use crate::ids::ObjectId;
 use crate::sealed_file::{self, SealedFiles};
 
@@ -112,17 +114,21 @@ impl LedgerFiles {
         runs.retain(|run| keep.not_expired(run.stream, run.footer.newest_ns));
         let kept = runs.len();
         for stream in Stream::OF_TAIL {
-            let items = tail
-                .of(stream)
-                .map(|(key, entry)| Item::new(*key, entry.again, &entry.payload));
-            runs.extend(self.write_run(stream, items.filter(|item| keep.keeps(item)).map(Ok))?);
+            let mut unpacker = Unpacker::default();
+            let items = tail.of(stream).map(|(key, entry)| {
+                let payload = unpacker.read(&entry.payload).map_err(LedgerError::Packed)?;
+                Ok(Item::new(*key, entry.again, Payload::from(payload)))
+            });
+            let kept =
+                |item: &Result<_, _>| item.as_ref().is_ok_and(|item| keep.keeps(item)) || item.is_err();
+            runs.extend(self.write_run(stream, items.filter(kept))?);
         }
         entries.sort_unstable_by_key(|entry| entry.key);
         for of_stream in entries.chunk_by(|one, next| one.key.stream == next.key.stream) {
             // Entries of these streams are not counted.
             let items = of_stream
                 .iter()
-                .map(|entry| Item::new(entry.key, false, &entry.payload));
+                .map(|entry| Item::new(entry.key, false, &*entry.payload));
             let items = items.filter(|item| keep.keeps(item));
             runs.extend(self.write_run(of_stream[0].key.stream, items.map(Ok))?);
         }
@@ -206,10 +212,10 @@ impl LedgerFiles {
     }
 
     /// Writes entries to a file whose name is not [synced](Self::sync_dir) yet; `None` if there are no entries.
-    fn write_run<'a>(
+    fn write_run<P: Deref<Target = [u8]>>(
         &mut self,
         stream: Stream,
-        mut items: impl Iterator<Item = Result<Item<'a>, LedgerError>>,
+        mut items: impl Iterator<Item = Result<Item<P>, LedgerError>>,
     ) -> Result<Option<Arc<Run>>, LedgerError> {
         let Some(first) = items.next().transpose()? else {
             return Ok(None);

@@ -32,7 +32,7 @@ impl Keep {
         Self { owners, now_ns }
     }
 
-    pub(super) fn keeps(&self, item: &Item<'_>) -> bool {
+    pub(super) fn keeps<P>(&self, item: &Item<P>) -> bool {
         let EntryKey { stream, owner, .. } = item.key;
         self.not_expired(stream, item.moment_ns)
             && match stream {
@@ -103,7 +103,11 @@ impl<'a> NewestVersions<'a> {
     /// The next entry that replaces those of the runs when they are merged: without expired entries and entries of
     /// deleted owners. `with_oldest` means that the stream has no older run: then a tombstone has nothing left to
     /// override and is dropped.
-    pub fn next_kept(&mut self, keep: &Keep, with_oldest: bool) -> Result<Option<Item<'a>>, LedgerError> {
+    pub fn next_kept(
+        &mut self,
+        keep: &Keep,
+        with_oldest: bool,
+    ) -> Result<Option<Item<&'a [u8]>>, LedgerError> {
         while let Some(version) = self.next()? {
             if with_oldest && version.is_tombstone() {
                 continue;
@@ -147,7 +151,7 @@ impl<'a> Version<'a> {
     }
 
     /// Copies the entry without verifying it: its checksum is copied with it.
-    fn item(&self) -> Result<Item<'a>, LedgerError> {
+    fn item(&self) -> Result<Item<&'a [u8]>, LedgerError> {
         let (run, entry) = (self.run, &self.entry);
         let payload = run.unchecked_payload(entry)?;
         // A damaged answer does not tell its time. It is kept as long as any entry of its run may be: if it were

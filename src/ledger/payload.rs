@@ -11,7 +11,7 @@ pub struct Payload(Storage);
 
 #[derive(Clone)]
 enum Storage {
-    Memory(Arc<[u8]>),
+    Memory(Arc<[u8]>, Range<usize>),
     Run(Arc<dyn Bytes>, Range<usize>),
 }
 
@@ -21,9 +21,9 @@ impl Payload {
     }
 }
 
-impl From<Arc<[u8]>> for Payload {
-    fn from(bytes: Arc<[u8]>) -> Self {
-        Self(Storage::Memory(bytes))
+impl From<(Arc<[u8]>, Range<usize>)> for Payload {
+    fn from((bytes, range): (Arc<[u8]>, Range<usize>)) -> Self {
+        Self(Storage::Memory(bytes, range))
     }
 }
 
@@ -32,8 +32,8 @@ impl Deref for Payload {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Storage::Memory(bytes) => bytes,
-            // The range was checked when the payload was created.
+            // The ranges were checked when the payload was created.
+            Storage::Memory(bytes, range) => &bytes[range.clone()],
             Storage::Run(bytes, range) => &(**bytes).as_ref()[range.clone()],
         }
     }

@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::error::LedgerError;
 use super::format::Place;
 use super::run::{Entries, Run};
-use super::view::{Content, Recent};
+use super::view::{Content, Held, Recent};
+use crate::catalog::Unpacker;
 use crate::ids::ObjectId;
 
 pub(super) struct Source<'a, P> {
@@ -18,7 +19,8 @@ pub(super) struct Source<'a, P> {
 enum Storage<'a, P> {
     Run(Entries<'a>),
     Memory {
-        entries: Vec<(Place, &'a Content<P>)>,
+        entries: Vec<(Place, &'a Held<P>)>,
+        unpacker: Unpacker,
         /// Number of firsts before each entry, and of all.
         firsts_before: Vec<u64>,
     },
@@ -47,6 +49,7 @@ impl<'a, P: Clone> Source<'a, P> {
             range: 0..entries.len() as u64,
             storage: Storage::Memory {
                 entries,
+                unpacker: Unpacker::default(),
                 firsts_before,
             },
         }
@@ -122,7 +125,15 @@ impl<'a, P: Clone> Source<'a, P> {
                 let entry = entries.get(number)?;
                 Ok(Content::Stored(entries.run.payload(&entry)?))
             }
-            Storage::Memory { entries, .. } => Ok(entries[number as usize].1.clone()),
+            Storage::Memory {
+                entries, unpacker, ..
+            } => match entries[number as usize].1 {
+                Held::Tail(payload) => {
+                    let payload = unpacker.read(payload).map_err(LedgerError::Packed)?;
+                    Ok(Content::Stored(payload.into()))
+                }
+                Held::Given(given) => Ok(Content::Given(given.clone())),
+            },
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct RunReport {
 ///
 /// # Errors
 /// The tables cannot be read.
-pub fn verify(run: &Run, mut sound: impl FnMut(&Item<'_>)) -> Result<RunReport, LedgerError> {
+pub fn verify(run: &Run, mut sound: impl FnMut(&Item<&[u8]>)) -> Result<RunReport, LedgerError> {
     visit(run, |item| {
         sound(item);
         Ok(())
@@ -58,7 +58,7 @@ pub fn without_header(id: u64, path: &Path, bytes: &[u8]) -> (Option<Stream>, Op
 
 fn visit<E: From<LedgerError>>(
     run: &Run,
-    mut sound: impl FnMut(&Item<'_>) -> Result<(), E>,
+    mut sound: impl FnMut(&Item<&[u8]>) -> Result<(), E>,
 ) -> Result<RunReport, E> {
     let mut report = RunReport::default();
     let mut entries = run.entries();

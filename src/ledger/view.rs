@@ -13,7 +13,7 @@ use super::error::LedgerError;
 use super::format::{Place, place_of};
 use super::payload::Payload;
 use super::source::Source;
-use crate::catalog::{EntryKey, LedgerTail, Stream};
+use crate::catalog::{EntryKey, LedgerTail, Stream, TailPayload};
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
@@ -28,8 +28,16 @@ pub struct View<P = Infallible> {
 
 /// An entry in memory.
 pub(super) struct Recent<P> {
-    pub content: Content<P>,
+    pub content: Held<P>,
     pub again: bool,
+}
+
+/// Content of an entry in memory.
+pub(super) enum Held<P> {
+    /// A payload of the ledger's tail.
+    Tail(TailPayload),
+    /// A value of the caller.
+    Given(P),
 }
 
 /// Content of an entry.
@@ -64,11 +72,11 @@ impl<P> View<P> {
     ) -> Self {
         let mut recent = BTreeMap::new();
         for (key, entry) in tail.of(stream, owner) {
-            let (content, again) = (Content::Stored(entry.payload.into()), entry.again);
+            let (content, again) = (Held::Tail(entry.payload), entry.again);
             recent.insert((key.at_ns, key.id), Recent { content, again });
         }
         for (at_ns, id, again, content) in given {
-            let content = Content::Given(content);
+            let content = Held::Given(content);
             // The oldest version decides whether the entry counts.
             let again = recent.get(&(at_ns, id)).map_or(again, |held| held.again);
             recent.insert((at_ns, id), Recent { content, again });

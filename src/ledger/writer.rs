@@ -2,6 +2,7 @@
 //! 128 entries, and 20 per owner.
 
 use std::io::{self, Write};
+use std::ops::Deref;
 
 use super::format::{
     BLOCK_ENTRIES, BlockRow, ENTRY_BYTES, Entry, Footer, HEADER_BYTES, OwnerRow, checksum, header, moment_ns,
@@ -11,27 +12,27 @@ use crate::ids::ObjectId;
 
 /// An entry of a run, with its payload.
 #[derive(Clone, Copy, Debug)]
-pub struct Item<'a> {
+pub struct Item<P> {
     pub key: EntryKey,
     /// Whether an older run has an older version of it.
     pub again: bool,
     /// Its time, which determines when it expires.
     pub moment_ns: i64,
-    pub payload: &'a [u8],
+    pub payload: P,
     /// Checksum of the payload. A copied entry keeps its checksum, so that damage remains detectable.
     pub crc: u32,
 }
 
-impl<'a> Item<'a> {
+impl<P: Deref<Target = [u8]>> Item<P> {
     /// A new entry, whose checksum is computed.
-    pub(super) fn new(key: EntryKey, again: bool, payload: &'a [u8]) -> Self {
+    pub(super) fn new(key: EntryKey, again: bool, payload: P) -> Self {
         Self {
             key,
             again,
             // An answer without its time would not be a valid answer, and would never be read as one.
-            moment_ns: moment_ns(&key, payload).unwrap_or(i64::MIN),
+            moment_ns: moment_ns(&key, &payload).unwrap_or(i64::MIN),
+            crc: checksum(&[&payload]),
             payload,
-            crc: checksum(&[payload]),
         }
     }
 }
@@ -72,7 +73,7 @@ impl<'a> RunWriter<'a> {
     }
 
     /// Appends the next entry, whose position must be after the previous one.
-    pub fn push(&mut self, item: &Item<'_>) -> io::Result<()> {
+    pub fn push(&mut self, item: &Item<impl Deref<Target = [u8]>>) -> io::Result<()> {
         let footer = &mut self.footer;
         let EntryKey { owner, at_ns, id, .. } = item.key;
         if self.owner != Some(owner) {
@@ -95,7 +96,7 @@ impl<'a> RunWriter<'a> {
         footer.firsts += u64::from(!item.again);
         footer.oldest_ns = footer.oldest_ns.min(item.moment_ns);
         footer.newest_ns = footer.newest_ns.max(item.moment_ns);
-        self.write(item.payload)?;
+        self.write(&item.payload)?;
         if self.footer.entries.is_multiple_of(BLOCK_ENTRIES) {
             self.end_block()?;
         }

@@ -32,7 +32,8 @@ pub fn audit(number: u64, organization_id: ObjectId) -> Audit {
 
 fn entries(catalog: &Catalog, organization_id: ObjectId) -> Vec<(EntryKey, AuditEntry)> {
     let entries = catalog.ledger().of(Stream::Audit, organization_id);
-    let decoded = |(key, entry): (EntryKey, TailEntry)| (key, AuditEntry::decode(&entry.payload).unwrap());
+    let decoded =
+        |(key, entry): (EntryKey, TailEntry)| (key, AuditEntry::decode(&entry.payload.to_vec()).unwrap());
     entries.into_iter().map(decoded).collect()
 }
 

@@ -48,7 +48,7 @@ fn end(catalog: &mut Catalog, number: u64) {
 fn kept(catalog: &Catalog) -> Vec<EventBody> {
     let entries = catalog.ledger().of(Stream::Events, id(1)).into_iter();
     entries
-        .map(|(_, entry)| EventBody::decode(&entry.payload).unwrap())
+        .map(|(_, entry)| EventBody::decode(&entry.payload.to_vec()).unwrap())
         .collect()
 }
 
@@ -79,7 +79,7 @@ fn the_body_moves_to_the_ledger_with_the_last_delivery() {
     assert!(catalog.event_body(id(50)).is_some());
     assert_eq!(kept(&catalog), []);
     let entries = catalog.ledger().of(Stream::Deliveries, id(30));
-    let ended = Delivery::decode(&entries[0].1.payload).unwrap();
+    let ended = Delivery::decode(&entries[0].1.payload.to_vec()).unwrap();
     assert_eq!(ended.body, Body::Named(event.name()), "by name, not once more");
     end(&mut catalog, 52);
     assert!(catalog.event_body(id(50)).is_none());
@@ -152,7 +152,7 @@ fn an_evicted_delivery_records_why_and_can_be_redelivered() {
     change_bucket(&mut catalog, 200, 6);
     trigger(&mut catalog, 400, 8, 2, u64::MAX);
     let entries = catalog.ledger().of(Stream::Deliveries, id(30));
-    let ended = Delivery::decode(&entries[0].1.payload).unwrap();
+    let ended = Delivery::decode(&entries[0].1.payload.to_vec()).unwrap();
     assert_eq!((ended.id, ended.status), (id(201), DeliveryStatus::Failed));
     let error = ended.attempts[0].error.as_deref().unwrap();
     assert!(error.contains("given up"), "{error}");

@@ -182,7 +182,7 @@ fn the_trigger_in_the_history_names_the_silence() {
         catalog.apply(&Command::decode(&command.encode().unwrap()).unwrap());
     }
     let entries = catalog.ledger().of(Stream::History, id(20)).into_iter();
-    let entries = entries.map(|(_, entry)| HistoryEntry::decode(&entry.payload).unwrap());
+    let entries = entries.map(|(_, entry)| HistoryEntry::decode(&entry.payload.to_vec()).unwrap());
     let silences: Vec<_> = entries.map(|it| (it.kind, it.silence_id)).collect();
     let (verdict, trigger) = (HistoryKind::Verdict, HistoryKind::Trigger);
     assert_eq!(

@@ -223,7 +223,7 @@ impl World {
             .catalog
             .read(|catalog| catalog.ledger().of(Stream::Deliveries, webhook_id));
         let entry = entries.into_iter().find(|(key, _)| key.id == id);
-        Delivery::decode(&entry.expect("it has ended").1.payload).unwrap()
+        Delivery::decode(&entry.expect("it has ended").1.payload.to_vec()).unwrap()
     }
 
     pub(super) fn totals(&self, webhook_id: ObjectId) -> DeliveryTotals {

@@ -31,7 +31,7 @@ fn encode(stream: Stream, entries: &[Written]) -> Vec<u8> {
             at_ns: *at_ns,
             id: *id,
         };
-        let item = Item::new(key, *again, payload);
+        let item = Item::new(key, *again, payload.as_slice());
         writer.push(&item).unwrap();
     }
     writer.finish().unwrap();
