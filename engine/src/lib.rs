@@ -48,7 +48,7 @@ mod zone;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
-pub use block::{BLOCK_ROWS_MAX, FieldKind};
+pub use block::{BLOCK_ROWS_MAX, BLOCK_VERSION, FieldKind};
 pub use cache::Cache;
 pub use calendar::Unit;
 pub use checkpoint::Checkpoint;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use disk::Disk;
-use engine::DeadRanges;
+use engine::{BLOCK_VERSION, DeadRanges};
 use serde::{Deserialize, Serialize};
 use wal::{Flip, Sequence};
 
@@ -14,17 +14,58 @@ use crate::bucket::{CarriedDir, CarriedFile};
 use crate::checked_file::{self, CheckedFileError};
 use crate::sealed_file::SealedDir;
 
-/// Of a manifest without dead blocks. The version is raised when an older program could misread the manifest. New members
-/// do not raise it.
-const MAGIC_2: &[u8; 8] = b"TWMANI02";
-/// Of a manifest with dead blocks, whose points an older program would read again.
-const MAGIC_3: &[u8; 8] = b"TWMANI03";
+/// Of manifests of each version that is read. The version is raised when an older program could misread the manifest, or
+/// the files that it names. New members do not raise it.
+const MAGICS: [&[u8; 8]; 3] = [b"TWMANI02", b"TWMANI03", b"TWMANI04"];
 /// The prefix common to manifests of all versions.
 const KIND: &[u8] = b"TWMANI";
 
 /// Gap left in a bucket's sequences when its mark is lost. Deleted and lost rows used sequences that can no longer be
 /// determined; new points are numbered after this gap, so that no two points ever share an id.
 pub const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
+
+/// The version of a manifest, which follows from its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManifestVersion {
+    /// Without dead blocks; all blocks are of version 1.
+    Plain,
+    /// With dead blocks, whose points an older program would read again; all blocks are of version 1.
+    DeadBlocks,
+    /// With blocks of version 2, which an older program would take for damaged ones.
+    PackedBlocks,
+}
+
+impl ManifestVersion {
+    pub const ALL: [Self; 3] = [Self::Plain, Self::DeadBlocks, Self::PackedBlocks];
+
+    fn magic(self) -> &'static [u8; 8] {
+        MAGICS[self as usize]
+    }
+}
+
+/// The greatest version of the blocks in the segments. By default, the one that this program writes: whoever adds a segment
+/// to a manifest sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BlocksVersion(u8);
+
+impl BlocksVersion {
+    pub const FIRST: Self = Self(1);
+
+    fn first() -> Self {
+        Self::FIRST
+    }
+
+    fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl Default for BlocksVersion {
+    fn default() -> Self {
+        Self(BLOCK_VERSION)
+    }
+}
 
 /// The files in use, and what they cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +94,12 @@ pub struct Manifest {
     /// out if there are none, as in version 2.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dead: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// Left out if it is 1, as in versions 2 and 3.
+    #[serde(
+        default = "BlocksVersion::first",
+        skip_serializing_if = "BlocksVersion::is_first"
+    )]
+    pub blocks: BlocksVersion,
 }
 
 /// A file that a manifest names.
@@ -114,26 +161,23 @@ impl Manifest {
     /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let of_version = |magic| {
-            let content = checked_file::read(disk, &path, magic);
-            content.map(|content| content.map(|content| (magic, content)))
-        };
-        let content = of_version(MAGIC_2).or_else(|error| {
-            let found = disk.read(&path).unwrap_or_default();
-            match found.first_chunk() {
-                Some(MAGIC_3) => of_version(MAGIC_3).map_err(ManifestError::File),
-                Some(magic) if magic.starts_with(KIND) && magic > MAGIC_3 => {
-                    Err(ManifestError::Newer(path.clone()))
-                }
-                _ => Err(ManifestError::File(error)),
+        let found = disk.read(&path).unwrap_or_default();
+        let newest = ManifestVersion::PackedBlocks.magic();
+        let magic = match found.first_chunk() {
+            Some(magic) if magic.starts_with(KIND) && magic > newest => {
+                return Err(ManifestError::Newer(path));
             }
-        })?;
-        let Some((magic, content)) = content else {
+            Some(magic) if MAGICS.contains(&magic) => magic,
+            // Not there, or damaged.
+            _ => newest,
+        };
+        let content = checked_file::read(disk, &path, magic).map_err(ManifestError::File)?;
+        let Some(content) = content else {
             return Ok(None);
         };
         let read: Self =
             rmp_serde::from_slice(&content).map_err(|error| ManifestError::Content(path.clone(), error))?;
-        match read.magic() == magic {
+        match read.version().magic() == magic {
             true => Ok(Some(read)),
             false => {
                 let expected = "the version that goes with its content";
@@ -150,11 +194,18 @@ impl Manifest {
         let path = Self::path(data_dir);
         let content = rmp_serde::to_vec_named(self)
             .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
-        checked_file::write(disk, &path, self.magic(), &content)
+        checked_file::write(disk, &path, self.version().magic(), &content)
     }
 
-    fn magic(&self) -> &'static [u8; 8] {
-        if self.dead.is_empty() { MAGIC_2 } else { MAGIC_3 }
+    /// The version as which it is written.
+    pub fn version(&self) -> ManifestVersion {
+        if !self.blocks.is_first() {
+            ManifestVersion::PackedBlocks
+        } else if self.dead.is_empty() {
+            ManifestVersion::Plain
+        } else {
+            ManifestVersion::DeadBlocks
+        }
     }
 
     /// The blocks of a segment that are not read any more.
@@ -205,15 +256,14 @@ impl Manifest {
 /// Finds the single bit flip that turns the bytes into a manifest as this program writes it; `None` if there is none.
 /// The magic of a newer version may differ by one bit, but then the content differs, too.
 pub fn flip_of_manifest(bytes: &[u8]) -> Option<Flip> {
-    let of_version = |magic: &[u8; 8]| {
-        checked_file::flip(bytes, magic, |content| {
+    ManifestVersion::ALL.into_iter().find_map(|version| {
+        checked_file::flip(bytes, version.magic(), |content| {
             let read = rmp_serde::from_slice::<Manifest>(content).ok();
-            let read = read.filter(|manifest| manifest.magic() == magic);
+            let read = read.filter(|manifest| manifest.version() == version);
             read.and_then(|manifest| rmp_serde::to_vec_named(&manifest).ok())
                 .is_some_and(|written| written == content)
         })
-    };
-    of_version(MAGIC_2).or_else(|| of_version(MAGIC_3))
+    })
 }
 
 #[cfg(test)]
@@ -243,14 +293,27 @@ mod tests {
             ingested_at_ns: Some(-1),
         };
         manifest.buckets.insert(2, mark);
-        manifest.write(&disk, dir).unwrap();
-        assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest.clone()));
-        let magic = || disk.read(&Manifest::path(dir)).unwrap()[..8].to_vec();
-        assert_eq!(magic(), MAGIC_2);
+        let round_trip = |manifest: &Manifest| {
+            manifest.write(&disk, dir).unwrap();
+            assert_eq!(Manifest::read(&disk, dir).unwrap().as_ref(), Some(manifest));
+            disk.read(&Manifest::path(dir)).unwrap()[..8].to_vec()
+        };
+        let newest = b"TWMANI04";
+        assert_eq!(
+            round_trip(&manifest),
+            newest,
+            "an older program cannot read the blocks"
+        );
+        manifest.blocks = BlocksVersion::FIRST;
+        assert_eq!(round_trip(&manifest), b"TWMANI02");
         manifest.set_dead(3, &[(8..20), (40..90)].into_iter().collect());
-        manifest.write(&disk, dir).unwrap();
-        assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest));
-        assert_eq!(magic(), MAGIC_3, "an older program would read the deleted points");
+        assert_eq!(
+            round_trip(&manifest),
+            b"TWMANI03",
+            "an older program would read the deleted points"
+        );
+        manifest.blocks = BlocksVersion::default();
+        assert_eq!(round_trip(&manifest), newest);
     }
 
     #[test]

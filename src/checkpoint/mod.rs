@@ -36,7 +36,10 @@ pub use deleting::DeletionRecord;
 pub use error::CheckpointError;
 pub use format_1::{Damage, convert};
 pub use layout::{Layout, at, message};
-pub use manifest::{BucketMark, Manifest, ManifestError, NamedFile, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
+pub use manifest::{
+    BlocksVersion, BucketMark, Manifest, ManifestError, ManifestVersion, NamedFile, SEQUENCES_UNKNOWN_MAX,
+    flip_of_manifest,
+};
 pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;
 pub use pools::{PoolOptions, Pools};

@@ -7,13 +7,19 @@ use super::error::RemoteError;
 use super::names::Epoch;
 use crate::catalog::Bytes;
 use crate::checked_file;
-use crate::checkpoint::Manifest;
+use crate::checkpoint::{Manifest, ManifestVersion};
 
-/// Of a root whose manifest has no dead blocks. The version is raised when an older program could misread a root. New
-/// members do not raise it.
-const MAGIC_1: &[u8; 8] = b"TWROOT01";
-/// Of a root whose manifest has dead blocks, whose points an older program would read again.
-const MAGIC_2: &[u8; 8] = b"TWROOT02";
+/// Of roots whose manifest is of each version. The version is raised when an older program could misread a root, or the
+/// files that it names. New members do not raise it.
+const fn magic_of(version: ManifestVersion) -> &'static [u8; 8] {
+    match version {
+        ManifestVersion::Plain => b"TWROOT01",
+        ManifestVersion::DeadBlocks => b"TWROOT02",
+        ManifestVersion::PackedBlocks => b"TWROOT03",
+    }
+}
+/// The number of the newest version.
+const VERSION: u32 = 3;
 /// The prefix common to roots of all versions.
 const KIND: &[u8] = b"TWROOT";
 
@@ -61,8 +67,10 @@ impl Root {
         let content = rmp_serde::to_vec_named(self)?;
         match content.len() as u64 > ROOT_BYTES_MAX {
             true => Err(RemoteError::RootTooLarge(content.len() as u64)),
-            false if self.manifest.dead.is_empty() => Ok(checked_file::encode(MAGIC_1, &content)),
-            false => Ok(checked_file::encode(MAGIC_2, &content)),
+            false => {
+                let magic = magic_of(self.manifest.version());
+                Ok(checked_file::encode(magic, &content))
+            }
         }
     }
 
@@ -72,17 +80,15 @@ impl Root {
     /// It is damaged, or of a later version.
     pub fn decode(name: &str, bytes: &[u8]) -> Result<Self, RemoteError> {
         let damaged = |what: String| RemoteError::DamagedRoot(name.to_owned(), what);
-        let magic = if bytes.starts_with(MAGIC_2) {
-            MAGIC_2
-        } else {
-            MAGIC_1
-        };
+        let magics = ManifestVersion::ALL.map(magic_of);
+        let known = magics.iter().find(|magic| bytes.starts_with(magic.as_slice()));
+        let magic = known.unwrap_or(&magics[0]);
         let content = checked_file::decode(magic, bytes).map_err(|expected| {
             let version = bytes
                 .strip_prefix(KIND)
                 .and_then(|rest| std::str::from_utf8(rest.get(..2)?).ok()?.parse::<u32>().ok());
             match version {
-                Some(version) if version > 2 => RemoteError::Version(name.to_owned(), version),
+                Some(version) if version > VERSION => RemoteError::Version(name.to_owned(), version),
                 _ => damaged(format!("expected {expected}")),
             }
         })?;

@@ -85,8 +85,8 @@ impl Directory {
         let header_bytes = bytes.len() - outer.rest().len();
         let body_bytes = block_len.saturating_sub(header_bytes);
         let mut reader = Reader::new(header, "block directory");
-        if reader.byte()? != BLOCK_VERSION {
-            return Err(reader.corrupt("block version 1"));
+        if !(1..=BLOCK_VERSION).contains(&reader.byte()?) {
+            return Err(reader.corrupt("block version 1 or 2"));
         }
         let rows = reader.u32()? as usize;
         let count = reader.count()?;

@@ -3,6 +3,7 @@
 
 mod doubles;
 mod integers;
+mod packed;
 mod texts;
 
 pub(crate) use doubles::{decode_doubles, encode_doubles};

@@ -42,6 +42,37 @@ fn integers_of_every_length_and_size_round_trip() {
     }
 }
 
+/// The first byte of an encoded column.
+fn form_of(values: &[i64]) -> u8 {
+    let mut out = Vec::new();
+    encode_integers(&mut out, values);
+    out[0]
+}
+
+#[test]
+fn short_columns_are_packed_unless_that_is_longer() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut value = 0;
+    let walk: Vec<i64> = std::iter::repeat_with(|| {
+        value += random.i64(-9..=9) + random.i64(-9..=9);
+        value
+    })
+    .take(8_192)
+    .collect();
+    let (pco, packed) = (2, 3);
+    assert_eq!(form_of(&walk[..20]), packed);
+    assert_eq!(form_of(&walk[..300]), packed);
+    assert_eq!(form_of(&walk), pco);
+    let mut outliers = walk[..300].to_vec();
+    outliers
+        .iter_mut()
+        .step_by(50)
+        .for_each(|value| *value += 1 << 30);
+    assert_eq!(form_of(&outliers), pco);
+    let wide: Vec<i64> = (0..300).map(|_| random.i64(..)).collect();
+    assert_eq!(form_of(&wide), pco);
+}
+
 #[test]
 fn doubles_round_trip_bit_for_bit() {
     let specials = [

@@ -6,4 +6,5 @@ mod files;
 mod fixtures;
 mod model;
 mod naive;
+mod packed;
 mod sums;

@@ -153,7 +153,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let mut content = whole_manifest.unwrap().split_off(20);
     content[0] += 1;
     content.extend_from_slice(b"\xa3new\x01");
-    let mut bytes = b"TWMANI04".to_vec();
+    let mut bytes = b"TWMANI05".to_vec();
     bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
     bytes.extend_from_slice(&content);

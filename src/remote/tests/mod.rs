@@ -11,7 +11,7 @@ use super::epoch::{highest, take};
 use super::error::RemoteError;
 use super::names::{Object, RootName, ShardNames};
 use super::root::{FileEntry, Root, ends, sha256};
-use crate::checkpoint::{BucketMark, Manifest};
+use crate::checkpoint::{BlocksVersion, BucketMark, Manifest};
 
 const NAMES: ShardNames = ShardNames(0);
 
@@ -41,6 +41,7 @@ fn root() -> Root {
             segments: vec![7],
             runs: vec![2],
             buckets: [(1, mark)].into(),
+            blocks: BlocksVersion::FIRST,
             ..Manifest::default()
         },
         files: vec![
@@ -89,12 +90,20 @@ fn a_root_of_version_2_is_read() {
     assert_is_read("root-2.bin", &root);
 }
 
+/// Its manifest has blocks of version 2.
+#[test]
+fn a_root_of_version_3_is_read() {
+    let mut root = root();
+    root.manifest.blocks = BlocksVersion::default();
+    assert_is_read("root-3.bin", &root);
+}
+
 #[test]
 fn a_later_version_is_named() {
     let mut later = root().encode().unwrap();
-    later[6..8].copy_from_slice(b"03");
-    let error = Root::decode("3-12", &later).expect_err("it is of version 3");
-    assert!(matches!(error, RemoteError::Version(_, 3)), "{error}");
+    later[6..8].copy_from_slice(b"04");
+    let error = Root::decode("3-12", &later).expect_err("it is of version 4");
+    assert!(matches!(error, RemoteError::Version(_, 4)), "{error}");
 }
 
 #[test]

@@ -1,0 +1,231 @@
+//! Short columns of integers: differences of a fixed width in bits. A pco chunk describes the distribution of its numbers,
+//! which for a few hundred of them takes as many bytes as it saves, and tables have to be built from it for each column that
+//! is read: most of the time of reading a short one.
+
+use crate::EngineError;
+use crate::bytes::{Reader, put_signed, put_varint};
+
+/// Longer columns are left to pco.
+pub(super) const PACKED_ROWS_MAX: usize = 1_024;
+/// The values, their differences, or the differences of these. For sensor series, higher orders do not pay.
+pub(super) const ORDER_MAX: usize = 2;
+/// A value that begins at any bit of a byte is within eight bytes.
+const WIDTH_MAX: u32 = 57;
+/// Typical size of the numbers before the bits.
+const HEAD_BYTES: usize = 10;
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// How a column is packed: the differences of some order, as multiples of a factor above the least of them.
+pub(super) struct Packing {
+    order: usize,
+    /// Bits of a multiple.
+    width: u32,
+    factor: u64,
+    least: i64,
+    bytes: usize,
+}
+
+impl Packing {
+    /// For the differences of an order of a column; `None` if they are too far apart, or if there are none.
+    pub fn of(order: usize, differences: &[i64]) -> Option<Self> {
+        let (least, greatest) = (*differences.iter().min()?, *differences.iter().max()?);
+        let range = greatest.wrapping_sub(least) as u64;
+        let above = differences.iter().map(|value| value.wrapping_sub(least) as u64);
+        let factor = factor_of(above);
+        let width = u64::BITS - (range / factor).leading_zeros();
+        (width <= WIDTH_MAX).then(|| Packing {
+            order,
+            width,
+            factor,
+            least,
+            bytes: HEAD_BYTES + bytes_of(differences.len(), width),
+        })
+    }
+
+    /// Approximate size, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Appends the column that this is a packing of.
+    pub fn encode(&self, out: &mut Vec<u8>, values: &[i64]) {
+        out.extend([self.order as u8, self.width as u8]);
+        put_varint(out, self.factor);
+        let mut differences = values.to_vec();
+        for _ in 0..self.order {
+            if let Some(first) = differences.first() {
+                put_signed(out, *first);
+            }
+            differences = differences_of(&differences);
+        }
+        put_signed(out, self.least);
+        let (mut word, mut filled) = (0u128, 0);
+        for value in differences {
+            let multiple = value.wrapping_sub(self.least) as u64 / self.factor;
+            word |= u128::from(multiple) << filled;
+            filled += self.width;
+            if filled >= u64::BITS {
+                out.extend_from_slice(&(word as u64).to_le_bytes());
+                word >>= u64::BITS;
+                filled -= u64::BITS;
+            }
+        }
+        let rest = filled.div_ceil(u8::BITS) as usize;
+        out.extend_from_slice(&word.to_le_bytes()[..rest]);
+    }
+}
+
+/// The differences between neighbours, which wrap around.
+pub(super) fn differences_of(values: &[i64]) -> Vec<i64> {
+    let pairs = values.windows(2);
+    pairs.map(|pair| pair[1].wrapping_sub(pair[0])).collect()
+}
+
+/// Decodes `count` values from the rest of the reader.
+pub(super) fn decode_packed(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i64>, EngineError> {
+    let (order, width) = (usize::from(reader.byte()?), u32::from(reader.byte()?));
+    if order > ORDER_MAX || order >= count || width > WIDTH_MAX {
+        return Err(reader.corrupt("an order and a width of packed integers"));
+    }
+    let factor = reader.varint()?;
+    let mut firsts = [0; ORDER_MAX];
+    for first in &mut firsts[..order] {
+        *first = reader.signed()?;
+    }
+    let least = reader.signed()?;
+    let (bits, packed) = (reader.rest(), count - order);
+    if bits.len() != bytes_of(packed, width) {
+        return Err(reader.corrupt("as many packed integers as rows"));
+    }
+    let mut values = Vec::with_capacity(count);
+    values.extend_from_slice(&firsts[..order]);
+    let value_of = |multiple: u64| least.wrapping_add(multiple.wrapping_mul(factor) as i64);
+    let mask = (1 << width) - 1;
+    let from = |bytes: &[u8], at: usize| {
+        let word = bytes[at / 8..]
+            .first_chunk()
+            .map_or(0, |word| u64::from_le_bytes(*word));
+        value_of(word >> (at % 8) & mask)
+    };
+    // Up to here a word can be read at the byte in which a value begins.
+    let width = width as usize;
+    let whole = bits.len().saturating_sub(WORD_BYTES - 1) * 8;
+    let whole = whole.div_ceil(width.max(1)).min(packed);
+    values.extend((0..whole).map(|index| from(bits, index * width)));
+    let mut end = [0; 2 * WORD_BYTES];
+    let start = whole * width / 8;
+    let last = &bits[start..];
+    end[..last.len()].copy_from_slice(last);
+    values.extend((whole..packed).map(|index| from(&end, index * width - start * 8)));
+    for first in (0..order).rev() {
+        let mut value = values[first];
+        for difference in &mut values[first + 1..] {
+            value = value.wrapping_add(*difference);
+            *difference = value;
+        }
+    }
+    Ok(values)
+}
+
+/// Bytes of this many values of a width in bits.
+fn bytes_of(count: usize, width: u32) -> usize {
+    (count * width as usize).div_ceil(8)
+}
+
+/// What all values are multiples of; 1 if all are zero.
+fn factor_of(values: impl Iterator<Item = u64>) -> u64 {
+    let mut factor = 0;
+    for value in values {
+        factor = common_divisor(value, factor);
+        if factor == 1 {
+            break;
+        }
+    }
+    factor.max(1)
+}
+
+/// Euclid's algorithm: one division if `one` is a multiple of `other`.
+fn common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(order: usize, values: &[i64]) -> Vec<u8> {
+        let mut differences = values.to_vec();
+        (0..order).for_each(|_| differences = differences_of(&differences));
+        let mut out = Vec::new();
+        Packing::of(order, &differences).unwrap().encode(&mut out, values);
+        out
+    }
+
+    fn unpacked(bytes: &[u8], count: usize) -> Result<Vec<i64>, EngineError> {
+        decode_packed(&mut Reader::new(bytes, "packed integers"), count)
+    }
+
+    #[test]
+    fn every_width_order_and_length_round_trips() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for width in 0..=WIDTH_MAX {
+            for count in [1, 2, 3, 7, 8, 9, 63, 64, 65, 200] {
+                for order in 0..=ORDER_MAX.min(count - 1) {
+                    let (least, factor) = (random.i64(i64::MIN..=0), 1 + random.u64(..1 << (63 - width)));
+                    // Differences of every order are of this width if those of the last are.
+                    let mut values: Vec<i64> = (0..count)
+                        .map(|_| random.u64(..1 << width) * factor)
+                        .map(|above| least.wrapping_add(above as i64))
+                        .collect();
+                    for first in (0..order).rev() {
+                        for index in first + 1..count {
+                            values[index] = values[index].wrapping_add(values[index - 1]);
+                        }
+                    }
+                    let bytes = packed(order, &values);
+                    assert_eq!(unpacked(&bytes, count).unwrap(), values);
+                    assert!(unpacked(&bytes[..bytes.len() - 1], count).is_err());
+                    // With a width of 0, there are no bits that could be too few.
+                    assert!(bytes[1] == 0 || unpacked(&bytes, count + 8).is_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn multiples_of_a_factor_need_only_their_own_bits() {
+        let late_ms = |index: i64| index * 37 % 200;
+        let times: Vec<i64> = (0..500)
+            .map(|at| 1_700_000_000_000_000_000 + late_ms(at) * 1_000_000)
+            .collect();
+        assert!(packed(0, &times).len() < 500 + 20);
+    }
+
+    #[test]
+    fn differences_that_are_too_far_apart_are_not_packed() {
+        assert!(Packing::of(0, &[0, 1, i64::MAX]).is_none());
+        assert!(Packing::of(0, &[i64::MIN, i64::MAX, 0]).is_none());
+        assert!(Packing::of(0, &[]).is_none());
+        assert_eq!(
+            unpacked(&packed(1, &[i64::MIN, i64::MAX, i64::MIN]), 3).unwrap(),
+            [i64::MIN, i64::MAX, i64::MIN]
+        );
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused() {
+        let good = packed(1, &[5, 9, 2, 4]);
+        assert!(unpacked(&[], 4).is_err());
+        for (at, byte) in [(0, 3), (0, 200), (1, 58), (1, 255)] {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            assert!(unpacked(&bad, 4).is_err());
+        }
+        assert!(unpacked(&good, 1).is_err());
+    }
+}
