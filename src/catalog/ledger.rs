@@ -3,7 +3,7 @@
 //! A checkpoint freezes the tail: the entries so far move, unchanged, to a frozen part, which the checkpoint writes to
 //! files and then drops as a whole. Entries added meanwhile go to the recent part.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, HashMap, btree_map};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -167,45 +167,36 @@ pub struct TailEntry {
 }
 
 /// Entries in order.
-#[derive(Clone, Default)]
-struct Entries {
-    by_key: BTreeMap<EntryKey, TailEntry>,
-    /// Entries that will be packed together, and the sum of their payloads' lengths.
-    unpacked: Vec<EntryKey>,
-    unpacked_bytes: usize,
+type ByKey = BTreeMap<EntryKey, TailEntry>;
+
+/// Inserts an entry or replaces its payload. `again` stays that of the oldest version.
+fn insert(entries: &mut ByKey, key: EntryKey, entry: TailEntry) {
+    match entries.entry(key) {
+        btree_map::Entry::Vacant(vacant) => {
+            vacant.insert(entry);
+        }
+        btree_map::Entry::Occupied(mut occupied) => occupied.get_mut().payload = entry.payload,
+    }
 }
 
-impl Entries {
-    /// Inserts an entry or replaces its payload. `again` stays that of the oldest version.
-    fn put(&mut self, key: EntryKey, entry: TailEntry) {
-        if let (true, TailPayload::Plain(payload)) = (key.stream.is_packed(), &entry.payload) {
-            self.unpacked.push(key);
-            self.unpacked_bytes += payload.len();
-        }
-        match self.by_key.entry(key) {
-            btree_map::Entry::Vacant(vacant) => {
-                vacant.insert(entry);
-            }
-            btree_map::Entry::Occupied(mut occupied) => occupied.get_mut().payload = entry.payload,
-        }
-        if self.unpacked_bytes >= PACK_BYTES {
-            self.pack();
-        }
-    }
+/// Entries of an owner that will be packed together.
+#[derive(Default)]
+struct Unpacked {
+    keys: Vec<EntryKey>,
+    /// Sum of the lengths of their payloads.
+    bytes: usize,
+}
 
-    fn pack(&mut self) {
-        self.unpacked_bytes = 0;
-        let mut keys = std::mem::take(&mut self.unpacked);
-        let mut payloads = Vec::with_capacity(keys.len());
-        keys.retain(|key| match self.by_key.get(key).map(|entry| &entry.payload) {
-            Some(TailPayload::Plain(payload)) => {
-                payloads.push(Arc::clone(payload));
-                true
-            }
-            _ => false,
-        });
+impl Unpacked {
+    /// Packs the payloads, unless they were replaced.
+    fn pack(self, entries: &mut ByKey) {
+        let payload = |key: &EntryKey| match &entries.get(key)?.payload {
+            TailPayload::Plain(payload) => Some((*key, Arc::clone(payload))),
+            TailPayload::Packed { .. } => None,
+        };
+        let (keys, payloads): (Vec<_>, Vec<_>) = self.keys.iter().filter_map(payload).unzip();
         for (key, packed) in keys.iter().zip(pack(&payloads).into_iter().flatten()) {
-            if let Some(entry) = self.by_key.get_mut(key) {
+            if let Some(entry) = entries.get_mut(key) {
                 entry.payload = packed;
             }
         }
@@ -216,45 +207,57 @@ impl Entries {
 #[derive(Default)]
 pub struct LedgerTail {
     /// Entries before the last freeze that are not known to be in a file.
-    frozen: Arc<Entries>,
+    frozen: Arc<ByKey>,
     /// Entries since then.
-    recent: Entries,
+    recent: ByKey,
+    /// Those of them that will be packed, by owner: they are read by owner, too.
+    unpacked: HashMap<ObjectId, Unpacked>,
 }
 
 /// A snapshot of the frozen part of the tail.
 #[derive(Clone, Default)]
-pub struct FrozenTail(Arc<Entries>);
+pub struct FrozenTail(Arc<ByKey>);
 
 impl LedgerTail {
     /// Adds an entry or a new version of it. `again` means that it was added before, however long ago.
     pub fn put(&mut self, key: EntryKey, payload: Arc<[u8]>, again: bool) {
-        let again = again || self.frozen.by_key.contains_key(&key);
+        let again = again || self.frozen.contains_key(&key);
+        let bytes = payload.len();
         let payload = TailPayload::Plain(payload);
-        self.recent.put(key, TailEntry { payload, again });
+        insert(&mut self.recent, key, TailEntry { payload, again });
+        if key.stream.is_packed() {
+            let unpacked = self.unpacked.entry(key.owner).or_default();
+            unpacked.keys.push(key);
+            unpacked.bytes += bytes;
+            if unpacked.bytes >= PACK_BYTES {
+                std::mem::take(unpacked).pack(&mut self.recent);
+            }
+        }
     }
 
     /// The entries of an owner, oldest first.
     pub fn of(&self, stream: Stream, owner: ObjectId) -> Vec<(EntryKey, TailEntry)> {
         let range = keys_of(stream, owner, owner);
-        let mut entries = Entries::default();
+        let mut entries = ByKey::new();
         for part in [&*self.frozen, &self.recent] {
-            for (key, entry) in part.by_key.range(range.clone()) {
-                entries.put(*key, entry.clone());
+            for (key, entry) in part.range(range.clone()) {
+                insert(&mut entries, *key, entry.clone());
             }
         }
-        entries.by_key.into_iter().collect()
+        entries.into_iter().collect()
     }
 
     /// Freezes the entries added so far. If the previous frozen part was not dropped, because its checkpoint failed,
     /// both are combined.
     pub fn freeze(&mut self) {
         let recent = std::mem::take(&mut self.recent);
-        if self.frozen.by_key.is_empty() {
+        self.unpacked.clear();
+        if self.frozen.is_empty() {
             self.frozen = Arc::new(recent);
         } else {
             let frozen = Arc::make_mut(&mut self.frozen);
-            for (key, entry) in recent.by_key {
-                frozen.put(key, entry);
+            for (key, entry) in recent {
+                insert(frozen, key, entry);
             }
         }
     }
@@ -276,7 +279,7 @@ impl LedgerTail {
 impl FrozenTail {
     /// The entries of a stream, by owner, oldest first.
     pub fn of(&self, stream: Stream) -> impl Iterator<Item = (&EntryKey, &TailEntry)> {
-        self.0.by_key.range(keys_of(stream, ID_MIN, ID_MAX))
+        self.0.range(keys_of(stream, ID_MIN, ID_MAX))
     }
 }
 
@@ -411,10 +414,9 @@ mod tests {
             }
         }
         tail.put(audit(1, 0), b"again"[..].into(), true);
-        let packed = tail.of(Stream::Audit, id(1)).into_iter();
-        let packed = packed.filter(|(_, entry)| matches!(entry.payload, TailPayload::Packed { .. }));
-        assert!(packed.count() > 50);
         tail.freeze();
+        let is_packed = |entry: &&TailEntry| matches!(entry.payload, TailPayload::Packed { .. });
+        assert!(tail.frozen.values().filter(is_packed).count() > 100);
         for owner in [1, 2] {
             let frozen = tail.frozen();
             let held: Vec<_> = frozen

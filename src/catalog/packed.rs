@@ -85,6 +85,9 @@ impl Unpacker {
                     Some((known, bytes)) if Arc::ptr_eq(known, pack) => bytes,
                     _ => {
                         let bytes = zstd::bulk::decompress(&pack.compressed, pack.len)?;
+                        if bytes.len() != pack.len {
+                            return Err(io::ErrorKind::InvalidData.into());
+                        }
                         &self.0.insert((Arc::clone(pack), bytes.into())).1
                     }
                 };

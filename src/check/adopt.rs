@@ -18,7 +18,7 @@ use crate::catalog::{
     Catalog, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization, PasswordHash,
     Plan, SchemaMode, SourceSettings, SourceStatus, User,
 };
-use crate::checkpoint::{DataDir, Manifest, message, shared};
+use crate::checkpoint::{DataDir, Manifest, ManifestError, message, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
 use crate::ledger::{Keep, Ledger, LedgerFiles, NewEntry};
@@ -37,7 +37,10 @@ type Fields = BTreeMap<u32, BTreeMap<u16, FieldKind>>;
 /// with it. Returns whether that was done. Does nothing if the catalog loads.
 pub(super) fn adopt(dir: &DataDir, owner: &Owner, now_ns: i64, say: &mut Say<'_>) -> Result<bool, String> {
     flips::correct(dir, say)?;
-    let manifest = Manifest::read(dir.disk(), dir.path()).ok().flatten();
+    let manifest = match Manifest::read(dir.disk(), dir.path()) {
+        Err(error @ ManifestError::Newer(_)) => return Err(error.to_string()),
+        read => read.ok().flatten(),
+    };
     if manifest.is_some_and(|manifest| ledger::load(dir, &manifest.runs).is_ok()) {
         say("nothing: the catalog exists and loads".to_owned());
         return Ok(false);

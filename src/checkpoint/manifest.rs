@@ -2,6 +2,7 @@
 //! is replaced as a whole, which makes a checkpoint atomic. Documented in src/journal/FORMAT.md, "Manifest".
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use disk::Disk;
@@ -31,7 +32,7 @@ pub enum ManifestVersion {
     Plain,
     /// With dead blocks, whose points an older program would read again; all blocks are of version 1.
     DeadBlocks,
-    /// With blocks of version 2, which an older program would take for damaged ones.
+    /// With blocks of version 2, perhaps, which an older program would take for damaged ones.
     PackedBlocks,
 }
 
@@ -43,8 +44,8 @@ impl ManifestVersion {
     }
 }
 
-/// The greatest version of the blocks in the segments. By default, the one that this program writes: whoever adds a segment
-/// to a manifest sets it.
+/// No block in the segments is of a greater version. By default, the one that this program writes: whoever adds a segment to a
+/// manifest sets it, unless its blocks are copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BlocksVersion(u8);
@@ -60,6 +61,9 @@ impl BlocksVersion {
         *self == Self::FIRST
     }
 }
+
+/// Blocks of another version need another [`ManifestVersion`].
+const _: () = assert!(BLOCK_VERSION == 2);
 
 impl Default for BlocksVersion {
     fn default() -> Self {
@@ -161,28 +165,26 @@ impl Manifest {
     /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let found = disk.read(&path).unwrap_or_default();
+        let bytes = match disk.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ManifestError::File(CheckedFileError::Io(path, error))),
+        };
         let newest = ManifestVersion::PackedBlocks.magic();
-        let magic = match found.first_chunk() {
+        let magic = match bytes.first_chunk() {
             Some(magic) if magic.starts_with(KIND) && magic > newest => {
                 return Err(ManifestError::Newer(path));
             }
             Some(magic) if MAGICS.contains(&magic) => magic,
-            // Not there, or damaged.
             _ => newest,
         };
-        let content = checked_file::read(disk, &path, magic).map_err(ManifestError::File)?;
-        let Some(content) = content else {
-            return Ok(None);
-        };
+        let damaged = |expected| ManifestError::File(CheckedFileError::Damaged(path.clone(), expected));
+        let content = checked_file::decode(magic, &bytes).map_err(damaged)?;
         let read: Self =
-            rmp_serde::from_slice(&content).map_err(|error| ManifestError::Content(path.clone(), error))?;
+            rmp_serde::from_slice(content).map_err(|error| ManifestError::Content(path.clone(), error))?;
         match read.version().magic() == magic {
             true => Ok(Some(read)),
-            false => {
-                let expected = "the version that goes with its content";
-                Err(ManifestError::File(CheckedFileError::Damaged(path, expected)))
-            }
+            false => Err(damaged("the version that goes with its content")),
         }
     }
 
@@ -193,7 +195,7 @@ impl Manifest {
     pub fn write(&self, disk: &dyn Disk, data_dir: &Path) -> Result<(), CheckedFileError> {
         let path = Self::path(data_dir);
         let content = rmp_serde::to_vec_named(self)
-            .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
+            .map_err(|error| CheckedFileError::Io(path.clone(), io::Error::other(error)))?;
         checked_file::write(disk, &path, self.version().magic(), &content)
     }
 

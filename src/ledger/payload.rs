@@ -21,6 +21,14 @@ impl Payload {
     }
 }
 
+impl From<Arc<[u8]>> for Payload {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        let whole = 0..bytes.len();
+        Self(Storage::Memory(bytes, whole))
+    }
+}
+
+/// The range is within the bytes.
 impl From<(Arc<[u8]>, Range<usize>)> for Payload {
     fn from((bytes, range): (Arc<[u8]>, Range<usize>)) -> Self {
         Self(Storage::Memory(bytes, range))

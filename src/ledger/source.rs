@@ -129,8 +129,13 @@ impl<'a, P: Clone> Source<'a, P> {
                 entries, unpacker, ..
             } => match entries[number as usize].1 {
                 Held::Tail(payload) => {
-                    let payload = unpacker.read(payload).map_err(LedgerError::Packed)?;
-                    Ok(Content::Stored(payload.into()))
+                    let (bytes, range) = unpacker.read(payload).map_err(LedgerError::Packed)?;
+                    // A page would keep all packs of its entries in memory.
+                    let own = match range.len() == bytes.len() {
+                        true => bytes,
+                        false => bytes[range].into(),
+                    };
+                    Ok(Content::Stored(own.into()))
                 }
                 Held::Given(given) => Ok(Content::Given(given.clone())),
             },

@@ -1,6 +1,6 @@
 //! Columns of i64: timestamps, sequences, codes, mantissas, counts.
 
-use pco::{ChunkConfig, DeltaSpec, ModeSpec};
+use pco::{DeltaSpec, ModeSpec};
 
 use super::packed::{ORDER_MAX, PACKED_ROWS_MAX, Packing, decode_packed, differences_of};
 use super::{PCO_ROWS_MIN, pco_config};
@@ -16,7 +16,7 @@ const PCO: u8 = 2;
 /// Differences of a fixed width in bits.
 const PACKED: u8 = 3;
 
-/// Appends `values` in the shortest form.
+/// Appends `values` in a short form that is read fast.
 pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
     let (Some(first), second) = (values.first(), values.get(1)) else {
         return;
@@ -31,42 +31,43 @@ pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
         put_signed(out, step);
         return;
     }
+    // Longer columns are shorter in another form, because each varint takes at least a byte.
+    let varints = (values.len() < 8 * PCO_ROWS_MIN).then(|| varints_of(values));
+    let bytes_below = varints.as_ref().map_or(usize::MAX, Vec::len);
     let shape = Shape::of(values);
-    let start = out.len();
-    if let Some(packing) = &shape.packing
-        && shape.is_best_packed(packing)
-    {
+    let (pco, packed) = match &shape.packing {
+        Some(packing) if shape.is_packed_surely(packing) => (None, Some(packing)),
+        packing => {
+            let pco = shape.compressed(values);
+            // A packed column is read several times as fast.
+            let bytes_max = pco.as_ref().map_or(usize::MAX, |pco| pco.len() * 11 / 10);
+            (
+                pco,
+                packing.as_ref().filter(|packing| packing.bytes() <= bytes_max),
+            )
+        }
+    };
+    if let Some(packing) = packed.filter(|packing| packing.bytes() < bytes_below) {
         out.push(PACKED);
         packing.encode(out, values);
-        if values.len() >= PCO_ROWS_MIN {
-            return;
-        }
-    } else if values.len() >= PCO_ROWS_MIN {
+    } else if let Some(compressed) = pco.filter(|pco| pco.len() < bytes_below) {
         out.push(PCO);
-        if let Ok(compressed) = pco::standalone::simple_compress(values, &shape.config(values)) {
-            out.extend_from_slice(&compressed);
-            // For longer columns varints cannot be shorter, because they take at least one byte per value.
-            if values.len() >= 8 * PCO_ROWS_MIN || compressed.len() < values.len() {
-                return;
-            }
-        } else {
-            out.truncate(start);
-        }
+        out.extend_from_slice(&compressed);
+    } else {
+        out.push(VARINTS);
+        out.extend(varints.unwrap_or_else(|| varints_of(values)));
     }
-    let varints = out.len();
-    out.push(VARINTS);
+}
+
+/// The first value and the differences.
+fn varints_of(values: &[i64]) -> Vec<u8> {
+    let mut varints = Vec::with_capacity(2 * values.len());
     let mut before = 0i64;
     for value in values {
-        put_signed(out, value.wrapping_sub(before));
+        put_signed(&mut varints, value.wrapping_sub(before));
         before = *value;
     }
-    if varints > start {
-        if out.len() - varints < varints - start {
-            out.drain(start..varints);
-        } else {
-            out.truncate(varints);
-        }
-    }
+    varints
 }
 
 /// Number of values, from the middle of a column, that determine how it is compressed.
@@ -96,29 +97,37 @@ impl Shape {
             packing: None,
         };
         for order in 0..=ORDER_MAX {
+            let packing = (rows <= PACKED_ROWS_MAX)
+                .then(|| Packing::of(order, &differences))
+                .flatten();
+            let factor = packing.as_ref().map_or(1, Packing::factor);
             if rows >= PCO_ROWS_MIN {
-                let bits = spread(&differences);
+                let bits = spread(&differences, factor);
                 if bits < shape.bits {
                     (shape.bits, shape.order) = (bits, order);
                 }
             }
-            if rows <= PACKED_ROWS_MAX {
-                let packings = shape.packing.into_iter().chain(Packing::of(order, &differences));
-                shape.packing = packings.min_by_key(Packing::bytes);
-            }
+            shape.packing = shape
+                .packing
+                .into_iter()
+                .chain(packing)
+                .min_by_key(Packing::bytes);
             differences = differences_of(&differences);
         }
         shape
     }
 
-    /// Whether the column is about as short as with pco, or shorter: then it is packed, because it is read faster.
-    fn is_best_packed(&self, packing: &Packing) -> bool {
-        let pco_bytes = PCO_HEAD_BYTES + self.rows as f64 / 8.0 * (self.bits + PCO_BITS);
-        self.rows < PCO_ROWS_MIN || packing.bytes() as f64 <= PACKED_BYTES_MAX * pco_bytes
+    /// Whether pco would not be much shorter. If it might be, both are tried.
+    fn is_packed_surely(&self, packing: &Packing) -> bool {
+        let bits = self.bits + PCO_BITS_MAX.min(2.0 * self.bits);
+        packing.bytes() as f64 <= PCO_HEAD_BYTES + self.rows as f64 / 8.0 * bits
     }
 
-    /// The configuration of pco.
-    fn config(&self, values: &[i64]) -> ChunkConfig {
+    /// The column as a pco file; `None` if it is too short.
+    fn compressed(&self, values: &[i64]) -> Option<Vec<u8>> {
+        if self.rows < PCO_ROWS_MIN {
+            return None;
+        }
         let delta = match self.order {
             0 => DeltaSpec::NoOp,
             order => DeltaSpec::TryConsecutive(order),
@@ -126,31 +135,29 @@ impl Shape {
         let config = pco_config().with_delta_spec(delta);
         // Searching for a mode pays only if there is a common factor, as in timestamps of whole milliseconds.
         let factor = values.iter().all(|value| value % 1_000 == 0);
-        if factor {
-            config
-        } else {
-            config.with_mode_spec(ModeSpec::Classic)
-        }
+        let config = match factor {
+            true => config,
+            false => config.with_mode_spec(ModeSpec::Classic),
+        };
+        pco::standalone::simple_compress(values, &config).ok()
     }
 }
 
-/// What pco needs besides the [`spread`] of a short column: bytes for its headers, and bits for each value. Measured on
-/// sensors' series and on random ones of 100 to 1,000 values.
-const PCO_HEAD_BYTES: f64 = 45.0;
-const PCO_BITS: f64 = 2.75;
-/// How long a packed column may be, against pco's estimated size.
-const PACKED_BYTES_MAX: f64 = 1.1;
+/// What pco needs besides the [`spread`] of a short column: bytes for its headers, and bits for each value, fewer if they
+/// are nearly all the same. Measured on sensors' series and on random ones of 100 to 1,000 values.
+const PCO_HEAD_BYTES: f64 = 36.0;
+const PCO_BITS_MAX: f64 = 2.6;
 
-/// Estimated bits per value: the mean logarithm of the distance from the median. An outlier counts only with its own
-/// bits.
-fn spread(values: &[i64]) -> f64 {
+/// Estimated bits per value: the mean logarithm of the distance from the median, in multiples of a factor. An outlier
+/// counts only with its own bits.
+fn spread(values: &[i64], factor: u64) -> f64 {
     let mut sorted = values.to_vec();
     let middle = sorted.len() / 2;
     let Some((_, median, _)) = (!sorted.is_empty()).then(|| sorted.select_nth_unstable(middle)) else {
         return 0.0;
     };
-    let median = *median;
-    let bits = |value: &i64| approximate_log2(1.0 + (*value as f64 - median as f64).abs());
+    let (median, factor) = (*median, factor as f64);
+    let bits = |value: &i64| approximate_log2(1.0 + (*value as f64 - median as f64).abs() / factor);
     values.iter().map(bits).sum::<f64>() / values.len() as f64
 }
 

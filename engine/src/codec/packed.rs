@@ -12,7 +12,7 @@ pub(super) const ORDER_MAX: usize = 2;
 /// A value that begins at any bit of a byte is within eight bytes.
 const WIDTH_MAX: u32 = 57;
 /// Typical size of the numbers before the bits.
-const HEAD_BYTES: usize = 10;
+const HEAD_BYTES: usize = 8;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// How a column is packed: the differences of some order, as multiples of a factor above the least of them.
@@ -40,6 +40,10 @@ impl Packing {
             least,
             bytes: HEAD_BYTES + bytes_of(differences.len(), width),
         })
+    }
+
+    pub fn factor(&self) -> u64 {
+        self.factor
     }
 
     /// Approximate size, in bytes.

@@ -60,7 +60,7 @@ fn short_columns_are_packed_unless_that_is_longer() {
     .take(8_192)
     .collect();
     let (pco, packed) = (2, 3);
-    assert_eq!(form_of(&walk[..20]), packed);
+    assert_eq!(form_of(&walk[..30]), packed);
     assert_eq!(form_of(&walk[..300]), packed);
     assert_eq!(form_of(&walk), pco);
     let mut outliers = walk[..300].to_vec();
@@ -71,6 +71,20 @@ fn short_columns_are_packed_unless_that_is_longer() {
     assert_eq!(form_of(&outliers), pco);
     let wide: Vec<i64> = (0..300).map(|_| random.i64(..)).collect();
     assert_eq!(form_of(&wide), pco);
+    // A sensor that was offline once.
+    let gap = |row: usize| if row < 150 { 0 } else { 86_400_000 };
+    let times = (0..300).map(|row| row as i64 * 10_000 + random.i64(0..200) + gap(row));
+    let times: Vec<i64> = times.map(|time_ms| time_ms * 1_000_000).collect();
+    assert_eq!(form_of(&times), pco);
+    let mut without_gap = times[..150].to_vec();
+    assert_eq!(form_of(&without_gap), packed);
+    without_gap.truncate(40);
+    assert_eq!(form_of(&without_gap), packed);
+    let mut rare = [0; 1_000];
+    rare.iter_mut()
+        .step_by(33)
+        .for_each(|value| *value = random.i64(1..9));
+    assert_eq!(form_of(&rare), pco);
 }
 
 #[test]
@@ -123,18 +137,26 @@ fn texts_round_trip() {
 
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
-    let mut out = Vec::new();
-    encode_integers(&mut out, &(0..300).map(|n| n * n % 1013).collect::<Vec<i64>>());
-    for cut in 0..out.len() {
-        assert!(decode_integers(&out[..cut], 300).is_err(), "cut at {cut}");
-    }
-    for byte in 0..out.len() {
-        for bit in 0..8 {
-            let mut flipped = out.clone();
-            flipped[byte] ^= 1 << bit;
-            let _ = decode_integers(&flipped, 300);
-            let _ = decode_doubles(&flipped, 300);
-            let _ = decode_texts(&flipped, 300);
+    let short: Vec<i64> = (0..300).map(|n| n * n % 1013).collect();
+    let long: Vec<i64> = (0..2_000).map(|n| n * n % 1013).collect();
+    for (values, form) in [(&short, 3), (&long, 2)] {
+        let mut out = Vec::new();
+        encode_integers(&mut out, values);
+        assert_eq!(out[0], form);
+        for cut in 0..out.len() {
+            assert!(
+                decode_integers(&out[..cut], values.len()).is_err(),
+                "cut at {cut}"
+            );
+        }
+        for byte in 0..out.len() {
+            for bit in 0..8 {
+                let mut flipped = out.clone();
+                flipped[byte] ^= 1 << bit;
+                let _ = decode_integers(&flipped, values.len());
+                let _ = decode_doubles(&flipped, values.len());
+                let _ = decode_texts(&flipped, values.len());
+            }
         }
     }
 }

@@ -40,6 +40,19 @@ fn without_catalog() -> SimDisk {
     disk
 }
 
+/// An older program would set runs and blocks aside that it cannot read.
+#[test]
+fn a_directory_of_a_newer_program_is_not_adopted() {
+    let disk = without_catalog();
+    disk.edit(&Manifest::path(&layout().data_dir), |bytes| {
+        bytes[..8].copy_from_slice(b"TWMANI99")
+    });
+    let before = disk.files();
+    let error = run_adoption(&disk).unwrap_err();
+    assert!(error.contains("newer program"), "{error}");
+    assert_eq!(disk.files(), before);
+}
+
 fn assert_adopted(disk: &SimDisk) {
     assert_eq!(points(disk), Ok(200));
     let port: Arc<dyn Disk> = Arc::new(disk.clone());

@@ -8,7 +8,7 @@ use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
 use super::directory::{damage_byte, data_dir, directory, fork, layout, points, run, with_suffix};
-use crate::checkpoint::{Manifest, open};
+use crate::checkpoint::{BlocksVersion, Manifest, open};
 
 #[test]
 fn a_sound_directory_is_summarized_and_not_altered() {
@@ -138,19 +138,36 @@ fn repairing_any_single_sector_restarts_and_reports_the_loss() {
 #[test]
 fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let disk = directory();
-    let path = Manifest::path(&layout().data_dir);
-    let whole_manifest = disk.files().remove(&path);
-    for bit in 0..64 {
-        let corrupted = fork(&disk);
-        corrupted.flip_bit(&path, bit / 8, (bit % 8) as u8);
-        let (whole, report) = run(&corrupted, true);
-        assert!(whole && report.contains("turned back"), "bit {bit}: {report}");
-        assert_eq!(corrupted.files().remove(&path), whole_manifest, "bit {bit}");
-        assert_eq!(points(&corrupted).unwrap(), 200, "bit {bit}");
+    let data_dir_path = layout().data_dir;
+    let path = Manifest::path(&data_dir_path);
+    let newest = Manifest::read(&disk, &data_dir_path).unwrap().unwrap();
+    let oldest = Manifest {
+        blocks: BlocksVersion::FIRST,
+        ..newest.clone()
+    };
+    let mut with_dead_blocks = oldest.clone();
+    // No block begins there.
+    with_dead_blocks.set_dead(newest.segments[0], &[0..1].into_iter().collect());
+    for (magic, manifest) in [
+        (b"TWMANI02", oldest),
+        (b"TWMANI03", with_dead_blocks),
+        (b"TWMANI04", newest),
+    ] {
+        manifest.write(&disk, &data_dir_path).unwrap();
+        let whole_manifest = disk.files().remove(&path).unwrap();
+        assert!(whole_manifest.starts_with(magic));
+        for bit in 0..64 {
+            let corrupted = fork(&disk);
+            corrupted.flip_bit(&path, bit / 8, (bit % 8) as u8);
+            let (whole, report) = run(&corrupted, true);
+            assert!(whole && report.contains("turned back"), "bit {bit}: {report}");
+            assert_eq!(corrupted.files()[&path], whole_manifest, "bit {bit}");
+            assert_eq!(points(&corrupted).unwrap(), 200, "bit {bit}");
+        }
     }
     // Files of another version are left unchanged.
     let newer = fork(&disk);
-    let mut content = whole_manifest.unwrap().split_off(20);
+    let mut content = disk.files().remove(&path).unwrap().split_off(20);
     content[0] += 1;
     content.extend_from_slice(b"\xa3new\x01");
     let mut bytes = b"TWMANI05".to_vec();
