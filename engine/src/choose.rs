@@ -13,6 +13,9 @@ const MERGE_BYTES_MAX: u64 = 4 << 30;
 const MERGE_FOOTER_BYTES_MAX: u64 = 2 << 30;
 /// Smaller segments form one class: for them, the cost of a file exceeds that of its content.
 const SMALL_BYTES: u64 = 64 << 10;
+/// Segments of different classes are merged if none is this many times as large as another: a class has edges, and
+/// neighbouring checkpoints may be on both sides of one for long.
+const SIMILAR_FACTOR: u64 = 2;
 
 /// A segment file and the fraction of it that is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,20 +34,31 @@ pub struct SegmentUse {
 
 /// Chooses segments to merge into one, if any. First, a single segment that is mostly dead, whatever its size: deleted
 /// data must be removed, and its disk space returned. Otherwise, the smallest size class (powers of four) that has
-/// enough segments. A segment without live rows is never chosen: its file can be deleted without a merge.
+/// enough segments, or else the smallest ones that are similar and enough. A segment without live rows is never chosen: its file can be deleted without a merge.
 pub fn choose_merge(segments: &[SegmentUse]) -> Option<Vec<u64>> {
     let in_use = || segments.iter().filter(|segment| segment.live_rows > 0);
     let mostly_dead = |segment: &&SegmentUse| segment.live_rows.saturating_mul(LIVE_SHARE_MIN) < segment.rows;
     if let Some(dead) = in_use().find(mostly_dead) {
         return Some(vec![dead.id]);
     }
+    let mergeable = || in_use().filter(|segment| segment.bytes < MERGE_BYTES_MAX);
     let mut classes: BTreeMap<u32, Vec<&SegmentUse>> = BTreeMap::new();
-    for segment in in_use().filter(|segment| segment.bytes < MERGE_BYTES_MAX) {
+    for segment in mergeable() {
         let class = segment.bytes.max(SMALL_BYTES).ilog2() / 2;
         classes.entry(class).or_default().push(segment);
     }
-    let mut chosen = classes.into_values().map(with_a_footer_that_fits);
-    chosen.find(|class| class.len() >= MERGE_SEGMENTS_MIN)
+    let of_a_class = classes.into_values();
+    let mut by_size: Vec<&SegmentUse> = mergeable().collect();
+    by_size.sort_by_key(|segment| segment.bytes);
+    let similar = by_size
+        .windows(MERGE_SEGMENTS_MIN)
+        .filter(|window| {
+            let (least, greatest) = (window[0].bytes, window[MERGE_SEGMENTS_MIN - 1].bytes);
+            greatest < SIMILAR_FACTOR * least
+        })
+        .map(<[_]>::to_vec);
+    let mut chosen = of_a_class.chain(similar).map(with_a_footer_that_fits);
+    chosen.find(|chosen| chosen.len() >= MERGE_SEGMENTS_MIN)
 }
 
 /// The first segments whose footers fit into one merged footer.
@@ -98,6 +112,47 @@ mod tests {
             );
             assert!(written <= total * (classes + 1), "{checkpoint}: {written}");
         }
+    }
+
+    /// Sizes vary as those of checkpoints do.
+    #[test]
+    fn what_is_rewritten_is_logarithmic_in_the_data() {
+        for seed in 0..20 {
+            println!("seed {seed}");
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut segments, mut next, mut total, mut written) = (Vec::new(), 0, 0, 0);
+            for _ in 0..2_000 {
+                let bytes = random.u64(800_000..1_600_000);
+                segments.push(segment(next, bytes, 100));
+                (next, total, written) = (next + 1, total + bytes, written + bytes);
+                while let Some(chosen) = choose_merge(&segments) {
+                    let is_chosen = |it: &SegmentUse| chosen.contains(&it.id);
+                    let bytes = segments
+                        .iter()
+                        .filter(|it| is_chosen(it))
+                        .map(|it| it.bytes)
+                        .sum();
+                    segments.retain(|it| !is_chosen(it));
+                    segments.push(segment(next, bytes, 100));
+                    (next, written) = (next + 1, written + bytes);
+                }
+            }
+            assert!(segments.len() <= 3 * 7, "{}", segments.len());
+            assert!(written <= 7 * total, "{}", written as f64 / total as f64);
+        }
+    }
+
+    #[test]
+    fn similar_segments_on_both_sides_of_an_edge_are_merged() {
+        let edge = 1 << 20;
+        let sizes = [edge - 1, edge, edge + 500_000, 2 * edge - 3];
+        let mut segments: Vec<_> = (0..)
+            .zip(sizes)
+            .map(|(id, bytes)| segment(id, bytes, 100))
+            .collect();
+        assert_eq!(choose_merge(&segments), Some(vec![0, 1, 2, 3]));
+        segments[3].bytes += 1;
+        assert_eq!(choose_merge(&segments), None);
     }
 
     #[test]
