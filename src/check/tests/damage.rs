@@ -147,7 +147,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     };
     let mut with_dead_blocks = oldest.clone();
     // No block begins there.
-    with_dead_blocks.set_dead(newest.segments[0], &[0..1].into_iter().collect());
+    with_dead_blocks.set_dead(newest.segments[0], &std::iter::once(0..1).collect());
     for (magic, manifest) in [
         (b"TWMANI02", oldest),
         (b"TWMANI03", with_dead_blocks),
