@@ -39,8 +39,9 @@ pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
         Some(packing) if shape.is_packed_surely(packing) => (None, Some(packing)),
         packing => {
             let pco = shape.compressed(values);
-            // A packed column is read several times as fast.
-            let bytes_max = pco.as_ref().map_or(usize::MAX, |pco| pco.len() * 11 / 10);
+            let bytes_max = pco
+                .as_ref()
+                .map_or(usize::MAX, |pco| pco.len() * PACKED_PERCENT_MAX / 100);
             (
                 pco,
                 packing.as_ref().filter(|packing| packing.bytes() <= bytes_max),
@@ -72,6 +73,8 @@ fn varints_of(values: &[i64]) -> Vec<u8> {
 
 /// Number of values, from the middle of a column, that determine how it is compressed.
 const SAMPLE_ROWS: usize = 1_024;
+/// A packing is made for the whole column.
+const _: () = assert!(PACKED_ROWS_MAX <= SAMPLE_ROWS);
 
 /// What decides how a column is compressed. By default, pco tries several ways on a sample, which costs more than the
 /// compression itself: half of the time and two thirds of the allocations for a sensor's column.
@@ -79,7 +82,7 @@ struct Shape {
     rows: usize,
     /// The order of differences that needs the fewest bits.
     order: usize,
-    /// Estimated bits per value, see [`spread`].
+    /// Estimated bits per value, see [`spread`]; infinite if the column is too short for pco.
     bits: f64,
     /// The shortest packing, if the column is not too long for one.
     packing: Option<Packing>,
@@ -90,6 +93,7 @@ impl Shape {
         let rows = values.len();
         let start = rows.saturating_sub(SAMPLE_ROWS) / 2;
         let mut differences = values[start..rows.min(start + SAMPLE_ROWS)].to_vec();
+        let mut firsts = Vec::with_capacity(ORDER_MAX);
         let mut shape = Shape {
             rows,
             order: 0,
@@ -98,7 +102,7 @@ impl Shape {
         };
         for order in 0..=ORDER_MAX {
             let packing = (rows <= PACKED_ROWS_MAX)
-                .then(|| Packing::of(order, &differences))
+                .then(|| Packing::of(&firsts, &differences))
                 .flatten();
             let factor = packing.as_ref().map_or(1, Packing::factor);
             if rows >= PCO_ROWS_MIN {
@@ -112,12 +116,13 @@ impl Shape {
                 .into_iter()
                 .chain(packing)
                 .min_by_key(Packing::bytes);
+            firsts.extend(differences.first());
             differences = differences_of(&differences);
         }
         shape
     }
 
-    /// Whether pco would not be much shorter. If it might be, both are tried.
+    /// Whether pco is sure not to be much shorter. If it might be, both are tried.
     fn is_packed_surely(&self, packing: &Packing) -> bool {
         let bits = self.bits + PCO_BITS_MAX.min(2.0 * self.bits);
         packing.bytes() as f64 <= PCO_HEAD_BYTES + self.rows as f64 / 8.0 * bits
@@ -147,6 +152,9 @@ impl Shape {
 /// are nearly all the same. Measured on sensors' series and on random ones of 100 to 1,000 values.
 const PCO_HEAD_BYTES: f64 = 36.0;
 const PCO_BITS_MAX: f64 = 2.6;
+/// How long a packed column may be, against that of pco: sensors' series of 1,000 values take 2 to 13 % more, and are read
+/// several times as fast.
+const PACKED_PERCENT_MAX: usize = 115;
 
 /// Estimated bits per value: the mean logarithm of the distance from the median, in multiples of a factor. An outlier
 /// counts only with its own bits.

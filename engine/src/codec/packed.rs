@@ -11,8 +11,6 @@ pub(super) const PACKED_ROWS_MAX: usize = 1_024;
 pub(super) const ORDER_MAX: usize = 2;
 /// A value that begins at any bit of a byte is within eight bytes.
 const WIDTH_MAX: u32 = 57;
-/// Typical size of the numbers before the bits.
-const HEAD_BYTES: usize = 8;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// How a column is packed: the differences of some order, as multiples of a factor above the least of them.
@@ -22,23 +20,36 @@ pub(super) struct Packing {
     width: u32,
     factor: u64,
     least: i64,
-    bytes: usize,
+    /// What precedes the bits.
+    head: Vec<u8>,
+    /// Number of differences.
+    count: usize,
 }
 
 impl Packing {
-    /// For the differences of an order of a column; `None` if they are too far apart, or if there are none.
-    pub fn of(order: usize, differences: &[i64]) -> Option<Self> {
+    /// For the differences of a column whose order is the number of `firsts`: the first value, and the first of the
+    /// differences of each lower order. `None` if the differences are too far apart, or if there are none.
+    pub fn of(firsts: &[i64], differences: &[i64]) -> Option<Self> {
         let (least, greatest) = (*differences.iter().min()?, *differences.iter().max()?);
         let range = greatest.wrapping_sub(least) as u64;
         let above = differences.iter().map(|value| value.wrapping_sub(least) as u64);
         let factor = factor_of(above);
         let width = u64::BITS - (range / factor).leading_zeros();
-        (width <= WIDTH_MAX).then(|| Packing {
+        if width > WIDTH_MAX {
+            return None;
+        }
+        let order = firsts.len();
+        let mut head = vec![order as u8, width as u8];
+        put_varint(&mut head, factor);
+        firsts.iter().for_each(|first| put_signed(&mut head, *first));
+        put_signed(&mut head, least);
+        Some(Packing {
             order,
             width,
             factor,
             least,
-            bytes: HEAD_BYTES + bytes_of(differences.len(), width),
+            head,
+            count: differences.len(),
         })
     }
 
@@ -46,23 +57,18 @@ impl Packing {
         self.factor
     }
 
-    /// Approximate size, in bytes.
+    /// Size, in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.head.len() + bytes_of(self.count, self.width)
     }
 
     /// Appends the column that this is a packing of.
     pub fn encode(&self, out: &mut Vec<u8>, values: &[i64]) {
-        out.extend([self.order as u8, self.width as u8]);
-        put_varint(out, self.factor);
+        out.extend_from_slice(&self.head);
         let mut differences = values.to_vec();
         for _ in 0..self.order {
-            if let Some(first) = differences.first() {
-                put_signed(out, *first);
-            }
             differences = differences_of(&differences);
         }
-        put_signed(out, self.least);
         let (mut word, mut filled) = (0u128, 0);
         for value in differences {
             let multiple = value.wrapping_sub(self.least) as u64 / self.factor;
@@ -161,10 +167,15 @@ mod tests {
     use super::*;
 
     fn packed(order: usize, values: &[i64]) -> Vec<u8> {
-        let mut differences = values.to_vec();
-        (0..order).for_each(|_| differences = differences_of(&differences));
+        let (mut firsts, mut differences) = (Vec::new(), values.to_vec());
+        for _ in 0..order {
+            firsts.push(differences[0]);
+            differences = differences_of(&differences);
+        }
+        let packing = Packing::of(&firsts, &differences).unwrap();
         let mut out = Vec::new();
-        Packing::of(order, &differences).unwrap().encode(&mut out, values);
+        packing.encode(&mut out, values);
+        assert_eq!(out.len(), packing.bytes());
         out
     }
 
@@ -212,9 +223,9 @@ mod tests {
 
     #[test]
     fn differences_that_are_too_far_apart_are_not_packed() {
-        assert!(Packing::of(0, &[0, 1, i64::MAX]).is_none());
-        assert!(Packing::of(0, &[i64::MIN, i64::MAX, 0]).is_none());
-        assert!(Packing::of(0, &[]).is_none());
+        assert!(Packing::of(&[], &[0, 1, i64::MAX]).is_none());
+        assert!(Packing::of(&[], &[i64::MIN, i64::MAX, 0]).is_none());
+        assert!(Packing::of(&[], &[]).is_none());
         assert_eq!(
             unpacked(&packed(1, &[i64::MIN, i64::MAX, i64::MIN]), 3).unwrap(),
             [i64::MIN, i64::MAX, i64::MIN]

@@ -88,6 +88,30 @@ fn short_columns_are_packed_unless_that_is_longer() {
 }
 
 #[test]
+fn no_short_column_is_longer_than_its_differences_as_varints() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for len in 2..64 {
+        for below in [2, 100, 1_000_000, 1 << 40] {
+            for (step, unit) in [(0, 1), (10_000, 1_000_000), (77, 1)] {
+                let values = (0..len).map(|row| (row * step + random.i64(0..below)) * unit);
+                let values: Vec<i64> = values.map(|value| 1_700_000_000 + value).collect();
+                let mut varints = Vec::new();
+                let mut before = 0;
+                for value in &values {
+                    crate::bytes::put_signed(&mut varints, value - before);
+                    before = *value;
+                }
+                let bytes = integers_round_trip(&values);
+                // A column by the same step has one more number.
+                assert!(bytes <= 2 + varints.len(), "{values:?}: {bytes} bytes");
+            }
+        }
+    }
+}
+
+#[test]
 fn doubles_round_trip_bit_for_bit() {
     let specials = [
         0.0,
