@@ -31,6 +31,8 @@ const POINTS_OF_SOURCE: usize = 100_000;
 const BATCH: usize = 1_000;
 /// Deletions that are measured, each of another minute.
 const DELETIONS_MEASURED: u32 = 24;
+/// So that all of them, for both numbers of sources, are within the points.
+const MINUTES_BETWEEN: i64 = 30;
 const SECOND_NS: i64 = 1_000_000_000;
 
 fn deletions() -> Outcome<Vec<Measured>> {
@@ -55,7 +57,7 @@ fn deletions() -> Outcome<Vec<Measured>> {
         let before = server.cpu_seconds()?;
         for _ in 0..DELETIONS_MEASURED {
             let start_ns = first_ns + next_minute * 60 * SECOND_NS;
-            next_minute += 60;
+            next_minute += MINUTES_BETWEEN;
             let time =
                 |at_ns: i64| jiff::Timestamp::from_nanosecond(i128::from(at_ns)).map(|at| at.to_string());
             let body = json!({"bucketId": bucket, "filters": {

@@ -17,7 +17,7 @@ impl Buckets {
     /// 503 when the bucket is not available.
     pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
         let (sources, damaged) = (sources.to_vec(), self.damaged().clone());
-        let view = self.view(bucket).await?;
+        let view = self.view(bucket)?;
         let series = sources
             .iter()
             .filter_map(|source| Some(view.members(*source)?.len()));
@@ -40,7 +40,7 @@ impl Buckets {
         let count = move |view: &View, cutoff_ns: i64| {
             view.stats(cutoff_ns, &|| false, &mut |error| damaged.pass_over(error))
         };
-        let view = self.view(bucket).await?;
+        let view = self.view(bucket)?;
         Ok(self.counted(bucket, view, false, count).await?.points)
     }
 

@@ -11,6 +11,7 @@ use super::actor::BucketActor;
 use super::budget::Budget;
 use super::hold::{HoldPoints, PointsHold};
 use super::request::{Ask, Request};
+use super::shared::SharedState;
 use crate::error::ServiceError;
 use crate::series::{IndexReader, SeriesIndex};
 
@@ -18,6 +19,7 @@ use crate::series::{IndexReader, SeriesIndex};
 #[derive(Clone)]
 pub struct BucketHandle {
     pub(super) address: Addr<BucketActor>,
+    pub(super) state: SharedState,
     pub(super) mailbox: Arc<Budget>,
     pub(super) changed: Changed,
     pub(super) series: Arc<SeriesIndex>,
@@ -96,6 +98,16 @@ impl BucketHandle {
     /// Makes the next checkpoint visit this bucket again, because this one could not write its data to files.
     pub fn set_changed(&self) {
         self.changed.set();
+    }
+
+    /// A view of the current points: those of every ingest that has been answered. Its cost does not depend on the amount
+    /// of data.
+    ///
+    /// # Errors
+    /// 503 when the actor has stopped.
+    pub fn view(&self) -> Result<View, ServiceError> {
+        let view = self.address.connected().then(|| self.state.view());
+        view.flatten().ok_or_else(gone)
     }
 
     /// The bucket's series.

@@ -1,4 +1,4 @@
-//! Buckets: one actor per bucket, which exclusively owns the bucket's engine store. Rows are numbered here, made
+//! Buckets: one actor per bucket, which alone changes the bucket's engine store. Rows are numbered here, made
 //! durable by the journal, and applied when they come back from it. A reader therefore sees only what a crash cannot
 //! lose.
 //!
@@ -20,6 +20,7 @@ mod pool;
 mod registry;
 mod request;
 mod sealer;
+mod shared;
 mod state;
 mod waiting;
 
@@ -32,7 +33,7 @@ pub use load::BucketsLoad;
 pub use pool::{BucketPool, BucketPoolOptions};
 pub use registry::{Buckets, Dependencies, expired_rows};
 pub use request::{
-    BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, ForgetSeries, Request, TakeView, Unsaved,
+    BeginCheckpoint, BeginMerge, FinishCheckpoint, FinishMerge, ForgetSeries, Request, Unsaved,
 };
 pub use sealer::Sealer;
 pub use state::BucketState;

@@ -17,7 +17,8 @@ use super::handle::{BucketHandle, Changed, IndexedView, gone};
 use super::hold::{AskRoom, PointsHold};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
-use super::request::{FindAnswer, NextSequence, TakeView};
+use super::request::{FindAnswer, NextSequence};
+use super::shared::SharedState;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested};
 use crate::catalog::{Bucket, CatalogHandle, Command};
@@ -275,13 +276,12 @@ impl Buckets {
         Ok(found.map(|entry| (entry.body, entry.answer)))
     }
 
-    /// A view of the bucket's current content, for a reader on any thread. Its cost for the bucket's actor does not
-    /// depend on the amount of data.
+    /// A view of the bucket's current content, for a reader on any thread. Its cost does not depend on the amount of data.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
-    pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
-        let view = self.handle(bucket)?.ask(TakeView).await?;
+    pub fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
+        let view = self.handle(bucket)?.view()?;
         Ok(view.without(&self.expired_rows(bucket)))
     }
 
@@ -289,12 +289,12 @@ impl Buckets {
     ///
     /// # Errors
     /// 503 when the bucket is not available.
-    pub async fn indexed_view(&self, bucket: &Bucket) -> Result<IndexedView, ServiceError> {
+    pub fn indexed_view(&self, bucket: &Bucket) -> Result<IndexedView, ServiceError> {
         let index = Arc::clone(self.handle(bucket)?.series());
         // Registered before the view is taken.
         let reader = index.reader();
         Ok(IndexedView {
-            view: self.view(bucket).await?,
+            view: self.view(bucket)?,
             index,
             reader,
         })
@@ -401,9 +401,12 @@ impl Inner {
             series_max: self.pool().options.series_max,
         };
         let series = Arc::clone(&state.series);
+        let state = SharedState::new(state);
+        let of_actor = state.clone();
         let arbiter = self.pool().arbiters().next();
         BucketHandle {
-            address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(state, dependencies)),
+            address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(of_actor, dependencies)),
+            state,
             mailbox: Budget::new(self.pool().options.mailbox_bytes_max),
             changed,
             series,

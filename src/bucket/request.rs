@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::Message;
-use engine::{Checkpoint, ExpiredRows, Merge, SegmentPart, View};
+use engine::{Checkpoint, ExpiredRows, Merge, SegmentPart};
 use tokio::sync::oneshot;
 use wal::Sequence;
 
@@ -25,17 +25,6 @@ pub trait Request: Send + 'static {
 pub(super) struct Ask<R: Request> {
     pub(super) request: R,
     pub(super) reply: oneshot::Sender<R::Answer>,
-}
-
-/// A view of the current points.
-pub struct TakeView;
-
-impl Request for TakeView {
-    type Answer = View;
-
-    fn answer(self, state: &mut BucketState) -> View {
-        state.store.view()
-    }
 }
 
 /// The sequence that the next point gets.

@@ -18,7 +18,7 @@ use super::manifest::Manifest;
 use super::rewriting::UntilStopped;
 use super::segments::write_segment;
 use super::task::Task;
-use crate::bucket::{BucketHandle, FinishMerge, TakeView, expired_rows};
+use crate::bucket::{BucketHandle, FinishMerge, expired_rows};
 use crate::catalog::Command;
 use crate::sealed_file::SealedDir;
 
@@ -71,7 +71,7 @@ impl DeletionJob {
             segment.begin_bucket(bucket);
             // Registered before the view is taken.
             let reader = self.handle.series().reader();
-            let view = self.handle.send(TakeView).blocking_recv();
+            let view = self.handle.view();
             let view = view.map_err(|_| CheckpointError::ActorGone(bucket))?;
             let deletion = Deletion::of(&view, filter)?;
             // While it exists, the store copies what it changes.

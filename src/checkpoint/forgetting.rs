@@ -3,7 +3,7 @@
 use wal::Sequence;
 
 use super::task::Task;
-use crate::bucket::{BucketHandle, ForgetSeries, TakeView};
+use crate::bucket::{BucketHandle, ForgetSeries};
 use crate::ledger::LedgerError;
 use crate::series::ForgettingBudget;
 
@@ -32,7 +32,7 @@ impl Task {
         handle: &BucketHandle,
         budget: &mut ForgettingBudget,
     ) -> Result<usize, LedgerError> {
-        let Ok(view) = handle.send(TakeView).blocking_recv() else {
+        let Ok(view) = handle.view() else {
             return Ok(0);
         };
         let index = handle.series();

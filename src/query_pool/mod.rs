@@ -12,11 +12,8 @@
 
 mod turns;
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use engine::query::{Budget, Touched};
@@ -37,12 +34,22 @@ struct Owner {
 }
 
 struct Shared {
-    queue: Mutex<Turns<Job>>,
-    /// Notified when a job is queued, in any lane.
-    arrived: Condvar,
+    queue: Mutex<Queue>,
+    /// Where threads wait that run turns of both lengths.
+    both: Condvar,
+    /// Where the thread waits that runs only short turns.
+    short_only: Condvar,
     counts: Counts,
     timeout: Duration,
     memory_bytes_max: usize,
+}
+
+struct Queue {
+    turns: Turns<Job>,
+    /// Number of threads that wait at `both`, and have not been woken up.
+    idle: usize,
+    /// The same at `short_only`.
+    idle_short_only: usize,
 }
 
 /// A queued query. Called with its turn, or with `None` if it is refused because the queue is full; returns whether it
@@ -151,8 +158,13 @@ impl QueryPool {
         memory_bytes_max: usize,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            queue: Mutex::new(Turns::new(queue_max)),
-            arrived: Condvar::new(),
+            queue: Mutex::new(Queue {
+                turns: Turns::new(queue_max),
+                idle: 0,
+                idle_short_only: 0,
+            }),
+            both: Condvar::new(),
+            short_only: Condvar::new(),
             counts: Counts::default(),
             timeout,
             memory_bytes_max,
@@ -263,10 +275,10 @@ impl QueryPool {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut durations = Distribution::default();
         shared.counts.durations.add_to(&mut durations);
-        let queue = shared.queue.lock();
+        let turns = &shared.queue.lock().turns;
         QueryPoolStats {
-            waiting: queue.waiting as u64,
-            waiting_max: queue.waiting_max as u64,
+            waiting: turns.waiting as u64,
+            waiting_max: turns.waiting_max as u64,
             refused: load(&shared.counts.refused),
             abandoned: load(&shared.counts.abandoned),
             durations,
@@ -293,13 +305,26 @@ impl Counts {
 
 impl Shared {
     fn wait_in(&self, organization: ObjectId, turn: Turn, job: Job) -> Result<(), Job> {
-        let evicted = self.queue.lock().push(organization, turn, job)?;
+        let mut queue = self.queue.lock();
+        let evicted = queue.turns.push(organization, turn, job)?;
+        self.wake_up_for(turn, &mut queue);
+        drop(queue);
         if let Some(mut evicted) = evicted {
             evicted(None);
         }
-        // Notify all: the first thread to wake up may not serve this lane.
-        self.arrived.notify_all();
         Ok(())
+    }
+
+    /// Wakes up one idle thread that runs such turns; waking up more than are needed costs small queries as much as they
+    /// cost themselves.
+    fn wake_up_for(&self, turn: Turn, queue: &mut Queue) {
+        if turn == Turn::Short && queue.idle_short_only > 0 {
+            queue.idle_short_only -= 1;
+            self.short_only.notify_one();
+        } else if queue.idle > 0 {
+            queue.idle -= 1;
+            self.both.notify_one();
+        }
     }
 
     fn run(&self, takes_long: bool) {
@@ -324,41 +349,30 @@ impl Shared {
         loop {
             let turns = [Turn::Long, Turn::Short];
             for turn in turns.into_iter().skip(usize::from(!takes_long)) {
-                if let Some((organization, job)) = queue.pop(turn) {
+                if let Some((organization, job)) = queue.turns.pop(turn) {
                     return Some((organization, job, turn));
                 }
             }
-            if queue.closed {
+            if queue.turns.closed {
                 return None;
             }
-            self.arrived.wait(&mut queue);
+            // Whoever wakes it up takes it from the idle ones.
+            if takes_long {
+                queue.idle += 1;
+                self.both.wait(&mut queue);
+            } else {
+                queue.idle_short_only += 1;
+                self.short_only.wait(&mut queue);
+            }
         }
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.queue.lock().closed = true;
-        self.shared.arrived.notify_all();
-    }
-}
-
-/// Blocks a thread of the pool until a future completes that another thread resolves.
-pub fn wait<F: Future>(answer: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let mut answer = pin!(answer);
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
-    loop {
-        match answer.as_mut().poll(&mut context) {
-            Poll::Ready(answer) => return answer,
-            Poll::Pending => std::thread::park(),
-        }
+        self.shared.queue.lock().turns.closed = true;
+        self.shared.both.notify_all();
+        self.shared.short_only.notify_all();
     }
 }
 

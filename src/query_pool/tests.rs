@@ -1,5 +1,7 @@
 use std::pin::Pin;
+use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::Poll;
 
 use super::*;
 
@@ -40,7 +42,7 @@ fn long_query(
 
 /// Waits until `count` queries have had their short turn and wait for a long one.
 fn wait_for_long_queries(pool: &QueryPool, count: usize) {
-    while pool.0.shared.queue.lock().waiting_long() != count {
+    while pool.0.shared.queue.lock().turns.waiting_long() != count {
         std::thread::yield_now();
     }
 }
@@ -77,6 +79,30 @@ fn a_full_queue_refuses_at_once() {
             assert_eq!(query.await.unwrap(), 1);
         }
         assert_eq!(waiting.await.unwrap(), 2);
+    });
+}
+
+/// A thread that was woken up and has not taken its query yet does not count as idle: each query here waits for the other.
+#[test]
+fn queries_that_arrive_together_run_on_different_threads() {
+    let pool = QueryPool::start(1, 100, Duration::from_secs(60), MEMORY).unwrap();
+    let both = Arc::new(Barrier::new(2));
+    let meet = || {
+        let both = Arc::clone(&both);
+        move |_: &Stop, _| {
+            both.wait();
+            Ok(Step::Answer(()))
+        }
+    };
+    block_on(async {
+        for _ in 0..200 {
+            let mut one = Box::pin(pool.run(organization(1), meet()));
+            let mut other = Box::pin(pool.run(organization(2), meet()));
+            begin(&mut one).await;
+            begin(&mut other).await;
+            one.await.unwrap();
+            other.await.unwrap();
+        }
     });
 }
 
@@ -192,12 +218,4 @@ fn a_query_out_of_time_is_503() {
     let pool = QueryPool::start(1, 8, Duration::ZERO, MEMORY).unwrap();
     let refused = block_on(pool.run(organization(1), answer_only(1))).unwrap_err();
     assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
-}
-
-#[test]
-fn a_thread_can_wait_for_another() {
-    let (send, receive) = oneshot::channel();
-    let other = std::thread::spawn(move || send.send(5).unwrap());
-    assert_eq!(wait(receive).unwrap(), 5);
-    other.join().unwrap();
 }

@@ -14,7 +14,7 @@ use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 use crate::ledger::LedgerError;
-use crate::query_pool::{Step, Stop, Turn, wait};
+use crate::query_pool::{Step, Stop, Turn};
 use crate::series::{DimensionValues, Labels, Matcher};
 
 /// Number of series that are listed in a short turn.
@@ -149,7 +149,7 @@ impl Service {
         let (bucket, source) = self.find_source(caller, bucket_id, source_id)?;
         let (buckets, now_ns) = (self.buckets.clone(), self.now_ns());
         let answer = move |stop: &Stop, turn: Turn| {
-            let indexed = wait(buckets.indexed_view(&bucket))?;
+            let indexed = buckets.indexed_view(&bucket)?;
             let members = indexed.view.members(source.ordinal);
             if turn == Turn::Short && members.is_some_and(|members| members.len() > SHORT_SERIES_MAX) {
                 return Ok(Step::Long);

@@ -35,7 +35,7 @@ impl Service {
         let Some(bucket) = bucket else {
             return Ok(Vec::new());
         };
-        let indexed = self.buckets.indexed_view(&bucket).await?;
+        let indexed = self.buckets.indexed_view(&bucket)?;
         let (cutoff_ns, evaluation) = (bucket.retention_cutoff_ns(self.now_ns()), evaluation.clone());
         let look_up = move || faults(&sources, &evaluation, &indexed, cutoff_ns);
         tokio::task::spawn_blocking(look_up)

@@ -13,7 +13,7 @@ use super::{Caller, Service};
 use crate::catalog::{NewDeliveries, ParsedCondition, Rule, Schema};
 use crate::delivery::{Named, Point, Trigger, raw_json, values_of};
 use crate::error::ServiceError;
-use crate::query_pool::{Step, Stop, wait};
+use crate::query_pool::{Step, Stop};
 use crate::timestamp::Timestamp;
 
 /// Members of the evidence that a trigger's webhook body repeats.
@@ -100,7 +100,7 @@ impl Service {
         let range_ns = (bucket.retention_cutoff_ns(self.now_ns()), i64::MAX);
         let buckets = self.buckets.clone();
         let read = move |stop: &Stop, _| {
-            let view = wait(buckets.view(&bucket))?;
+            let view = buckets.view(&bucket)?;
             let series: Vec<_> = view.source(source.ordinal).collect();
             let selections: Vec<_> = series.iter().map(|series| Selection::new(series, None)).collect();
             let query = ScanQuery {

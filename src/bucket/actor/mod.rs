@@ -1,4 +1,4 @@
-//! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `Take` to the
+//! The bucket's actor, which alone changes its state. It handles one message at a time. A record goes from `Take` to the
 //! journal and comes back as `Applied`; the order of submission to the journal is the order in the log.
 //!
 //! Messages that go through the journal or the sealer threads are here and in `removal`, those that only need the state in
@@ -22,6 +22,7 @@ use super::hold::{AskRoom, HoldPoints, HoldReply, PointsHold, ReleasePoints};
 use super::registry::Inner;
 use super::request::{Ask, Request};
 use super::sealer::Sealer;
+use super::shared::SharedState;
 use super::state::BucketState;
 use super::waiting::Waiting;
 use super::{Digest, Ingest, Ingested};
@@ -85,7 +86,8 @@ pub(super) struct ActorDependencies {
 }
 
 pub(super) struct BucketActor {
-    state: BucketState,
+    state: SharedState,
+    ordinal: u32,
     dependencies: ActorDependencies,
     /// The unsaved bytes that were last reported.
     reported_bytes: u64,
@@ -111,11 +113,15 @@ pub(super) struct BucketActor {
 }
 
 impl BucketActor {
-    pub(super) fn new(state: BucketState, dependencies: ActorDependencies) -> Self {
-        let reported_bytes = state.unsaved_bytes();
+    pub(super) fn new(state: SharedState, dependencies: ActorDependencies) -> Self {
+        let (ordinal, reported_bytes) = {
+            let state = state.lock();
+            (state.ordinal, state.unsaved_bytes())
+        };
         dependencies.memory.change(0, reported_bytes);
         BucketActor {
             state,
+            ordinal,
             dependencies,
             reported_bytes,
             stopped: false,
@@ -168,8 +174,10 @@ impl BucketActor {
     }
 
     fn with_memory_reported<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
-        let done = work(&mut self.state);
-        let now_bytes = self.state.store.unsaved().1;
+        let mut state = self.state.lock();
+        let done = work(&mut state);
+        let now_bytes = state.store.unsaved().1;
+        drop(state);
         let reported_bytes = std::mem::replace(&mut self.reported_bytes, now_bytes);
         self.dependencies.memory.change(reported_bytes, now_bytes);
         done
@@ -177,7 +185,8 @@ impl BucketActor {
 
     /// Hands rows that fill blocks to the sealer threads; the blocks come back as a message.
     fn seal_full(&mut self, context: &mut Context<Self>) {
-        for seal in self.state.store.take_seals() {
+        let seals = self.state.lock().store.take_seals();
+        for seal in seals {
             let address = context.address();
             self.dependencies.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
@@ -200,7 +209,8 @@ impl BucketActor {
             }
             return Ok(());
         }
-        match self.state.idempotency.get(&key, ingest.now_ns) {
+        let known = self.state.lock().idempotency.get(&key, ingest.now_ns);
+        match known {
             Ok(Some(entry)) if entry.body == body => respond(reply, Ok(Ingested::Replayed(entry.answer))),
             Ok(Some(_)) => respond(reply, Ok(Ingested::KeyReused)),
             Ok(None) => return Err(reply),
@@ -279,18 +289,19 @@ impl BucketActor {
             return None;
         }
         let catalog = &self.dependencies.catalog;
-        let has_sources = catalog.read(|catalog| catalog.has_sources(self.state.ordinal, &ingest.sources));
+        let has_sources = catalog.read(|catalog| catalog.has_sources(self.ordinal, &ingest.sources));
         if !has_sources || ingest.releases < self.released_at {
             respond(reply, Ok(Ingested::SourceGone));
             return None;
         }
         let series_max = self.dependencies.series_max;
-        let cutoff_ns = |now_ns| cutoff_ns(catalog, self.state.ordinal, now_ns);
+        let cutoff_ns = |now_ns| cutoff_ns(catalog, self.ordinal, now_ns);
         // Those that have waited do not wait for each other, only for what is in progress.
         let is_behind_others = |series| waited_for.is_none() && self.waiting.has(series);
-        let admitted =
-            self.additions
-                .admit(&self.state, &mut ingest, series_max, cutoff_ns, is_behind_others);
+        let mut state = self.state.lock();
+        let admitted = self
+            .additions
+            .admit(&state, &mut ingest, series_max, cutoff_ns, is_behind_others);
         let additions = match admitted {
             Ok(additions) => additions,
             Err(Refused::With(answer)) => {
@@ -310,12 +321,13 @@ impl BucketActor {
         self.submitted += 1;
         self.in_progress.insert(number);
         let alone = ingest.alone.take();
-        let first_sequence = self.state.next_sequence;
-        let id = ObjectId::of_point(self.state.ordinal, first_sequence);
+        let first_sequence = state.next_sequence;
+        // Also if the record is refused: a sequence may be skipped, but is never used twice.
+        state.next_sequence += u64::from(ingest.rows);
+        drop(state);
+        let id = ObjectId::of_point(self.ordinal, first_sequence);
         ingest.record.number(first_sequence, &id.to_hex());
         let key = ingest.idempotency.map(|(key, _)| key);
-        // Also if the record is refused: a sequence may be skipped, but is never used twice.
-        self.state.next_sequence += u64::from(ingest.rows);
         if let Some((key, body)) = ingest.idempotency {
             let waiting = Vec::new();
             self.pending.insert(key, Pending { body, waiting });
@@ -357,7 +369,7 @@ impl Handler<Applied> for BucketActor {
         } = message;
         let mut freed = Vec::new();
         self.additions
-            .end(&self.state, &additions, outcome.is_ok(), |series| {
+            .end(&self.state.lock(), &additions, outcome.is_ok(), |series| {
                 freed.push(series)
             });
         self.in_progress.remove(&number);
@@ -382,7 +394,7 @@ impl Handler<Applied> for BucketActor {
                 self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
                     // It was just inserted.
-                    let found = self.state.idempotency.get(&key, view.created_at_ns);
+                    let found = self.state.lock().idempotency.get(&key, view.created_at_ns);
                     let answer = found.ok().flatten().map(|entry| entry.answer);
                     for reply in waiting {
                         let replayed = answer.clone().map(Ingested::Replayed);
@@ -429,11 +441,12 @@ impl Handler<AskRoom> for BucketActor {
 
     fn handle(&mut self, AskRoom { now_ns, reply }: AskRoom, _: &mut Self::Context) {
         let series_max = self.dependencies.series_max;
-        if self.additions.room(&self.state, series_max) == 0 {
-            let cutoff_ns = cutoff_ns(&self.dependencies.catalog, self.state.ordinal, now_ns);
-            self.additions.count_expired(&self.state, cutoff_ns, now_ns);
+        let state = self.state.lock();
+        if self.additions.room(&state, series_max) == 0 {
+            let cutoff_ns = cutoff_ns(&self.dependencies.catalog, self.ordinal, now_ns);
+            self.additions.count_expired(&state, cutoff_ns, now_ns);
         }
-        respond(reply, (self.additions.room(&self.state, series_max), series_max));
+        respond(reply, (self.additions.room(&state, series_max), series_max));
     }
 }
 

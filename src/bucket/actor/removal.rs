@@ -70,7 +70,7 @@ impl Handler<Deleted> for BucketActor {
             && let Some(registry) = self.dependencies.registry.upgrade()
         {
             // Here rather than where the answer is awaited: the client may have disconnected.
-            registry.forget(self.state.ordinal);
+            registry.forget(self.ordinal);
         }
         respond(reply, points.map_err(ServiceError::from));
         self.open(source);

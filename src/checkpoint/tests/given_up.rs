@@ -77,7 +77,7 @@ fn nobody_compares_or_splits_points_before_rows_on_their_way_can_be_seen() {
             drop(closed);
         }
         drop(compared.await);
-        let view = buckets.view(&bucket).await.unwrap();
+        let view = buckets.view(&bucket).unwrap();
         let seen = |source: &u32| {
             view.series(*source)
                 .map_or(0, |series| series.stats(i64::MIN).unwrap().points)

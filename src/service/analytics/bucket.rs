@@ -90,7 +90,7 @@ impl Service {
                 fired: Fired::of_bucket(catalog, &self.ledger, bucket_id, period.start_ns(now_ns)),
             })
         })?;
-        let view = self.buckets.view(&planned.bucket).await?;
+        let view = self.buckets.view(&planned.bucket)?;
         let answer = move |stop: &Stop, turn: Turn| {
             if turn == Turn::Short && planned.is_long(&view)? {
                 return Ok(Step::Long);

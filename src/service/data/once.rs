@@ -130,7 +130,7 @@ impl Service {
         bucket: &Bucket,
         rows: Vec<OnceRows>,
     ) -> Result<HashMap<u32, Compared>, ServiceError> {
-        let view = self.buckets.view(bucket).await?;
+        let view = self.buckets.view(bucket)?;
         let compared = tokio::task::spawn_blocking(move || {
             let compared = rows.iter().filter_map(|rows| compare(&view, rows).transpose());
             compared.collect::<Result<_, EngineError>>()

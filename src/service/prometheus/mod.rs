@@ -14,7 +14,7 @@ use promql::{Error, Labels, Limits, METRIC_NAME, Matcher, Query, TimeRange};
 use super::{Caller, Service};
 use crate::catalog::{Bucket, MetricType};
 use crate::error::ServiceError;
-use crate::query_pool::{Step, Turn, wait};
+use crate::query_pool::{Step, Turn};
 use storage::BucketStorage;
 
 /// A question.
@@ -91,7 +91,7 @@ impl Service {
                 return Ok(Step::Long);
             }
             let storage = BucketStorage {
-                indexed: wait(buckets.indexed_view(&bucket))?,
+                indexed: buckets.indexed_view(&bucket)?,
                 sources: &sources,
                 cutoff_ns: bucket.retention_cutoff_ns(now_ns),
                 stop,

@@ -14,7 +14,7 @@ use crate::bucket::IndexedView;
 use crate::catalog::Source;
 use crate::checkpoint::CheckpointError;
 use crate::error::ServiceError;
-use crate::query_pool::{Step, Stop, Turn, wait};
+use crate::query_pool::{Step, Stop, Turn};
 use crate::series::SeriesIndex;
 use crate::service::Caller;
 use crate::service::concurrency::Place;
@@ -57,7 +57,7 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input, place)) = selected.take() {
-                let indexed = wait(buckets.indexed_view(&bucket))?;
+                let indexed = buckets.indexed_view(&bucket)?;
                 let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
                 planned = Some(Arc::new(Selected::of(plan, indexed.index, place)));
             }
@@ -65,7 +65,7 @@ impl Service {
                 return Err(ServiceError::internal("BUG: a long turn without a plan"));
             };
             let points = match is_dry_run {
-                true => selected.count(&wait(buckets.indexed_view(&selected.plan.bucket))?, stop)?,
+                true => selected.count(&buckets.indexed_view(&selected.plan.bucket)?, stop)?,
                 false => 0,
             };
             Ok(Step::Answer((Arc::clone(selected), points)))

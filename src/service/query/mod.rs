@@ -1,7 +1,7 @@
 //! `POST /api/data/query`: the query, its plan for the selected sources, and its result.
 //!
 //! The catalog provides the sources. Everything else runs on the query pool: `plan` prepares the query for the sources,
-//! the bucket's actor provides a snapshot, and `raw` or `grouped` read the rows. The caller passes the function that
+//! the bucket provides a snapshot, and `raw` or `grouped` read the rows. The caller passes the function that
 //! writes them to the answer.
 
 mod aggregations;
@@ -71,7 +71,7 @@ use crate::catalog::{Source, names};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
-use crate::query_pool::{QueryPool, Step, Stop, Turn, took_too_long, wait};
+use crate::query_pool::{QueryPool, Step, Stop, Turn, took_too_long};
 use choice::Grouping;
 use plan::{Plan, Reached};
 use raw::Progress;
@@ -310,7 +310,7 @@ impl Service {
             // copy.
             let mut taken = None;
             if let Some((bucket, sources, input)) = plannable {
-                let indexed = wait(buckets.indexed_view(&bucket))?;
+                let indexed = buckets.indexed_view(&bucket)?;
                 planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns, &indexed)?));
                 taken = Some(indexed);
             }
@@ -322,7 +322,7 @@ impl Service {
             }
             let indexed = match taken {
                 Some(indexed) => indexed,
-                None => wait(buckets.indexed_view(&plan.bucket))?,
+                None => buckets.indexed_view(&plan.bucket)?,
             };
             let whole = Rest {
                 queries: queries.clone(),

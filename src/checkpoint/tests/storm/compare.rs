@@ -99,7 +99,7 @@ async fn compare_bucket(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
     let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
     // Includes deleted sources, which have no rows.
     let ordinals: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
-    let view = rooms.buckets.view(&bucket).await.expect("it just answered");
+    let view = rooms.buckets.view(&bucket).expect("it just answered");
     let mut seen: HashMap<u32, Place> = HashMap::new();
     let mut counted: BTreeMap<u32, (u64, Option<i64>, Option<i64>)> = BTreeMap::new();
     for series in ordinals.into_iter().filter_map(|source| view.series(source)) {

@@ -18,7 +18,7 @@ use super::{Answer, AnswerBytes, Piece, PieceSource, QueryInput, QueryResult, Se
 use crate::bucket::{DamagedBlocks, IndexedView};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
-use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
+use crate::query_pool::{QueryPool, Step, Stop, Turn};
 use crate::service::Caller;
 use crate::service::concurrency::Place;
 use groups::GroupsProgress;
@@ -134,7 +134,7 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input, writer, place)) = selected.take() {
-                let indexed = wait(buckets.indexed_view(&bucket))?;
+                let indexed = buckets.indexed_view(&bucket)?;
                 let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
                 let (queries, damaged) = (queries.clone(), buckets.damaged().clone());
                 planned = Some(Planned::of(

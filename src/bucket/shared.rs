@@ -1,0 +1,58 @@
+//! A bucket's state as its actor and readers share it. Only the actor changes it. A reader locks it for as long as it takes
+//! to clone a view, which spares it a message to the actor's thread and the wait for its answer.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use engine::View;
+
+use super::state::BucketState;
+
+/// The state of one bucket. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct SharedState(Arc<Mutex<BucketState>>);
+
+impl SharedState {
+    pub(super) fn new(state: BucketState) -> Self {
+        SharedState(Arc::new(Mutex::new(state)))
+    }
+
+    /// Exclusive access for the actor.
+    pub(super) fn lock(&self) -> MutexGuard<'_, BucketState> {
+        let Ok(locked) = self.0.lock() else {
+            unreachable!("BUG: an actor ends when it panics, and readers only clone")
+        };
+        locked
+    }
+
+    /// A view of the current points; `None` if the actor panicked while it changed them.
+    pub(super) fn view(&self) -> Option<View> {
+        let state = self.0.lock().ok()?;
+        Some(state.store.view())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use engine::Cache;
+
+    use super::*;
+    use crate::ledger::Ledger;
+
+    #[test]
+    fn a_state_whose_change_panicked_has_no_views() {
+        let state = BucketState::new(1, Cache::new(1 << 20), Ledger::default()).unwrap();
+        let (actor, reader) = {
+            let shared = SharedState::new(state);
+            (shared.clone(), shared)
+        };
+        assert!(reader.view().is_some());
+        let changed = catch_unwind(AssertUnwindSafe(|| {
+            let _half_changed = actor.lock();
+            panic!("as a bug would");
+        }));
+        assert!(changed.is_err());
+        assert!(reader.view().is_none());
+    }
+}
