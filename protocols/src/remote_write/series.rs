@@ -59,6 +59,8 @@ impl<'s, S: Sink> Writer<'s, S> {
             }
             Err(Fault::Body(malformed)) => return Err(malformed),
             Err(Fault::Entry(refusal)) => {
+                // A body is unreadable whether or not the entry is refused for a label before that.
+                while labels.next()?.is_some() {}
                 let count = samples::count(labels.samples(), numbers)?;
                 self.sink.refuse(self.entry, count, refusal);
                 self.number += count;

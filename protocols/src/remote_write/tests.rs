@@ -362,6 +362,17 @@ fn another_message_is_unreadable_or_has_no_series() {
     assert!(read(truncated, Version::V1).is_err());
 }
 
+/// Regression: labels behind the one that a series is refused for were not read. Its neighbours were stored, and the series
+/// could not be named in the answer, which said that the body cannot be read.
+#[test]
+fn a_malformed_label_behind_a_refused_one_makes_the_whole_unreadable() {
+    // A label without a name, then a label that is a number of 32 bits.
+    let series = [0x0a, 0, 0x0d, 1, 2, 3, 4];
+    let message = [&[0x0a, series.len() as u8][..], &series].concat();
+    let read = read(&message, Version::V1);
+    assert!(matches!(read, Err(Unreadable::Protobuf(Malformed::Type))));
+}
+
 #[test]
 fn messages_are_told_by_their_names() {
     assert_eq!(Version::of_message("prometheus.WriteRequest"), Some(Version::V1));
