@@ -96,12 +96,12 @@ fn queries_that_arrive_together_run_on_different_threads() {
     };
     block_on(async {
         for _ in 0..200 {
-            let mut one = Box::pin(pool.run(organization(1), meet()));
-            let mut other = Box::pin(pool.run(organization(2), meet()));
-            begin(&mut one).await;
-            begin(&mut other).await;
-            one.await.unwrap();
-            other.await.unwrap();
+            let (one, other) = tokio::join!(
+                pool.run(organization(1), meet()),
+                pool.run(organization(2), meet())
+            );
+            one.unwrap();
+            other.unwrap();
         }
     });
 }
