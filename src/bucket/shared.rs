@@ -43,10 +43,8 @@ mod tests {
     #[test]
     fn a_state_whose_change_panicked_has_no_views() {
         let state = BucketState::new(1, Cache::new(1 << 20), Ledger::default()).unwrap();
-        let (actor, reader) = {
-            let shared = SharedState::new(state);
-            (shared.clone(), shared)
-        };
+        let actor = SharedState::new(state);
+        let reader = actor.clone();
         assert!(reader.view().is_some());
         let changed = catch_unwind(AssertUnwindSafe(|| {
             let _half_changed = actor.lock();
