@@ -19,7 +19,6 @@ impl Opened<'_, '_, '_> {
         level: usize,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
         let remembered = self.remembered(level);
-        let are_new = remembered.is_none();
         let cells = match remembered {
             Some(cells) => cells,
             None if self.is_most_of_the_block(range) => self.derive(level)?,
@@ -32,8 +31,8 @@ impl Opened<'_, '_, '_> {
             let columns = numbered.map(|((_, number), cells)| (*number, Arc::clone(&cells.aggregates)));
             Ok(columns.collect())
         })?;
-        if are_new {
-            // They were computed from rows, which are counted instead.
+        if self.rows_counted == u64::from(self.block.summary.rows) {
+            // They were computed from rows that are counted.
             self.walk.grouping.touched.cells = touched;
         }
         Ok(edges)
@@ -61,8 +60,9 @@ impl Opened<'_, '_, '_> {
         let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let mut cells = Cells::new(Wanted::ALL, walk.grouping.budget);
         let all = 0..self.block.summary.rows as usize;
-        walk.grouping.touched.rows += rows.group(all, LEVELS[level].into(), 0, &mut cells)?;
+        let visited = rows.group(all, LEVELS[level].into(), 0, &mut cells)?;
         let (cells, mut held) = cells.finish()?;
+        self.count_rows(visited);
         held.grow(self.fields.len() * cells.len() * size_of::<Aggregate>())?;
         let starts_ns: Arc<[i64]> = cells.iter().map(|cell| cell.start_ns).collect();
         let mut columns = vec![vec![Aggregate::default(); cells.len()]; self.fields.len()];

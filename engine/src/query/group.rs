@@ -227,6 +227,7 @@ impl<'b> Walk<'_, 'b> {
             cache,
             fields,
             rows: None,
+            rows_counted: 0,
         };
         let Some(coarsest) = coarsest.filter(|_| !opened.walk.query.is_filtered()) else {
             return opened.rows((start, end));
@@ -313,6 +314,8 @@ pub(super) struct Opened<'w, 'a, 'b> {
     /// The requested fields that it has, with their numbers.
     pub(super) fields: Vec<(u16, u32)>,
     pub(super) rows: Option<Rows<'static, 'b>>,
+    /// How many of its rows [`Grouping::touched`] includes.
+    pub(super) rows_counted: u64,
 }
 
 impl Opened<'_, '_, '_> {
@@ -375,8 +378,17 @@ impl Opened<'_, '_, '_> {
         let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let range = rows.within(range);
         let looked_at = rows.group(range, walk.query.step, walk.source, &mut walk.grouping.cells)?;
-        walk.grouping.touched.rows += looked_at;
+        self.count_rows(looked_at);
         Ok(())
+    }
+
+    /// Counts rows that were visited. One that is visited for a cell of a rollup level and again for an edge counts
+    /// once.
+    pub(super) fn count_rows(&mut self, visited: u64) {
+        let uncounted = u64::from(self.block.summary.rows) - self.rows_counted;
+        let counted = visited.min(uncounted);
+        self.rows_counted += counted;
+        self.walk.grouping.touched.rows += counted;
     }
 }
 
