@@ -48,8 +48,9 @@ pub(crate) const PIECE_BYTES: usize = 64 * 1_024;
 /// The same for HTTP/2, where one connection may have many unsent answers.
 pub(crate) const STREAM_PIECE_BYTES: usize = 16 * 1_024;
 
-/// Bytes of an unread body that are read and discarded so that the connection can be reused.
-pub(crate) const DRAIN_BYTES_MAX: usize = 256 * 1_024;
+/// Bytes of an unread body that are read and discarded so that the connection can be reused. Of a longer stated length,
+/// nothing is read.
+pub(crate) const DRAIN_BYTES_MAX: u64 = 256 * 1_024;
 
 /// After the connection's end was announced, the client has this long to close it and to send what it was about to
 /// send.

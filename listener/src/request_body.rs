@@ -27,7 +27,7 @@ pub(crate) struct RequestBody {
     is_broken: Cell<bool>,
     /// While the handler waits for bytes.
     waiting: Cell<Option<InFlight>>,
-    drained_bytes: Cell<usize>,
+    drained_bytes: Cell<u64>,
 }
 
 /// The body as the handler reads it.
@@ -90,11 +90,16 @@ impl RequestBody {
             if self.has_ended.get() {
                 return Poll::Ready(true);
             }
-            if self.is_awaited.get() || self.is_broken.get() || self.drained_bytes.get() > DRAIN_BYTES_MAX {
+            // Of a chunked body, nothing is known about the rest.
+            let rest = self.incoming.borrow().size_hint().lower();
+            let is_long = self.drained_bytes.get().saturating_add(rest) > DRAIN_BYTES_MAX;
+            if self.is_awaited.get() || self.is_broken.get() || is_long {
                 return Poll::Ready(false);
             }
             match self.poll(context) {
-                Poll::Ready(Some(Ok(bytes))) => self.drained_bytes.update(|drained| drained + bytes.len()),
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.drained_bytes.update(|drained| drained + bytes.len() as u64)
+                }
                 Poll::Ready(Some(Err(_)) | None) => {}
                 Poll::Pending if self.connection.is_read_blocked() => return Poll::Ready(false),
                 Poll::Pending => return Poll::Pending,

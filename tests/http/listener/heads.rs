@@ -178,6 +178,15 @@ fn an_unread_body_ends_its_connection_only_when_it_is_long() {
     let answer = read_to_end(&mut connection);
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    let mut connection = connect(&server);
+    let longest = format!(
+        "POST /no/such/route HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\nx",
+        u64::MAX - 2
+    );
+    connection.write_all(longest.as_bytes()).unwrap();
+    let answer = read_to_end(&mut connection);
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
-use super::raw_connection::{connect, write_what_fits};
+use super::raw_connection::{connect, read_to_end, write_what_fits};
 use crate::scene;
 use crate::security::process::resident_bytes;
 use crate::support::waiting::until;
@@ -94,4 +94,50 @@ fn many_pipelined_requests_are_all_answered_in_order() {
         let expected_status = if nth % 3 == 0 { "200" } else { "404" };
         assert_eq!(*status, expected_status, "the answer {nth}");
     }
+}
+
+/// What is discarded is exactly the rest of the body.
+#[test]
+fn a_request_behind_an_unread_body_is_answered() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let server = scene::server();
+    let mut kept = 0;
+    for _ in 0..100 {
+        // If a part of a body were taken for a head, there would be more answers.
+        let mut body = "GET /ready HTTP/1.1\r\nHost: test\r\n\r\n".repeat(6_000);
+        body.truncate(random.usize(1..200_000));
+        let unread = |framing: &str, body: &str| {
+            format!("POST /no/such/route HTTP/1.1\r\nHost: test\r\n{framing}\r\n\r\n{body}")
+        };
+        let requests = [
+            unread(&format!("Content-Length: {}", body.len()), &body),
+            unread(
+                "Transfer-Encoding: chunked",
+                &format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()),
+            ),
+            unread(&format!("Content-Length: {}", body.len()), &body),
+            String::from("GET /health HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"),
+        ]
+        .concat();
+        let mut connection = connect(&server);
+        let mut writer = connection.try_clone().unwrap();
+        // The server ends the connection if a body has not arrived when its request is answered.
+        let sender = thread::spawn(move || writer.write_all(requests.as_bytes()).is_ok());
+        let received = read_to_end(&mut connection);
+        sender.join().unwrap();
+        let statuses: Vec<&str> = received
+            .split("HTTP/1.1 ")
+            .skip(1)
+            .map(|answer| &answer[..3])
+            .collect();
+        match received.to_lowercase().matches("connection: close").count() {
+            1 if statuses.len() < 4 => assert!(statuses.iter().all(|status| *status == "404"), "{received}"),
+            _ => assert_eq!(statuses, ["404", "404", "404", "200"], "{} bytes", body.len()),
+        }
+        kept += usize::from(statuses.len() == 4);
+    }
+    assert!(kept > 0, "no connection was kept");
+    println!("{kept} of 100 connections were kept");
 }
