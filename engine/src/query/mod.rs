@@ -51,7 +51,7 @@ pub use values::{for_each_end, for_each_value, may_have_values};
 /// What a query read, for metrics and benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Rows of points visited.
+    /// Rows of points visited. In a block that a grouped query opens, one that is visited again counts once.
     pub rows: u64,
     /// Cells of rollups and whole-block aggregates visited.
     pub cells: u64,

@@ -54,6 +54,8 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
         (Unit::Hour, (12_345 * SECOND, 150_001 * SECOND)),
         (Unit::Day, (12_345 * SECOND + 5, 199_000 * SECOND)),
         (Unit::Month, (1, 100_000 * SECOND)),
+        // Minutes of both edge blocks are computed from all of their rows, some of which are edges as well.
+        (Unit::Day, (90_247 * SECOND, 171_857 * SECOND)),
     ] {
         let query = GroupQuery {
             range_ns,
