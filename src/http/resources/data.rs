@@ -68,7 +68,7 @@ struct Points<Doc, const BYTES_MAX: usize> {
 }
 
 impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody<ShardService> for Points<Doc, BYTES_MAX> {
-    /// Where points would be refused, their body is not read.
+    /// Where points would be refused, their body is discarded as it arrives.
     async fn receive(
         request: &HttpRequest,
         payload: Payload,
