@@ -14,6 +14,7 @@ use super::world::{Failure, RunningRooms, World};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::deleting::{DeletionOrder, DeletionWritten};
 use crate::clock::{Clock, DAY_NS};
+use crate::ids::ObjectId;
 
 /// Selects points of one source or of all by time, and by their values.
 #[derive(Clone, Debug)]
@@ -109,6 +110,12 @@ impl Deletions {
 }
 
 impl Model {
+    /// Whether a source of the bucket may be deleted, as the answer to its deletion was an error.
+    fn has_doubtful_sources(&self, bucket: ObjectId) -> bool {
+        let mut sources = self.sources.iter().filter(|source| source.bucket == bucket);
+        sources.any(|source| source.existence == Existence::MaybeDeleted)
+    }
+
     /// The values of the acknowledged points in a bucket that the filter selects.
     fn selected(&self, bucket: u32, chosen: &Chosen) -> BTreeSet<u32> {
         let requests = self.requests.iter().filter(|request| request.bucket == bucket);
@@ -170,6 +177,10 @@ impl World {
         let Some(bucket) = catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else {
             return Ok(());
         };
+        if self.model.lock().has_doubtful_sources(bucket_id) {
+            // Their points are there or not.
+            return Ok(());
+        }
         // The checkpointer finds the actors of buckets that have had a request.
         live.rooms.buckets.handle(&bucket)?;
         let now_ns = self.clock.now_ns();
