@@ -179,8 +179,8 @@ fn peak_rate(server: &Server, requests: &[Vec<u8>]) -> Outcome<f64> {
 fn describe(tally: &mut Tally, rate: f64, [before, after]: [f64; 2]) -> String {
     format!(
         "the server on one core, the clients on the other; peak {} a second before and {} after ({PEAK_CLIENTS} clients, \
-         {HALF_PEAK_SPAN:?} each), offered twice the former: {} a second accepted (p99 {} ms after they were due), {} refused with 503, {} failed otherwise, {} never \
-         sent as all {CONNECTIONS_MAX} connections waited (at most {})",
+         {HALF_PEAK_SPAN:?} each), offered twice the former: {} a second accepted (p99 {} ms after they were due), {} \
+         refused with 503, {} failed otherwise, {} never sent as all {CONNECTIONS_MAX} connections waited (at most {})",
         significant(before),
         significant(after),
         significant(rate),

@@ -180,8 +180,8 @@ fn routes(operator: bool) -> Vec<Route> {
 
 /// Registers all routes. An unknown path is 404; an unsupported method is 405 with `Allow`.
 ///
-/// A path with ids is compared as a regular expression, which takes about a microsecond. So these are in scopes by what
-/// they begin with: of the others, only the beginnings are compared.
+/// A path with ids is a regular expression, which is slow to compare. Such paths are in scopes by their first words, so
+/// that a request is compared only with those that begin like its own.
 pub fn register(config: &mut ServiceConfig, node: &Node) {
     let mut scopes: Vec<(&str, Scope)> = Vec::new();
     for (number, route) in (0..).zip(routes(node.has_operator())) {
