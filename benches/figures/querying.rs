@@ -166,8 +166,8 @@ fn rows_read() -> Outcome<Vec<Measured>> {
         }
     }
     let note = format!(
-        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; distinct raw rows and rollup cells are both counted; \
-         for example {}",
+        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; distinct raw rows and rollup \
+         cells are both counted; for example {}",
         worst.1
     );
     Ok(vec![Measured { value: worst.0, note }])

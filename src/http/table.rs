@@ -1,5 +1,7 @@
 //! The table of endpoints, in the sections of `/api/docs`, and the router that is made from it.
 
+use std::collections::BTreeMap;
+
 use actix_web::guard::{Guard, fn_guard};
 use actix_web::http::{Method, header};
 use actix_web::web::{self, ServiceConfig};
@@ -183,28 +185,28 @@ fn routes(operator: bool) -> Vec<Route> {
 /// A path with ids is a regular expression, which is slow to compare. Such paths are in scopes by their first words, so
 /// that a request is compared only with those that begin like its own.
 pub fn register(config: &mut ServiceConfig, node: &Node) {
-    let mut scopes: Vec<(&str, Scope)> = Vec::new();
-    for (number, route) in (0..).zip(routes(node.has_operator())) {
-        let Some(prefix) = prefix_of(route.path) else {
-            config.service(resource(route.path, route.endpoints).guard(setting_route(number)));
-            continue;
-        };
-        let resource = resource(&route.path[prefix.len()..], route.endpoints).guard(setting_route(number));
-        let place = scopes.iter().position(|(of_scope, _)| *of_scope == prefix);
-        let scope = place.map_or_else(|| web::scope(prefix), |place| scopes.swap_remove(place).1);
-        scopes.push((prefix, scope.service(resource)));
+    let mut scopes: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
+    for (number, Route { path, endpoints }) in (0..).zip(routes(node.has_operator())) {
+        let scope = scope_of(path);
+        let resource = resource(&path[scope.len()..], endpoints).guard(setting_route(number));
+        match scope {
+            "" => _ = config.service(resource),
+            _ => scopes.entry(scope).or_default().push(resource),
+        }
     }
-    for (_, scope) in scopes {
-        config.service(scope);
+    for (scope, resources) in scopes {
+        config.service(resources.into_iter().fold(web::scope(scope), Scope::service));
     }
     config.default_service(web::to(unknown_route));
 }
 
-/// The first words of a path with ids, `/api/buckets` of `/api/buckets/{bucketId}`; `None` for one without.
-fn prefix_of(path: &str) -> Option<&str> {
+/// The first words of a path with ids, `/api/buckets` of `/api/buckets/{bucketId}`; empty for a path without.
+fn scope_of(path: &str) -> &str {
     let words = if path.starts_with("/api/") { 2 } else { 1 };
-    let (end, _) = path.match_indices('/').nth(words)?;
-    path.contains('{').then_some(&path[..end])
+    match path.match_indices('/').nth(words) {
+        Some((end, _)) if path.contains('{') => &path[..end],
+        _ => "",
+    }
 }
 
 /// Returns the paths of all routes, indexed by route number.

@@ -18,8 +18,7 @@ impl Opened<'_, '_, '_> {
         range: (i64, i64),
         level: usize,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
-        let remembered = self.remembered(level);
-        let cells = match remembered {
+        let cells = match self.remembered(level) {
             Some(cells) => cells,
             None if self.is_most_of_the_block(range) => self.derive(level)?,
             None => return Ok(vec![range]),
